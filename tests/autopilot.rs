@@ -58,7 +58,7 @@ fn it_steps_until_the_command_passes_and_takes_back_what_fails() {
         told.contains("1. Greet the moon — needs work") && told.contains("taken back"),
         "{told}"
     );
-    assert!(told.contains("It is reached when `grep -q world greet.txt` passes."), "{told}");
+    assert!(told.contains("The task is done when `grep -q world greet.txt` passes."), "{told}");
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "reached");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);

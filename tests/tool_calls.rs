@@ -294,7 +294,7 @@ fn nobody_is_asked_who_is_not_there() {
         let value = told(&world, number)[0]["value"].to_string();
         assert!(value.contains("say what you assumed"), "{value}");
     }
-    assert!(told(&world, 4)[0]["error"].as_str().unwrap().contains("often enough"));
+    assert!(told(&world, 4)[0]["error"].as_str().unwrap().contains("asked again"));
     assert_eq!(run.all("UserAsked").len(), 2);
     let states: Vec<&str> =
         run.all("SessionStateChanged").iter().map(|it| it["to"].as_str().unwrap()).collect();

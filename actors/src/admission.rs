@@ -1,10 +1,10 @@
-//! Admission of model calls: the actor that keeps the budget ledger, hands out permits, and makes callers queue visibly.
+//! Admission of model calls: an actor that keeps the budget ledger, hands out permits, and queues callers visibly.
 //!
-//! A lane has an account of its own with a share of the budget: what it spends cannot be missing elsewhere, and its calls are
-//! numbered for themselves. Permits are common to all.
+//! Each lane has its own account with a share of the budget, so it cannot spend what others need, and its calls have
+//! their own numbers. Permits are shared by all accounts.
 //!
-//! It does not make the calls. A caller holds a [`Permit`] for as long as its call takes; dropping it, however that
-//! comes about, gives the permit back and settles the ledger.
+//! Admission does not make the calls. A caller holds a [`Permit`] for the duration of its call; dropping it, for
+//! whatever reason, returns the permit and settles the ledger.
 
 mod keeper;
 mod permit;
@@ -26,7 +26,7 @@ use crate::scope::Scope;
 pub use crate::width::Pace;
 use crate::{Unanswered, answered};
 
-/// What admission is asked.
+/// A message to the admission actor.
 enum Msg {
     Admit {
         account: Scope,
@@ -40,23 +40,23 @@ enum Msg {
         used: Amount,
         pace: Pace,
     },
-    /// A call that was sent is given up.
+    /// A call was abandoned after it was sent.
     Drop {
         account: Scope,
         id: u64,
         used: Amount,
     },
-    /// Gives each of these accounts one of so many parts of what is left.
+    /// Gives each of these accounts one of `parts` equal shares of what is left.
     Share {
         accounts: Vec<Scope>,
         parts: u64,
         reply: RpcReplyPort<Allowance>,
     },
-    /// Takes back what an account did not use.
+    /// Takes back the unused share of an account.
     Return {
         account: Scope,
     },
-    /// What an account has spent; that of the run has what its parts spent in it.
+    /// Asks what an account has spent; the run's account includes the spending of its parts.
     Spent {
         account: Scope,
         reply: RpcReplyPort<Amount>,
@@ -66,38 +66,38 @@ enum Msg {
 /// Why a call was not admitted.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
 pub enum AdmissionError {
-    /// It cannot be paid.
+    /// The budget does not cover it.
     #[error(transparent)]
     Budget(#[from] Unaffordable),
-    /// Admission is gone.
+    /// Admission has stopped.
     #[error("the admission of model calls stopped")]
     Stopped,
-    /// No permit came free in time.
-    #[error("no permit for a model call came free in time")]
+    /// No permit became available in time.
+    #[error("no permit for a model call became available in time")]
     TimedOut,
 }
 
-/// A handle to admission that is running, whichever that is: a successor takes the slot of one that died.
+/// A handle to the current admission actor; when the actor dies, the handle reaches its successor.
 #[derive(Clone)]
 pub struct Admission {
-    /// None where nobody admits calls.
+    /// `None` where no model calls are allowed.
     slot: watch::Receiver<Option<ActorRef<Msg>>>,
     account: Scope,
     timeout: Duration,
 }
 
-/// The last number that was given to a call of each account. It outlives admission: what was given and is not in the journal
-/// yet must not be given again.
+/// The last call number given out for each account. It outlives the actor: a number that was given out but is not yet
+/// in the journal must not be given out again.
 type Given = Arc<Mutex<BTreeMap<Scope, u64>>>;
 
-/// Admission's place, kept by its supervisor.
+/// The slot that holds the current admission actor; its supervisor keeps it.
 pub struct Slot {
     slot: watch::Sender<Option<ActorRef<Msg>>>,
     given: Given,
 }
 
 impl Slot {
-    /// Puts a new Admission in the place of one that died.
+    /// Starts a new admission actor and puts it in place of one that died.
     pub async fn refill(
         &self,
         setup: AdmissionSetup,
@@ -109,41 +109,41 @@ impl Slot {
         Ok(())
     }
 
-    /// The actor in the slot, for its supervisor.
+    /// Returns the actor in the slot, for its supervisor.
     pub fn cell(&self) -> Option<ActorCell> {
         self.slot.borrow().as_ref().map(ActorRef::get_cell)
     }
 }
 
-/// An account, when admission is replaced.
+/// The state of an account, from which a replacement actor continues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
-    /// What may be spent.
+    /// The limits of the account.
     pub limits: Allowance,
-    /// What was spent before.
+    /// What was spent so far.
     pub spent: Amount,
-    /// The highest number a call has had.
+    /// The highest call number given out so far.
     pub last_call: u64,
 }
 
-/// What admission is made with.
+/// What the admission actor is created from.
 pub struct AdmissionSetup {
     /// The account of the run.
     pub account: Account,
-    /// Those of its parts, when admission is replaced.
+    /// The accounts of its parts; empty unless admission is being replaced.
     pub parts: BTreeMap<Scope, Account>,
-    /// Calls in flight at once.
+    /// Maximum number of calls in flight.
     pub permits: usize,
     /// What calls cost.
     pub prices: Arc<Prices>,
-    /// Where waiting is shown.
+    /// Where waiting callers are shown.
     pub publisher: Publisher,
     /// How long a caller waits for a permit.
     pub timeout: Duration,
 }
 
 impl Admission {
-    /// Starts admission under `supervisor`, with the slot by which it can be replaced.
+    /// Starts admission under `supervisor`, and returns the slot through which it can be replaced.
     pub async fn spawn(
         setup: AdmissionSetup,
         supervisor: ActorCell,
@@ -156,7 +156,7 @@ impl Admission {
         Ok((Self { slot, account, timeout }, Slot { slot: keep, given }))
     }
 
-    /// Admission of where no calls are made: it admits none.
+    /// Returns a handle that admits no calls.
     pub fn nobody() -> Self {
         Self { slot: watch::channel(None).1, account: Scope::SESSION, timeout: Duration::ZERO }
     }
@@ -179,19 +179,20 @@ impl Admission {
                     return Ok(Permit::new(admission, account, granted?, ask.prompt_tokens));
                 }
                 Err(Unanswered::TimedOut) => return Err(AdmissionError::TimedOut),
-                // It died: its successor is asked, if there is going to be one.
+                // The actor died: ask its successor, if one is started.
                 Err(Unanswered::Stopped) => succeeded(&mut slot).await?,
             }
         }
     }
 
-    /// The same, for the calls of a part of the run. It has to have a share.
+    /// Returns a handle for the calls of a part of the run, which must have been given a share.
     #[must_use]
     pub fn for_scope(&self, account: Scope) -> Self {
         Self { account, ..self.clone() }
     }
 
-    /// Gives each of these scopes one of `parts` equal parts of what is left; `None` when admission is gone for good.
+    /// Gives each of these scopes one of `parts` equal shares of what is left; `None` when admission has stopped for
+    /// good.
     pub async fn share(&self, accounts: Vec<Scope>, parts: u64) -> Option<Allowance> {
         let mut slot = self.slot.clone();
         loop {
@@ -205,15 +206,16 @@ impl Admission {
         }
     }
 
-    /// Takes back what a scope did not use of its share. It makes no more calls.
+    /// Takes back what a scope did not use of its share. The scope must make no more calls.
     pub fn take_back(&self, account: Scope) {
-        // Admission that is gone keeps no ledger.
+        // If admission has stopped, there is no ledger to update.
         if let Some(admission) = self.actor() {
             admission.cast(Msg::Return { account }).ok();
         }
     }
 
-    /// What is settled so far, in a part of the run or in the run with its parts; `None` when admission is gone.
+    /// Returns what is settled so far, for a part of the run or for the run including its parts; `None` when admission
+    /// has stopped.
     pub async fn spent(&self) -> Option<Amount> {
         let (admission, account) = (self.actor()?, self.account.clone());
         answered(admission.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await)
@@ -221,7 +223,7 @@ impl Admission {
     }
 }
 
-/// Comes back when a dead Admission has a successor.
+/// Waits until a dead admission actor has a successor.
 async fn succeeded(
     slot: &mut watch::Receiver<Option<ActorRef<Msg>>>,
 ) -> Result<(), AdmissionError> {
@@ -231,5 +233,5 @@ async fn succeeded(
     }
 }
 
-/// How long a dead Admission's slot may stay empty: its supervisor fills it as soon as it hears of it.
+/// How long the slot may stay empty after the actor dies; its supervisor refills it as soon as it is notified.
 const SUCCESSION: Duration = Duration::from_secs(5);

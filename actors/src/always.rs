@@ -1,5 +1,5 @@
-//! Commands that the user always allows in a workspace: to the letter, confined as they were then, and as long as the files that
-//! they run stay what they were.
+//! Commands that the user always allows in a workspace. An entry matches the exact command text, under the confinement
+//! it was allowed with, as long as the files that it runs are unchanged.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +12,10 @@ use shell::CommandLine;
 use tools::regular;
 use tree::FileHash;
 
-/// Bytes of the list, and of a file that a command runs.
+/// Maximum size in bytes of the list, and of each file that a command runs.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// What programs read without being told.
+/// Files that programs read without being named on the command line.
 const READ_UNTOLD: [(&str, &[&str]); 6] = [
     ("make", &["Makefile", "makefile", "GNUmakefile"]),
     ("just", &["justfile", "Justfile"]),
@@ -30,13 +30,13 @@ const READ_UNTOLD: [(&str, &[&str]); 6] = [
 pub struct Allowed {
     /// The command, as written.
     pub command: String,
-    /// How far it was confined when it was allowed.
+    /// The confinement under which it was allowed.
     pub confined: Degree,
-    /// The files that it runs, with their hashes.
+    /// The files that it runs, with their hashes, by path relative to the workspace.
     pub files: BTreeMap<String, FileHash>,
 }
 
-/// The commands that are always allowed in a workspace.
+/// The list of always-allowed commands of a workspace.
 #[derive(Debug, Clone)]
 pub struct Always {
     root: PathBuf,
@@ -44,24 +44,24 @@ pub struct Always {
 }
 
 impl Always {
-    /// Those in the workspace at `root`, of which the results of checks are kept in `cache`.
+    /// Returns the list for the workspace at `root`; it is stored in `cache`, next to cached check results.
     pub fn of(root: &Path, cache: &Path) -> Self {
         Self { root: root.to_owned(), list: cache.join("always.json") }
     }
 
-    /// All of them. A list that cannot be read is empty: then the user is asked.
+    /// Returns all entries. A list that cannot be read counts as empty, so the user is asked.
     pub fn all(&self) -> Vec<Allowed> {
         let text = regular::read_text(&self.list, MAX_BYTES).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Whether a command is allowed, confined so far.
+    /// Returns true if a command is always allowed under this confinement.
     pub fn allows(&self, line: &CommandLine, confined: Degree) -> bool {
         let known = |it: &Allowed| it.command == line.text() && it.confined == confined;
         self.all().into_iter().find(known).is_some_and(|it| Some(it.files) == self.files_of(line))
     }
 
-    /// Allows a command from now on. False where that cannot be: what it runs is too large to be watched.
+    /// Adds a command to the list. Returns false if a file that it runs is too large to be hashed.
     pub fn allow(&self, line: &CommandLine, confined: Degree) -> io::Result<bool> {
         let Some(files) = self.files_of(line) else { return Ok(false) };
         let command = line.text().to_owned();
@@ -72,7 +72,7 @@ impl Always {
         Ok(true)
     }
 
-    /// Allows a command no longer. Whether it was.
+    /// Removes a command from the list. Returns true if it was there.
     pub fn forget(&self, command: &str) -> io::Result<bool> {
         let mut all = self.all();
         let before = all.len();
@@ -89,7 +89,8 @@ impl Always {
         regular::write(&self.list, &serde_json::to_vec(all)?)
     }
 
-    /// The files in the workspace that a command names or is known to read, with their hashes; none if one is too large.
+    /// Returns the files in the workspace that a command names or is known to read, with their hashes; `None` if one is
+    /// too large.
     fn files_of(&self, line: &CommandLine) -> Option<BTreeMap<String, FileHash>> {
         let command: &Command = line.command();
         let all = command.segments.iter().chain(&command.inner);
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_allowed_to_the_letter_confined_as_it_was_while_its_files_stay() {
+    fn an_allowed_command_must_match_exactly_with_the_same_confinement_and_files() {
         let (tree, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let put = |name: &str, text: &str| std::fs::write(tree.path().join(name), text).unwrap();
         put("build.sh", "true\n");

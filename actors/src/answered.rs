@@ -1,4 +1,4 @@
-//! How a small question ends, as events name it. Pure.
+//! How a child question ends, as recorded in events. Pure.
 
 use model::ErrorClass;
 use serde::{Deserialize, Serialize};
@@ -10,38 +10,38 @@ use crate::delivery::Limit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFrom {
-    /// The model gave it.
+    /// The model gave it now.
     Model,
-    /// It was given before, to the same question.
+    /// It was reused from an earlier, identical question.
     Kept,
 }
 
-/// Why a question has no answer. The others have theirs.
+/// Why a question has no answer. Other questions are not affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoAnswer {
-    /// A limit of the budget leaves no room for it.
+    /// A limit of the budget does not cover it.
     #[error("{}", if matches!(.0, Limit::WallTime) { "there was no time left for it" } else { "it could not be paid" })]
     Budget(Limit),
-    /// The model gave none, retries included.
+    /// The model call failed, retries included.
     #[error("the model gave none")]
     Model(ErrorClass),
-    /// None could be read, repair turns included.
+    /// No answer could be parsed, repair turns included.
     #[error("no answer was readable")]
     Unreadable,
-    /// Admission is gone, or the worker died.
+    /// Admission stopped, or the worker died.
     #[error("whoever asked it died")]
     Died,
 }
 
-/// How a question ends: once.
+/// How a question ends. Each question ends exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildEnd {
-    /// It is answered.
+    /// It was answered.
     Answered(AnswerFrom),
-    /// It is not.
+    /// It has no answer.
     Failed(NoAnswer),
-    /// It was given up with the run.
+    /// It was abandoned together with the run.
     Cancelled,
 }

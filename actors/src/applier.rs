@@ -23,24 +23,24 @@ use crate::workspace::{
 
 /// A diff to be applied.
 pub struct ApplyAsk {
-    /// What it is, for people.
+    /// A title for people.
     pub title: String,
     /// The diff, as the model wrote it.
     pub diff: String,
-    /// What it may touch, and what the Editor saw.
+    /// What the diff may touch, and what the Editor saw.
     pub scope: PatchScope,
 }
 
-/// Why a diff is not in the tree. Nothing of it is.
+/// Why a diff was not applied. None of it is in the tree.
 #[derive(Debug, Error)]
 pub enum ApplyError {
-    /// It does not apply; the model can do something about it.
+    /// It does not apply; the model can fix that.
     #[error("the diff does not apply")]
     Mismatch(Box<Refusal>),
-    /// Policy or the user said no.
+    /// Policy or the user denied it.
     #[error(transparent)]
     Denied(Denied),
-    /// A file changed under it, or the system refused.
+    /// A file changed in the meantime, or the system refused the write.
     #[error(transparent)]
     NotApplied(NotApplied),
     /// The actor gave no answer.
@@ -51,13 +51,13 @@ pub enum ApplyError {
 /// What a diff changed.
 #[derive(Debug)]
 pub struct Applied {
-    /// Its changes that are in the tree; none when the tree was already so.
+    /// The changes that were made; empty if the tree already had this content.
     pub changes: Vec<Change>,
-    /// What the user left out of it.
+    /// The files that the user left out, if any.
     pub left_out: Option<LeftOut>,
 }
 
-/// What came of a diff.
+/// The result of applying a diff.
 pub type ApplyReply = Result<Applied, ApplyError>;
 
 /// A handle to a running Applier.
@@ -69,7 +69,7 @@ pub struct Applier(RoleHost<ApplierSetup>);
 pub struct ApplierSetup {
     /// The owner of the tree.
     pub workspace: Arc<dyn Workspace>,
-    /// How it sees the files.
+    /// Reads the files of the tree, through the journal.
     pub sight: Sight,
     /// The run it is part of.
     pub run: Run,
@@ -82,12 +82,12 @@ impl Applier {
         Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.0.cell()
     }
 
-    /// Applies a diff: all that the user does not leave out of it, or nothing.
+    /// Applies a diff: all of it except what the user leaves out, or nothing.
     pub async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
         self.0.ask(ask).await?
     }
@@ -103,7 +103,7 @@ impl Work for ApplierSetup {
 }
 
 impl ApplierSetup {
-    /// How long an answer may take: an approval may take its time on top.
+    /// Returns the time limit of an answer, including time for an approval.
     fn timeout(&self) -> Duration {
         let limits = &self.run.config().limits;
         self.run.role_timeout() + Duration::from_secs(limits.approval_timeout_seconds)
@@ -111,7 +111,7 @@ impl ApplierSetup {
 
     async fn apply(&self, ask: ApplyAsk) -> ApplyReply {
         let tree = self.workspace.reader();
-        // What is recorded was applied where it was then.
+        // A recorded patch was applied to a tree that may not exist any more.
         if !self.run.publisher.follows() && !tree.is_in_place() {
             return Err(not_written(tree.gone()));
         }
@@ -171,7 +171,7 @@ impl ApplierSetup {
 }
 
 impl ApplierSetup {
-    /// The plan, if it touches no file of another lane, and none of this program's own.
+    /// Returns the plan if it touches neither a file of another lane nor this program's own directory.
     fn keeps_to_its_own(&self, plan: ApplyPlan) -> Result<ApplyPlan, Refusal> {
         let touched = plan.changes.iter().flat_map(Change::paths);
         let forbidden = touched.filter_map(|path| {
@@ -184,7 +184,7 @@ impl ApplierSetup {
         if mismatches.is_empty() { Ok(plan) } else { Err(Refusal { mismatches }) }
     }
 
-    /// A file of another lane was not declared because it is one.
+    /// Replaces "undeclared file" by "not owned" for files of another lane: that is why they are undeclared.
     fn naming_owners(&self, mut refusal: Refusal) -> Refusal {
         for mismatch in &mut refusal.mismatches {
             let path = mismatch.file.as_deref().and_then(|file| RepoPath::parse(file).ok());
@@ -199,7 +199,7 @@ impl ApplierSetup {
     }
 }
 
-/// The diff as one of the files as they are, where its author saw them masked.
+/// Translates a diff whose author saw masked secrets into one for the actual files.
 fn unmasked(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<String, Refusal> {
     let text = |base: &BaseState| match base {
         BaseState::File { bytes: Some(bytes), .. } => String::from_utf8(bytes.to_vec()).ok(),
@@ -217,7 +217,7 @@ fn not_written(message: String) -> ApplyError {
     ApplyError::NotApplied(NotApplied::NotWritten { message: message.into() })
 }
 
-/// A repair in words, with its place where it was chosen.
+/// Describes a repair; those that chose between places name the place.
 fn described(repair: &Repair) -> String {
     if repair.tolerance.is_a_choice() {
         return repair.to_string();

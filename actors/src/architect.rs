@@ -1,4 +1,4 @@
-//! The Architect turns a request and its evidence into a plan, and a failure into a better one.
+//! The Architect turns a request and its evidence into a plan, and a failure into a better plan.
 
 use std::sync::Arc;
 
@@ -29,62 +29,62 @@ use crate::talk::{Grammar, Objection, Talk, Unheard};
 use crate::wording::Wording;
 use crate::workspace::Unapproved;
 
-/// What the Architect is asked.
+/// A question to the Architect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanAsk {
-    /// Why.
+    /// Why it is asked.
     pub why: PlanWhy,
-    /// What the checks said before any change, if it was not told; rendered.
+    /// The rendered results of the checks on the unchanged tree; empty if it has them already.
     pub baseline: String,
 }
 
 /// Why the Architect is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanWhy {
-    /// There is no plan.
+    /// There is no plan yet.
     First,
-    /// The last one failed.
+    /// There was a plan, and it failed.
     Failed {
-        /// How.
+        /// The kind of failure.
         class: FailureClass,
-        /// What was done and what went wrong, rendered.
+        /// A rendered report of what was done and what failed.
         report: String,
     },
-    /// What to do about failures that are older than the change.
+    /// Some checks fail that already failed before the change.
     OldFailures {
-        /// What was done and what fails, rendered.
+        /// A rendered report of what was done and what still fails.
         report: String,
     },
-    /// The user said no to what came of it.
+    /// The user declined the change.
     Objected {
-        /// What was done and what the user said, rendered.
+        /// A rendered report of what was done and what the user said.
         report: String,
     },
-    /// The last one lacks files.
+    /// The plan lacks files that the Editor needs.
     Lacks(Vec<NeededFile>),
 }
 
-/// A plan that was read and may be followed.
+/// A plan that was parsed and may be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// Where it was read tolerantly.
+    /// Where the parser was lenient.
     pub tolerances: Vec<Leniency>,
 }
 
 /// Why there is no plan.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ArchitectError {
-    /// No answer was a plan.
+    /// No answer was a valid plan.
     #[error(transparent)]
     Unheard(#[from] Unheard),
-    /// The actor gave none.
+    /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
 }
 
-/// The dialogue as it stands after the work, with what came of it.
+/// The dialogue, including this exchange, and the result.
 pub type PlanReply = (Dialogue, Result<Planned, ArchitectError>);
 
 /// A handle to a running Architect.
@@ -94,13 +94,13 @@ pub struct Architect(RoleHost<ArchitectSetup>);
 /// What an Architect works with.
 #[derive(Clone)]
 pub struct ArchitectSetup {
-    /// Its line to the model.
+    /// Makes its model calls.
     pub caller: Caller,
-    /// Where it looks whether a declared file can be edited.
+    /// Used to check whether a declared file can be edited.
     pub sight: Sight,
-    /// What the task begins with.
+    /// What the task starts with.
     pub brief: Arc<Brief>,
-    /// What runs the commands that it wants to try.
+    /// Runs the commands that the model wants to try.
     pub commands: Runner,
 }
 
@@ -111,12 +111,13 @@ impl Architect {
         Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.0.cell()
     }
 
-    /// Asks for a plan. The dialogue goes in and comes back grown; it is lost to nobody when the role dies.
+    /// Asks for a plan. The dialogue is passed in and returned with the new messages, so it survives the death of the
+    /// actor.
     pub async fn plan(&self, dialogue: Dialogue, ask: PlanAsk) -> Result<PlanReply, Unanswered> {
         self.0.ask((dialogue, ask)).await
     }
@@ -171,7 +172,7 @@ impl Grammar for ArchitectSetup {
         Plan::is_formed(answer)
     }
 
-    /// Reads a plan, and checks that what it declares can be edited at all.
+    /// Parses a plan, and checks that the files it declares can be edited.
     async fn read(&self, answer: &str) -> Result<Result<Planned, ContractError>, JournalClosed> {
         let limits = PlanLimits {
             max_files: self.bounds().max_files_per_iteration,
@@ -181,7 +182,7 @@ impl Grammar for ArchitectSetup {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
-        // What may not be read is not looked at.
+        // A file that may not be read is not opened.
         let forbidden = plan.files.iter().find_map(|file| Some((file, self.forbidden(file)?)));
         if let Some((file, why)) = forbidden {
             return Ok(Err(uneditable(answer, file, &why)));
@@ -213,7 +214,8 @@ impl Grammar for ArchitectSetup {
 }
 
 impl ArchitectSetup {
-    /// What is to be said against a plan that goes beyond what the user approved. If it has to, the user is asked.
+    /// Returns the objection to a plan that exceeds what the user approved. The Architect may insist; then the user is
+    /// asked.
     async fn beyond(&self, plan: &Plan) -> Result<Option<Objection>, JournalClosed> {
         let files: Vec<RepoPath> = plan.files.iter().map(|file| file.path.clone()).collect();
         let derived = if plan.verify.is_empty() { self.sight.checks().await? } else { Vec::new() };
@@ -249,7 +251,7 @@ impl ArchitectSetup {
     }
 }
 
-/// Things, each in a line of its own.
+/// Formats items as a list, one per line.
 fn listed(things: &[String]) -> String {
     if things.is_empty() {
         return "- none".to_owned();
@@ -257,7 +259,7 @@ fn listed(things: &[String]) -> String {
     things.iter().map(|thing| format!("- {thing}")).collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong with a plan that declares a file which cannot be edited.
+/// Builds the error for a plan that declares a file which cannot be edited.
 fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
     let path = file.path.as_str();
     let line = answer.lines().position(|line| line.contains(path)).unwrap_or(0) + 1;
@@ -265,7 +267,7 @@ fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
     ContractError { line, text, rule: format!("this file cannot be edited: {why}") }
 }
 
-/// Why what is at a path cannot be edited.
+/// Returns why an entry cannot be edited, if it cannot.
 fn unfit(entry: Option<Entry>) -> Option<String> {
     match entry {
         Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
@@ -283,7 +285,7 @@ fn unfit(entry: Option<Entry>) -> Option<String> {
     }
 }
 
-/// Whether the parts of a file that are shown would hold far more than their lines say, as of code that was packed.
+/// Returns true if excerpts measured in lines would be far too large, as with minified code.
 fn is_wide(bytes: &[u8]) -> bool {
     const BYTES: usize = 200_000;
     const IN_LINE: usize = 500;

@@ -1,5 +1,5 @@
-//! The effect of asking the user what a request means. Whoever is not there is not waited for: the model chooses, and says what
-//! it assumed.
+//! Asks the user what a request means. If the user is absent, the run does not wait: the model decides and states its
+//! assumptions.
 
 use std::sync::PoisonError;
 
@@ -12,7 +12,7 @@ use crate::prompts::Prompt;
 use crate::publisher::Attendance;
 use crate::run::{Run, UserWord};
 
-/// What the user says to a question; or why it is not asked.
+/// Asks the user. The inner result is the user's answer, or the text that tells the model why the user was not asked.
 pub(crate) async fn asked(
     run: &Run,
     role: AgentRole,
@@ -38,7 +38,7 @@ pub(crate) async fn asked(
 struct Asking<'a> {
     role: AgentRole,
     question: &'a str,
-    /// Whether the question is recorded.
+    /// True once the question is recorded.
     begun: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Checks of a plan that are of no use: policy forbids them, or asks where the user is not there to answer; the program is not
-//! there and others are; or all that is left proves nothing. It is known as soon as the plan is, so the Architect is told before
-//! any work is done for them.
+//! Finds checks of a plan that are useless: policy denies them or asks when the user is absent, their program is
+//! missing while other checks exist, or the remaining ones prove nothing. The Architect learns this right after
+//! planning, before any work depends on them.
 
 use config::{Approval, Mode};
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
@@ -19,8 +19,8 @@ use crate::talk::Objection;
 use crate::vacuous::proves_nothing;
 use crate::wording::Wording;
 
-/// What is to be said against the checks of a plan, if some of them would not be run and others could be, or if those that would
-/// be prove nothing.
+/// Returns the objection to the checks of a plan, if some of them would not be run although others could be, or if
+/// those that would be run prove nothing.
 pub(crate) async fn objection(
     run: &Run,
     sight: &Sight,
@@ -37,7 +37,7 @@ pub(crate) async fn objection(
     derived.retain(|command| !is_barred(command));
     let (barred, mut unstarted): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|command| missing.is_empty() || is_barred(command));
-    // Where nothing else checks the workspace, it is for the user to get the program.
+    // If nothing else checks the workspace, the user has to install the program.
     if derived.is_empty() {
         unstarted.clear();
     }
@@ -92,11 +92,11 @@ pub(crate) async fn objection(
     Ok(Some(Objection { said: Wording::from(said.join("; ")), repair: repairs.join("\n\n") }))
 }
 
-/// Why a command does not simply run.
+/// Why a command does not run without further ado.
 enum Obstacle {
-    /// The user has to say yes.
+    /// It needs the user's approval.
     Asked(String),
-    /// It never does.
+    /// It is always denied.
     Denied(String),
 }
 
@@ -109,11 +109,11 @@ impl Obstacle {
     }
 }
 
-/// Why a command of a plan does not simply run, by the rules that the run keeps to.
+/// Returns the obstacle to a command of a plan under the run's policy, if any.
 fn objected(run: &Run, command: &str, confined: Degree) -> Option<Obstacle> {
     let line = CommandLine::parse(command).ok()?;
     let act = Act::Command(line.command());
-    // What this machine lacks is no fault of the plan.
+    // The plan is not to blame for confinement that this machine lacks.
     let confinement = match confined {
         Degree::Full => Confinement::Full,
         Degree::Floor => Confinement::Floor { missing: Gaps::Accepted },
@@ -126,31 +126,31 @@ fn objected(run: &Run, command: &str, confined: Degree) -> Option<Obstacle> {
     }
 }
 
-/// The program that a command begins with, where no shell is needed to tell.
+/// Returns the program that a command starts, if that can be determined without a shell.
 fn program_of(command: &str) -> Option<String> {
     let line = CommandLine::parse(command).ok().filter(|line| !line.needs_shell())?;
     Some(line.program().to_owned()).filter(|program| !program.contains('/'))
 }
 
-/// The effect of finding out which checks would not be run. Whether the user is there to be asked is nothing that a run could
-/// find out when it is driven again.
+/// The effect of finding out which checks would not be run. A replay cannot determine whether the user was present, so
+/// the result is recorded.
 struct Barring<'c> {
     commands: &'c [String],
-    /// What the user always allows.
+    /// The commands that the user always allows.
     always: Option<Always>,
 }
 
-/// What would not be run where commands are confined so far, and what would be for nothing.
+/// The checks that would not be run at this confinement, and those that prove nothing.
 struct Barred {
     commands: Vec<String>,
-    /// Programs that are not there, of those.
+    /// Missing programs of those checks.
     missing: Vec<String>,
     vacuous: Vec<String>,
     confined: Degree,
 }
 
 impl Barring<'_> {
-    /// The programs of checks that are not on this machine.
+    /// Returns the programs of the checks that are not installed on this machine.
     fn missing(&self, run: &Run) -> Vec<String> {
         let programs = self.commands.iter().filter_map(|command| program_of(command));
         programs.filter(|program| !run.env.finds(program)).collect()

@@ -1,39 +1,39 @@
-//! What a task begins with: what is known of the workspace whatever is asked, what was said before, what was found for the
-//! request, and the request. Pure.
+//! The start of a task: what is known about the workspace regardless of the request, the conversation so far, the
+//! evidence found for the request, and the request. Pure.
 //!
-//! What every request finds comes first and the role's own instructions last, so that a provider's cache keeps the beginning
-//! between requests and between roles.
+//! The parts shared by all requests come first and the role's own instructions last, so that the provider's prompt
+//! cache can reuse the beginning between requests and roles.
 
 use model::AgentRole;
 
 use crate::dialogue::Dialogue;
 use crate::prompts::{Prompt, Prompts};
 
-/// A task, with what is known.
+/// A task and its context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Brief {
-    /// The workspace as every request finds it: instructions, what the project is, its checks.
+    /// What is the same for every request: instructions, a summary of the project, its checks.
     pub workspace: String,
-    /// What was said and done earlier in the conversation.
+    /// The earlier turns of the conversation.
     pub earlier: String,
-    /// What was found for the request.
+    /// The evidence found for the request.
     pub evidence: String,
-    /// What is wanted.
+    /// The user's request.
     pub request: String,
 }
 
-/// How much of a brief a role is shown.
+/// How much of the brief a role reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// All of it.
     Everything,
-    /// The workspace and the request: somebody else looked and planned.
+    /// The workspace and the request only: another role has researched and planned.
     Plan,
 }
 
 impl Brief {
-    /// What a role says before its first question in a dialogue: the brief, unless another role said it there, and its own
-    /// `instructions`. Nothing, if it has said them.
+    /// Returns what precedes a role's first question in a dialogue: the brief, unless another role has put it there,
+    /// and the role's `instructions`. Empty if the role has already asked something.
     pub fn introduction(
         &self,
         prompts: &Prompts,
@@ -69,7 +69,7 @@ impl Brief {
         opening + "\n\n"
     }
 
-    /// What was found for the request, with its title; nothing where nothing was.
+    /// Returns the evidence with its heading; empty if there is none.
     pub fn evidence(&self, prompts: &Prompts) -> String {
         if self.evidence.is_empty() {
             return String::new();
@@ -85,7 +85,7 @@ impl Brief {
     }
 }
 
-/// A text with an empty line behind it, unless it is empty.
+/// Appends an empty line, unless the text is empty.
 pub fn paragraph(text: String) -> String {
     if text.is_empty() { text } else { text + "\n\n" }
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_given_a_plan_is_not_shown_what_led_to_it() {
+    fn a_role_that_is_given_a_plan_does_not_see_the_evidence_behind_it() {
         let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
         let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, Reads::Plan);
         assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_have_the_workspace_in_common_and_roles_the_whole_brief() {
+    fn requests_share_the_workspace_prefix_and_roles_share_the_whole_brief() {
         let opening = |request: &str, role| {
             said(
                 &brief(request),

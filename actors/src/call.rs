@@ -1,6 +1,6 @@
-//! One paid model call, from permit to settlement: reserved, journaled, made, retried within bounds, settled.
+//! One paid model call, from permit to settlement: reserve, journal, send, retry within bounds, settle.
 //!
-//! Everything that talks to a model goes through here; nothing of a failed attempt gets into a dialogue.
+//! Every model request goes through this module; a failed attempt leaves nothing in the dialogue.
 
 use std::time::Duration;
 
@@ -27,16 +27,16 @@ use crate::wording::Wording;
 /// Why there is no answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum CallError {
-    /// The call could not be paid.
+    /// The budget does not cover the call.
     #[error(transparent)]
     Budget(Unaffordable),
-    /// The model gave none, retries included.
+    /// The model gave no answer, retries included.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// Admission is gone or has no permit.
+    /// Admission has stopped or has no permit.
     #[error(transparent)]
     Admission(AdmissionError),
-    /// The journal is gone.
+    /// The journal is closed.
     #[error(transparent)]
     Journal(#[from] JournalClosed),
 }
@@ -50,57 +50,57 @@ impl From<AdmissionError> for CallError {
     }
 }
 
-/// How much room an answer has.
+/// How many tokens an answer may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// What is configured for the role.
+    /// The limit configured for the role.
     Usual,
-    /// Twice that: there was none left for an answer.
+    /// Twice that, after an answer ran into the limit.
     Double,
-    /// A single token: the provider is to keep the prompt, and what is answered does not matter.
+    /// A single token: the call only warms the provider's prompt cache, and its answer is ignored.
     Token,
 }
 
-/// What an answer may be.
+/// What an answer may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latitude {
-    /// How long.
+    /// Its maximum length.
     pub room: Room,
-    /// Whether it may call the tools that are offered.
+    /// Whether it may call the offered tools.
     pub tools: ToolChoice,
 }
 
 impl Latitude {
-    /// What an answer may be that nothing is known of.
+    /// The default.
     pub const USUAL: Self = Self { room: Room::Usual, tools: ToolChoice::Auto };
 }
 
-/// What the provider lets an answer have.
+/// The provider's maximum number of output tokens.
 const MAX_OUTPUT_TOKENS: u32 = 393_216;
 
-/// A role's line to its model. Model, thinking and effort are fixed for its life.
+/// Makes the model calls of a role. Model, thinking and effort are fixed for the lifetime of the caller.
 #[derive(Clone)]
 pub struct Caller {
-    /// The run it is part of.
+    /// The run it belongs to.
     pub run: Run,
-    /// Who asks.
+    /// The role that asks.
     pub role: AgentRole,
-    /// The model that is configured for it.
+    /// The configured model of the role.
     pub hire: ModelRole,
 }
 
 impl Caller {
-    /// What is said to models.
+    /// Returns the prompts of the run.
     pub fn prompts(&self) -> &Prompts {
         self.run.prompts()
     }
 
-    /// Lets the model answer `dialogue`, and adds the answer to it.
+    /// Has the model answer `dialogue`, and appends the answer to it.
     pub async fn ask(&self, dialogue: &mut Dialogue) -> Result<ModelReply, CallError> {
         self.ask_with(dialogue, Latitude::USUAL).await
     }
 
-    /// The same, with so much latitude for the answer.
+    /// Like [`ask`](Self::ask), with this latitude for the answer.
     pub async fn ask_with(
         &self,
         dialogue: &mut Dialogue,
@@ -113,7 +113,7 @@ impl Caller {
                     dialogue.hear(&reply);
                     return Ok(reply);
                 }
-                // It was not the model's fault, and nobody has to be waited for.
+                // The model is not at fault, so there is no reason to wait.
                 Err(ModelError::Lost) => {}
                 Err(error) => {
                     let policy = RetryPolicy::from(&self.run.config().llm);
@@ -131,7 +131,7 @@ impl Caller {
         }
     }
 
-    /// One attempt, journaled on both sides.
+    /// Makes one attempt, journaled before and after.
     async fn attempt(
         &self,
         dialogue: &Dialogue,
@@ -139,7 +139,7 @@ impl Caller {
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
         if self.run.publisher.follows() {
-            // What ended the call when it was recorded, such as a lack of time, gets its turn to be found first.
+            // Whatever ended the recorded call, such as the time limit, gets a chance to be noticed first.
             tokio::task::yield_now().await;
         }
         let mut request = self.request(dialogue, latitude);
@@ -174,21 +174,21 @@ impl Caller {
         Ok(outcome)
     }
 
-    /// What has to be reserved for a request.
+    /// Returns the reservation that a request needs.
     fn reserves(&self, request: &ChatRequest) -> Ask {
         let window = self.run.config().llm.context_window_tokens;
-        // A token is at least a byte, so the length of the body is a bound that cannot be passed.
+        // A token is at least one byte, so the length of the body is an upper bound.
         let prompt_tokens = request.body().len() as u64;
-        // The answer gets what the prompt, at four bytes a token, leaves of the window.
+        // The answer gets what the prompt, at four bytes per token, leaves of the context window.
         let left = window.saturating_sub(prompt_tokens / BYTES_PER_TOKEN);
         let room = u32::try_from(left).unwrap_or(u32::MAX);
         let output_tokens = request.max_tokens.min(room.max(1));
         Ask { prompt_tokens, output_tokens, was_granted: false }
     }
 
-    /// What is taken of the request that is recorded next: what it asked to be reserved, and its body.
+    /// Returns what is reused from the next recorded request: its reservation and, for older formats, its body.
     fn recorded_request(&self) -> Option<(Ask, Option<Blob>)> {
-        // Small questions are asked at the same time, and what the budget left for one depends on who was faster.
+        // Child questions run concurrently, so what the budget leaves for each depends on timing.
         let is_child = self.run.scope().child().is_some();
         let takes_body = self.run.publisher.takes_requests();
         if !is_child && !takes_body {
@@ -223,7 +223,7 @@ impl Caller {
         }
     }
 
-    /// What a request is made under: nothing but the user decides about mode and reasoning.
+    /// Returns the terms of a request: only the user decides about mode and reasoning.
     fn terms_of(&self, request: &ChatRequest) -> RequestTerms {
         let reasoning_enabled = request.thinking.is_some();
         debug_assert_eq!(reasoning_enabled, self.hire.thinking, "reasoning is the user's");
@@ -239,7 +239,7 @@ impl Caller {
         Speaker { role: self.role, scope: self.run.scope().clone() }
     }
 
-    /// Passes a piece of the answer on to the screen, and counts it.
+    /// Shows a piece of the answer on the screen, and counts it.
     fn hear(&self, permit: &Permit, delta: Delta) {
         match delta {
             Delta::Text(text) => {
@@ -264,18 +264,18 @@ impl Caller {
     }
 }
 
-/// The effect of a request that is on disk: the model answers it.
+/// The effect of a journaled request: the model answers it.
 struct Call<'c> {
     caller: &'c Caller,
     request: ChatRequest,
     dialogue: &'c Dialogue,
-    /// Settled with what came of it.
+    /// Taken and settled when the outcome is known.
     permit: Option<Permit>,
-    /// Whether the request is recorded: what came of it, if that is not, is lost.
+    /// True if the request is already recorded; if its reply is not, the reply was lost.
     begun: bool,
 }
 
-/// What came of a call, and what was charged for it.
+/// The outcome of a call, and its charge.
 struct Answered {
     outcome: Result<ModelReply, ModelError>,
     charged: Amount,
@@ -303,7 +303,7 @@ impl Effect for Call<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Answered, CallError> {
-        // Taken by nobody before.
+        // Always `Some`: an effect acts at most once.
         let Some(permit) = &self.permit else { return Err(JournalClosed.into()) };
         let outcome = if self.begun {
             Err(ModelError::Lost)
@@ -325,9 +325,9 @@ impl Effect for Call<'_> {
 }
 
 impl Call<'_> {
-    /// What is charged for an outcome, and the event that tells of both.
+    /// Returns the charge for an outcome, and the event that records both.
     ///
-    /// What the server counted is believed where it is more than what was counted here.
+    /// The server's counts are used where they exceed our own.
     fn reply(&self, permit: &Permit, outcome: &Result<ModelReply, ModelError>) -> (Amount, Event) {
         let run = &self.caller.run;
         if let Err(error) = outcome {
@@ -345,7 +345,8 @@ impl Call<'_> {
                 Amount { nano_usd: cost.unwrap_or_default(), tokens: used.total(), calls: 1 }
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
-            // Refused before an answer began: the provider counts nothing. Where it only kept silent, it may.
+            // Refused before an answer began: the provider charges nothing. A server that timed out without a word may
+            // charge.
             (None, Err(error)) if !answer_began(permit, error) && !kept_silent(error) => {
                 Amount { calls: 1, ..Amount::default() }
             }
@@ -374,23 +375,24 @@ impl Call<'_> {
     }
 }
 
-/// Where an answer is cut: where, at so many bytes a token, it would pass what was reserved for the call.
+/// Returns the byte count at which an answer is cut off: where, at four bytes per token, it would exceed the
+/// reservation.
 fn max_bytes(request: &ChatRequest, reservation: &Reservation) -> u64 {
     let reserved = reservation.amount.tokens.saturating_mul(BYTES_PER_TOKEN);
     reserved.saturating_sub(request.prompt_bytes())
 }
 
-/// Whether anything of an answer came, even if an error came after it.
+/// Returns true if part of an answer arrived, even if an error followed.
 fn answer_began(permit: &Permit, error: &ModelError) -> bool {
     error.answer_started() || permit.heard_tokens() > 0
 }
 
-/// Whether the request was taken and nothing was heard of it in time.
+/// Returns true if the request was accepted and timed out before anything arrived.
 fn kept_silent(error: &ModelError) -> bool {
     matches!(error, ModelError::TimedOut { what, .. } if *what != Awaited::Connection)
 }
 
-/// Prompt tokens that this role had sent before and the cache did not have.
+/// Returns the prompt tokens that this role had sent before but that missed the cache.
 const fn avoidable(usage: &Usage, sent_before: u64) -> u64 {
     let known = if sent_before < usage.prompt { sent_before } else { usage.prompt };
     known.saturating_sub(usage.hit)
@@ -406,7 +408,7 @@ mod tests {
     use crate::run::Terms;
     use crate::testing;
 
-    /// Every way in which the user can choose mode and reasoning.
+    /// Every combination of mode and reasoning that the user can choose.
     fn choices() -> impl Iterator<Item = (Mode, bool, Run)> {
         let modes = [
             ("plan", Mode::Plan),
@@ -432,7 +434,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stage_has_tools_of_its_own_and_changes_neither_mode_nor_reasoning() {
+    async fn a_stage_chooses_its_tools_and_changes_neither_mode_nor_reasoning() {
         for (mode, thinks, run) in choices() {
             for role in AgentRole::ALL {
                 for offers in [Vec::new(), toolbox::offers(&[])] {

@@ -1,4 +1,4 @@
-//! The effect of reading a change that is in the workspace or in its history: what git says of it, and files it does not know.
+//! The effect of reading a change in the workspace or its history: the git diff, and files unknown to git.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::review::{FILE, Reviewed, ShownDiff, shown};
 use crate::run::Run;
 use crate::wording::Wording;
 
-/// Reads a change as a diff; or why there is none.
+/// Reads a change as a diff, or returns why there is none.
 pub async fn read(
     commands: &Runner,
     of: &Reviewed,
@@ -27,7 +27,7 @@ pub async fn read(
     commands.run.perform(&mut Reading { commands, of, words }).await
 }
 
-/// What git tells of a look, within so many bytes; none if it is no matter of git.
+/// Answers a look with the output of git, within `room` bytes; `None` if the look does not concern git.
 pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<Elsewhere> {
     let pathspec = |path: &Option<RepoPath>| {
         path.as_ref().map_or(String::new(), |path| format!(" {}", quoted(path.as_str())))
@@ -78,14 +78,14 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
     })
 }
 
-/// What git prints.
+/// The kind of output git prints.
 enum Output {
     Text,
-    /// Files that may be read and others, one after the other, perhaps behind a message.
+    /// A diff, possibly preceded by a commit message; some of its files may not be readable.
     Diff,
 }
 
-/// A diff without the files that may not be read, and without those that there is no room for.
+/// Removes the files of a diff that may not be read or do not fit.
 fn readable(commands: &Runner, diff: &str, room: usize) -> String {
     let begin = if diff.starts_with(FILE) {
         0
@@ -129,7 +129,7 @@ async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
 struct Reading<'c> {
     commands: &'c Runner,
     of: &'c Reviewed,
-    /// As the user named it.
+    /// As the user wrote it.
     words: &'c str,
 }
 
@@ -155,7 +155,7 @@ impl Effect for Reading<'_> {
     }
 }
 
-/// What git does by itself is left out: hooks, helpers, pagers, drivers, and everything that would be written.
+/// Turns off everything git would do on its own: hooks, helpers, pagers, drivers, and all writes.
 const GIT: &str = "git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
 const DIFF: &str = "diff --relative --no-color --no-ext-diff --no-textconv -M";
 const LIMIT: Duration = Duration::from_mins(1);
@@ -171,7 +171,7 @@ impl Reading<'_> {
             Reviewed::Uncommitted => {
                 let tracked = match git(self.commands, &format!("{DIFF} HEAD --")).await {
                     Ok(diff) => diff,
-                    // There is no commit yet.
+                    // The repository has no commit yet.
                     Err(why) => {
                         git(self.commands, &format!("{DIFF} --cached --")).await.map_err(|_| why)?
                     }
@@ -182,7 +182,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Files that git does not know, as a diff that creates them. What may not be read is named and not looked into.
+    /// Returns files unknown to git as a diff that creates them. Files that may not be read are left out.
     async fn new_files(&self, names: &str) -> String {
         let (tree, terms) =
             (self.commands.workspace.reader().clone(), self.commands.run.terms.clone());

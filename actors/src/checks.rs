@@ -1,4 +1,4 @@
-//! What verification means: which commands check a project, what came of each, and which failures are new. Pure.
+//! Verification: which commands check a project, the outcome of each, and which failures are new. Pure.
 //!
 //! Only a failure of the code is ever shown to a model as one; everything else is for the user.
 
@@ -17,7 +17,7 @@ use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
 use crate::vacuous::{proves_nothing, ran_no_test};
 use crate::verified::{Missing, MissingKind};
 
-/// What came of a check, or of all of them together.
+/// The outcome of one check, or of all of them together; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
@@ -25,93 +25,93 @@ pub enum CheckOutcome {
     Passed,
     /// It failed, and passed when run again on the same tree.
     Flaky,
-    /// There was nothing to run, or no test in what was run.
+    /// There was nothing to run, or it ran no tests.
     Unverified,
-    /// What it needs is missing, as it was before the change.
+    /// Something it needs is missing, and was missing before the change.
     Environment,
     /// It fails as it did before the change.
     PreExisting,
     /// The machine failed: disk, memory, network.
     Infrastructure,
-    /// It did not end within the larger limit.
+    /// It did not finish within the larger time limit.
     TimedOut,
-    /// The program, or the script it names, is not there.
+    /// The program, or the script it names, does not exist.
     CommandMissing,
-    /// It may not run.
+    /// Policy or the user denied it.
     PolicyDenied,
     /// The code is wrong.
     CodeFailure,
 }
 
-/// What was read out of a command's output.
+/// What was extracted from a command's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The output, shortened; absent when it is short enough as it is.
+    /// The output, shortened; absent when the output is short enough to be used whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub excerpt: Option<String>,
-    /// What is wrong, with numbers folded.
+    /// Errors, with numbers normalized.
     #[serde(skip_serializing_if = "ErrorSet::is_empty", default)]
     pub errors: ErrorSet,
-    /// What is wrong, to the letter.
+    /// Errors, verbatim.
     #[serde(skip_serializing_if = "ErrorSet::is_empty", default)]
     pub exact: ErrorSet,
-    /// What it misses that is no part of the code.
+    /// A missing prerequisite outside the code, such as a package or a service; absent if none was recognized.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<Missing>,
-    /// How many secrets were taken out of it.
+    /// Number of secrets that were masked in the output.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub masked: usize,
-    /// How far the command was confined; unknown of those that older versions ran.
+    /// How far the command was confined; absent if unknown, as in runs of older versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confined: Option<Degree>,
-    /// Files of the project that it changed, which was not kept.
+    /// Files of the project that the command changed; these changes were discarded.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub discarded: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 pub(crate) const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// One command with what came of it.
+/// One command and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// As written.
+    /// The command, as written.
     pub command: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: CheckOutcome,
-    /// How it ended, for people.
+    /// Its exit status, for people.
     pub exit: String,
-    /// What it printed, shortened.
+    /// Its output, shortened.
     pub excerpt: String,
-    /// What is wrong, with numbers folded.
+    /// Errors, with numbers normalized.
     pub errors: ErrorSet,
-    /// What is wrong, to the letter.
+    /// Errors, verbatim.
     pub exact: ErrorSet,
-    /// What it misses that is no part of the code.
+    /// A missing prerequisite outside the code, if one was recognized.
     #[serde(default)]
     pub missing: Option<Missing>,
-    /// How many secrets were taken out of what it printed.
+    /// Number of secrets that were masked in its output.
     #[serde(default)]
     pub masked: usize,
     /// How far it was confined, if it ran.
     #[serde(default)]
     pub confined: Option<Degree>,
-    /// Files of the project that it changed, which was not kept.
+    /// Files of the project that it changed; these changes were discarded.
     #[serde(default)]
     pub discarded: Vec<String>,
 }
 
-/// All commands together.
+/// The checks of one verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// In the order they were run.
+    /// In the order in which they ran.
     pub checks: Vec<Check>,
 }
 
 impl Report {
-    /// The outcome of all commands together: the worst of them.
+    /// Returns the outcome of all commands together: the worst one, ignoring those that prove nothing.
     pub fn outcome(&self) -> CheckOutcome {
         let shows_nothing = |check: &Check| {
             check.outcome == CheckOutcome::Unverified
@@ -126,30 +126,31 @@ impl Report {
             .unwrap_or(CheckOutcome::Unverified)
     }
 
-    /// Everything that is wrong, with numbers folded.
+    /// Returns all errors, with numbers normalized.
     pub fn errors(&self) -> ErrorSet {
         self.failing().flat_map(|check| check.errors.iter().cloned()).collect()
     }
 
-    /// Everything that is wrong, to the letter.
+    /// Returns all errors, verbatim.
     pub fn exact(&self) -> ErrorSet {
         self.failing().flat_map(|check| check.exact.iter().cloned()).collect()
     }
 
-    /// The commands that failed because of the code, now or before.
+    /// Returns the commands that fail because of the code, whether the failure is new or not.
     pub fn failing(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter().filter(|check| {
             matches!(check.outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting)
         })
     }
 
-    /// What is missing, where that is all that is wrong.
+    /// Returns what is missing, if the environment is the only problem.
     pub fn missing(&self) -> Option<&Missing> {
         let mut checks = self.checks.iter();
         checks.find(|check| check.outcome == CheckOutcome::Environment)?.missing.as_ref()
     }
 
-    /// Marks the failures that were there before the change: those whose every error the same command had before.
+    /// Marks as pre-existing the failures of commands that already failed before the change with the same errors or
+    /// more.
     #[must_use]
     pub fn against(mut self, baseline: &Self) -> Self {
         for check in &mut self.checks {
@@ -162,7 +163,7 @@ impl Report {
     }
 }
 
-/// What came of a check, of which nothing is wrong that was not wrong before.
+/// Returns the outcome of a check that has no new errors.
 fn compared(check: &Check, before: &Check) -> CheckOutcome {
     let fails = |check: &Check| {
         matches!(
@@ -180,21 +181,21 @@ fn compared(check: &Check, before: &Check) -> CheckOutcome {
     }
 }
 
-/// Whether a command failed for want of the network, which its confinement keeps from it.
+/// Returns true if a command failed because its confinement denies it the network.
 pub fn wants_network(check: &Check) -> bool {
     let is_missing = |missing: &Missing| missing.kind == MissingKind::Network;
     check.missing.as_ref().is_some_and(is_missing)
         && matches!(check.confined, Some(Degree::Full | Degree::Floor))
 }
 
-/// Reads what came of a command. Only [`CheckOutcome::CodeFailure`] comes with errors, and never without.
+/// Interprets the outcome of a command. Only [`CheckOutcome::CodeFailure`] has errors, and it always has at least one.
 pub fn read(
     command: &str,
     outcome: &CommandOutcome,
     excerpt_bytes: usize,
     complaints: &BTreeMap<String, Complaints>,
 ) -> Check {
-    /// Far more than a model is shown: what is new is told by comparing all of it.
+    /// Far more than a model is shown: the full set is needed to tell which errors are new.
     const MOST: usize = 2000;
     let text = outcome.output.text();
     let kind = kind(outcome, &text);
@@ -205,7 +206,7 @@ pub fn read(
         }
         let mut errors = diagnostics(&text, MOST, numbers);
         if errors.is_empty() {
-            // It says nothing but that it failed, which is one thing that is wrong.
+            // The command reports no reason, so the exit status counts as its one error.
             let (code, file) = (String::new(), String::new());
             errors.insert(Diagnostic { code, file, message: exit.clone() });
         }
@@ -230,7 +231,7 @@ pub fn read(
     }
 }
 
-/// The program that a command runs first.
+/// Returns the program that a command runs first.
 fn program(command: &str) -> Option<String> {
     let line = CommandLine::parse(command).ok()?;
     line.segments().first()?.words.first().cloned()
@@ -262,7 +263,7 @@ fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
         Exit::Code(0) => CheckOutcome::Passed,
         Exit::TimedOut => CheckOutcome::TimedOut,
         Exit::NotFound => CheckOutcome::CommandMissing,
-        // Never started, killed from outside, or by the kernel for its memory.
+        // Never started, killed from outside, or killed by the kernel for its memory use.
         Exit::NotStarted(_) | Exit::Signal(9 | 15) => CheckOutcome::Infrastructure,
         Exit::Code(_) if says(&MISSING) => CheckOutcome::CommandMissing,
         Exit::Code(_) | Exit::Signal(_) if says(&MACHINE) => CheckOutcome::Infrastructure,
@@ -280,7 +281,7 @@ pub(crate) fn exit_text(exit: &Exit) -> String {
     }
 }
 
-/// Whether running the same command again on the same tree could end otherwise: a compiler's complaint cannot.
+/// Returns true if the command might pass when run again on the same tree; a compiler error would not go away.
 pub fn could_be_flaky(check: &Check) -> bool {
     check.outcome == CheckOutcome::CodeFailure
         && !check.errors.iter().any(|error| {
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn outcomes_are_kept_apart() {
+    async fn outcomes_are_distinguished() {
         for (command, outcome) in [
             ("true", CheckOutcome::Passed),
             ("false", CheckOutcome::CodeFailure),
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_test_is_no_complaint_of_a_compiler() {
+    async fn a_test_failure_may_be_flaky_and_a_compiler_error_may_not() {
         for (said, expected) in [
             (
                 "FAIL: test_a (t.T.test_a)\nAssertionError: 1 != 2\nRan 1 test\n\nFAILED (failures=1)",
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_that_says_nothing_has_one_failure() {
+    async fn a_check_that_fails_silently_has_one_error() {
         let report = async |text: &str| {
             let check = check(&format!("sh -c '{text}'")).await;
             Report { checks: vec![Check { command: "c".to_owned(), ..check }] }
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_misses_the_same_before_and_after_is_the_environment() {
+    async fn the_same_missing_prerequisite_before_and_after_is_the_environment() {
         let report = async |text: &str| {
             let check = check(&format!("sh -c '{text}'")).await;
             Report { checks: vec![Check { command: "c".to_owned(), ..check }] }

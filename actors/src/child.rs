@@ -1,5 +1,5 @@
-//! One small question among many, from its beginning to its one end. What questions have in common stands in front of each,
-//! byte for byte, so that the provider's cache has it; an answer that was had before is not paid again.
+//! Child questions: many small questions on one topic, each asked and ended once. They share a prefix, byte for byte,
+//! so that the provider's prompt cache applies; an answer that was received before is reused, not paid for again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,30 +25,30 @@ use crate::run::Run;
 use crate::scope::Segment;
 use crate::wording::Wording;
 
-/// What changes when answers that were kept may not be used any more.
+/// Part of the cache key; changing it invalidates all stored answers.
 const KEPT_AS: &str = "answer 1";
-/// Bytes of an answer that is kept.
+/// Maximum size of a stored answer in bytes.
 const MAX_KEPT_BYTES: u64 = 1 << 20;
 
-/// What reads an answer: an error says which line breaks the contract.
+/// Checks an answer; the error names the line that breaks the contract.
 pub type Reads = fn(&str) -> Result<(), ContractError>;
 
-/// A small question.
+/// A child question.
 #[derive(Debug, Clone)]
 pub struct Child {
-    /// Its place among those of the run, from one.
+    /// Its number within the run, from one.
     pub number: u32,
-    /// What it has in common with others, which may be many, and it much.
+    /// The prefix it shares with other questions; shared because it may be large and have many users.
     pub common: Arc<Dialogue>,
     /// The question itself.
     pub question: String,
-    /// Reads its answer.
+    /// Checks its answer.
     pub reads: Reads,
-    /// When it is too late for an answer, if ever.
+    /// Deadline of the answer, if any.
     pub by: Option<Timestamp>,
 }
 
-/// Why nothing came of a question.
+/// Why a question got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Journal(JournalClosed),
@@ -73,7 +73,7 @@ impl From<CallError> for Lost {
 }
 
 impl Child {
-    /// Who asks in `run`, and what is said to the model.
+    /// Returns the caller and the dialogue with which the question is asked.
     fn begun(&self, run: &Run) -> (Caller, Dialogue) {
         let run = run.at(&run.scope().within(Segment::Child(self.number)));
         let mut dialogue = Dialogue::clone(&self.common);
@@ -81,7 +81,7 @@ impl Child {
         (run.caller(AgentRole::Child), dialogue)
     }
 
-    /// Looks whether the question was answered before. If it was, that is its end; if not, it is to be asked.
+    /// Looks for a stored answer. If there is one, the question has ended; if not, call [`ask`](Self::ask).
     pub async fn recall(&self, run: &Run) -> Result<Option<String>, JournalClosed> {
         let (caller, dialogue) = self.begun(run);
         let run = &caller.run;
@@ -100,12 +100,12 @@ impl Child {
         Ok(known)
     }
 
-    /// Asks the question. An error means that the run is over.
+    /// Asks the question. The outer error means that the run has ended.
     pub async fn ask(&self, run: &Run) -> Result<Result<String, NoAnswer>, JournalClosed> {
         let (caller, dialogue) = self.begun(run);
         let (key, mut late) = (key(&caller, &dialogue), TooLate { by: self.by });
         let answer = tokio::select! {
-            // In this order: what is too late is not begun.
+            // Biased, so that nothing starts after the deadline.
             biased;
             late = caller.run.perform(&mut late) => {
                 late.and(Err(Lost::To(NoAnswer::Budget(Limit::WallTime))))
@@ -146,14 +146,14 @@ impl Child {
     }
 }
 
-/// Tells that a question was given up with the run.
+/// Records that a question was abandoned together with the run.
 pub async fn give_up(run: &Run, number: u32) -> Result<(), JournalClosed> {
     let run = run.at(&run.scope().within(Segment::Child(number)));
     run.publish(Event::ChildEnded { end: ChildEnd::Cancelled }).await
 }
 
-/// Has the provider keep what questions will have in common. What it answers does not matter, and that it does not answer
-/// only makes the questions dearer; an error means that the run is over, or that nothing can be paid any more.
+/// Has the provider cache the prefix that questions will share. The answer does not matter, and a failed call only
+/// makes the questions more expensive; an error means that the run has ended or that nothing more can be paid.
 pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), CallError> {
     let run = run.at(&run.scope().within(Segment::Child(number)));
     let mut dialogue = common.clone();
@@ -166,12 +166,12 @@ pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), Call
     }
 }
 
-/// What an answer is kept under: all that it depends on.
+/// Returns the key of a stored answer: a hash of everything that it depends on.
 fn key(caller: &Caller, dialogue: &Dialogue) -> FileHash {
     let hire = &caller.hire;
     let model =
         (KEPT_AS, &hire.model, hire.thinking.then_some(hire.effort), hire.max_output_tokens);
-    // Messages have no form that could not be written.
+    // Messages always serialize.
     FileHash::of(&serde_json::to_vec(&(model, dialogue.messages())).unwrap_or_default())
 }
 
@@ -179,15 +179,15 @@ fn place(run: &Run, key: FileHash) -> PathBuf {
     run.cache.join("answers").join(key.to_string())
 }
 
-/// Drops answers that were kept longest ago, if there are more than `missions.max_kept_answers`.
+/// Deletes the oldest stored answers, keeping `missions.max_kept_answers`.
 pub async fn drop_old_answers(run: &Run) {
     let (dir, most) = (run.cache.join("answers"), run.config().missions.max_kept_answers);
     if let Err(error) = on_a_thread(move || drop_oldest(&dir, most)).await {
-        tracing::debug!(%error, "old answers are not dropped");
+        tracing::debug!(%error, "old answers could not be deleted");
     }
 }
 
-/// Leaves of the files in a directory the newest so many. Blocks.
+/// Deletes all but the `most` newest files of a directory. Blocks.
 fn drop_oldest(dir: &Path, most: usize) -> io::Result<()> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -200,14 +200,14 @@ fn drop_oldest(dir: &Path, most: usize) -> io::Result<()> {
     }
     files.sort_by(|a, b| b.cmp(a));
     files.drain(..most.min(files.len()));
-    // Another process may have dropped one before.
+    // Another process may have deleted the file already.
     for (_, path) in files {
         fs::remove_file(path).ok();
     }
     Ok(())
 }
 
-/// Keeps an answer. Without it the next mission pays again.
+/// Stores an answer. If that fails, the next mission pays for it again.
 async fn keep(run: &Run, key: FileHash, answer: String) {
     if run.only_compares() {
         return;
@@ -218,11 +218,11 @@ async fn keep(run: &Run, key: FileHash, answer: String) {
         regular::write(&place, answer.as_bytes())
     });
     if let Err(error) = kept.await {
-        tracing::debug!(%error, "an answer is not kept");
+        tracing::debug!(%error, "an answer could not be stored");
     }
 }
 
-/// The effect of looking whether a question was answered before.
+/// The effect of looking up a stored answer.
 struct Recall {
     key: FileHash,
 }
@@ -243,7 +243,7 @@ impl Effect for Recall {
     }
 }
 
-/// The effect of waiting until it is too late for an answer.
+/// The effect of waiting for the deadline of an answer.
 struct TooLate {
     by: Option<Timestamp>,
 }
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_answers_stay() {
+    fn the_newest_answers_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let second = Duration::from_secs(1);
         for at in 0..5_u32 {

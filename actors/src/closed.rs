@@ -1,8 +1,8 @@
-//! The error of a journal that takes no more events: whoever depends on one being written ends with it.
+//! The error of a closed journal: everything that depends on writing an event stops with it.
 
 use thiserror::Error;
 
-/// The journal takes no more events: it failed, or the session is over.
+/// The journal takes no more events: writing failed, or the session has ended.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
 #[error("the journal takes no more events")]
 pub struct JournalClosed;

@@ -1,4 +1,4 @@
-//! The commands of a run: whether one may run, where and for how long, behind which walls, and what it says without secrets.
+//! Running the commands of a run: whether one may run, where, for how long, how it is confined, and masking its output.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,36 +14,36 @@ use tree::{FileHash, tracks_below};
 use crate::run::Run;
 use crate::workspace::{Denied, Purpose, Workspace};
 
-/// What runs the commands of a part of a run. Cheap to clone.
+/// Runs commands for a part of a run. Cheap to clone.
 #[derive(Clone)]
 pub struct Runner {
-    /// Who owns the tree and says whether a command may run.
+    /// Owns the tree and decides whether a command may run.
     pub workspace: Arc<dyn Workspace>,
-    /// The run they are part of.
+    /// The run they belong to.
     pub run: Run,
 }
 
 /// Why a command is not run.
 pub(crate) enum NotRun {
-    /// It is none.
+    /// The text is not a command.
     NoCommand(String),
-    /// Policy or the user said no.
+    /// Policy or the user denied it.
     Denied(Denied),
 }
 
-/// Where a command runs.
+/// Where and under which conditions a command runs.
 pub(crate) struct Place<'p> {
     pub(crate) root: &'p Path,
-    /// The directory that it may have to take this one for.
+    /// The directory whose path the command sees instead of `root`, if any.
     pub(crate) in_place_of: Option<&'p Path>,
-    /// Whom it reaches.
+    /// The network it can reach.
     pub(crate) reach: Network,
-    /// What becomes of what it writes there.
+    /// Whether its writes to the tree are kept.
     pub(crate) writes: Writes,
 }
 
 impl Runner {
-    /// The command, if it is one and may run.
+    /// Parses a command and checks that it may run.
     pub(crate) async fn permitted(
         &self,
         text: &str,
@@ -55,7 +55,7 @@ impl Runner {
         Ok(line)
     }
 
-    /// Whom commands reach unasked.
+    /// Returns the network that commands can reach without approval.
     pub(crate) fn reach(&self) -> Network {
         match self.run.config().sandbox.network {
             NetworkReach::Own => Network::Own,
@@ -63,12 +63,12 @@ impl Runner {
         }
     }
 
-    /// Where the time is remembered that a command takes.
+    /// Returns the path of the file that remembers how long a command takes.
     fn time_of(&self, line: &CommandLine) -> PathBuf {
         self.run.cache.join(format!("time-{}", FileHash::of(line.text().as_bytes())))
     }
 
-    /// How long a command may take the first time.
+    /// Returns the time limit of a command's first attempt.
     pub(crate) fn first_limit(&self, line: &CommandLine) -> Duration {
         let bounds = &self.run.config().agent_loop;
         let remembered = read_text(&self.time_of(line), MAX_NOTE_BYTES).ok();
@@ -77,7 +77,8 @@ impl Runner {
         Duration::from_secs(measured.unwrap_or(bounds.verify_timeout_seconds)).min(largest)
     }
 
-    /// Runs with the first limit; when that is exceeded, once more with the larger one, and remembers the time it took.
+    /// Runs a command with the first limit. If that is exceeded, runs it again with the larger limit and remembers the
+    /// time.
     pub(crate) async fn run_to_limit(&self, line: &CommandLine, reach: Network) -> CommandOutcome {
         let bounds = &self.run.config().agent_loop;
         let remembered = self.time_of(line);
@@ -96,14 +97,14 @@ impl Runner {
         self.run.publisher.show_wait(why);
         let outcome = self.execute(line, largest, reach).await;
         if outcome.exit != Exit::TimedOut {
-            // Half as much again, so that a slower day does not cost a second run.
+            // Half as much again, so that a slower day does not need a second attempt.
             let limit = outcome.elapsed.as_secs() * 3 / 2 + 1;
             self.keep(&remembered, limit.to_string().as_bytes());
         }
         outcome
     }
 
-    /// Runs it in the tree.
+    /// Runs a command in the tree.
     async fn execute(
         &self,
         line: &CommandLine,
@@ -120,7 +121,7 @@ impl Runner {
         self.execute_in(place, line, timeout).await
     }
 
-    /// Runs a command in a directory, which it may have to take for another.
+    /// Runs a command in a directory, which it may see under another path.
     pub(crate) async fn execute_in(
         &self,
         Place { root, in_place_of, reach, writes }: Place<'_>,
@@ -140,12 +141,12 @@ impl Runner {
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
         let mut outcome = run(line, &options).await;
-        // Nothing that is read from it, kept of it or told of it has a secret.
+        // Masked before anything is parsed, stored or reported.
         outcome.output.mask(&self.run.redactor);
         outcome
     }
 
-    /// What confines a command in the tree at `root`, which may be a copy.
+    /// Returns the confinement of a command in the tree at `root`, which may be a copy.
     fn fence(&self, root: &Path, writes: Writes, network: Network) -> Fence {
         let (rules, tree) = (Arc::clone(&self.run.terms.rules), root.to_owned());
         Fence {
@@ -159,17 +160,17 @@ impl Runner {
         }
     }
 
-    /// Writes a cache file; without it the next run only takes longer.
+    /// Writes a cache file. If that fails, the next run only takes longer.
     pub(crate) fn keep(&self, path: &Path, content: &[u8]) {
         let written =
             regular::create_dir(&self.run.cache).and_then(|()| regular::write(path, content));
         if let Err(error) = written {
-            tracing::warn!(%error, path = %path.display(), "a result of verification could not be kept");
+            tracing::warn!(%error, path = %path.display(), "a verification result could not be stored");
         }
     }
 }
 
-/// Where commands are noted while they run, below the cache of a workspace.
+/// Returns the directory that lists running commands, in the cache of a workspace.
 pub fn running(cache: &Path) -> PathBuf {
     cache.join("running")
 }

@@ -1,4 +1,5 @@
-//! What a command says that could not do its work: what it misses, or that tests could not be built. Pure.
+//! Recognizes in a command's output why it could not do its work: a missing prerequisite, or tests that did not build.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,10 @@ use tree::RepoPath;
 
 use crate::verified::{Missing, MissingKind};
 
-/// Names longer than this are none.
+/// Maximum length of a name; anything longer is not taken for one.
 const MAX_NAME: usize = 200;
 
-/// What the command misses that printed `output`, as the first line says that complains of it.
+/// Returns what is missing according to the first line of `output` that matches a pattern.
 pub fn missing(output: &str, table: &BTreeMap<String, Complaints>) -> Option<Missing> {
     let kinds = |tool: &'_ Complaints| {
         [
@@ -29,19 +30,19 @@ pub fn missing(output: &str, table: &BTreeMap<String, Complaints>) -> Option<Mis
     })
 }
 
-/// Whether `output` says that tests could not be built or collected.
+/// Returns true if `output` says that tests could not be built or collected.
 pub fn is_unbuilt(output: &str, table: &BTreeMap<String, Complaints>) -> bool {
     let patterns = || table.values().flat_map(|tool| &tool.unbuilt);
     output.lines().any(|line| patterns().any(|pattern| says(line, pattern).is_some()))
 }
 
-/// What a line says that has the text of a pattern.
+/// A line that matches a pattern.
 struct Said<'l> {
-    /// What stands in the place for a name, if there is one.
+    /// The text at the pattern's placeholder, if it has one.
     name: Option<&'l str>,
 }
 
-/// Whether a line has the text of a pattern.
+/// Matches a line against a pattern.
 fn says<'l>(line: &'l str, pattern: &str) -> Option<Said<'l>> {
     let Some((before, after)) = pattern.split_once("{}") else {
         return line.contains(pattern).then_some(Said { name: None });
@@ -65,9 +66,9 @@ fn says<'l>(line: &'l str, pattern: &str) -> Option<Said<'l>> {
     None
 }
 
-/// Whether a package of this name could be part of the workspace: then it is the code that lacks it.
+/// Returns true if a package of this name could be part of the workspace, so that its absence is a fault of the code.
 ///
-/// A path always is; else its first or last part is the name of a directory, or of a source file.
+/// That holds for every path, and for names whose first or last part is a directory or a source file.
 pub fn is_in_workspace<'p>(name: &str, paths: impl IntoIterator<Item = &'p RepoPath>) -> bool {
     const SOURCES: [&str; 12] =
         ["py", "pyi", "js", "jsx", "ts", "tsx", "mjs", "cjs", "go", "rs", "rb", "java"];
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_by_what_tools_say() {
+    fn the_output_of_tools_names_what_is_missing() {
         use MissingKind::{Network, Package, Program, Service};
         for (output, kind, name) in [
             (
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_were_not_built_did_not_fail() {
+    fn a_build_failure_is_not_a_test_failure() {
         for output in [
             "error[E0425]: cannot find function `f` in this scope",
             "ERROR collecting tests/test_a.py",
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_workspace_should_have_is_no_package() {
+    fn a_module_of_the_workspace_is_not_a_missing_package() {
         let paths = ["shop/cart.py", "src/util/mod.rs", "pytest.ini", "web/lib/format.ts"]
             .map(|path| RepoPath::parse(path).unwrap());
         for (name, is_own) in [

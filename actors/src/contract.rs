@@ -1,26 +1,26 @@
-//! What the contracts for plans have in common: a block of lines between a header and a footer, and what is wrong with an
-//! answer that breaks one. Pure.
+//! The common part of the plan contracts: a block of lines between a header and a footer, and the errors of an answer
+//! that breaks one. Pure.
 //!
-//! Three things are tolerated and recorded: one Markdown fence around the block, text before the header, and `./` before a
-//! path. What the lines between may say is the business of each grammar.
+//! Three deviations are tolerated and recorded: a Markdown fence around the block, text before the header, and `./`
+//! before a path. Each grammar defines the lines inside the block.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::prompts::{Prompt, Prompts};
 
-/// Characters of a line that an error quotes.
+/// Maximum number of characters that an error quotes from a line.
 const QUOTED_CHARS: usize = 200;
 
-/// What whoever wants to look once too often is told.
+/// Tells a model that has no looks left.
 pub(crate) const NO_LOOK_LEFT: &str =
     "you cannot look again: answer now, in text, with what you know";
 
-/// A departure from the grammar that was read all the same.
+/// A deviation from the grammar that was tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leniency {
-    /// The block stood in a Markdown fence.
+    /// The block was in a Markdown fence.
     Fence,
     /// There was text before the header.
     Preamble,
@@ -28,75 +28,75 @@ pub enum Leniency {
     DotSlash,
 }
 
-/// What is wrong with an answer that breaks its contract.
+/// How an answer breaks its contract.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("line {line}: `{text}`: {rule}")]
 pub struct ContractError {
-    /// One-based line of the answer.
+    /// Line number in the answer, from one.
     pub line: usize,
     /// The line, shortened.
     pub text: String,
-    /// The rule it breaks.
+    /// The rule that it breaks.
     pub rule: String,
 }
 
 impl ContractError {
-    /// A line, from one, that breaks a rule.
+    /// The error of a line, counted from one.
     pub fn at(line: usize, text: &str, rule: String) -> Self {
         Self { line, text: quoted(text), rule }
     }
 
-    /// What an answer that was cut at its limit breaks.
+    /// The error of an answer that was cut off at its limit.
     pub fn cut(max_tokens: u32) -> Self {
         let rule =
             format!("the answer was cut at {max_tokens} tokens: reason less and answer shorter");
         Self { line: 1, text: String::new(), rule }
     }
 
-    /// What an answer without text breaks.
+    /// The error of an answer without text.
     pub fn empty() -> Self {
         let rule = "the answer was empty: no text came, at most reasoning or calls of tools that were not offered";
         Self { line: 1, text: String::new(), rule: rule.to_owned() }
     }
 
-    /// What one look too many breaks.
+    /// The error of a look when none is left.
     pub fn no_look_left(line: &str) -> Self {
         Self::at(1, line, NO_LOOK_LEFT.to_owned())
     }
 
-    /// What the author of a plan is told.
+    /// Returns the message to the author of a plan.
     pub fn for_planner(&self, prompts: &Prompts) -> String {
         let Self { line, text, rule } = self;
         prompts.render(Prompt::PlanRefused, &[("line", line), ("text", text), ("rule", rule)])
     }
 }
 
-/// The two lines that a plan stands between.
+/// The lines that delimit a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Contract {
-    /// The line above it.
+    /// The first line of the block.
     pub header: &'static str,
-    /// The line below it.
+    /// The last line of the block.
     pub footer: &'static str,
 }
 
-/// An answer whose block was read to its end.
+/// An answer whose block was parsed completely.
 #[derive(Debug)]
 pub struct Block<'a> {
     lines: Vec<&'a str>,
     end: usize,
-    /// How its form departed from the contract.
+    /// The deviations that were tolerated.
     pub tolerances: Vec<Leniency>,
 }
 
 impl Contract {
-    /// Whether an answer has the block's header.
+    /// Returns true if an answer has the block's header.
     pub fn is_begun(&self, answer: &str) -> bool {
         answer.lines().any(|line| line.trim() == self.header)
     }
 
-    /// Finds the block in an answer and gives each of its lines to `read`, trimmed and with its index in the answer; empty
-    /// lines are passed over. The first error ends it.
+    /// Finds the block in an answer and passes each non-empty line to `read`, trimmed, with its index in the answer.
+    /// Stops at the first error.
     pub fn read<'a>(
         &self,
         answer: &'a str,
@@ -104,7 +104,7 @@ impl Contract {
     ) -> Result<Block<'a>, ContractError> {
         let Self { header, footer } = *self;
         let lines: Vec<&str> = answer.lines().map(str::trim).collect();
-        // What leaked of the reasoning is no part of the answer.
+        // Leaked reasoning is not part of the answer.
         let thought = lines.iter().rposition(|line| *line == "</think>").map_or(0, |at| at + 1);
         let rest = lines.get(thought..).unwrap_or_default();
         let Some(begin) = rest.iter().position(|line| *line == header).map(|at| thought + at)
@@ -141,19 +141,19 @@ impl Contract {
 }
 
 impl Block<'_> {
-    /// What is wrong with the line at an index.
+    /// Returns the error of the line at an index.
     pub fn error(&self, at: usize, rule: String) -> ContractError {
         error(&self.lines, at, rule)
     }
 
-    /// What is wrong with the block as a whole.
+    /// Returns the error of the block as a whole.
     pub fn error_at_end(&self, rule: String) -> ContractError {
         self.error(self.end, rule)
     }
 }
 
-/// Whether a line belongs to an answer, so that it cannot be passed over as talk: a line of a plan, one that asks to see something,
-/// the head of a block or of a diff.
+/// Returns true if a line belongs to an answer and must not be skipped as prose: a line of a plan or a look, or the
+/// start of a block or diff.
 pub fn is_of_an_answer(line: &str) -> bool {
     const KEYS: [&str; 10] =
         ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "NO_EDIT", "LANE", "OWN", "AFTER", "DONE"];
@@ -173,7 +173,7 @@ pub fn is_of_an_answer(line: &str) -> bool {
         || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// Whether the block is in a fence, and what is tolerated of the lines above its header.
+/// Returns whether the block is in a fence, and the deviations above its header.
 fn before<'a>(lines: impl Iterator<Item = &'a str>) -> (bool, Vec<Leniency>) {
     let said: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let fenced = said.last().is_some_and(|line| line.starts_with("```"));
@@ -187,12 +187,12 @@ fn before<'a>(lines: impl Iterator<Item = &'a str>) -> (bool, Vec<Leniency>) {
     (fenced, tolerances)
 }
 
-/// `text`, or the form its line should have had.
+/// Returns `text`, or an error with the expected form of the line if it is empty.
 pub fn filled(text: &str, form: &str) -> Result<String, String> {
     if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
 }
 
-/// A path without the `./` before it, which is tolerated. As everywhere in a line, blanks around it are none of it.
+/// Strips the `./` before a path, which is tolerated, and the blanks around it.
 pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
     let mut bare = path.trim_start();
     while let Some(rest) = bare.strip_prefix("./") {
@@ -204,7 +204,7 @@ pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &
     bare
 }
 
-/// As much of a line as an error quotes, without the blanks around it.
+/// Returns the part of a line that an error quotes, trimmed.
 pub fn quoted(line: &str) -> String {
     line.trim().chars().take(QUOTED_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! How a run ends, and what it leaves to go back with. Values only.
+//! How a run ends, and the undo patches it leaves. Values only.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::ledger::Unaffordable;
 pub use crate::verified::{Level, Missing, MissingKind, Unverified, Verified};
 use crate::wording::Wording;
 
-/// How a run ends. Written once; nothing changes it afterwards. Two are equal when they say the same in other words, too.
+/// How a run ends. Written once per run. Two values are equal even if their wording differs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Delivery {
-    /// Planned, applied, verified; or answered.
+    /// The change was planned, applied and verified, or the question was answered.
     Delivered {
-        /// How far it is verified.
+        /// How far the result was verified.
         verified: Verified,
     },
     /// There was nothing to edit.
@@ -25,34 +25,34 @@ pub enum Delivery {
         /// The Architect's reason.
         reason: Wording,
     },
-    /// It did not get done.
+    /// The task was not completed.
     NeedsWork {
-        /// Why.
+        /// The reason.
         why: NeedsWork,
-        /// In words.
+        /// The reason in words.
         detail: Wording,
     },
-    /// Policy or the user said no.
+    /// Policy or the user denied something that the run needed.
     Denied {
-        /// To what, and why.
+        /// What was denied, and why.
         what: Wording,
         /// The flag that would allow it.
         hint: Wording,
     },
     /// The user stopped it.
     Cancelled,
-    /// The next call could not be paid.
+    /// The budget did not cover the next call, or the time was used up.
     BudgetExhausted {
-        /// Which limit.
+        /// The limit that was reached.
         limit: Limit,
-        /// In words.
+        /// The limit in words.
         detail: Wording,
     },
-    /// Something outside the task broke.
+    /// Something outside the task failed.
     Failed {
-        /// The kind.
+        /// The kind of failure.
         class: FailureKind,
-        /// In words.
+        /// The failure in words.
         message: Wording,
     },
 }
@@ -74,28 +74,28 @@ impl PartialEq for Delivery {
 impl Eq for Delivery {}
 
 impl Delivery {
-    /// The end of a run that used up its time.
+    /// A run that used up its time.
     pub fn out_of_time(seconds: u64) -> Self {
-        let detail = format!("the budget of {seconds} s of wall time is spent").into();
+        let detail = format!("the budget of {seconds} s of wall time is used up").into();
         Self::BudgetExhausted { limit: Limit::WallTime, detail }
     }
 
-    /// The end of a run whose next call cannot be paid.
+    /// A run whose next call the budget does not cover.
     pub fn unaffordable(refusal: &Unaffordable) -> Self {
         Self::BudgetExhausted { limit: refusal.into(), detail: Wording::of(refusal) }
     }
 
-    /// The end of a run for which something outside the task broke.
+    /// A run in which something outside the task failed.
     pub fn failed(class: FailureKind, message: &(impl fmt::Display + ?Sized)) -> Self {
         Self::Failed { class, message: Wording::of(message) }
     }
 
-    /// Whether somebody else decided it than the run itself.
+    /// Returns true if the run was ended from outside, not by its own course.
     pub const fn is_from_outside(&self) -> bool {
         match self {
             Self::Cancelled => true,
             Self::BudgetExhausted { limit, .. } => matches!(limit, Limit::WallTime),
-            // An actor died that nobody replaces, or a run could not be taken up.
+            // An actor died without a successor, or a run could not be resumed.
             Self::Failed { class, .. } => {
                 matches!(class, FailureKind::Internal | FailureKind::Resume)
             }
@@ -119,19 +119,19 @@ impl From<SnapshotError> for Delivery {
     }
 }
 
-/// What a budget limits.
+/// A limit of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Money, by the price table.
+    /// Money, according to the price table.
     Usd,
     /// Prompt and answer tokens.
     Tokens,
     /// Model calls.
     Calls,
-    /// Time; a clock limits it, and no ledger.
+    /// Elapsed time; enforced by a clock, not by the ledger.
     WallTime,
-    /// Money, for a model that has no price.
+    /// Money, where the model has no price.
     NoPrice,
 }
 
@@ -146,30 +146,30 @@ impl From<&Unaffordable> for Limit {
     }
 }
 
-/// What broke outside the task: one of our own parts, or the provider.
+/// What failed outside the task: a part of this program, or the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// An actor died that nobody replaces.
+    /// An actor died and was not replaced.
     Internal,
     /// A run could not be resumed.
     Resume,
     /// The journal takes no more events.
     Journal,
-    /// Nobody admits calls any more.
+    /// Admission of model calls stopped.
     #[serde(alias = "router")]
     Admission,
     /// The change could not be written.
     Write,
-    /// A worktree could not be had.
+    /// A worktree could not be created.
     Worktree,
-    /// The provider.
+    /// The provider, with the class of its error.
     #[serde(untagged)]
     Model(ErrorClass),
 }
 
 impl FailureKind {
-    /// The kind as one word.
+    /// Returns the kind as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Internal => "internal",
@@ -183,45 +183,45 @@ impl FailureKind {
     }
 }
 
-/// Why a run ended undelivered.
+/// Why a run ended without delivering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NeedsWork {
     /// `max_iterations` attempts failed.
     IterationsUsedUp,
-    /// All that fails failed before.
+    /// Everything that fails failed before the change.
     PreExisting,
     /// The checks could not be run: denied, missing, timed out, or the machine failed.
     Unverifiable,
-    /// The Architect gave no readable plan.
+    /// The Architect gave no valid plan.
     NoPlan,
     /// The Editor gave no usable diff.
     NoDraft,
-    /// Roles crashed more often than a run survives.
+    /// Roles crashed more often than a run tolerates.
     Crashed,
-    /// Lanes did not get done, or do not fit together.
+    /// Lanes failed, or their results do not fit together.
     LanesFailed,
-    /// What was made is staged, and not in the workspace.
+    /// The result is staged, not in the workspace.
     Staged,
-    /// There was no usable answer to a question.
+    /// There was no usable answer to the question.
     NoAnswer,
 }
 
-/// What a patch set is staged for.
+/// Why a patch set is staged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StagedFor {
     /// To change the workspace.
     Change,
-    /// To go back, after something failed.
+    /// To undo changes, after something failed.
     WayBack,
 }
 
-/// Where a way back leads.
+/// The state to which an undo patch leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// The workspace as it was when the run began.
+    /// The workspace at the start of the run.
     Start,
     /// The tree with the fewest failures.
     Best,
@@ -236,11 +236,11 @@ impl fmt::Display for Target {
     }
 }
 
-/// A way back that the user is offered.
+/// An undo patch that is offered to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
     /// Id of the staged patch set.
     pub patch: String,
-    /// Where it leads.
+    /// The state it leads to.
     pub to: Target,
 }

@@ -1,4 +1,5 @@
-//! What was said between a role and its model in one run. It only grows, so that the provider's prefix cache holds. Pure.
+//! The conversation between a role and its model in one run. It is append-only, so that the provider's prefix cache
+//! applies. Pure.
 
 use model::{AgentRole, Message, ModelReply, ToolOffer};
 use patch::numbered;
@@ -7,46 +8,46 @@ use tools::redact::Redactor;
 use crate::look::Look;
 use crate::prompts::{Prompt, Prompts};
 
-/// A conversation with one model, of one role or of several.
+/// A conversation with one model, held by one or several roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialogue {
     messages: Vec<Message>,
     redactor: Redactor,
-    /// Prompt tokens of the last call, by the provider's count: what was sent before.
+    /// Prompt tokens of the last call, by the provider's count.
     sent_tokens: u64,
-    /// Roles whose instructions were given.
+    /// Roles that have given their instructions.
     roles: Vec<AgentRole>,
-    /// What the model asked to see.
+    /// Everything the model asked to see.
     looks: Vec<Look>,
-    /// What it may call.
+    /// The tools that the model may call.
     tools: Vec<ToolOffer>,
 }
 
 impl Dialogue {
-    /// Begins with the standing instructions.
+    /// Creates a dialogue with a system message.
     pub fn new(system: String, redactor: &Redactor) -> Self {
         let (messages, redactor) = (vec![Message::System { content: system }], redactor.clone());
         let (roles, looks, tools) = (Vec::new(), Vec::new(), Vec::new());
         Self { messages, redactor, sent_tokens: 0, roles, looks, tools }
     }
 
-    /// The same, and the model may call these tools, from the first request to the last.
+    /// Offers tools to the model, from the first request to the last.
     #[must_use]
     pub fn offering(self, tools: Vec<ToolOffer>) -> Self {
         Self { tools, ..self }
     }
 
-    /// What the model may call.
+    /// Returns the offered tools.
     pub fn tools(&self) -> &[ToolOffer] {
         &self.tools
     }
 
-    /// Whether nothing was said yet.
+    /// Returns true if only the system message exists.
     pub const fn is_new(&self) -> bool {
         self.messages.len() <= 1
     }
 
-    /// Whether a role speaks for the first time; it has spoken from now on.
+    /// Returns true if a role speaks for the first time, and records that it has spoken.
     pub fn is_first_of(&mut self, role: AgentRole) -> bool {
         let is_first = !self.roles.contains(&role);
         if is_first {
@@ -55,47 +56,47 @@ impl Dialogue {
         is_first
     }
 
-    /// Remembers what the model asked to see.
+    /// Records what the model asked to see.
     pub fn looked(&mut self, looks: &[Look]) {
         self.looks.extend_from_slice(looks);
     }
 
-    /// Everything that the model asked to see.
+    /// Returns everything the model asked to see.
     pub fn looks(&self) -> &[Look] {
         &self.looks
     }
 
-    /// Whether the model has answered with this text.
+    /// Returns true if an answer of the model contains this text.
     pub fn has_heard(&self, text: &str) -> bool {
         self.messages.iter().any(
             |message| matches!(message, Message::Assistant { content, .. } if content.contains(text)),
         )
     }
 
-    /// Whether the user's side of it has this text somewhere.
+    /// Returns true if a user message contains this text.
     pub fn has_said(&self, text: &str) -> bool {
         self.messages
             .iter()
             .any(|message| matches!(message, Message::User { content } if content.contains(text)))
     }
 
-    /// Everything said so far.
+    /// Returns all messages.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Says something to the model. Secrets are masked here, at the one gate into prompts.
+    /// Appends a user message. Secrets are masked here, on the only path into prompts.
     pub fn say(&mut self, text: &str) {
         self.messages.push(Message::User { content: self.redactor.redact(text).into_owned() });
     }
 
-    /// Says what came of a call of the answer that was heard last.
+    /// Appends the result of a tool call from the last answer.
     pub fn tell(&mut self, tool_call_id: &str, told: &str) {
         let content = self.redactor.redact(told).into_owned();
         self.messages.push(Message::Tool { tool_call_id: tool_call_id.to_owned(), content });
     }
 
-    /// Keeps a complete answer, and the size of the prompt that led to it.
+    /// Appends a complete answer, and records the size of its prompt.
     pub fn hear(&mut self, reply: &ModelReply) {
         self.messages.push(Message::Assistant {
             content: reply.content.clone(),
@@ -107,14 +108,14 @@ impl Dialogue {
         }
     }
 
-    /// Prompt tokens this role has sent before.
+    /// Returns the prompt tokens of the last call.
     pub const fn sent_tokens(&self) -> u64 {
         self.sent_tokens
     }
 }
 
-/// Lines of a file as they are shown to a model: numbered, headed by the file's name, in a fence that they cannot close. Of
-/// `(first, last, of)` the last is how many lines the file has.
+/// Formats lines of a file for a model: numbered, under the file's name, in a fence that they cannot close. The range
+/// is `(first, last, of)`, where `of` is the number of lines in the file.
 pub fn shown_lines(
     prompts: &Prompts,
     path: &str,
@@ -137,13 +138,13 @@ pub fn shown_lines(
     fenced(prompts, &name, &content)
 }
 
-/// A whole file as it is shown to a model.
+/// Formats a whole file for a model.
 pub fn shown_file(prompts: &Prompts, path: &str, text: &str) -> String {
     let count = text.lines().count();
     shown_lines(prompts, path, (1, count, count), text)
 }
 
-/// A text that is shown to a model: headed by its name, in a fence that it cannot close. Its last line has no end.
+/// Formats a text for a model: under its name, in a fence that it cannot close. The result does not end with a newline.
 pub fn fenced(prompts: &Prompts, name: &str, content: &str) -> String {
     let mut run = 0;
     let mut longest = 0;

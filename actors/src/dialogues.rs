@@ -1,5 +1,5 @@
-//! The dialogues of a crew: roles that ask the same model in the same way continue one, so that what one of them has read the
-//! next does not send again. Pure.
+//! The dialogues of a crew. Roles that use the same model with the same settings share a dialogue, so what one has read
+//! need not be sent again for the next. Pure.
 
 use config::ModelRole;
 use tools::redact::Redactor;
@@ -7,7 +7,7 @@ use tools::redact::Redactor;
 use crate::dialogue::Dialogue;
 use crate::prompts::{Prompt, Prompts};
 
-/// One dialogue for each way in which models are asked.
+/// One dialogue for each combination of model settings.
 #[derive(Debug, Clone)]
 pub struct Dialogues {
     redactor: Redactor,
@@ -15,19 +15,19 @@ pub struct Dialogues {
 }
 
 impl Dialogues {
-    /// None yet. The redactor takes secrets out of what is said in them.
+    /// Creates an empty set; `redactor` masks secrets in what is said.
     pub const fn new(redactor: Redactor) -> Self {
         Self { redactor, dialogues: Vec::new() }
     }
 
-    /// The dialogue with the model of `hire`, as far as it has come.
+    /// Returns the dialogue with the model of `hire`, in its current state.
     pub fn with(&self, hire: &ModelRole, prompts: &Prompts) -> Dialogue {
         let known = self.dialogues.iter().find(|(with, _)| is_same(with, hire));
         let new = || Dialogue::new(introduction(prompts), &self.redactor);
         known.map_or_else(new, |(_, dialogue)| dialogue.clone())
     }
 
-    /// Takes in a dialogue that has gone on.
+    /// Stores the new state of a dialogue.
     pub fn keep(&mut self, hire: &ModelRole, dialogue: Dialogue) {
         match self.dialogues.iter_mut().find(|(with, _)| is_same(with, hire)) {
             Some((_, kept)) => *kept = dialogue,
@@ -36,13 +36,13 @@ impl Dialogues {
     }
 }
 
-/// What every model is told first that looks by lines of text.
+/// Returns the system message of models that look by lines of text.
 pub fn introduction(prompts: &Prompts) -> String {
     let (common, looks) = (prompts.render(Prompt::Common, &[]), prompts.render(Prompt::Looks, &[]));
     format!("{}\n\n{}", common.trim_end(), looks)
 }
 
-/// Whether a provider's cache holds for both: how long an answer may be does not matter to it.
+/// Returns true if both settings share the provider's cache; the maximum answer length does not affect it.
 fn is_same(one: &ModelRole, other: &ModelRole) -> bool {
     (&one.model, one.thinking) == (&other.model, other.thinking)
         && (!one.thinking || one.effort == other.effort)

@@ -1,27 +1,27 @@
-//! The Editor's contract: a unified diff only, `NEED_FILE|path|why` lines only, or `DONE|reason`. Pure.
+//! The Editor's contract: only a unified diff, only `NEED_FILE|path|why` lines, or `DONE|reason`. Pure.
 //!
-//! Whether the diff applies is the patch engine's business; here it is only told from everything else. What the Editor wants to
-//! see first is read by [`crate::look`].
+//! This module distinguishes a diff from other answers; the patch engine decides whether it applies. What the Editor
+//! wants to see first is parsed by [`crate::look`].
 
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 
 use crate::contract::{ContractError, filled};
 
-/// What a line begins with that asks for a file in the plan.
+/// Prefix of a line that asks for a file to be added to the plan.
 const NEED_FILE: &str = "NEED_FILE|";
 const ALONE: &str = "NEED_FILE lines stand alone, without a diff or other text";
 
-/// What the Editor answered.
+/// An answer of the Editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorAnswer {
     /// A diff, as the model wrote it.
     Diff(String),
-    /// Files that have to be changed and are not in the plan.
+    /// Files that must be changed and are not in the plan.
     NeedFiles(Vec<NeededFile>),
-    /// Nothing more is needed than what is applied.
+    /// The applied changes suffice.
     Done {
-        /// Why.
+        /// The Editor's reason.
         reason: String,
     },
 }
@@ -35,19 +35,19 @@ pub struct NeededFile {
     pub why: String,
 }
 
-/// Whether the Editor may say that it is done.
+/// Whether the Editor may answer `DONE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MayEnd {
-    /// A diff of its is applied.
+    /// Yes: one of its diffs is applied.
     Applied,
-    /// Nothing is.
+    /// No: nothing is applied.
     NothingApplied,
 }
 
-/// Tells what the Editor answered.
+/// Parses an answer of the Editor.
 pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractError> {
     if looks_like_a_diff(answer) {
-        // Every line of a diff begins with a marker, so this one is none of it, and nobody would read it.
+        // Every line of a diff starts with a marker, so this line is outside it and would be ignored.
         let mut lines = (1..).zip(answer.lines());
         return match lines.find(|(_, line)| line.starts_with(NEED_FILE)) {
             None => Ok(EditorAnswer::Diff(answer.to_owned())),
@@ -63,7 +63,7 @@ pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractErro
         let one = |(number, line): (usize, &str)| {
             needed(line).map_err(|rule| ContractError::at(number, line, rule))
         };
-        // What it wants to see besides can wait: the plan comes first.
+        // Its looks can wait: the plan has to change first.
         let is_look = |line: &str| line.starts_with("NEED_") && !needs(line);
         let lines = said().filter(|(_, line)| !is_look(line));
         return lines.map(one).collect::<Result<_, _>>().map(EditorAnswer::NeedFiles);
@@ -95,13 +95,13 @@ pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractErro
     Err(ContractError::at(number, line, forms.to_owned()))
 }
 
-/// Whether an answer has one of the forms at all, so that lines which look like looks are content of it.
+/// Returns true if an answer has one of the forms, so that lines that look like looks are part of its content.
 pub fn is_formed(answer: &str) -> bool {
     let is_form = |line: &str| line.starts_with(NEED_FILE) || line.starts_with("DONE|");
     looks_like_a_diff(answer) || answer.lines().any(|line| is_form(line.trim()))
 }
 
-/// Whether any line can only come from a diff.
+/// Returns true if any line can only come from a diff.
 fn looks_like_a_diff(answer: &str) -> bool {
     let starts = ["@@", "diff --git ", "+++ ", "rename from "];
     answer.lines().any(|line| starts.iter().any(|start| line.starts_with(start)))
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_asked_for_beside_a_diff_is_not_overlooked() {
+    fn a_needed_file_next_to_a_diff_is_refused() {
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-y\n+z\n";
         for answer in
             [format!("{diff}\nNEED_FILE|y|it is read there\n"), format!("NEED_FILE|y|z\n{diff}")]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_the_plan_lacks() {
+    fn needed_files_are_parsed() {
         let answer = "```\nNEED_FILE|./src/base.rs|the flag is read there | twice\n```";
         let base = NeededFile {
             path: RepoPath::parse("src/base.rs").unwrap(),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_none_of_them() {
+    fn prose_is_not_an_answer() {
         let error = read("I cannot do that.").unwrap_err();
         assert_eq!((error.line, error.text.as_str()), (1, "I cannot do that."));
         assert!(error.rule.contains("unified diff only"));

@@ -1,5 +1,5 @@
-//! The Editor turns a plan and the exact content of its files into a diff; it may look first, say what the plan lacks, or that
-//! nothing more is needed.
+//! The Editor turns a plan and the exact content of its files into a diff. It may look first, report files that the
+//! plan lacks, or report that nothing more is needed.
 
 use std::sync::Arc;
 
@@ -28,34 +28,34 @@ use crate::role::{RoleHost, Work};
 use crate::talk::{Grammar, Talk, Unheard};
 use crate::wording::Wording;
 
-/// Definitions of a large file that are listed beside its parts.
+/// Maximum number of definitions listed for the hidden parts of a large file.
 const OUTLINE: usize = 40;
 
-/// What the Editor is asked.
+/// A question to the Editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftAsk {
-    /// The plan, when it is new.
+    /// The plan, if it is new to the Editor.
     pub plan: Option<Plan>,
-    /// Declared files that the Editor has not seen as they are.
+    /// Declared files whose current content the Editor has not seen.
     pub files: Vec<FileNow>,
-    /// What was wrong with the last diff, or with what it led to.
+    /// What was wrong with the last diff, or with its results.
     pub feedback: Option<String>,
-    /// What the checks said before any change, if it was not told; rendered.
+    /// The rendered results of the checks on the unchanged tree; empty if it has them already.
     pub baseline: String,
-    /// Whether it may say that nothing more is needed.
+    /// Whether it may answer that nothing more is needed.
     pub may_end: MayEnd,
 }
 
-/// A declared file as it is now.
+/// The current state of a declared file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileNow {
     /// The file.
     pub path: RepoPath,
-    /// Its content; `None` when there is no such file.
+    /// Its content; `None` if it does not exist.
     pub now: Option<String>,
-    /// What it was when the Editor was shown it.
+    /// The content that the Editor was last shown, if any.
     pub seen: Option<String>,
-    /// Where it is going to be changed.
+    /// Where it is likely to be changed.
     pub hints: Hints,
 }
 
@@ -65,12 +65,12 @@ pub enum EditorError {
     /// No answer kept the contract, or there was none.
     #[error(transparent)]
     Unheard(#[from] Unheard),
-    /// The actor gave none.
+    /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
 }
 
-/// The dialogue as it stands after the work, with the answer.
+/// The dialogue, including this exchange, and the answer.
 pub type DraftReply = (Dialogue, Result<EditorAnswer, EditorError>);
 
 /// A handle to a running Editor.
@@ -80,11 +80,11 @@ pub struct Editor(RoleHost<EditorSetup>);
 /// What an Editor works with.
 #[derive(Clone)]
 pub struct EditorSetup {
-    /// Its line to the model.
+    /// Makes its model calls.
     pub caller: Caller,
-    /// What runs the commands that it wants to try.
+    /// Runs the commands that the model wants to try.
     pub commands: Runner,
-    /// What the task begins with.
+    /// What the task starts with.
     pub brief: Arc<Brief>,
 }
 
@@ -95,12 +95,12 @@ impl Editor {
         Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.0.cell()
     }
 
-    /// Asks for a diff. The dialogue goes in and comes back grown.
+    /// Asks for a diff. The dialogue is passed in and returned with the new messages.
     pub async fn draft(&self, dialogue: Dialogue, ask: DraftAsk) -> Result<DraftReply, Unanswered> {
         self.0.ask((dialogue, ask)).await
     }
@@ -141,7 +141,7 @@ impl EditorSetup {
             &instructions,
         );
         let besides = self.besides(dialogue, ask).await?;
-        // Where the Architect speaks in the same dialogue, its plan stands there.
+        // If the Architect shares this dialogue, its plan is already there.
         let plan = ask.plan.as_ref().map(|plan| {
             if is_shared && dialogue.has_heard(&plan.to_string()) {
                 prompts.render(Prompt::DraftPlanAbove, &[])
@@ -175,7 +175,8 @@ impl EditorSetup {
         talk.ask(dialogue, &Draft(ask.may_end)).await
     }
 
-    /// What a new plan wants it to read, but for what was looked at in this dialogue, and for files that it is shown to change.
+    /// Shows what a new plan wants the Editor to read, except what was looked at in this dialogue and the files to be
+    /// changed.
     async fn besides(&self, dialogue: &mut Dialogue, ask: &DraftAsk) -> Result<String, CallError> {
         let Some(plan) = &ask.plan else { return Ok(String::new()) };
         let declared = |wanted: &RepoPath| plan.files.iter().any(|file| file.path == *wanted);
@@ -194,10 +195,11 @@ impl EditorSetup {
         caller.run.perform(&mut Looking { caller, sources, looks, elsewhere, wanted_by }).await
     }
 
-    /// A file, or the parts of it that matter: those that changed since it was shown, or where the plan is going to change it.
+    /// Formats a file, or its relevant parts: those that changed since it was last shown, or those that the plan will
+    /// change.
     fn shown(&self, prompts: &Prompts, dialogue: &Dialogue, file: &FileNow) -> String {
         let path = &file.path;
-        // Before it is cut in parts, since a part alone may not look like the secret it is of.
+        // Masked before it is split: part of a secret may not be recognized as one.
         let masked = |text: &String| self.caller.run.redactor.redact(text).into_owned();
         let Some(now) = file.now.as_ref().map(masked) else {
             return prompts.render(Prompt::FileMissing, &[("path", path)]);
@@ -226,7 +228,7 @@ impl EditorSetup {
                 whole
             };
         };
-        // Who was told where to change it needs no map.
+        // An Editor that was told where to change the file needs no outline.
         let is_told = !file.hints.named.is_empty();
         let elsewhere =
             if is_told { String::new() } else { elsewhere(prompts, path, &now, &parts) };
@@ -240,7 +242,7 @@ impl EditorSetup {
     }
 }
 
-/// What a file defines where it is not shown.
+/// Returns the definitions of a file that are outside the shown parts.
 fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[Range]) -> String {
     let is_shown = |at: u32| {
         usize::try_from(at)
@@ -260,7 +262,7 @@ fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[Range]) ->
     format!("\n{}", prompts.render(Prompt::FileElsewhere, &[("definitions", &defined.join("\n"))]))
 }
 
-/// The contract of a draft.
+/// The Editor's contract.
 struct Draft(MayEnd);
 
 impl Grammar for Draft {

@@ -1,5 +1,5 @@
-//! An effect: something a run does to the world or learns from it. How one is looked up in what is recorded is said here;
-//! [`Run::perform`] is the only way to do one.
+//! An effect: something a run does to the world or learns from it. This module defines how an effect is found in the
+//! recording; [`Run::perform`] is the only way to perform one.
 
 use crate::closed::JournalClosed;
 use crate::event::Event;
@@ -9,24 +9,25 @@ pub use crate::trace::{Position, Trace};
 
 /// Something a run does to the world or learns from it.
 ///
-/// Only leaves are effects: what an effect does inside is skipped when it is recorded, so no effect performs another.
+/// Only leaves are effects: a recorded effect is skipped as a whole, so no effect may perform another.
 pub trait Effect: Send {
-    /// What comes of it.
+    /// Its result.
     type Outcome: Send;
-    /// What ends the work that it is part of.
+    /// The error that stops the work it is part of.
     type Stop: From<JournalClosed> + Send;
-    /// Where it stands in what is recorded.
+    /// Where in the recording it is expected.
     const POSITION: Position = Position::Next;
 
-    /// What a recorded event tells of it. Called for events in their order, so that it can note how far it had come.
+    /// Interprets a recorded event. Called for events in order, so that the effect can note how far it had come.
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome>;
 
-    /// Whether it may be done although this event is still to be followed: one that is told later than it happened.
+    /// Returns true if it may be performed before this event is replayed: for effects that are recorded later than they
+    /// happen.
     fn may_precede(&self, _: &Event) -> bool {
         false
     }
 
-    /// Does what is not recorded, and records what came of it.
+    /// Performs whatever is not recorded, and records the result.
     fn act(&mut self, run: &Run) -> impl Future<Output = Result<Self::Outcome, Self::Stop>> + Send;
 }
 
@@ -53,7 +54,7 @@ mod tests {
     use crate::testing;
     use crate::words::Side;
 
-    /// An effect that no release has: a die is thrown.
+    /// An effect that exists only in this test: throwing a die.
     struct Throw(u8);
 
     impl Effect for Throw {
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_effect_is_done_once_and_recalled_ever_after() {
+    async fn an_effect_is_performed_once_and_then_taken_from_the_recording() {
         let (run, events) = testing::run(None);
         assert_eq!(run.perform(&mut Throw(4)).await, Ok(4));
         assert_eq!(run.perform(&mut Throw(2)).await, Ok(2));
@@ -85,7 +86,7 @@ mod tests {
         let (again, new) = testing::run(Some(Arc::new(recording)));
         assert_eq!(again.perform(&mut Throw(6)).await, Ok(4));
         assert_eq!(again.perform(&mut Throw(6)).await, Ok(2));
-        assert_eq!(again.perform(&mut Throw(6)).await, Ok(6), "the record is over");
-        assert_eq!(new().len(), 1, "what is recorded is not written again");
+        assert_eq!(again.perform(&mut Throw(6)).await, Ok(6), "the recording has ended");
+        assert_eq!(new().len(), 1, "recorded events are not written again");
     }
 }

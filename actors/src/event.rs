@@ -1,4 +1,4 @@
-//! Every fact the program publishes, as it stands in the journal. Values only; how they get there is the publisher's.
+//! Every kind of event in the journal. Values only; [`crate::publisher`] writes them.
 
 use config::Mode;
 use model::price::Usd;
@@ -39,575 +39,581 @@ mod decisions;
 pub use self::content::{Blob, StagedContent, StagedFile};
 pub use self::decisions::Decisions;
 
-/// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
-/// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
-/// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
+/// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
+/// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt
+/// is not such a change.
 pub const FORMAT: u32 = 9;
 
-/// The format of journals that name none.
+/// The format of journals that do not name one.
 const fn first_format() -> u32 {
     1
 }
 
-/// A place in the journal of a session.
+/// A position in the journal of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Id of the session.
     pub session: String,
-    /// Number of the event.
+    /// Sequence number of the event.
     pub seq: u64,
 }
 
-/// What a request is made under. Mode and reasoning are the user's; tools are those of the stage.
+/// The terms of a model request. The user determines mode and reasoning, the stage its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestTerms {
     /// The mode that the user chose.
     pub user_mode: Mode,
-    /// Whether the model reasons, as the user configured it for the role.
+    /// True if the model reasons, as the user configured for the role.
     pub reasoning_enabled: bool,
-    /// How many tools the stage offers.
+    /// Number of tools that the stage offers.
     pub tool_count: usize,
-    /// Whether the model may call them; earlier versions did not say.
+    /// Whether the model may call them; absent if it may, and in events of earlier versions.
     #[serde(skip_serializing_if = "ToolChoice::is_auto", default)]
     pub tool_choice: ToolChoice,
 }
 
-/// A fact.
+/// An event in the journal: its kind with a version, and its data.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "data")]
 pub enum Event {
-    /// A session begins.
+    /// A session started.
     #[serde(rename = "SessionStarted@v1")]
     SessionStarted {
         /// Absolute path of the workspace.
         workspace: String,
         /// Version of the program.
         version: String,
-        /// The configuration as TOML: its runs keep to it.
+        /// The configuration of the session's runs, as TOML. Absent in journals of early versions.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         config: Option<Blob>,
-        /// The texts that its runs say to models, as JSON: they keep to these.
+        /// The prompts of the session's runs: a JSON object of names and texts. Absent in journals of early versions.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         prompts: Option<Blob>,
-        /// The [`FORMAT`] of its runs.
+        /// Format version of the session's runs (`FORMAT`); 1 if absent.
         #[serde(default = "first_format")]
         format: u32,
-        /// What the masks of its runs depend on besides the values.
+        /// Salt of the masks that replace secrets in the session's runs; empty if absent.
         #[serde(default)]
         salt: String,
-        /// The session and the event that it was forked from; what follows up to that event is a copy.
+        /// The session and event that it was forked from; events up to that one are copies. Absent unless it is a fork.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         forked_from: Option<Origin>,
     },
-    /// A session goes on in another process.
+    /// A session was continued by another process.
     #[serde(rename = "SessionContinued@v1")]
     SessionContinued {
         /// Version of the program.
         version: String,
-        /// The configuration as TOML: runs that begin from now on keep to it.
+        /// The configuration of runs that start from now on, as TOML.
         config: Blob,
-        /// The texts that runs that begin from now on say to models, as JSON.
+        /// The prompts of runs that start from now on: a JSON object of names and texts. Absent in journals of early
+        /// versions.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         prompts: Option<Blob>,
-        /// The [`FORMAT`] of runs that begin from now on.
+        /// Format version of runs that start from now on (`FORMAT`); 1 if absent.
         #[serde(default = "first_format")]
         format: u32,
-        /// What the masks of runs that begin from now on depend on besides the values.
+        /// Salt of the masks that replace secrets in runs that start from now on; empty if absent.
         #[serde(default)]
         salt: String,
-        /// The run that was cut short before, if there is one.
+        /// Id of the run that had been interrupted; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         cut_short: Option<String>,
     },
     /// The user changed the configuration between two requests.
     #[serde(rename = "ConfigurationChanged@v1")]
     ConfigurationChanged {
-        /// The configuration as TOML: runs that begin from now on keep to it.
+        /// The configuration of runs that start from now on, as TOML.
         config: Blob,
     },
-    /// The session went from one state to another.
+    /// The session changed its state.
     #[serde(rename = "SessionStateChanged@v1")]
     SessionStateChanged {
-        /// The state left.
+        /// The previous state.
         from: SessionState,
-        /// The state entered.
+        /// The new state.
         to: SessionState,
     },
-    /// An event would have led the session where its state does not lead: it stays as it is. This is a bug, kept to be found.
+    /// An event would have caused an invalid change of state, so the state stayed the same. This indicates a bug.
     #[serde(rename = "TransitionRefused@v1")]
     TransitionRefused {
-        /// The state it is in.
+        /// The current state.
         from: SessionState,
         /// The state that was refused.
         to: SessionState,
     },
-    /// A request begins its way to a delivery.
+    /// A run started: the work on one request.
     #[serde(rename = "RunStarted@v1")]
     RunStarted {
-        /// What it is treated as.
+        /// How the request is treated.
         intent: Intent,
-        /// What the user asked.
+        /// The user's request.
         request: String,
     },
-    /// A message of the conversation.
+    /// A message was added to the conversation.
     #[serde(rename = "TurnAdded@v1")]
     TurnAdded {
-        /// Who said it.
+        /// The author.
         speaker: Side,
-        /// What was said.
+        /// The text.
         text: String,
-        /// What the message is, when a flag or a command says so.
+        /// The intent set by a flag or a command; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         intent: Option<Intent>,
-        /// What it says to the card of a mission.
+        /// An answer to a mission's card; absent if the message is not one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         card: Option<CardStep>,
     },
     /// It was decided how a message is treated.
     #[serde(rename = "IntentDecided@v1")]
     IntentDecided {
-        /// What it is treated as.
+        /// How the message is treated.
         intent: Intent,
-        /// How that was found out.
+        /// How that was determined.
         reason: IntentBy,
     },
-    /// It was decided which model answers, outside the loop.
+    /// A model was chosen for an answer outside the edit loop.
     #[serde(rename = "RouterDecision@v2")]
     RouterDecision {
-        /// Counts from one.
+        /// 1 for the first decision on a question, 2 for the decision after a small model was asked.
         decision_id: u32,
-        /// Who asks.
+        /// The role that asks.
         role: AgentRole,
-        /// The model that answers.
+        /// Id of the chosen model.
         selected_model: String,
-        /// Whether it thinks.
+        /// True if the model reasons.
         thinking: bool,
-        /// What the choice comes from.
+        /// The basis of the choice.
         assessment: Assessment,
-        /// Of what is sent.
+        /// SHA-256 of the messages to be sent, as JSON, in hexadecimal digits.
         prompt_hash: String,
-        /// Of the tools that it may call; none are offered natively.
+        /// Hash of the schemas of the tools that the model may call; `null` if none are offered.
         tool_schema_hash: Option<String>,
-        /// Tokens that the answer may have.
+        /// Maximum number of tokens of the answer.
         max_tokens: u32,
     },
-    /// No answer of the role's own model was usable, so the one that thinks longest is asked, once.
+    /// The role's own model gave no usable answer, so the long-thinking model is asked once.
     #[serde(rename = "RouterEscalation@v1")]
     RouterEscalation {
-        /// Who asks.
+        /// The role that asks.
         role: AgentRole,
-        /// Why.
+        /// Why the question was escalated.
         reason_codes: Vec<Reason>,
-        /// The model that was asked.
+        /// Id of the model that was asked before.
         from: String,
-        /// The model that is asked.
+        /// Id of the model that is asked now.
         to: String,
     },
-    /// Evidence was gathered from the workspace.
+    /// Evidence for the request was gathered from the workspace.
     #[serde(rename = "EvidenceGathered@v1")]
     EvidenceGathered {
-        /// What was found: `path:first-last hash`.
+        /// The passages found, each as `path:first-last hash`.
         items: Vec<String>,
-        /// What was left out and why.
+        /// What was left out, and why.
         omitted: Vec<String>,
-        /// Whether something was not known in time: earlier commits, definitions, or all of the text.
+        /// True if a search did not finish in time: in earlier commits, definitions or the full text. Absent if false.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
-        /// Estimated size.
+        /// Estimated size of `text` in tokens.
         tokens: usize,
-        /// The text that goes into prompts.
+        /// The evidence as it appears in prompts.
         text: Blob,
-        /// What is known of the workspace whatever is asked; it goes into prompts before that.
+        /// The description of the workspace that precedes the evidence in prompts, the same for every request. Absent
+        /// if empty.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         workspace: Option<Blob>,
-        /// What was said and done earlier in the conversation, as it goes into prompts.
+        /// The earlier conversation as it appears in prompts. Absent if empty.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         earlier: Option<Blob>,
     },
-    /// Files that a decision depends on were read. Only what the journal does not tell already: what was seen before, or
-    /// written by this run, and is still so, is left out.
+    /// Files that a decision depends on were read. Files are left out if they are unchanged since the journal last
+    /// recorded them, as read or as written by this run.
     #[serde(rename = "FilesRead@v1")]
     FilesRead {
-        /// What was found.
+        /// The paths, with what was found at each.
         files: Vec<SeenFile>,
     },
-    /// The Architect was asked.
+    /// The Architect was asked for a plan.
     #[serde(rename = "ArchitectStarted@v1")]
     ArchitectStarted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
     },
-    /// The Architect is done.
+    /// The Architect finished.
     #[serde(rename = "ArchitectCompleted@v1")]
     ArchitectCompleted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
-        /// Whether there is a plan.
+        /// True if there is a plan.
         planned: bool,
     },
     /// An answer of the Architect broke its contract.
     #[serde(rename = "PlanRefused@v1")]
     PlanRefused {
-        /// Line and rule.
+        /// The line and the rule that it breaks.
         error: Wording,
     },
-    /// Checks of a plan would not be run: policy forbids them, asks where the user is not there to answer, or there is no such
-    /// program. Or they prove nothing, and neither does any other. The Architect is told, of programs if others would be run.
+    /// Some checks of a plan are useless: policy denies them, they need approval and the user is absent, or their
+    /// program is missing; or they prove nothing, and neither does any other. The Architect is told, but of missing
+    /// programs only if other checks would run.
     #[serde(rename = "ChecksBarred@v1")]
     ChecksBarred {
-        /// Those that would not be run, as written.
+        /// Checks that would not be run, as written.
         commands: Vec<String>,
-        /// Programs that these need and that are not on this machine.
+        /// Programs of these checks that are not installed; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         missing: Vec<String>,
-        /// Those that would be run and prove nothing, where there are no others.
+        /// Checks that would run but prove nothing, if the plan has no others; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         vacuous: Vec<String>,
-        /// How far commands are confined, which policy goes by.
+        /// The confinement of commands, on which policy depends.
         confined: Degree,
     },
     /// The first plan of a run.
     #[serde(rename = "PlanCreated@v1")]
     PlanCreated {
-        /// Counts from one.
+        /// Always 1.
         version: u32,
         /// The plan.
         plan: Plan,
-        /// Where it was read tolerantly.
+        /// Where the parser was lenient.
         tolerances: Vec<Leniency>,
     },
     /// A later plan of a run.
     #[serde(rename = "PlanRevised@v1")]
     PlanRevised {
-        /// Counts from one.
+        /// Number of the plan, from two.
         version: u32,
         /// The plan.
         plan: Plan,
-        /// Where it was read tolerantly.
+        /// Where the parser was lenient.
         tolerances: Vec<Leniency>,
     },
-    /// What became of a step of a plan: all of a plan is carried out by one change, and stands or falls with it.
+    /// A step of a plan was completed or abandoned. A plan is carried out by one change, so all of its steps share the
+    /// same fate.
     #[serde(rename = "StepMarked@v1")]
     StepMarked {
-        /// Version of the plan.
+        /// Number of the plan.
         plan: u32,
-        /// Which step, counted from one.
+        /// Number of the step, from one.
         step: usize,
-        /// What became of it.
+        /// The result.
         mark: StepMark,
     },
-    /// The Editor was asked.
+    /// The Editor was asked for a diff.
     #[serde(rename = "EditorStarted@v1")]
     EditorStarted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
     },
-    /// The Editor is done.
+    /// The Editor finished.
     #[serde(rename = "EditorCompleted@v1")]
     EditorCompleted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
-        /// Whether there is a diff.
+        /// True if there is a diff.
         drafted: bool,
     },
     /// An answer of the Editor broke its contract.
     #[serde(rename = "DraftRefused@v1")]
     DraftRefused {
-        /// Line and rule.
+        /// The line and the rule that it breaks.
         error: Wording,
     },
-    /// A model asked to see more before it answers.
+    /// A model asked to see something before it answers, in lines of text.
     #[serde(rename = "Looked@v1")]
     Looked {
-        /// Who asked.
+        /// The role that asked.
         role: AgentRole,
-        /// What for.
+        /// What it asked to see.
         looks: Vec<Look>,
-        /// Where the answer was read tolerantly.
+        /// Where the parser was lenient; absent if nowhere.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         tolerances: Vec<Leniency>,
         /// What was not shown, and why.
         refused: Vec<Wording>,
-        /// What it was told.
+        /// The answer to the model; absent in events of early versions.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
     },
     /// A model called a tool.
     #[serde(rename = "ToolResult@v1")]
     ToolResult {
-        /// Who called it.
+        /// The role that called it.
         role: AgentRole,
-        /// Id of the call in its answer.
+        /// Id of the tool call in the model's answer.
         call: String,
-        /// The tool, as the model named it.
+        /// Name of the tool, as the model wrote it.
         tool: String,
-        /// Its arguments, as the model wrote them.
+        /// The arguments, as the model wrote them, with secrets masked.
         arguments: String,
-        /// Whether anything came of it.
+        /// True if the call succeeded.
         ok: bool,
-        /// What the model was told: `{ok, value | error}`.
+        /// The result as the model sees it, as JSON: `{ok, value}` or `{ok, error}`.
         told: Blob,
     },
-    /// The workspace, which the user trusts, brings tools that a model may call.
+    /// Tools were found in a trusted workspace, which models may call.
     #[serde(rename = "ToolsFound@v1")]
     ToolsFound {
         /// The tools.
         tools: Vec<OwnTool>,
     },
-    /// A model asks the user what a request means.
+    /// A model asked the user what a request means.
     #[serde(rename = "UserAsked@v1")]
     UserAsked {
-        /// Who asks.
+        /// The role that asked.
         role: AgentRole,
         /// The question.
         question: String,
     },
-    /// The user answered, or was not there.
+    /// The user answered a model's question, or was absent.
     #[serde(rename = "UserAnswered@v1")]
     UserAnswered {
-        /// The answer; absent when there was none to get.
+        /// The answer; absent if there was none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<String>,
     },
-    /// The user says something to the run while it is at work.
+    /// The user sent a message to the active run.
     #[serde(rename = "UserSaid@v1")]
     UserSaid {
-        /// What.
+        /// The message.
         words: String,
     },
-    /// The model that is asked next is told what the user said to the run at work.
+    /// Messages of the user were passed on with the next model call.
     #[serde(rename = "UserSteered@v1")]
     UserSteered {
-        /// What was said, in its order.
+        /// The messages, in order.
         words: Vec<String>,
     },
-    /// The change that is to be reviewed was read.
+    /// The change to be reviewed was read.
     #[serde(rename = "DiffRead@v1")]
     DiffRead {
-        /// What was asked for, as `git diff` takes it; nothing for what is not committed.
+        /// The arguments of `git diff`; empty for uncommitted changes.
         of: String,
-        /// What was found.
+        /// The diff; empty if it could not be read.
         diff: Blob,
-        /// Why there is none.
+        /// Why it could not be read; absent if it was.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         failed: Option<Wording>,
     },
-    /// A model had a command run, to see what comes of it.
+    /// A model tried a command before it answered.
     #[serde(rename = "CommandTried@v1")]
     CommandTried {
-        /// Who asked.
+        /// The role that asked.
         role: AgentRole,
-        /// As it was written.
+        /// The command, as written.
         command: String,
-        /// How it ended.
+        /// Its exit status: `exit 1`, `signal 9`, `timed out`, …
         exit: String,
-        /// How long it took, in milliseconds.
+        /// Duration in milliseconds.
         elapsed_ms: u64,
         /// How far it was confined.
         confined: Degree,
-        /// Secrets that were taken out of what it printed.
+        /// Number of secrets that were masked in the output; absent if zero.
         #[serde(skip_serializing_if = "crate::checks::is_zero", default)]
         masked: usize,
-        /// What it printed.
+        /// The output.
         output: Blob,
     },
-    /// An answer to a question of the user could not be used.
+    /// An answer to a question of the user was unusable.
     #[serde(rename = "AnswerRefused@v1")]
     AnswerRefused {
         /// What was wrong with it.
         error: Wording,
     },
-    /// The Editor cannot write the diff within the plan; the Architect decides.
+    /// The Editor cannot write the diff within the plan; the Architect has to revise it.
     #[serde(rename = "FilesNeeded@v1")]
     FilesNeeded {
         /// The files that the plan lacks.
         files: Vec<NeededFile>,
     },
-    /// The Editor says that nothing more is needed than what is applied.
+    /// The Editor says that the applied changes suffice.
     #[serde(rename = "EditorDone@v1")]
     EditorDone {
-        /// Why.
+        /// The Editor's reason.
         reason: Wording,
     },
-    /// A diff is being applied.
+    /// Applying a diff started.
     #[serde(rename = "ApplyStarted@v1")]
     ApplyStarted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
     },
     /// A diff was applied or refused.
     #[serde(rename = "ApplyCompleted@v1")]
     ApplyCompleted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
-        /// Whether it is in the tree.
+        /// True if the change is in the tree.
         applied: bool,
     },
     /// A diff does not apply; nothing was written.
     #[serde(rename = "PatchRefused@v1")]
     PatchRefused {
-        /// `file: hunk: reason`, for people.
+        /// The reasons, each as `file: hunk: reason`.
         reasons: Vec<Wording>,
-        /// What the model is told.
+        /// The message to the model.
         feedback: Wording,
     },
-    /// A patch set is validated and may be applied: now, or by the user later.
+    /// A patch set was validated and staged. It may be applied now, or by the user later.
     #[serde(rename = "PatchStaged@v2")]
     PatchStaged {
-        /// Its id.
+        /// Id of the patch set.
         patch: String,
-        /// What it is staged for.
+        /// Why it is staged.
         purpose: StagedFor,
-        /// What it is: `iteration 2`, `back to the start`, …
+        /// A title: `iteration 2`, `back to the start`, …
         title: Wording,
-        /// What it changes.
+        /// The changed files.
         files: Vec<StagedFile>,
-        /// Where the diff was read tolerantly.
+        /// Where the diff was read leniently.
         repairs: Vec<Wording>,
-        /// Sections of the diff that are not part of it, since their files are not in the plan.
+        /// Sections of the diff that were left out because their files are not in the plan; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         put_aside: Vec<PutAside>,
-        /// The patch set that the user took only this of.
+        /// Id of the patch set of which the user accepted only this part; absent if this is not a part.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         part_of: Option<String>,
     },
-    /// The workspace as it is before a patch set is kept, to go back to.
+    /// A checkpoint was created: the state of the workspace before a patch set is applied, for restoring it.
     #[serde(rename = "CheckpointCreated@v1")]
     CheckpointCreated {
-        /// Its number in the workspace; `deepseek rewind` takes it.
+        /// Number of the checkpoint in the workspace, for `deepseek rewind`.
         checkpoint: u64,
-        /// The patch set it is made for.
+        /// Id of the patch set that follows.
         patch: String,
-        /// Files it holds.
+        /// Number of files in the checkpoint.
         files: usize,
-        /// Files that were left out: too large, or not readable.
+        /// Files that are not in it because they are too large or unreadable.
         left_out: Vec<RepoPath>,
     },
-    /// A staged patch set is about to be written. Without a `PatchApplied` behind it, a crash came between; the next session
-    /// of the workspace settles it.
+    /// A staged patch set is about to be written. If neither `PatchApplied` nor `PatchNotApplied` follows, a crash
+    /// intervened; the next session in the workspace settles it.
     #[serde(rename = "PatchCommitting@v1")]
     PatchCommitting {
-        /// Its id.
+        /// Id of the patch set.
         patch: String,
     },
-    /// A staged patch set is in the workspace.
+    /// A staged patch set was written to the workspace.
     #[serde(rename = "PatchApplied@v1")]
     PatchApplied {
-        /// Its id.
+        /// Id of the patch set.
         patch: String,
     },
-    /// A patch set could not be written; nothing of it is in the workspace.
+    /// A patch set could not be written; nothing in the workspace was changed.
     #[serde(rename = "PatchNotApplied@v1")]
     PatchNotApplied {
-        /// Its id.
+        /// Id of the patch set.
         patch: String,
-        /// Why.
+        /// Why it could not be written.
         why: NotApplied,
     },
-    /// A commit that a crash cut short was completed, or taken back; it may be that of another session.
+    /// A commit that a crash had interrupted was completed or undone. It may belong to another session.
     #[serde(rename = "CommitSettled@v1")]
     CommitSettled {
         /// Id of its patch set.
         patch: String,
-        /// `completed`, `taken_back`, or `stuck` when neither can be done any more.
+        /// `completed`, `taken_back`, or `stuck` if neither is possible any more.
         outcome: Settlement,
-        /// Paths that somebody else changed meanwhile: they are as they were found.
+        /// Paths that another process has changed since; they were left unchanged.
         left: Vec<RepoPath>,
     },
-    /// Something needs a yes.
+    /// The user was asked to approve an effect.
     #[serde(rename = "ApprovalAsked@v1")]
     ApprovalAsked {
-        /// Number of the question.
+        /// Id of the question.
         ask: String,
         /// The effect.
         action: Asked,
-        /// Why it has to be asked for.
+        /// Why it needs approval.
         why: Wording,
     },
-    /// The user approved it.
+    /// The user approved an effect.
     #[serde(rename = "ApprovalGiven@v1")]
     ApprovalGiven {
-        /// Number of the question.
+        /// Id of the question.
         ask: String,
-        /// Files of the change that the user left out; what was taken of it is staged as a patch set of its own.
+        /// Files that the user left out of the change; the accepted part is staged as a patch set of its own. Absent if
+        /// there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         left_out: Vec<RepoPath>,
-        /// What the user said against them, for the model.
+        /// The user's reason for leaving them out, for the model; absent if none was given.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         said: Option<String>,
     },
-    /// The user declined, there was no one to ask, or policy forbids it.
+    /// An effect was denied by the user, by policy, or because the user was absent.
     #[serde(rename = "ApprovalDenied@v1")]
     ApprovalDenied {
-        /// Number of the question; absent when none was asked.
+        /// Id of the question; absent if none was asked.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         ask: Option<String>,
         /// The effect.
         action: Asked,
-        /// Who said no.
+        /// Who or what denied it.
         by: DeniedBy,
-        /// Why.
+        /// The reason.
         why: Wording,
-        /// What the user said against it, for the model.
+        /// The user's objection, for the model; absent if none was given.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         said: Option<String>,
     },
-    /// Verification begins.
+    /// Verification started.
     #[serde(rename = "VerifyStarted@v1")]
     VerifyStarted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
-        /// What will be run.
+        /// The commands to be run.
         commands: Vec<String>,
-        /// Whether the commands were derived from the project's type.
+        /// True if they were derived from the project's files, because the plan names none.
         derived: bool,
     },
-    /// The untouched tree was not checked in time, and is not waited for: all that fails from now on counts as new.
+    /// Checking the untouched tree took too long and is no longer waited for: from now on, every failure counts as new.
     #[serde(rename = "BaselineSkipped@v1")]
     BaselineSkipped {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
     },
-    /// The checks pass, and were run once more in a copy: the tree as it was before the change, with the tests of the change.
+    /// The checks passed and were run once more in a copy, which has the tree before the change and the tests of the
+    /// change.
     #[serde(rename = "OldTreeTested@v1")]
     OldTreeTested {
         /// The new and changed tests.
         tests: Vec<RepoPath>,
-        /// The command that decided it, or the last one.
+        /// The command that decided the outcome, or the last one that ran.
         command: String,
-        /// What came of it.
+        /// Whether the tests fail there.
         outcome: OldTree,
-        /// How it ended.
+        /// The command's exit status: `exit 1`, `signal 9`, `timed out`, …
         exit: String,
-        /// How long it took, in milliseconds.
+        /// Duration in milliseconds.
         elapsed_ms: u64,
-        /// What it printed.
+        /// The output.
         output: Blob,
     },
-    /// Verification is done.
+    /// Verification finished.
     #[serde(rename = "VerifyCompleted@v1")]
     VerifyCompleted {
-        /// One-based.
+        /// Number of the attempt, from one.
         iteration: u32,
         /// The outcome of all commands together.
         outcome: CheckOutcome,
     },
-    /// A command was run.
+    /// A check was run.
     #[serde(rename = "VerificationRun@v1")]
     VerificationRun {
-        /// As written.
+        /// The command, as written.
         command: String,
-        /// Whether it was run on the untouched tree.
+        /// True if it ran on the untouched tree.
         baseline: bool,
-        /// What came of it.
+        /// The outcome.
         outcome: CheckOutcome,
-        /// How it ended: `exit 1`, `signal 9`, `timed out`, …
+        /// The exit status: `exit 1`, `signal 9`, `timed out`, …
         exit: String,
-        /// How long it took.
+        /// Duration in milliseconds.
         elapsed_ms: u64,
-        /// What it printed.
+        /// The output.
         output: Blob,
-        /// What was read out of it.
+        /// What was extracted from the output; absent in events of early versions.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         findings: Option<Findings>,
     },
@@ -616,296 +622,297 @@ pub enum Event {
     FailureClassified {
         /// Its class.
         class: FailureClass,
-        /// Distinct failures.
+        /// Number of distinct errors.
         errors: usize,
     },
-    /// A call is about to be made.
+    /// A model call is about to be made.
     #[serde(rename = "ModelRequest@v1")]
     ModelRequest {
-        /// Number of the call in this run; retries have numbers of their own.
+        /// Number of the call in its scope, from one. A retry has a number of its own.
         call: u64,
-        /// Who asks.
+        /// The role that asks.
         role: AgentRole,
-        /// The session: a fork names the one it was copied from in what was copied. Earlier versions did not say.
+        /// Id of the session. In events copied by a fork it is that of the original session. Absent in events of
+        /// earlier versions.
         #[serde(skip_serializing_if = "String::is_empty", default)]
         conversation: String,
-        /// Model id.
+        /// Id of the model.
         model: String,
-        /// Answer tokens it may have.
+        /// Maximum number of tokens of the answer.
         max_tokens: u32,
-        /// Which try this is, from zero.
+        /// Number of retries before this attempt, from zero.
         retry: u32,
-        /// What is set aside for it.
+        /// The amount reserved in the budget.
         reserved: Amount,
-        /// What the user chose and the stage allows; earlier versions did not record it.
+        /// The user's settings and the stage's tools; absent in events of earlier versions.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         terms: Option<RequestTerms>,
-        /// The exact body.
+        /// The exact request body, as JSON.
         body: Blob,
     },
-    /// A call ended.
+    /// A model call ended.
     #[serde(rename = "ModelReply@v1")]
     ModelReply {
         /// Number of the call.
         call: u64,
-        /// Who asked.
+        /// The role that asked.
         role: AgentRole,
         /// `ok`, or the class of the error.
         outcome: String,
-        /// The error in words.
+        /// The error in words; absent on success.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         message: Option<Wording>,
-        /// The error with all that is known of it.
+        /// The error with its details; absent on success.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error: Option<ModelError>,
-        /// What it used, if the server said.
+        /// The tokens used, by the server's count; `null` if it did not report them.
         usage: Option<Usage>,
-        /// What it cost in billionths of a dollar, if that is known.
+        /// The cost in billionths of a US dollar; `null` if unknown.
         cost_nano_usd: Option<Usd>,
-        /// What the ledger counts.
+        /// The amount charged to the budget.
         charged: Amount,
-        /// Tokens this role had sent before in this run that the cache did not have.
+        /// Prompt tokens that this role had sent before in this run but that missed the provider's cache.
         avoidable_misses: u64,
-        /// The answer: text and reasoning as JSON; absent when there is none.
+        /// The answer with its reasoning and tool calls, as JSON; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<Blob>,
     },
-    /// A mission goes from one phase to the next.
+    /// A mission entered its next phase.
     #[serde(rename = "MissionPhaseChanged@v1")]
     MissionPhaseChanged {
-        /// The phase left.
+        /// The previous phase.
         from: MissionPhase,
-        /// The phase entered.
+        /// The new phase.
         to: MissionPhase,
     },
-    /// The files that a mission is about were read.
+    /// The files that a mission concerns were read.
     #[serde(rename = "SourcesRead@v1")]
     SourcesRead {
-        /// How many were read.
+        /// Number of files read.
         files: usize,
-        /// How many could have been.
+        /// Number of files that could have been read.
         files_total: usize,
-        /// Their size.
+        /// Total size of the files read, in bytes.
         bytes: u64,
-        /// The size of all.
+        /// Total size of all these files, in bytes.
         bytes_total: u64,
-        /// What was read, as JSON.
+        /// The files read, as JSON.
         sources: Blob,
     },
-    /// A step of research is done.
+    /// A research step finished.
     #[serde(rename = "ResearchStep@v1")]
     ResearchStep {
-        /// Which.
+        /// The kind of step.
         step: ResearchStep,
-        /// Counts from one, for each kind of step.
+        /// Number of the step among those of its kind, from one.
         round: u32,
-        /// Small questions that were asked.
+        /// Number of child questions asked.
         asked: usize,
-        /// Those that were answered.
+        /// Number of child questions answered.
         answered: usize,
-        /// Findings that came of it.
+        /// Number of new findings.
         new: usize,
     },
-    /// The research of a mission ends before its time, so that what is left is enough for the card.
+    /// The research of a mission ended early, to leave enough of the budget for the card.
     #[serde(rename = "ResearchCut@v1")]
     ResearchCut {
-        /// What ends it.
+        /// The limit that ended it.
         limit: Limit,
     },
-    /// A mission has a card: it waits for an approval of this hash.
+    /// A mission has a card, which waits for approval under this hash.
     #[serde(rename = "CardMade@v1")]
     CardMade {
-        /// Counts from one.
+        /// Number of the card in the mission, from one.
         version: u32,
-        /// What is approved.
+        /// Hash of the card, which the user approves.
         hash: FileHash,
         /// The card, as JSON.
         card: Blob,
     },
-    /// A card that was made before is taken up.
+    /// A card from an earlier run was loaded.
     #[serde(rename = "CardTaken@v1")]
     CardTaken {
-        /// Its hash.
+        /// Hash of the card.
         hash: FileHash,
-        /// The card, as JSON; absent when there is none of this hash.
+        /// The card, as JSON; absent if no card has this hash.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         card: Option<Blob>,
     },
-    /// The user said something to a card, or was not there.
+    /// The user answered a card, or was absent.
     #[serde(rename = "CardAnswered@v1")]
     CardAnswered {
-        /// The card.
+        /// Hash of the card.
         hash: FileHash,
-        /// What was said.
+        /// The answer.
         answer: CardAnswer,
     },
-    /// A task of a mission that only reads is done.
+    /// A read-only task of a mission finished.
     #[serde(rename = "TaskAnswered@v1")]
     TaskAnswered {
-        /// The task.
+        /// Number of the task.
         task: LaneId,
-        /// What was found out; absent when there was no answer.
+        /// The answer; absent if there was none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answer: Option<Blob>,
     },
-    /// What a mission came to.
+    /// A mission ended, with this report.
     #[serde(rename = "MissionReported@v1")]
     MissionReported {
-        /// The card that was carried out, if one was.
+        /// Hash of the card that was carried out; absent if none was.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         hash: Option<FileHash>,
-        /// What carrying it out took.
+        /// The amount that carrying it out cost.
         spent: Amount,
-        /// Findings whose lines are not as they were found.
+        /// Numbers of the findings whose lines have changed since.
         stale: Vec<u32>,
     },
-    /// A small question is asked, one of many that have all but their end in common.
+    /// A child question is about to be asked: a small question that shares all but its end with many others.
     #[serde(rename = "ChildAsked@v1")]
     ChildAsked {
-        /// The question, without what it has in common with others.
+        /// The question, without the shared part.
         question: Blob,
-        /// What its answer is kept under.
+        /// The key under which its answer is stored.
         key: FileHash,
-        /// The answer, if it was given before.
+        /// The stored answer; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         known: Option<Blob>,
     },
-    /// A program that a model wrote asks small questions, and waits for the answers.
+    /// A model-written program asked child questions and waits for the answers.
     #[serde(rename = "ProgramPaused@v1")]
     ProgramPaused {
-        /// What is left of it.
+        /// The saved state of the program.
         state: Blob,
         /// The questions, as JSON.
         questions: Blob,
     },
-    /// A program that a model wrote is over.
+    /// A model-written program ended.
     #[serde(rename = "ProgramEnded@v1")]
     ProgramEnded {
         /// How it ended.
         end: ProgramEnd,
-        /// What it leaves, as JSON.
+        /// Its result and output, as JSON.
         outcome: Blob,
     },
-    /// A small question is over.
+    /// A child question ended.
     #[serde(rename = "ChildEnded@v1")]
     ChildEnded {
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
-    /// A call was given up in the middle: whoever made it died, or was stopped. It has no reply.
+    /// A model call was abandoned because its caller died or was stopped. It has no `ModelReply`.
     #[serde(rename = "CallDropped@v1")]
     CallDropped {
         /// Number of the call.
         call: u64,
-        /// What the ledger counts: the prompt, and what had come of the answer.
+        /// The amount charged to the budget: for the prompt and the part of the answer that had arrived.
         charged: Amount,
     },
-    /// A role died and the crew was rebuilt.
+    /// A role died, and the crew was restarted.
     #[serde(rename = "RoleCrashed@v1")]
     RoleCrashed {
-        /// Which.
+        /// The role that died.
         role: Role,
     },
-    /// The task was split over lanes.
+    /// The task was split into lanes.
     #[serde(rename = "LanesPlanned@v1")]
     LanesPlanned {
         /// The lanes, by number.
         lanes: Vec<PlannedLane>,
-        /// Where the plan was read tolerantly.
+        /// Where the parser was lenient.
         tolerances: Vec<Leniency>,
     },
-    /// The task was not split: one crew does it.
+    /// The task was not split; a single crew does it.
     #[serde(rename = "LanesDeclined@v1")]
     LanesDeclined {
-        /// Why.
+        /// The reason.
         why: Wording,
     },
-    /// The workspace as it is, with what is not committed, was kept: lanes begin from it.
+    /// A snapshot of the workspace, including uncommitted changes, was taken as the starting point of the lanes.
     #[serde(rename = "LanesBegun@v1")]
     LanesBegun {
-        /// The tree.
+        /// The tree of the snapshot.
         tree: TreeId,
-        /// Files it holds.
+        /// Number of files in it.
         files: usize,
-        /// Files that were left out: too large, or not readable. Lanes can read them, and not change them.
+        /// Files that are not in it because they are too large or unreadable. Lanes can read them but not change them.
         left_out: Vec<RepoPath>,
         /// Each lane's share of the budget.
         budget: Allowance,
     },
-    /// A lane begins to work, in a worktree of its own.
+    /// A lane started in a worktree of its own.
     #[serde(rename = "LaneSpawned@v1")]
     LaneSpawned {
-        /// Counts from one; a lane in conflict is planned again.
+        /// Number of the attempt, from one; a lane in conflict is planned again.
         attempt: u32,
-        /// What it is, in a few words.
+        /// Its title, in a few words.
         title: String,
-        /// The tree it begins from.
+        /// The tree it starts from.
         base: TreeId,
         /// Its share of the budget.
         budget: Allowance,
     },
-    /// A lane did what it was to do.
+    /// A lane completed its task.
     #[serde(rename = "LaneCompleted@v2")]
     LaneCompleted {
-        /// Which attempt.
+        /// Number of the attempt, from one.
         attempt: u32,
-        /// How it was verified.
+        /// How far it was verified.
         verified: Verified,
-        /// The tree it made.
+        /// The resulting tree.
         tree: TreeId,
-        /// What it changed; nothing if there was nothing to change.
+        /// The changed files; empty if there was nothing to change.
         files: Vec<StagedFile>,
-        /// What commands changed besides, in files that the lane neither owns nor patched: it is in no result.
+        /// Other files that commands changed, which the lane neither owns nor patched; they are not part of the result.
         left_behind: Vec<RepoPath>,
-        /// What the lane used so far.
+        /// The total amount that the lane has used so far.
         spent: Amount,
     },
-    /// A lane did not get done.
+    /// A lane failed.
     #[serde(rename = "LaneFailed@v2")]
     LaneFailed {
-        /// Which attempt; zero if it never began.
+        /// Number of the attempt, from one; zero if it never started.
         attempt: u32,
         /// How it ended.
         why: Delivery,
-        /// What it had changed.
+        /// The files it had changed.
         files: Vec<StagedFile>,
-        /// The worktree that is kept, by its name below the directory of lanes.
+        /// Name of the worktree that is kept, in the directory of lanes; absent if none is.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         worktree: Option<String>,
-        /// What the lane used so far.
+        /// The total amount that the lane has used so far.
         spent: Amount,
     },
-    /// What a lane did was merged with what those before it did.
+    /// The changes of a lane were merged with those of the lanes before it.
     #[serde(rename = "LaneMerged@v1")]
     LaneMerged {
         /// The lane.
         lane: LaneId,
-        /// The tree that came of it.
+        /// The resulting tree.
         tree: TreeId,
     },
-    /// What a lane did and what somebody else did exclude each other.
+    /// The changes of a lane conflict with others.
     #[serde(rename = "LaneConflicted@v1")]
     LaneConflicted {
         /// The lane.
         lane: LaneId,
-        /// Where.
+        /// The conflicting files.
         paths: Vec<RepoPath>,
-        /// Who the other is.
+        /// Whose changes they conflict with.
         with: Other,
     },
-    /// Lanes were merged with the workspace as it is now: this is what would be written.
+    /// The lanes were merged with the current workspace; this is what will be written.
     #[serde(rename = "LanesMerged@v1")]
     LanesMerged {
-        /// Those of which something is in it.
+        /// The lanes that contributed changes.
         lanes: Vec<LaneId>,
-        /// The workspace as it was found.
+        /// The tree of the workspace that they were merged onto.
         onto: TreeId,
-        /// The tree that came of it.
+        /// The resulting tree.
         tree: TreeId,
-        /// What it changes.
+        /// The changed files.
         files: Vec<StagedFile>,
     },
-    /// Lanes that pass alone fail together: these are the fewest that do.
+    /// Lanes that pass alone fail together; this is the smallest set found that fails.
     #[serde(rename = "LanesBisected@v1")]
     LanesBisected {
         /// The lanes.
@@ -913,37 +920,37 @@ pub enum Event {
         /// Class of the failure.
         class: FailureClass,
     },
-    /// What became of each lane.
+    /// All lanes ended.
     #[serde(rename = "LanesFinished@v2")]
     LanesFinished {
-        /// The lanes, by number.
+        /// The lanes, by number, with the final state of each.
         lanes: Vec<EndedLane>,
     },
-    /// What was delivered was reviewed. This changes nothing of it.
+    /// The delivered change was reviewed. The review does not affect the delivery.
     #[serde(rename = "QaReport@v1")]
     QaReport {
-        /// What the reviewer found.
+        /// The review.
         review: Review,
     },
-    /// A run is over.
+    /// A run ended.
     #[serde(rename = "RunFinished@v3")]
     RunFinished {
-        /// How.
+        /// How it ended.
         delivery: Delivery,
-        /// What it used.
+        /// The amount it used.
         spent: Amount,
-        /// Patch sets staged for going back.
+        /// Undo patches that were staged; empty if there are none.
         rollbacks: Vec<Rollback>,
     },
 }
 
 impl Event {
-    /// The kind as it stands in the line, e.g. `PlanCreated@v1`.
+    /// Returns the kind as written in the journal, such as `PlanCreated@v1`.
     pub fn kind(&self) -> String {
         self.field("kind").as_str().unwrap_or_default().to_owned()
     }
 
-    /// The data as they stand in the line.
+    /// Returns the data as written in the journal.
     pub fn data(&self) -> Value {
         self.field("data")
     }
@@ -954,14 +961,14 @@ impl Event {
     }
 }
 
-/// An event with its place in the journal.
+/// An event with its position in the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// Contiguous from one.
+    /// Sequence number, contiguous from one.
     pub seq: u64,
-    /// When it was written.
+    /// The time at which it was written.
     pub at: String,
-    /// What it is about.
+    /// The scope it belongs to.
     pub scope: Scope,
     /// The event.
     pub event: Event,

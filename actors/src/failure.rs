@@ -1,7 +1,7 @@
-//! What a failed verification says: diagnostics parsed from output, their fingerprint, and the class of the failure. Pure.
+//! Failed verifications: diagnostics parsed from output, their fingerprints, and the class of the failure. Pure.
 //!
-//! Fingerprints come from diagnostics, never from raw output, so that line numbers, times and temporary paths do not make
-//! an old failure look new.
+//! Fingerprints come from diagnostics, never from raw output, so that line numbers, times and temporary paths do not
+//! make an old failure look new.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -10,18 +10,18 @@ use config::FailureClassifier;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong, as a tool reported it.
+/// One error, as a tool reported it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Error code or name of the failed test; empty when there is none.
+    /// Error code or name of the failed test; empty if there is none.
     pub code: String,
-    /// The file it is in, when the tool said; relative as far as it can be told.
+    /// The file, if the tool named it; empty otherwise. Relative to the workspace where possible.
     pub file: String,
-    /// What is wrong, with numbers, paths, durations and addresses normalised.
+    /// The message, with numbers, paths, durations and addresses normalized.
     pub message: String,
 }
 
-/// What kind of failure an attempt ended in; decides who is asked next.
+/// The class of a failed attempt; determines which role acts next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
@@ -29,14 +29,14 @@ pub enum FailureClass {
     PatchMismatch,
     /// The checks failed because of the change.
     MechanicalVerifyFailure,
-    /// The same failure again within one plan.
+    /// The same failure occurred again under the same plan.
     RepeatedVerifyFailure,
-    /// Another plan left about the same failures.
+    /// A new plan left about the same failures.
     DesignMismatch,
 }
 
 impl FailureClass {
-    /// The name, as prompts and people see it.
+    /// Returns the name used in prompts and shown to users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PatchMismatch => "PatchMismatch",
@@ -47,19 +47,19 @@ impl FailureClass {
     }
 }
 
-/// The set of things that are wrong.
+/// A set of distinct errors.
 pub type ErrorSet = BTreeSet<Diagnostic>;
 
-/// What becomes of numbers in messages.
+/// How numbers in messages are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// Replaced, for fingerprints: `left: 3` and `left: 4` are the same failure.
     Folded,
-    /// Kept, to tell whether anything changed at all.
+    /// Kept, to detect whether anything changed at all.
     Kept,
 }
 
-/// Reads the diagnostics of `output`, at most `limit`. When no tool's format is recognised, the last lines stand in.
+/// Parses at most `limit` diagnostics from `output`. If no tool's format is recognized, uses the last lines instead.
 pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
     let lines = plain(output);
     let mut found = ErrorSet::new();
@@ -84,15 +84,15 @@ pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
     found
 }
 
-/// A line of output, and what begins on it.
+/// A line of output, and the diagnostic that starts on it.
 pub(crate) struct Line {
-    /// Without terminal colours.
+    /// The text without terminal colors.
     pub(crate) text: String,
-    /// The diagnostic that begins on it, to the letter.
+    /// The diagnostic that starts on this line, verbatim.
     pub(crate) diagnostic: Option<Diagnostic>,
 }
 
-/// The lines of `output`, each with the diagnostic that begins on it.
+/// Returns the lines of `output`, each with the diagnostic that starts on it.
 pub(crate) fn read_lines(output: &str) -> Vec<Line> {
     let lines = plain(output);
     let read = |at: usize| read_line(lines.get(at)?, lines.get(at + 1..).unwrap_or_default());
@@ -101,7 +101,7 @@ pub(crate) fn read_lines(output: &str) -> Vec<Line> {
     both.map(|(text, diagnostic)| Line { text, diagnostic }).collect()
 }
 
-/// The lines of `output` without terminal colours, as far as a diagnostic can reach in them.
+/// Returns the lines of `output` without terminal colors, cut to the maximum length of a diagnostic.
 fn plain(output: &str) -> Vec<String> {
     output.lines().map(|line| strip_ansi(beginning(line))).collect()
 }
@@ -120,7 +120,7 @@ struct Patterns {
     noise: Regex,
 }
 
-// ASCII classes throughout: the tables of Unicode would take longer to build than the checks of a small project.
+// ASCII classes throughout: building the Unicode tables would take longer than checking a small project.
 static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     Some(Patterns {
         compiler: Regex::new(r"^\s*([0-9A-Za-z_./\\-]+\.[0-9A-Za-z_]+)[:(]([0-9]+)[:,]?(?:[0-9]+)?\)?:? *(?:fatal )?(?:(error|Error)(?-u:\b):?)?\s*(TS[0-9]+|[A-Z][0-9]{3,4})?:?\s*(.+)$").ok()?,
@@ -141,7 +141,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-/// One diagnostic that begins on this line, if one does.
+/// Parses the diagnostic that starts on this line, if any.
 fn read_line(line: &str, after: &[String]) -> Option<Diagnostic> {
     let patterns = PATTERNS.as_ref()?;
     let group = |captures: &regex::Captures<'_>, at: usize| {
@@ -187,13 +187,13 @@ fn read_line(line: &str, after: &[String]) -> Option<Diagnostic> {
     let is_go = is_go_line(&group(&found, 1));
     let is_error = found.get(3).is_some() || found.get(4).is_some() || is_go;
     let warns = group(&found, 5).trim_start().to_ascii_lowercase().starts_with("warning");
-    // What a test of Go says is indented; what its compiler says is not.
+    // The output of a Go test is indented; that of the compiler is not.
     let is_of_test = is_go && line.starts_with(char::is_whitespace);
     let code = if is_of_test { "go test".to_owned() } else { group(&found, 4) };
     (is_error && !warns).then(|| diagnostic(&code, &group(&found, 1), &group(&found, 5)))
 }
 
-/// Go reports `file.go:12:3: message` without the word error.
+/// Go reports `file.go:12:3: message` without the word "error".
 fn is_go_line(file: &str) -> bool {
     file.rsplit_once('.').is_some_and(|(_, extension)| extension == "go")
 }
@@ -203,7 +203,8 @@ fn diagnostic(code: &str, file: &str, message: &str) -> Diagnostic {
     Diagnostic { code: code.to_owned(), file, message: message.to_owned() }
 }
 
-/// `text` with what changes from run to run replaced: addresses, hashes, absolute directories, durations, and numbers.
+/// Replaces everything in `text` that varies between runs: addresses, hashes, absolute directories, durations, and
+/// numbers.
 fn normalise(text: &str, numbers: Numbers) -> String {
     let Some(patterns) = PATTERNS.as_ref() else { return text.to_owned() };
     let replaced = patterns.noise.replace_all(text, |found: &regex::Captures<'_>| {
@@ -216,13 +217,13 @@ fn normalise(text: &str, numbers: Numbers) -> String {
     replaced.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
-/// As much of a line as a diagnostic can have.
+/// Cuts a line to the maximum length of a diagnostic.
 fn beginning(line: &str) -> &str {
     const MOST: usize = 4096;
     line.get(..line.floor_char_boundary(MOST)).unwrap_or(line)
 }
 
-/// `line` without terminal colours.
+/// Removes terminal colors.
 fn strip_ansi(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut chars = line.chars();
@@ -237,7 +238,7 @@ fn strip_ansi(line: &str) -> String {
     plain
 }
 
-/// How alike two sets are: shared over all, 1 when both are empty.
+/// Returns the similarity of two sets: size of intersection over size of union; 1 if both are empty.
 pub fn similarity(a: &ErrorSet, b: &ErrorSet) -> f64 {
     let all = a.union(b).count();
     if all == 0 {
@@ -249,23 +250,22 @@ pub fn similarity(a: &ErrorSet, b: &ErrorSet) -> f64 {
     ratio
 }
 
-/// Whether `new` is better than `old`: at least one failure fewer, or other failures altogether.
+/// Returns true if `new` is better than `old`: fewer failures, or mostly different ones.
 pub fn materially_reduced(new: &ErrorSet, old: &ErrorSet, rules: &FailureClassifier) -> bool {
     new.len() < old.len() || similarity(new, old) < rules.similarity_threshold
 }
 
-/// What has failed so far, as far as it decides the class of the next failure.
+/// The failures so far, as far as they determine the class of the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailureHistory {
-    /// Failures within the plan in hand, in order, with all that is wrong.
+    /// The errors of each failure under the current plan, in order.
     this_plan: Vec<ErrorSet>,
-    /// The last failure of the plan before.
+    /// The last failure under the previous plan.
     previous_plan: Option<ErrorSet>,
 }
 
 impl FailureHistory {
-    /// Takes a failure in and tells its class. Whether it is the same again is told by the first diagnostics; whether it has become
-    /// less, by all of them.
+    /// Adds a failure and returns its class. Repetition is judged by the first diagnostics, reduction by all of them.
     pub fn classify(&mut self, errors: &ErrorSet, rules: &FailureClassifier) -> FailureClass {
         let first = self.this_plan.is_empty();
         self.this_plan.push(errors.clone());
@@ -284,7 +284,7 @@ impl FailureHistory {
         }
     }
 
-    /// A new plan begins.
+    /// Starts a new plan.
     pub fn replanned(&mut self) {
         if let Some(last) = self.this_plan.pop() {
             self.previous_plan = Some(last);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_from_run_to_run_does_not_change_the_fingerprint() {
+    fn details_that_vary_between_runs_do_not_change_the_fingerprint() {
         let run = |dir: &str, line: u32, ms: u32| {
             diagnostics(
                 &format!(
@@ -374,7 +374,7 @@ mod tests {
         history.replanned();
         assert_eq!(history.classify(&set(&["c"]), &RULES), FailureClass::MechanicalVerifyFailure);
         history.replanned();
-        // One fewer than the plan before is progress, whatever else is the same.
+        // One failure fewer than under the previous plan is progress, even if the rest is the same.
         let mut history =
             FailureHistory { previous_plan: Some(set(&["a", "b"])), ..FailureHistory::default() };
         assert_eq!(history.classify(&set(&["a"]), &RULES), FailureClass::MechanicalVerifyFailure);

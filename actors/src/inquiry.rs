@@ -1,50 +1,50 @@
-//! What is done about an answer of a model that may look before it answers: it is shown something, told what is wrong, or done.
-//! A pure table: everything is bounded, so every inquiry ends.
+//! Decides what to do with an answer of a model that may look before it answers: show what it asked for, ask for a
+//! correction, accept, or give up. A pure table; every step is bounded, so every inquiry ends.
 
 use model::ToolChoice;
 
 use crate::call::{Latitude, Room};
 
-/// How far an inquiry has come.
+/// The state of an inquiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Inquiry {
-    /// Repair turns that are left.
+    /// Repair turns left.
     repairs: u32,
     /// Answers that may still ask to see something.
     looks: u32,
-    /// How much room the next answer has.
+    /// The maximum length of the next answer.
     room: Room,
-    /// Whether an answer was empty before.
+    /// True once an answer was empty.
     was_empty: bool,
 }
 
-/// What was heard.
+/// How an answer was classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// It asks to see something.
     Looks,
     /// It keeps the contract.
     Usable,
-    /// It keeps the contract, but something is to be said against it.
+    /// It keeps the contract, but there is an objection.
     Objectionable,
     /// It breaks the contract.
     Broken,
-    /// It was cut: there was no room left for it.
+    /// It was cut off at its maximum length.
     Cut,
-    /// It says nothing.
+    /// It is empty.
     Empty,
 }
 
-/// What is done about it.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The model is shown what it asked for; so many times more it may ask.
+    /// Show the model what it asked for; it may ask `left` more times.
     Show { left: u32 },
-    /// It is told what is wrong, and answers again.
+    /// Tell it what is wrong, and let it answer again.
     Repair,
-    /// The answer is taken.
+    /// Accept the answer.
     Take,
-    /// There is no answer, unless an earlier one was usable.
+    /// Give up: there is no answer, unless an earlier one was usable.
     GiveUp,
 }
 
@@ -53,18 +53,18 @@ impl Inquiry {
         Self { repairs, looks, room: Room::Usual, was_empty: false }
     }
 
-    /// Whether the next answer may ask to see something.
+    /// Returns true if the next answer may ask to see something.
     pub(crate) const fn may_look(&self) -> bool {
         self.looks > 0
     }
 
-    /// What the next answer may be.
+    /// Returns the latitude of the next answer.
     pub(crate) const fn latitude(&self) -> Latitude {
         let tools = if self.may_look() { ToolChoice::Auto } else { ToolChoice::None };
         Latitude { room: self.room, tools }
     }
 
-    /// What is done about an answer. What asks to see something when it may not breaks the contract.
+    /// Returns the next step after an answer. A look when none is left breaks the contract.
     pub(crate) fn after(&mut self, heard: Heard) -> Step {
         if heard == Heard::Cut || (heard == Heard::Empty && self.was_empty) {
             self.room = Room::Double;
@@ -99,7 +99,7 @@ mod tests {
         Heard::Empty,
     ];
 
-    /// Every way in which an inquiry can go, with how many answers it took.
+    /// Collects every possible course of an inquiry, with the number of answers it took.
     fn go(inquiry: Inquiry, answers: u32, ends: &mut Vec<(u32, Step)>) {
         for heard in ALL {
             let mut next = inquiry;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_about_each_answer() {
+    fn the_step_after_each_answer() {
         let table: Vec<String> = [(1, 1), (0, 1), (1, 0), (0, 0)]
             .into_iter()
             .flat_map(|(repairs, looks)| {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_look_again_is_told_to_answer() {
+    fn tools_are_withdrawn_once_no_look_is_left() {
         let mut inquiry = Inquiry::new(1, 1);
         assert_eq!(inquiry.latitude().tools, ToolChoice::Auto);
         inquiry.after(Heard::Looks);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_room_gets_twice_as_much() {
+    fn a_cut_or_repeatedly_empty_answer_gets_twice_the_room() {
         let mut inquiry = Inquiry::new(5, 0);
         inquiry.after(Heard::Empty);
         assert_eq!(inquiry.room, Room::Usual);

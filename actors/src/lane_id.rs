@@ -6,26 +6,26 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Which lane. Lanes are ordered by it, and merged in that order.
+/// The number of a lane. Lanes are ordered by it, and merged in that order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct LaneId(u8);
 
-/// Text that names no lane.
+/// The error of a text that is not the name of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a lane is named by two digits, 01 to 99")]
 pub struct NoLaneId;
 
 impl LaneId {
-    /// Where lanes that do not fit together are mended. It is recorded as a lane, and no plan has it.
+    /// The scope in which lanes that do not fit together are fixed. It is recorded as a lane and never part of a plan.
     pub const TOGETHER: Self = Self(0);
 
-    /// The lane with this number, `1..=99`.
+    /// Returns the lane with this number, if it is in `1..=99`.
     pub const fn new(number: u8) -> Option<Self> {
         if 1 <= number && number <= 99 { Some(Self(number)) } else { None }
     }
 
-    /// Its number.
+    /// Returns the number.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -41,7 +41,7 @@ impl FromStr for LaneId {
     type Err = NoLaneId;
 
     fn from_str(text: &str) -> Result<Self, NoLaneId> {
-        // `parse` alone would take signs and other lengths.
+        // `parse` alone would accept signs and other lengths.
         let two_digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| two_digits);
         number.and_then(Self::new).ok_or(NoLaneId)
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_does() {
+    fn no_other_text_names_a_lane() {
         for text in ["", "0", "1", "00", "+1", "-1", " 1", "1 ", "001", "100", "a1", "٠١", "一"]
         {
             assert_eq!(text.parse::<LaneId>(), Err(NoLaneId), "{text:?}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_recorded_as_text() {
+    fn a_lane_id_is_serialized_as_text() {
         let id = LaneId::new(7).unwrap();
         assert_eq!(serde_json::to_string(&id).unwrap(), "\"07\"");
         assert_eq!(serde_json::from_str::<LaneId>("\"07\"").unwrap(), id);

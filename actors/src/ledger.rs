@@ -1,7 +1,7 @@
-//! The budget ledger: what may be spent, what is promised, what is spent. Pure.
+//! The budget ledger: what may be spent, what is reserved, what is spent. Pure.
 //!
-//! A call is reserved at its worst case before it is made and settled at what it used after. Because a reservation is
-//! never smaller than what the call can use, the sum of spent and promised never passes a limit, and neither does the spent.
+//! A call reserves its worst case before it is made, and is settled at its actual usage afterwards. Because a
+//! reservation is never smaller than the actual usage, the sum of spent and reserved amounts never exceeds a limit.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use thiserror::Error;
 
 use crate::scope::Scope;
 
-/// Allowance; `None` means there is none.
+/// The limits of a budget; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Allowance {
-    /// By the price table.
+    /// US dollars, according to the price table.
     pub usd: Option<Usd>,
     /// Prompt and answer tokens.
     pub tokens: Option<u64>,
-    /// Attempts.
+    /// Model calls, retries included.
     pub calls: Option<u64>,
 }
 
@@ -33,59 +33,59 @@ impl From<&config::Budget> for Allowance {
     }
 }
 
-/// Amounts of what budgets count.
+/// An amount of each quantity that budgets limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Amount {
-    /// Billionths of a dollar, by the price table; zero where the price is unknown.
+    /// Billionths of a US dollar, according to the price table; zero if the price is unknown.
     pub nano_usd: Usd,
     /// Prompt and answer tokens.
     pub tokens: u64,
-    /// Attempts.
+    /// Model calls, retries included.
     pub calls: u64,
 }
 
-/// A call that wants to be made.
+/// A request to reserve a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// No more prompt tokens than this can be counted.
+    /// Upper bound of the prompt tokens.
     pub prompt_tokens: u64,
-    /// The answer it would like.
+    /// Maximum length of the answer that the caller would like.
     pub output_tokens: u32,
-    /// Whether it is recorded to have been granted: then it is, whatever else is promised by now.
+    /// True if the recording shows that it was granted: then it is granted again, whatever else is reserved.
     pub was_granted: bool,
 }
 
-/// A promise that a call can be paid.
+/// A reservation that guarantees that the budget covers a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation {
-    /// Its number.
+    /// The number of the call.
     pub id: u64,
-    /// The answer it may have: what was asked for, or what the budget still allows.
+    /// Maximum length of the answer: the requested length, or what the budget still allows.
     pub output_tokens: u32,
-    /// What was set aside.
+    /// The reserved amount.
     pub amount: Amount,
-    /// The share of it that the prompt alone may cost.
+    /// The part of it for the prompt alone.
     pub prompt_nano_usd: Usd,
 }
 
-/// Why a call cannot be paid.
+/// Why the budget does not cover a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unaffordable {
-    /// The money is gone.
-    #[error("the next call may cost more than what is left of the budget of {limit}")]
+    /// The money is used up.
+    #[error("the next call could exceed what is left of the budget of {limit}")]
     Usd {
         /// The limit.
         limit: Usd,
     },
-    /// The tokens are gone.
-    #[error("the next call may take more than what is left of the budget of {limit} tokens")]
+    /// The tokens are used up.
+    #[error("the next call could exceed what is left of the budget of {limit} tokens")]
     Tokens {
         /// The limit.
         limit: u64,
     },
-    /// The calls are gone.
-    #[error("nothing is left of the budget of {limit} calls")]
+    /// The calls are used up.
+    #[error("the budget of {limit} calls is used up")]
     Calls {
         /// The limit.
         limit: u64,
@@ -95,37 +95,37 @@ pub enum Unaffordable {
     NoPrice,
 }
 
-/// An answer shorter than this is not worth its prompt.
+/// A shorter answer is not worth its prompt.
 const LEAST_OUTPUT_TOKENS: u32 = 512;
 
-/// What may be spent, is promised, is spent.
+/// Limits, reservations and spending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     limits: Allowance,
     promised: BTreeMap<(Option<Scope>, u64), Amount>,
-    /// What parts of the run have of it: they keep ledgers of their own.
+    /// The shares of parts of the run, which keep ledgers of their own.
     shares: BTreeMap<Scope, Amount>,
     spent: Amount,
     last_id: u64,
-    /// The last number of each small question, which are paid from here and numbered for themselves.
+    /// The last call number of each child question; these are paid from this ledger but numbered separately.
     of_children: BTreeMap<Scope, u64>,
 }
 
 impl Ledger {
-    /// A ledger with nothing spent.
+    /// Creates a ledger with nothing spent.
     pub fn new(limits: Allowance) -> Self {
         Self { limits, ..Self::default() }
     }
 
-    /// What is settled so far.
+    /// Returns what is settled so far.
     pub const fn spent(&self) -> Amount {
         self.spent
     }
 
-    /// Sets a call's worst case aside, of a `child` or of whoever has the ledger. The answer is shortened to what the budget
-    /// still allows.
+    /// Reserves a call's worst case, for a `child` or for the owner of the ledger. The answer is shortened to what the
+    /// budget still allows.
     ///
-    /// `worst` is what the call costs at most with an answer of so many tokens; `None` when the model has no price.
+    /// `worst` returns the maximum cost of the call for a given answer length; `None` if the model has no price.
     pub fn reserve(
         &mut self,
         child: Option<&Scope>,
@@ -147,7 +147,7 @@ impl Ledger {
         Ok(Reservation { id, output_tokens: output, amount, prompt_nano_usd })
     }
 
-    /// The longest answer that the budget still allows.
+    /// Returns the longest answer that the budget still allows.
     fn affordable(
         &self,
         ask: &Ask,
@@ -178,13 +178,13 @@ impl Ledger {
         Ok(output)
     }
 
-    /// What is spent, promised, or shared out.
+    /// Returns what is spent, reserved, or shared out.
     fn used(&self) -> Amount {
         let set_aside = self.promised.values().chain(self.shares.values());
         set_aside.fold(self.spent, |sum, amount| sum.plus(*amount))
     }
 
-    /// One of `parts` equal parts of what is left.
+    /// Returns one of `parts` equal parts of what is left.
     pub fn part(&self, parts: u64) -> Allowance {
         let (used, parts) = (self.used(), parts.max(1));
         let Allowance { usd, tokens, calls } = self.limits;
@@ -196,25 +196,25 @@ impl Ledger {
         }
     }
 
-    /// Sets a share aside for a part of the run, or, in its place, what the part used in the end.
+    /// Sets aside a share for a part of the run, or replaces it with what the part used in the end.
     pub fn share(&mut self, part: Scope, share: Amount) {
         self.shares.insert(part, share);
     }
 
-    /// Replaces a promise by what was used. A promise that is not there was settled before.
+    /// Replaces a reservation with the actual usage. A reservation that does not exist was settled before.
     pub fn settle(&mut self, child: Option<&Scope>, id: u64, used: Amount) {
         if self.promised.remove(&(child.cloned(), id)).is_some() {
             self.spent = self.spent.plus(used);
         }
     }
 
-    /// Takes over from a ledger that is lost: what it had spent, and the last number it gave.
+    /// Takes over from a lost ledger: what it had spent, and the last call number it gave out.
     pub fn restore(&mut self, spent: Amount, last_id: u64) {
         self.spent = self.spent.plus(spent);
         self.last_id = self.last_id.max(last_id);
     }
 
-    /// The same, of what a small question had spent from it.
+    /// Like [`restore`](Self::restore), for a child question.
     pub fn restore_child(&mut self, child: Scope, spent: Amount, last_id: u64) {
         self.spent = self.spent.plus(spent);
         let last = self.of_children.entry(child).or_default();
@@ -222,7 +222,7 @@ impl Ledger {
     }
 }
 
-/// The longest answer up to `wanted` that costs no more than `left`; zero when none does, `None` without a price.
+/// Returns the longest answer up to `wanted` that costs at most `left`; zero if none does, `None` without a price.
 fn affordable(wanted: u32, left: Usd, worst: impl Fn(u32) -> Option<Usd>) -> Option<u32> {
     if worst(wanted)? <= left {
         return Some(wanted);
@@ -241,7 +241,7 @@ fn affordable(wanted: u32, left: Usd, worst: impl Fn(u32) -> Option<Usd>) -> Opt
 }
 
 impl From<Allowance> for Amount {
-    /// All that is allowed; nothing where there is no limit.
+    /// All that is allowed; zero where there is no limit.
     fn from(Allowance { usd, tokens, calls }: Allowance) -> Self {
         Self {
             nano_usd: usd.unwrap_or_default(),
@@ -252,7 +252,7 @@ impl From<Allowance> for Amount {
 }
 
 impl Amount {
-    /// What is left of it without another.
+    /// Subtracts another amount.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self {
@@ -262,7 +262,7 @@ impl Amount {
         }
     }
 
-    /// Both together.
+    /// Adds another amount.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn money_and_calls_are_limits_too() {
+    fn money_and_calls_are_also_limited() {
         let mut ledger =
             Ledger::new(Allowance { usd: Some(Usd::from_dollars(0.01)), ..Allowance::default() });
         assert_eq!(reserve(&mut ledger, 2000, 60_000).unwrap().output_tokens, 4000);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_settled_once() {
+    fn a_reservation_is_settled_once() {
         let mut ledger = Ledger::new(Allowance::default());
         let reservation = reserve(&mut ledger, 1, 1).unwrap();
         let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn small_questions_are_numbered_for_themselves_and_paid_from_one_purse() {
+    fn child_questions_are_numbered_separately_and_share_one_budget() {
         let limits = Allowance { calls: Some(3), ..Allowance::default() };
         let mut ledger = Ledger::new(limits);
         let child = |number| Scope::of_run("r").within(Segment::Child(number));
@@ -341,11 +341,11 @@ mod tests {
         let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
         ledger.settle(Some(&child(2)), 1, used);
         ledger.settle(None, 1, used);
-        assert_eq!(ledger.spent(), used, "a promise is that of one question only");
+        assert_eq!(ledger.spent(), used, "a reservation belongs to one question only");
     }
 
     #[test]
-    fn what_is_shared_out_is_not_spent_twice() {
+    fn a_share_is_not_available_to_others() {
         let limits = Allowance { calls: Some(10), tokens: Some(9000), usd: None };
         let mut ledger = Ledger::new(limits);
         ledger.restore(Amount { calls: 1, ..Amount::default() }, 1);
@@ -360,15 +360,15 @@ mod tests {
             reserve(&mut ledger, 1, 1).unwrap();
         }
         assert_eq!(reserve(&mut ledger, 1, 1), Err(Unaffordable::Calls { limit: 10 }));
-        // The first used two of its three.
+        // The first part used two of its three calls.
         ledger.share(parts[0].clone(), Amount { calls: 2, ..Amount::default() });
         assert!(reserve(&mut ledger, 1, 1).is_ok());
     }
 
     proptest! {
-        /// Whatever is asked and however calls end within their reservation, no limit is passed.
+        /// Whatever is requested, and however calls end within their reservation, no limit is exceeded.
         #[test]
-        fn spent_never_passes_a_limit(
+        fn spending_never_exceeds_a_limit(
             tokens in 0u64..50_000,
             dollars in 0.0f64..0.1,
             calls in proptest::collection::vec((0u64..9_000, 1u32..70_000, 1u32..9, any::<bool>()), 1..40),

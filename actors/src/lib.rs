@@ -1,7 +1,7 @@
-//! The five roles of a crew and the words they exchange.
+//! The five roles of a crew and the types they exchange.
 //!
-//! A role is one actor in one file: callers use its handle and never see its messages. Grammars and decisions are pure
-//! files of their own. Nothing here knows who works for whom: that is the floor above.
+//! Each role is one actor in one file: callers use its handle and never see its messages. Grammars and decisions are in
+//! pure files of their own. Nothing here knows which actor works for which: that is decided in the layer above.
 
 pub mod admission;
 pub mod always;
@@ -71,25 +71,25 @@ use ractor::rpc::CallResult;
 use ractor::{Message, MessagingErr, RpcReplyPort};
 use thiserror::Error;
 
-/// Why a role did not answer at all.
+/// Why a role gave no answer at all.
 #[derive(Debug, Clone, Copy, Error, PartialEq, Eq)]
 pub enum Unanswered {
-    /// It died, or was stopped.
+    /// It died or was stopped.
     #[error("the role stopped")]
     Stopped,
-    /// It took too long.
-    #[error("the role took too long")]
+    /// It exceeded its time limit.
+    #[error("the role did not answer in time")]
     TimedOut,
 }
 
-/// Answers a question. A caller who has left is no reason to fail: the actor lives on.
+/// Sends an answer. If the caller has gone, the actor carries on.
 fn answer<T: Message>(reply: RpcReplyPort<T>, value: T) {
     if reply.send(value).is_err() {
         tracing::debug!("the caller left before the answer came");
     }
 }
 
-/// The answer of a call to an actor, or why there is none.
+/// Returns the answer of a call to an actor, or why there is none.
 fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, Unanswered> {
     match called {
         Ok(CallResult::Success(value)) => Ok(value),

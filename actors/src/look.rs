@@ -1,6 +1,6 @@
-//! What a model asks to see before it answers: `NEED_…` lines, read and printed. Pure.
+//! What a model asks to see before it answers: parses `NEED_…` lines. Pure.
 //!
-//! They are the same for every role. Looking itself is done elsewhere.
+//! They are the same for every role. The looks themselves are carried out elsewhere.
 
 pub use toolbox::Look;
 use toolbox::look_of;
@@ -9,16 +9,16 @@ use tree::RepoPath;
 
 use crate::contract::{ContractError, Leniency, filled, is_of_an_answer, without_dot_slash};
 
-/// What a model asks to see in one answer.
+/// The looks of one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looks {
-    /// In its order.
+    /// In the order of the answer.
     pub looks: Vec<Look>,
-    /// Where the answer was read tolerantly.
+    /// The deviations that were tolerated.
     pub tolerances: Vec<Leniency>,
 }
 
-/// Reads the looks of an answer; `None` when it has none, or does not end with one. Text before them is tolerated.
+/// Parses the looks of an answer; `None` if it does not end with one. Text before them is tolerated.
 pub fn read(answer: &str) -> Option<Result<Looks, ContractError>> {
     let mut said = (1..).zip(answer.lines().map(str::trim)).filter(|(_, line)| is_said(line));
     let is_look = |line: &str| line.starts_with("NEED_") && line.contains('|');
@@ -50,12 +50,12 @@ pub fn read(answer: &str) -> Option<Result<Looks, ContractError>> {
     Some(read.map(|()| Looks { looks, tolerances }))
 }
 
-/// Whether a line says anything.
+/// Returns true if a line has content.
 fn is_said(line: &str) -> bool {
     !line.is_empty() && !line.starts_with("```")
 }
 
-/// Reads the looks of one line. The rule it breaks is told otherwise.
+/// Parses the looks of one line; the error is the rule it breaks.
 fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> {
     let (word, rest) = line.split_once('|').unwrap_or((line, ""));
     let rest = rest.trim();
@@ -92,7 +92,7 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
     Ok(vec![look])
 }
 
-/// A file, or several parts of it, named in a line of this form.
+/// Parses a file, or several parts of it, from a line of the given form.
 pub(crate) fn context(
     rest: &str,
     form: &str,
@@ -111,7 +111,7 @@ pub(crate) fn context(
     Ok(ranges.into_iter().map(part).collect())
 }
 
-/// A pattern may contain bars: only what looks like a pattern for paths behind the last one is a glob.
+/// A pattern may contain `|`: the text after the last one is a glob only if it looks like a path pattern.
 fn search(rest: &str) -> (&str, Option<&str>) {
     let is_glob = |glob: &str| {
         let is_word = |c: char| c.is_alphanumeric() || "._-/*?[]{},!".contains(c);
@@ -126,7 +126,7 @@ fn search(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A path without the `./` before it and the `/` of a directory behind it.
+/// Strips the `./` before a path and the `/` after a directory.
 fn bare<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
     without_dot_slash(path, tolerances).trim_end_matches(|c: char| c == '/' || c.is_whitespace())
 }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_beside_another_answer_are_refused() {
+    fn looks_next_to_another_answer_are_refused() {
         for other in ["PLAN|add it", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", "DONE|it works"] {
             let mixed = rule(&format!("Let me see.\n{other}\nNEED_CONTEXT|a"));
             assert!(mixed.starts_with("line 2: ") && mixed.contains("ask first"), "{mixed}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_with_a_look_asks_for_nothing() {
+    fn an_answer_that_does_not_end_with_a_look_asks_for_nothing() {
         assert_eq!(read("NEED_CONTEXT|a\nThat is all."), None);
         assert_eq!(read(""), None);
         assert_eq!(read("You could answer NEED_CONTEXT."), None);

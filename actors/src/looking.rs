@@ -1,4 +1,4 @@
-//! The effect of looking: what a model asked to see is found, as far as policy, the files and the room for it allow, and told.
+//! The effect of looking: finds what a model asked to see, as far as policy, files and space allow, and formats it.
 
 use std::cell::RefCell;
 
@@ -28,44 +28,44 @@ use crate::run::Run;
 use crate::trial;
 use crate::wording::Wording;
 
-/// Where what a model is shown comes from.
+/// Where looks are answered from.
 #[derive(Clone, Copy)]
 pub struct Sources<'s> {
-    /// What runs commands over the tree, and whose files these are.
+    /// Runs commands in a tree, and gives access to its files.
     pub commands: &'s Runner,
-    /// What knows which files words are about.
+    /// The search index, if there is one.
     pub index: Option<&'s Index>,
-    /// Tools that the workspace brings.
+    /// Tools that the workspace provides.
     pub own: &'s [OwnTool],
-    /// What runs programs.
+    /// Runs programs that models write, if they can be run here.
     pub programs: Option<&'s dyn Programs>,
 }
 
 impl<'s> Sources<'s> {
-    /// The files and the commands of a tree.
+    /// Sources with only the files and the commands of a tree.
     pub const fn of_commands(commands: &'s Runner) -> Self {
         Self { commands, index: None, own: &[], programs: None }
     }
 }
 
-/// What comes of a look that is no matter of files.
+/// The result of a look that is not answered from files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
     /// A command ran.
     Ran {
-        /// How it ended.
+        /// Its exit status.
         exit: String,
-        /// What it printed.
+        /// Its output.
         output: String,
     },
-    /// This is told.
+    /// An answer in words.
     Told(String),
-    /// There is nothing to see, and why.
+    /// There is nothing to see, for this reason.
     Nothing(String),
 }
 
-/// Asks whoever else is to be asked: commands are tried, and the user says what is meant. Each is an effect of its own, which
-/// comes before the look.
+/// Answers the looks that need something other than files: running commands, tools and programs, and asking the user.
+/// Each is an effect of its own that precedes the look.
 pub(crate) async fn asked_elsewhere(
     sources: Sources<'_>,
     caller: &Caller,
@@ -94,7 +94,8 @@ pub(crate) async fn asked_elsewhere(
     Ok(told)
 }
 
-/// What each of `looks` shows, or why it shows nothing; all of them within so many bytes. What is asked first has most room.
+/// Returns what each of `looks` shows, or why it shows nothing, within `room` bytes in total. Earlier looks get more
+/// space.
 pub(crate) async fn found(
     run: &Run,
     sources: Sources<'_>,
@@ -125,31 +126,31 @@ pub(crate) async fn found(
     .await
 }
 
-/// What is looked at in one round.
+/// The looks of one round.
 pub(crate) struct Looking<'l> {
     pub(crate) caller: &'l Caller,
     pub(crate) sources: Sources<'l>,
     pub(crate) looks: Looks,
-    /// What others said to some of them.
+    /// Results that do not come from files, one per look.
     pub(crate) elsewhere: Vec<Option<Elsewhere>>,
     pub(crate) wanted_by: WantedBy,
 }
 
-/// Who wants a model to see something.
+/// Who requested the looks.
 pub(crate) enum WantedBy {
     /// The model itself.
     Model {
-        /// Rounds that are left to it after this one.
+        /// Number of rounds left to it after this one.
         left: u32,
     },
-    /// The plan that it works by.
+    /// The plan that the model follows.
     Plan,
 }
 
 impl Effect for Looking<'_> {
     type Outcome = String;
     type Stop = CallError;
-    // Early versions did not record what was told.
+    // Early versions did not record the result.
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<String> {
@@ -187,7 +188,8 @@ impl Effect for Looking<'_> {
     }
 }
 
-/// A text that is too long for the room, without its middle. What it ends with says most.
+/// Cuts the middle out of a text that is too long. More of the end is kept, since it is usually the most informative
+/// part.
 fn within(text: &str, room: usize) -> String {
     if text.len() <= room {
         return text.to_owned();
@@ -199,20 +201,20 @@ fn within(text: &str, room: usize) -> String {
     format!("{head}\n… {left_out} bytes left out …\n{tail}")
 }
 
-/// What looks, and puts into words what it sees.
+/// Carries out looks and formats the results.
 struct Eyes<'e> {
     sights: Sights<'e>,
     index: Option<&'e Index>,
     prompts: &'e Prompts,
     max_lines: usize,
-    /// Bytes for all that is shown in one round.
+    /// Space in bytes for everything shown in one round.
     room: usize,
-    /// What of which file was shown in it.
+    /// The file ranges shown in this round.
     seen: RefCell<Vec<(RepoPath, Range)>>,
 }
 
 impl Eyes<'_> {
-    /// What each look shows. What is asked first has most room; each has some.
+    /// Returns what each look shows. Earlier looks get more space; each gets some.
     fn look_at(
         &self,
         looks: &[Look],
@@ -232,7 +234,7 @@ impl Eyes<'_> {
         shown
     }
 
-    /// What others said, the middle of a long output left out.
+    /// Formats a result that does not come from files, without the middle of a long output.
     fn told(&self, look: &Look, told: Elsewhere, room: usize) -> Result<String, String> {
         match told {
             Elsewhere::Ran { exit, output } => {
@@ -242,7 +244,7 @@ impl Eyes<'_> {
                     &[("what", look), ("exit", &exit), ("output", &output)],
                 ))
             }
-            // The question, or the program, stands in the call already.
+            // The tool call already contains the question or program.
             Elsewhere::Told(text) if matches!(look, Look::Ask { .. } | Look::Program { .. }) => {
                 Ok(within(&text, room))
             }
@@ -303,7 +305,7 @@ impl Eyes<'_> {
             }
             Look::Symbol { name } => Ok(self.symbol(name, &self.sights.symbol(name, room)?)),
             Look::Query { words } => self.ranked(look, words, room),
-            // What came of it is told by others.
+            // Answered in `told`.
             Look::Run { .. }
             | Look::Program { .. }
             | Look::Own { .. }
@@ -324,7 +326,7 @@ impl Eyes<'_> {
         }
     }
 
-    /// Lines of a file, but for those that were shown in this round.
+    /// Formats lines of a file, except those shown earlier in this round.
     fn lines(&self, lines: &Lines) -> String {
         let Lines { path, first, last, of, text } = lines;
         let mut seen = self.seen.borrow_mut();
@@ -348,7 +350,7 @@ impl Eyes<'_> {
         fresh.into_iter().map(part).collect::<Vec<_>>().join("\n")
     }
 
-    /// What was asked for, and if it was not all of it, where it goes on.
+    /// Adds a note with the last line shown, if the requested lines were cut.
     fn unless_cut(
         &self,
         shown: String,
@@ -362,7 +364,7 @@ impl Eyes<'_> {
         format!("{shown}\n{}", self.prompts.render(Prompt::LookCut, &[("last", &last)]))
     }
 
-    /// Where a name is defined and used.
+    /// Formats where a name is defined and used.
     fn symbol(&self, name: &str, symbol: &Symbol) -> String {
         let Symbol { definitions, others, uses, prose } = symbol;
         let mut told = Vec::new();
@@ -391,7 +393,7 @@ impl Eyes<'_> {
         told.join("\n")
     }
 
-    /// What words are about: lines of the best files, and the names of the next ones.
+    /// Formats the search results for words: lines of the best files, and the names of the next ones.
     fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, Unseen> {
         const MOST_BYTES: usize = 8000;
         let index = self.index.ok_or(Unseen::NoMatch(0))?;

@@ -1,5 +1,5 @@
-//! The tools of a trusted workspace: finding them is an effect, and so is each of their runs. They run as commands do, and what
-//! they write is thrown away.
+//! The tools of a trusted workspace. Finding them is an effect, and so is each run. They run like commands, and their
+//! writes are discarded.
 
 use config::Mode;
 use policy::quoted;
@@ -16,12 +16,12 @@ use crate::looking::{Elsewhere, Sources};
 use crate::run::Run;
 use crate::trial;
 
-/// The tools that the workspace brings and a model may call: none where the user does not trust it, or no process may start.
+/// Returns the workspace's tools for models; none if the user does not trust the workspace, or in plan mode.
 pub async fn found(commands: &Runner) -> Result<Vec<OwnTool>, JournalClosed> {
     commands.run.perform(&mut Finding { commands }).await
 }
 
-/// Runs the tool of this name with these arguments, as JSON in its first argument.
+/// Runs a tool with the given arguments, which it gets as JSON in its first argument.
 pub(crate) async fn called(
     sources: Sources<'_>,
     name: &str,
@@ -48,7 +48,7 @@ struct Finding<'f> {
 impl Effect for Finding<'_> {
     type Outcome = Vec<OwnTool>;
     type Stop = JournalClosed;
-    // Where there are none nothing is recorded, as in earlier versions.
+    // Nothing is recorded if there are no tools, as in earlier versions.
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
@@ -66,7 +66,7 @@ impl Effect for Finding<'_> {
         let reader = tree.clone();
         let (tools, wrong) = on_a_thread(move || own_tools(&reader)).await;
         for (path, why) in wrong {
-            tracing::warn!(%path, %why, "a tool is not offered");
+            tracing::warn!(%path, %why, "a tool of the workspace is ignored");
         }
         if !tools.is_empty() {
             run.publish(Event::ToolsFound { tools: tools.clone() }).await?;

@@ -1,7 +1,7 @@
-//! The Architect's contract, `ARCHITECT_PLAN_V1`: its grammar, read and printed. Pure.
+//! The Architect's contract, `ARCHITECT_PLAN_V1`: its grammar, parsed and printed. Pure.
 //!
-//! Strict and line-oriented. Three things are tolerated and recorded, as [`crate::contract`] has them. Everything else that is
-//! unknown is an error that quotes the line and the rule.
+//! Strict and line-oriented. The three deviations in [`crate::contract`] are tolerated and recorded. Anything else that
+//! is unknown is an error that quotes the line and the rule.
 
 use std::fmt;
 
@@ -16,67 +16,68 @@ use crate::look::{Look, context, ranged};
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
-/// What is to be done, in which files, and how it will be checked.
+/// What to do, in which files, and how to check it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<String>,
-    /// The files that may be touched; nothing else may.
+    /// The only files that may be changed.
     pub files: Vec<FileIntent>,
-    /// Files, or lines of them, that the Editor is to read besides; all of them [`Look::Context`].
+    /// Other files, or ranges of them, for the Editor to read; each is a [`Look::Context`].
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub show: Vec<Look>,
-    /// Commands that show whether it works, in order.
+    /// Commands that show whether the change works, in order.
     pub verify: Vec<String>,
-    /// What has to be true in the end, each as written: [`Self::criteria`] reads them.
+    /// The acceptance criteria, as written; parsed by [`Self::criteria`].
     pub accept: Vec<String>,
-    /// Why nothing has to be edited, if so.
+    /// Why nothing needs to be edited; `None` if something does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_edit: Option<String>,
 }
 
-/// Something that has to be true in the end.
+/// An acceptance criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Criterion<'p> {
-    /// What.
+    /// What must be true in the end.
     pub criterion: &'p str,
-    /// The check of the plan that shows it, if it names one.
+    /// The plan's check that proves it, if the line names one.
     pub shown_by: Option<&'p str>,
 }
 
-/// What became of a step.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepMark {
-    /// It is in the workspace, and what checks it passes as far as anything does.
+    /// It is in the workspace, and its checks pass as far as any do.
     Done,
-    /// It was given up, with its plan or with the run.
+    /// It was abandoned, with its plan or with the run.
     Failed,
 }
 
-/// A file with what is going to happen to it.
+/// A file and the intended change to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIntent {
     /// The file; it need not exist yet.
     pub path: RepoPath,
-    /// The lines that it is about, one-based and both included, if the plan names any.
+    /// Inclusive line ranges to be changed, one-based; empty if the plan names none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lines: Vec<(usize, usize)>,
-    /// What is going to happen to it.
+    /// The intended change.
     pub intent: String,
 }
 
-/// What a plan may hold.
+/// Limits of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanLimits {
-    /// Files it may declare.
+    /// Maximum number of files.
     pub max_files: usize,
-    /// Checks it may name.
+    /// Maximum number of checks.
     pub max_checks: usize,
 }
 
 impl Plan {
-    /// What has to be true in the end. A bar is part of a criterion, unless one of the plan's checks stands behind it.
+    /// Returns the acceptance criteria. A `|` separates the criterion from its check only if one of the plan's checks
+    /// follows it.
     pub fn criteria(&self) -> impl Iterator<Item = Criterion<'_>> {
         self.accept.iter().map(|line| {
             let named = line.rsplit_once('|').and_then(|(criterion, check)| {
@@ -87,12 +88,12 @@ impl Plan {
         })
     }
 
-    /// Whether an answer has the form of a plan at all.
+    /// Returns true if an answer has the form of a plan.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer)
     }
 
-    /// Reads an answer.
+    /// Parses an answer.
     pub fn parse(answer: &str, limits: PlanLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
         let block = CONTRACT.read(answer, |_, text| reader.line(text))?;
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_editor_is_to_read_besides() {
+    fn a_plan_names_other_files_for_the_editor_to_read() {
         let body = "PLAN|a\nFILE|x|b\nSHOW|./y:3-9,20-30\nSHOW|z";
         let (plan, tolerances) =
             parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_beside_another_answer_is_refused() {
+    fn a_plan_together_with_another_answer_is_refused() {
         for other in [
             "NEED_CONTEXT|src/lib.rs",
             "PLAN|a step above the block",
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaked_of_the_reasoning_is_passed_over() {
+    fn leaked_reasoning_is_ignored() {
         let answer = format!("{}PLAN|or so\n</think>\n{PLAN}", PLAN.replace("lib", "other"));
         assert_eq!(parse(&answer).unwrap().0, parse(PLAN).unwrap().0);
         let within = "ARCHITECT_PLAN_V1\nPLAN|strip </think>\nFILE|x|b\nARCHITECT_PLAN_END";
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_edit_needs_a_reason_only() {
+    fn a_plan_without_edits_needs_only_a_reason() {
         let (plan, _) =
             parse("ARCHITECT_PLAN_V1\nNO_EDIT|true|it works\nARCHITECT_PLAN_END").unwrap();
         assert_eq!(plan.no_edit.as_deref(), Some("it works"));
@@ -358,7 +359,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(
+        fn a_printed_plan_parses_back(
             steps in proptest::collection::vec("[a-z|é ]{0,8}[a-z]", 1..4),
             names in proptest::collection::btree_set("[a-z]{1,6}\\.rs", 1..5),
             intent in "[a-z|]{1,9}",
@@ -374,7 +375,7 @@ mod tests {
         }
 
         #[test]
-        fn any_answer_is_read_or_refused(answer in "(ARCHITECT_PLAN_V1\n|PLAN\\||FILE\\||NO_EDIT\\||ARCHITECT_PLAN_END|```|\n|\\PC){0,30}") {
+        fn no_answer_makes_the_parser_panic(answer in "(ARCHITECT_PLAN_V1\n|PLAN\\||FILE\\||NO_EDIT\\||ARCHITECT_PLAN_END|```|\n|\\PC){0,30}") {
             parse(&answer).ok();
         }
     }

@@ -1,56 +1,57 @@
-//! Which lines of a file are shown to whoever is going to change it: all of them, or those that matter. Pure.
+//! Selects the lines of a file that are shown to the role that will change it: all of them, or the relevant parts.
+//! Pure.
 
 use std::collections::BTreeSet;
 
 use similar::{ChangeTag, TextDiff};
 
-/// Lines that are shown around those that matter.
+/// Lines shown before and after a relevant line.
 const AROUND: usize = 15;
-/// Lines that are shown around those that a plan names, which knows what it names.
+/// Lines shown before and after a range named by the plan, whose author knew the exact place.
 const AROUND_NAMED: usize = 8;
-/// Lines from the first import of a file on, or from its beginning.
+/// Lines shown from the first import on, or from the start of the file.
 const HEAD: usize = 20;
-/// What a line begins with that imports something, in common languages.
+/// Prefixes of import lines in common languages.
 const IMPORTS: [&str; 8] =
     ["use ", "pub use ", "extern crate ", "import ", "from ", "#include", "package ", "require"];
-/// Lines that are shown around a change.
+/// Lines shown before and after a change.
 const AROUND_CHANGE: usize = 10;
-/// A word that stands on more lines than this says nothing about where to look.
+/// A word on more lines than this does not help to find the place.
 const COMMON: usize = 6;
-/// Shorter words say nothing either.
+/// Shorter words do not help either.
 const SHORTEST_WORD: usize = 4;
 
-/// One-based lines, both included.
+/// A range of lines, one-based and inclusive.
 pub type Range = (usize, usize);
 
-/// What is known of where a file is going to be changed.
+/// What is known about where a file will be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Lines that the plan names.
+    /// Ranges that the plan names.
     pub named: Vec<Range>,
-    /// Lines that were looked at before it was made.
+    /// Ranges that were looked at before planning.
     pub looked: Vec<Range>,
-    /// What the plan says: names in it that few lines of the file have.
+    /// The text of the plan; names in it that occur on few lines of the file mark likely places.
     pub words: String,
 }
 
-/// The parts to show of a `text` of which nothing was shown: `None` for all of it, which is so up to `max_lines` lines. In
-/// all, the parts have no more lines than that.
+/// Returns the parts of `text` to show on first sight; `None` for all of it, which is the case up to `max_lines` lines.
+/// The parts have at most that many lines in total.
 pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> {
     let count = text.lines().count();
     if count <= max_lines {
         return None;
     }
-    // A plan that says where was made by one who looked around; where it does not, that is all that is known.
+    // A plan that names ranges was made after looking around, so earlier looks only count if it names none.
     let (told, around) =
         if hints.named.is_empty() { (&hints.looked, AROUND) } else { (&hints.named, AROUND_NAMED) };
     let mut told: Vec<Range> = told.iter().map(|range| widened(*range, around, count)).collect();
-    // The shortest first, so that a long one takes the room of no other place.
+    // Shortest first, so that a long range does not crowd out the others.
     told.sort_by_key(|(first, last)| last.saturating_sub(*first));
-    // Where it is told, words do not have to be looked for.
+    // Words are only used if no range is known.
     let words = if told.is_empty() { hints.words.as_str() } else { "" };
     let found = lines_with(text, words).map(|line| widened((line, line), AROUND, count));
-    // What a file imports is needed wherever it is changed.
+    // Imports matter wherever the file is changed.
     let head = head(text);
     let mut shown: Vec<Range> = vec![(head, count.min(head + HEAD.min(max_lines) - 1))];
     let mut left = max_lines - HEAD.min(max_lines);
@@ -65,7 +66,7 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
     Some(joined(shown))
 }
 
-/// The first line that imports something and stands in no comment, or the first of all.
+/// Returns the number of the first import line outside a comment, or 1.
 fn head(text: &str) -> usize {
     let mut closed_by = None;
     for (at, line) in (1..).zip(text.lines()) {
@@ -87,7 +88,7 @@ fn head(text: &str) -> usize {
     1
 }
 
-/// The parts of `new` that are not as they were in `old`, with lines around them; `None` if that is most of it.
+/// Returns the parts of `new` that differ from `old`, with context; `None` if they make up most of it.
 pub fn changed(old: &str, new: &str) -> Option<Vec<Range>> {
     let count = new.lines().count();
     let diff = TextDiff::from_lines(old, new);
@@ -108,7 +109,7 @@ pub fn changed(old: &str, new: &str) -> Option<Vec<Range>> {
     (shown * 3 < count * 2).then_some(ranges)
 }
 
-/// The lines of a part, with their ends.
+/// Returns the lines of a range, including line endings.
 pub fn lines_of(text: &str, (first, last): Range) -> String {
     text.split_inclusive('\n').skip(first.saturating_sub(1)).take(last + 1 - first).collect()
 }
@@ -117,7 +118,7 @@ fn widened((first, last): Range, by: usize, count: usize) -> Range {
     (first.saturating_sub(by).max(1), last.saturating_add(by).min(count.max(1)))
 }
 
-/// What of a range is in none of those that were `seen`.
+/// Returns the parts of `range` that are in none of `seen`.
 pub(crate) fn outside(range: Range, seen: &[Range]) -> Vec<Range> {
     let cut = |left: Vec<Range>, (from, to): &Range| {
         let around = |(first, last): Range| {
@@ -129,7 +130,7 @@ pub(crate) fn outside(range: Range, seen: &[Range]) -> Vec<Range> {
     seen.iter().fold(vec![range], cut)
 }
 
-/// In order, with those that touch made one.
+/// Sorts ranges and merges those that touch.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
     let mut joined: Vec<Range> = Vec::new();
@@ -142,7 +143,7 @@ fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     joined
 }
 
-/// Lines that have a name of `words` which few lines have, in the order of the names.
+/// Returns the lines with a name of `words` that few lines have, in the order of the names.
 fn lines_with<'t>(text: &'t str, words: &str) -> impl Iterator<Item = usize> + 't {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut seen = BTreeSet::new();
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_cut_out() {
+    fn ranges_that_were_seen_are_left_out() {
         assert_eq!(outside((1, 9), &[(3, 4), (8, 20)]), [(1, 2), (5, 7)]);
         assert_eq!(outside((3, 4), &[(1, 9)]), []);
         assert_eq!(outside((3, 4), &[]), [(3, 4)]);
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_one_what_the_plan_names_is_shown() {
+    fn of_a_long_file_the_places_named_by_the_plan_are_shown() {
         let text = numbered(400).replace("line 200\n", "fn total_price() {\n");
         let words = "mend `total_price`, line 7".to_owned();
         let of = |named: &[Range], looked: &[Range]| Hints {
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_shown_with_lines_around_it() {
+    fn changes_are_shown_with_context() {
         let old = numbered(300);
         let new = old.replace("line 50\n", "line 50\nnew\n").replace("line 200\n", "");
         assert_eq!(changed(&old, &new), Some(vec![(41, 61), (191, 211)]));

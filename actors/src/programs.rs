@@ -1,15 +1,16 @@
-//! Whoever runs the programs that models write: it lives above, where many small questions are asked.
+//! The interface for running programs that models write; it is implemented in a higher layer, which asks the child
+//! questions.
 
 use futures_util::future::BoxFuture;
 
 use crate::closed::JournalClosed;
 
-/// What a program comes to, in words for the model that wrote it; or why it came to nothing.
+/// The result of a program in words for the model that wrote it, or why there is none.
 pub type ProgramTold = Result<String, String>;
 
-/// Runs programs over files of the workspace.
+/// Runs model-written programs over files of the workspace.
 pub trait Programs: Send + Sync {
-    /// Runs a program over the files of these paths and patterns.
+    /// Runs a program over the files that match these paths and patterns.
     fn run<'p>(
         &'p self,
         program: &'p str,

@@ -1,8 +1,8 @@
-//! The set of texts that a run says to models. A run records the set it begins with and keeps to it, so that it replays, and is
-//! resumed, with the same texts whatever a later version is built with. Pure.
+//! The prompts of a run. A run records its prompts when it starts and keeps them, so that it replays and resumes with
+//! the same texts under any later version. Pure.
 //!
-//! A text names its variables as `{{name}}`. A value is inserted as it is, and what it contains is not looked into.
-//! A trusted workspace may have texts of its own in place of those of the program.
+//! A prompt names its variables as `{{name}}`. Values are inserted verbatim and not expanded again. A trusted workspace
+//! may replace prompts of the program with its own.
 
 mod prompt;
 
@@ -13,40 +13,40 @@ use thiserror::Error;
 
 pub use self::prompt::Prompt;
 
-/// A set of texts: those that are recorded or the workspace's own, and those of this version where there is none.
+/// A set of prompts: recorded ones or those of the workspace, with this version's as fallback.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts {
     own: BTreeMap<Prompt, String>,
-    /// What the user asked for, which every text may name.
+    /// The user's request, which every prompt may refer to.
     user_input: Option<String>,
 }
 
-/// Variables that every text may name: the workspace's directory, and what the user asked for.
+/// Variables that every prompt may use: the workspace directory and the user's request.
 const EVERYWHERE: [&str; 2] = ["project_root", "user_input"];
-/// Other names of variables, which a text may use where it has the second: what tools showed, and what came of the last step.
+/// Aliases of variables: what the tools showed, and the outcome of the last step.
 const ALSO: [(&str, &str); 2] = [("tool_summary", "shown"), ("last_step_outcome", "report")];
 
-/// Why a text cannot take the place of the program's.
+/// Why a prompt of a workspace cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PromptError {
-    /// There is none of this name.
+    /// No prompt has this name.
     #[error("there is no prompt `{0}`")]
     Unknown(String),
-    /// Nothing could be inserted for a variable.
+    /// The prompt has no such variable.
     #[error("the prompt `{name}` has no variable `{variable}`; it has {known}")]
     Variable {
         /// The prompt.
         name: String,
-        /// The variable.
+        /// The unknown variable.
         variable: String,
-        /// Those that it may name.
+        /// The variables that it may use.
         known: String,
     },
 }
 
 impl Prompts {
-    /// The texts of this version, with these of the workspace at `root` in the place of some, by name. Where that is goes into
-    /// them at once, since it is another place when a run is driven again.
+    /// Creates this version's set with some prompts replaced by those of the workspace at `root`, by name. The
+    /// directory is inserted immediately, because a replay may run elsewhere.
     pub fn with(
         root: &str,
         texts: impl IntoIterator<Item = (String, String)>,
@@ -65,20 +65,20 @@ impl Prompts {
         Ok(Self { own, user_input: None })
     }
 
-    /// The same for a request.
+    /// Returns the set for a request.
     #[must_use]
     pub fn for_request(&self, request: &str) -> Self {
         Self { own: self.own.clone(), user_input: Some(request.to_owned()) }
     }
 
-    /// Whether a text is not that of this version.
+    /// Returns true if a prompt is not that of this version.
     pub fn is_own(&self, prompt: Prompt) -> bool {
         self.own.contains_key(&prompt)
     }
 
-    /// Reads a set of [`Self::to_record`]; `None` when it is not one.
+    /// Parses a set written by [`Self::to_record`]; `None` if it is not one.
     ///
-    /// A text is not taken if it names a variable that this version does not know: nothing could be inserted for it.
+    /// A prompt with a variable unknown to this version is skipped, since nothing could be inserted for it.
     pub fn recorded(json: &str) -> Option<Self> {
         let mut texts: BTreeMap<String, String> = serde_json::from_str(json).ok()?;
         let taken = Prompt::ALL.into_iter().filter_map(|prompt| {
@@ -90,15 +90,15 @@ impl Prompts {
         Some(Self { own: taken.collect(), user_input: None })
     }
 
-    /// The whole set as JSON: names and texts.
+    /// Returns the whole set as JSON: names and texts.
     pub fn to_record(&self) -> String {
         let texts: BTreeMap<&str, &str> =
             Prompt::ALL.iter().map(|prompt| (prompt.name(), self.text(*prompt))).collect();
-        // A map of texts has no form that could not be written.
+        // A map of strings always serializes.
         serde_json::to_string(&texts).unwrap_or_default()
     }
 
-    /// A text with its variables filled in. One that no value is given for stays as it is.
+    /// Fills in the variables of a prompt. A variable without a value is left unchanged.
     pub fn render(&self, prompt: Prompt, values: &[(&str, &dyn fmt::Display)]) -> String {
         let mut rendered = String::new();
         for piece in pieces(self.text(prompt)) {
@@ -119,13 +119,13 @@ impl Prompts {
         rendered
     }
 
-    /// A text, its variables not filled in.
+    /// Returns the text of a prompt without filling in its variables.
     pub fn text(&self, prompt: Prompt) -> &str {
         self.own.get(&prompt).map_or_else(|| prompt.built_in(), String::as_str)
     }
 }
 
-/// The variables that a text in the place of the program's may name.
+/// Returns the variables that a replacement for a prompt may use.
 pub fn may_name(prompt: Prompt) -> Vec<&'static str> {
     let mut known: Vec<&str> = variables(prompt.built_in()).collect();
     known.sort_unstable();
@@ -136,7 +136,7 @@ pub fn may_name(prompt: Prompt) -> Vec<&'static str> {
     known
 }
 
-/// The variables that a text names, in order.
+/// Returns the variables in a text, in order.
 pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).filter_map(|piece| match piece {
         Piece::Variable(name) => Some(name),
@@ -144,14 +144,14 @@ pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A part of a text.
+/// A piece of a prompt.
 #[derive(Clone, Copy)]
 enum Piece<'a> {
     Text(&'a str),
     Variable(&'a str),
 }
 
-/// Cuts a text at its variables. Braces around anything but a name are text.
+/// Splits a text at its variables. Braces around anything but a name are plain text.
 fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut parts = text.split("{{");
     let first = parts.next().unwrap_or_default();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_inserted_as_they_are() {
+    fn values_are_inserted_verbatim() {
         let rendered = Prompts::default()
             .render(Prompt::NeededFile, &[("path", &"{{why}} }} {{"), ("why", &"{{path}}")]);
         let text = "- {{why}} }} {{: {{path}}";
@@ -209,7 +209,7 @@ mod tests {
         let other = json!({ "intent": "Say EDIT.", "no_longer_there": "{{x}}" }).to_string();
         let set = Prompts::recorded(&other).unwrap();
         assert_eq!(set.render(Prompt::Intent, &[]), "Say EDIT.");
-        // What it lacks is that of this version.
+        // A missing prompt falls back to that of this version.
         assert_eq!(set.render(Prompt::Analysis, &[]), Prompt::Analysis.built_in());
         let again = Prompts::recorded(&set.to_record()).unwrap();
         assert!(Prompt::ALL.iter().all(|prompt| again.text(*prompt) == set.text(*prompt)));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_text_that_could_not_be_filled_in_is_not_taken() {
+    fn a_recorded_prompt_with_an_unknown_variable_is_skipped() {
         let [fits, does_not] = ["At most {{max_files}}.", "At most {{files}}."].map(|text| {
             let set = Prompts::recorded(&json!({ "architect": text }).to_string()).unwrap();
             set.render(Prompt::Architect, &[("max_files", &7)])
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_workspace_take_the_place_of_the_programs() {
+    fn prompts_of_a_workspace_replace_those_of_the_program() {
         let with =
             |name: &str, text: &str| Prompts::with("/w", [(name.to_owned(), text.to_owned())]);
         let text = "In {{project_root}}, {{max_files}} files at most, for: {{user_input}}";
@@ -236,7 +236,7 @@ mod tests {
         let rendered = set.render(Prompt::Architect, &[("max_files", &3)]);
         assert_eq!(rendered, "In /w, 3 files at most, for: mend it");
         assert!(set.is_own(Prompt::Architect) && !set.is_own(Prompt::Editor));
-        // A request that looks like a variable is none.
+        // A request that looks like a variable is not expanded.
         let set = with("intent", "{{user_input}}").unwrap().for_request("{{project_root}}");
         assert_eq!(set.render(Prompt::Intent, &[]), "{{project_root}}");
         let set = with("looked", "Seen: {{tool_summary}}").unwrap();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_without_end_take_no_longer_than_text() {
+    fn unclosed_braces_take_no_longer_than_plain_text() {
         let open = "{{a".repeat(200_000);
         let set = Prompts::recorded(&json!({ "intent": open }).to_string()).unwrap();
         assert_eq!(set.render(Prompt::Intent, &[]), open);
@@ -263,7 +263,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_of_a_text_is_lost(text in r"(\{|\}|a|_|B| |\n){0,40}") {
+        fn splitting_a_text_loses_nothing(text in r"(\{|\}|a|_|B| |\n){0,40}") {
             let put_together: String = pieces(&text)
                 .map(|piece| match piece {
                     Piece::Text(text) => text.to_owned(),

@@ -1,36 +1,37 @@
-//! Whether the tests of a change prove it: which of its files are tests, and what their run on the old tree says. Pure.
+//! Decides whether the tests of a change prove it: which of its files are tests, and what their results on the old tree
+//! mean. Pure.
 
 use serde::{Deserialize, Serialize};
 use tree::{Change, FileState, Op, RepoPath};
 
 use crate::checks::{Check, CheckOutcome, Report, could_be_flaky};
 
-/// What came of the new and changed tests on the tree as it was before the change.
+/// The result of the new and changed tests on the tree before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OldTree {
-    /// They fail: it is the change that makes them pass.
+    /// They fail without the change, so the change makes them pass.
     Fails,
-    /// They pass there, too.
+    /// They also pass without the change.
     Passes,
-    /// They could not be built or collected, or what they need is missing: that says nothing.
+    /// They could not be built or collected, or something they need is missing, so the result is inconclusive.
     SaysNothing,
-    /// They were not run to their end.
+    /// They did not run to completion.
     NotRun,
 }
 
-/// What of a change is tests.
+/// Which part of a change is tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tested {
-    /// Nothing.
+    /// None of it.
     Nothing,
     /// All of it.
     All,
-    /// Tests inside a source file, as Rust has them at its end: the file as it was, but with the tests that it has now.
+    /// Tests inside a source file, at its end as in Rust. Holds the old source with the new tests.
     Inside(FileState),
 }
 
-/// What of a change is tests, by the conventions of common languages.
+/// Returns which part of a change is tests, by the conventions of common languages.
 pub fn tested(change: &Change) -> Tested {
     if change.paths().all(is_test) {
         return Tested::All;
@@ -55,17 +56,17 @@ pub fn tested(change: &Change) -> Tested {
     Tested::Inside(FileState { bytes: both.into(), mode: before.mode })
 }
 
-/// A Rust file up to its tests, and these: the module that ends it, if it is only built for tests.
+/// Splits a Rust file into its source and the test module at its end, if there is one that is only built for tests.
 fn in_two(text: &str) -> (&str, &str) {
     let at = text.rfind("\n#[cfg(test)]\nmod ").map_or(text.len(), |at| at + 1);
     let (source, tests) = text.split_at(at);
-    // A module in the middle ends before the file does.
+    // A module in the middle of the file ends before the file does.
     let ends = tests.match_indices("\n}").map(|(end, _)| tests.get(end + 2..).unwrap_or_default());
     let is_last = ends.take(1).all(|rest| rest.trim().is_empty());
     if is_last { (source, tests) } else { (text, "") }
 }
 
-/// Whether a file holds tests, or what only tests use.
+/// Returns true if a file holds tests, or data that only tests use.
 fn is_test(path: &RepoPath) -> bool {
     const DIRECTORIES: [&str; 7] =
         ["tests", "test", "__tests__", "spec", "specs", "testdata", "fixtures"];
@@ -88,7 +89,7 @@ fn is_test(path: &RepoPath) -> bool {
     }
 }
 
-/// The files with tests of a change, if they can prove it: there are some, and something else changed, too.
+/// Returns the files with tests of a change; empty if they cannot prove it, because nothing else changed.
 pub fn tests_of(changes: &[Change]) -> Vec<RepoPath> {
     if changes.iter().all(|change| tested(change) == Tested::All) {
         return Vec::new();
@@ -97,7 +98,7 @@ pub fn tests_of(changes: &[Change]) -> Vec<RepoPath> {
     changes.iter().filter(has_tests).map(|change| change.path.clone()).collect()
 }
 
-/// Whether a check that passes now failed on the untouched tree.
+/// Returns true if a check that passes now failed on the untouched tree.
 pub fn is_proven_by(baseline: &Report, report: &Report) -> bool {
     let failed =
         |check: &&Check| check.outcome == CheckOutcome::CodeFailure && check.missing.is_none();
@@ -110,12 +111,13 @@ pub fn is_proven_by(baseline: &Report, report: &Report) -> bool {
         .any(|check| failed.iter().any(|old| old.command == check.command))
 }
 
-/// What a command on the old tree with the new tests says. `unbuilt` is whether its output complains of what cannot be built.
+/// Returns the result of a command on the old tree with the new tests. `unbuilt` is true if its output says that the
+/// tests could not be built.
 pub fn judged(check: &Check, unbuilt: bool) -> OldTree {
     match check.outcome {
         CheckOutcome::Passed => OldTree::Passes,
         CheckOutcome::CodeFailure if unbuilt || check.missing.is_some() => OldTree::SaysNothing,
-        // A compiler's complaint is no failure of a test.
+        // A compiler error is not a failed test.
         CheckOutcome::CodeFailure if !could_be_flaky(check) => OldTree::SaysNothing,
         CheckOutcome::CodeFailure => OldTree::Fails,
         CheckOutcome::Flaky
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_by_their_paths() {
+    fn tests_are_recognized_by_their_paths() {
         for test in [
             "tests/a.rs",
             "shop/test_cart.py",
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_inside_a_source_file_are_told_from_it() {
+    fn tests_inside_a_source_file_are_separated_from_it() {
         let source = |text: &str| format!("fn one() {{\n    {text}\n}}\n");
         let tests = |text: &str| {
             format!("\n#[cfg(test)]\nmod tests {{\n    fn t() {{\n        {text}\n    }}\n}}\n")

@@ -1,7 +1,8 @@
-//! The one way to publish a fact, and what the screen is told besides.
+//! The only way to publish events, and to send other signals to the screen.
 //!
-//! Facts go up by one bounded channel to the journal, and from there to the screen. What must not be acted on before it
-//! is on disk is recorded and waited for; everything else is published in order and covered by the next record.
+//! Events go through one bounded channel to the journal, and from there to the screen. What must be on disk before
+//! anything depends on it is recorded and awaited; everything else is published in order and made durable by the next
+//! record.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,105 +20,105 @@ use crate::recording::{Followed, Recording, Requests};
 use crate::scope::{Scope, Segment};
 use crate::workspace::Taken;
 
-/// What the screen is told.
+/// A message to the screen.
 #[derive(Debug)]
 pub enum Signal {
-    /// A fact that is in the journal. Never lost.
+    /// An event that is in the journal. Never lost.
     Event(Arc<Envelope>),
-    /// Text of an answer as it comes. May be lost when the screen is slow.
+    /// A piece of an answer as it arrives. May be dropped when the screen is slow.
     Text(Speaker, String),
-    /// Reasoning as it comes. May be lost when the screen is slow.
+    /// A piece of reasoning as it arrives. May be dropped when the screen is slow.
     Reasoning(Speaker, String),
-    /// Why somebody waits, and where. May be lost when the screen is slow.
+    /// Why a part of the run is waiting. May be dropped when the screen is slow.
     Waiting(Scope, Cow<'static, str>),
     /// How far the commands of a run are confined. Never lost.
     Confined(Confining),
-    /// A question that only the user can answer. Never lost.
+    /// A request for approval. Never lost.
     Question(Question),
-    /// What a model wants to know of the user. Never lost.
+    /// A question of a model to the user. Never lost.
     Asked(OpenQuestion),
 }
 
-/// Who says something.
+/// The source of a piece of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Speaker {
     /// The role.
     pub role: AgentRole,
-    /// Where it works.
+    /// The scope it works in.
     pub scope: Scope,
 }
 
-/// A question to the user.
+/// A request for the user's approval.
 #[derive(Debug)]
 pub struct Question {
-    /// Where it is asked.
+    /// The scope in which it is asked.
     pub scope: Scope,
-    /// What wants to happen.
+    /// What needs approval.
     pub what: Proposal,
-    /// Why it has to be asked for.
+    /// Why it needs approval.
     pub why: String,
-    /// Where the answer goes. Dropping it means that there is no one to answer.
+    /// Receives the answer. Dropping it means that nobody can answer.
     pub answer: oneshot::Sender<Answer>,
 }
 
-/// A question that is answered in words.
+/// A question to the user that is answered in words.
 #[derive(Debug)]
 pub struct OpenQuestion {
-    /// Where it is asked.
+    /// The scope in which it is asked.
     pub scope: Scope,
     /// The question.
     pub text: String,
-    /// Where the answer goes. Dropping it means that there is no one to answer.
+    /// Receives the answer. Dropping it means that nobody can answer.
     pub answer: oneshot::Sender<String>,
 }
 
-/// Whether the user is there to answer questions.
+/// Whether the user is present to answer questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attendance {
-    /// The user is: what is asked may be answered with yes.
+    /// The user is present: whatever needs approval is asked.
     Attended,
-    /// The user is not: what is asked is denied.
+    /// The user is absent: whatever needs approval is denied.
     Unattended,
 }
 
-/// An effect that needs a yes.
+/// An effect that needs approval.
 #[derive(Debug, Clone)]
 pub enum Proposal {
     /// Changes to files.
     Patch(Vec<tree::Change>, Taken),
     /// A command to run.
     Command(String, Holds),
-    /// A command that wants the network.
+    /// A command that needs the network.
     Network(String),
     /// A mission, by its card.
     Mission(String),
 }
 
-/// For how long a yes to a command can hold.
+/// How long an approval of a command can last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// For the run: a mission is answered by its card, and by nothing that was said before.
+    /// Only for this run: in a mission, only its card counts, not earlier approvals.
     InThisRun,
-    /// From now on, if the user says so.
+    /// Permanently, if the user chooses so.
     Always,
 }
 
-/// What the user says.
+/// The user's answer to a request for approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Go ahead.
     Yes,
     /// Go ahead, and do not ask for this again in this workspace.
     Always,
-    /// Do not.
+    /// No.
     No,
-    /// Do not, for a reason that the model is told.
+    /// No, with a reason for the model.
     Because(String),
-    /// Go ahead with some files of a change, and leave out the others.
+    /// Yes to some files of a change, no to the others.
     Only {
-        /// Those to go ahead with.
+        /// The files to go ahead with.
         paths: Vec<String>,
-        /// Why not with the others, for the model.
+        /// Why the others are left out, for the model.
         why: Option<String>,
     },
 }
@@ -127,30 +128,30 @@ pub enum Answer {
 pub struct Submission {
     /// The event.
     pub event: Event,
-    /// What it is about.
+    /// The scope it belongs to.
     pub scope: Scope,
-    /// Told the sequence number once the event, and all before it, are on disk.
+    /// Receives the sequence number once this event and all before it are on disk.
     pub durable: Option<oneshot::Sender<u64>>,
 }
 
-/// Where facts are published. Cheap to clone; each clone may speak for another run.
+/// Publishes events and signals for a scope. Cheap to clone; each clone may have another scope.
 #[derive(Clone)]
 pub struct Publisher {
     journal: Sender<Submission>,
     screen: mpsc::Sender<Signal>,
-    /// Ends when whoever reads the channel does.
+    /// Changes when the reader of the journal channel ends.
     journal_lives: watch::Receiver<()>,
     scope: Scope,
-    /// What is recorded of its scope, when the run is driven again.
+    /// The recording of its scope, if the run is replayed.
     recording: Option<Arc<Recording>>,
 }
 
-/// How a fact came to be on disk.
+/// How an event came to be on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// It was written now, with this number.
     Now(u64),
-    /// It had been written when the run was driven before.
+    /// It was already in the recording, with this number.
     Before(u64),
 }
 
@@ -161,8 +162,8 @@ impl fmt::Debug for Publisher {
 }
 
 impl Publisher {
-    /// A publisher into the given channels, for no run in particular. Whoever reads the first holds the other end of
-    /// `journal_lives` for as long as it does.
+    /// Creates a publisher without a run. The reader of `journal` holds the sender of `journal_lives` as long as it
+    /// runs.
     pub const fn new(
         journal: Sender<Submission>,
         screen: mpsc::Sender<Signal>,
@@ -171,19 +172,19 @@ impl Publisher {
         Self { journal, screen, journal_lives, scope: Scope::SESSION, recording: None }
     }
 
-    /// The same, speaking for `run`.
+    /// Returns a publisher for `run`.
     #[must_use]
     pub fn for_run(&self, run: &str) -> Self {
         Self { scope: Scope::of_run(run), ..self.clone() }
     }
 
-    /// The same, for a run that is driven again: what is recorded of it is not written twice.
+    /// Returns a publisher that replays: events that are in the recording are not written again.
     #[must_use]
     pub fn following(&self, recording: Arc<Recording>) -> Self {
         Self { recording: Some(recording), ..self.clone() }
     }
 
-    /// The same, speaking for a part of the run.
+    /// Returns a publisher for a part of the run.
     #[must_use]
     pub fn for_part(&self, segment: Segment) -> Self {
         let scope = self.scope.within(segment);
@@ -191,22 +192,23 @@ impl Publisher {
         Self { scope, recording, ..self.clone() }
     }
 
-    /// What it speaks for.
+    /// Returns the scope it publishes for.
     pub const fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The run it speaks for.
+    /// Returns the id of the run it publishes for.
     pub fn run(&self) -> &str {
         self.scope.run().unwrap_or_default()
     }
 
-    /// Writes a fact and waits until it is on disk. Nothing that depends on it may happen before.
+    /// Writes an event and waits until it is on disk. Nothing that depends on the event may happen before.
     pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
         self.record_and(event, || ()).await
     }
 
-    /// The same, and calls `sent` as soon as the fact is on its way: whoever is stopped after that has told it.
+    /// Like [`record`](Self::record), but calls `sent` as soon as the event is queued: a caller that is stopped after
+    /// that has published it.
     pub async fn record_and(
         &self,
         event: Event,
@@ -222,12 +224,12 @@ impl Publisher {
         tokio::select! {
             biased;
             written = written => written.map(Written::Now).map_err(|_| JournalClosed),
-            // What comes in while the journal ends lies in a queue that nobody reads.
+            // Submissions that arrive while the journal shuts down stay in a queue without a reader.
             _ = journal_lives.changed() => Err(JournalClosed),
         }
     }
 
-    /// Writes a fact in its turn, without waiting for the disk.
+    /// Writes an event in order, without waiting for the disk.
     pub async fn publish(&self, event: Event) -> Result<(), JournalClosed> {
         match self.follow(&event).await? {
             Some(_) => Ok(()),
@@ -235,20 +237,20 @@ impl Publisher {
         }
     }
 
-    /// Writes a fact that came from outside the run, whatever of it is driven again, and waits until it is on disk.
+    /// Writes an event that came from outside the run, bypassing any replay, and waits until it is on disk.
     pub async fn note(&self, event: Event) -> Result<(), JournalClosed> {
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
         written.await.map(drop).map_err(|_| JournalClosed)
     }
 
-    /// The number that is recorded of `event`, when the run is driven again; none when it is to be written.
+    /// Returns the number of `event` in the recording, if the run replays; `None` if the event must be written.
     async fn follow(&self, event: &Event) -> Result<Option<u64>, JournalClosed> {
         let Some(recording) = &self.recording else { return Ok(None) };
         match recording.follow(event) {
             Followed::Same(seq) => Ok(Some(seq)),
             Followed::Beyond => Ok(None),
-            // The end of the run comes from elsewhere, and with it that of the lane.
+            // The end of the run comes from outside the lane and ends the lane as well.
             Followed::Different if self.scope.is_part() && recording.was_cut() => {
                 std::future::pending().await
             }
@@ -260,32 +262,32 @@ impl Publisher {
         }
     }
 
-    /// Whether the run is driven again, and has not come to the end of what is recorded.
+    /// Returns true while the run replays events and has not reached the end of the recording.
     pub fn follows(&self) -> bool {
         self.recording.as_ref().is_some_and(|recording| !recording.is_over())
     }
 
-    /// Whether the requests and verdicts that are recorded are taken as they are, and not made again.
+    /// Returns true if recorded requests and verdicts are reused instead of being recomputed.
     pub fn takes_requests(&self) -> bool {
         self.follows() && self.recording.as_ref().is_some_and(|it| it.requests() == Requests::Taken)
     }
 
-    /// What `take` finds in the event that is recorded next.
+    /// Applies `take` to the next recorded event.
     pub(crate) fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.recording.as_ref()?.next(take)
     }
 
-    /// What is recorded to have been charged for a call that was given up.
+    /// Returns the recorded charge of an abandoned call.
     pub(crate) fn recorded_charge(&self, call: u64) -> Option<Amount> {
         self.recording.as_ref()?.charged_for(call)
     }
 
-    /// The id that is recorded to have been made next.
+    /// Returns the next recorded id.
     pub(crate) fn recorded_id(&self) -> Option<String> {
         self.recording.as_ref()?.next_id()
     }
 
-    /// What is recorded of the run, when it is driven again.
+    /// Returns the recording, if the run is replayed.
     pub const fn recording(&self) -> Option<&Arc<Recording>> {
         self.recording.as_ref()
     }
@@ -300,7 +302,7 @@ impl Publisher {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(JournalClosed),
             Err(TrySendError::Full(entry)) => {
-                // The queue is full only when the disk is slower than everybody together: wait off the runtime.
+                // The queue is full only if the disk is slower than all publishers together: wait off the runtime.
                 let journal = self.journal.clone();
                 let send = move || journal.send(entry).map_err(|_| JournalClosed);
                 tokio::task::spawn_blocking(send).await.map_err(|_| JournalClosed)?
@@ -308,25 +310,25 @@ impl Publisher {
         }
     }
 
-    /// Tells the screen something that may be lost.
+    /// Sends the screen a signal that may be dropped.
     pub fn show(&self, signal: Signal) {
         if self.screen.try_send(signal).is_err() {
-            tracing::trace!("the screen is behind; a piece of text was left out");
+            tracing::trace!("the screen is behind; a signal was dropped");
         }
     }
 
-    /// Tells the screen why somebody waits.
+    /// Tells the screen why something is waiting.
     pub fn show_wait(&self, why: impl Into<Cow<'static, str>>) {
         self.show(Signal::Waiting(self.scope.clone(), why.into()));
     }
 
-    /// Tells how far commands are confined.
+    /// Tells the screen how far commands are confined.
     pub async fn tell_confined(&self, level: Confining) {
-        // A screen that is gone shows nothing.
+        // A closed screen shows nothing.
         self.screen.send(Signal::Confined(level)).await.ok();
     }
 
-    /// Asks the user. `None` when there is no one to answer.
+    /// Asks the user for approval. `None` if nobody can answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         self.screen
@@ -336,7 +338,7 @@ impl Publisher {
         answered.await.ok()
     }
 
-    /// Asks the user something that is answered in words. `None` when there is no one to answer.
+    /// Asks the user a question that is answered in words. `None` if nobody can answer.
     pub async fn ask_for_words(&self, text: String) -> Option<String> {
         let (answer, answered) = oneshot::channel();
         let question = OpenQuestion { scope: self.scope.clone(), text, answer };

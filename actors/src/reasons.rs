@@ -1,35 +1,36 @@
-//! The lines of a command's output that say why it failed, for people: the first diagnostics with what belongs to them. Pure.
+//! Extracts the lines of a command's output that tell people why it failed: the first diagnostics with their context.
+//! Pure.
 
 use crate::failure::{Line, read_lines};
 
-/// So many lines of one diagnostic are shown.
+/// Maximum number of lines shown for one diagnostic.
 const OF_ONE: usize = 5;
-/// So many lines stand in where no tool's format is recognised.
+/// Number of last lines shown if no tool's format is recognized.
 const LAST: usize = 5;
-/// So many characters of a line are shown.
+/// Maximum number of characters shown of a line.
 const WIDE: usize = 200;
 
-/// How much a line tells of a failure; where one tells more, those that tell less are left out.
+/// How informative a line is; only the most informative kind that occurs is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tells {
-    /// That a test failed, by its name.
+    /// A test's name, and that it failed.
     Name,
-    /// What failed, in a summary.
+    /// A summary of what failed.
     Summary,
     /// What is wrong.
     What,
 }
 
-/// What is shown of a failure.
+/// The reasons for a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reasons {
-    /// Lines of the output, without colours, shortened where they are very long.
+    /// Lines of the output, without colors and shortened if very long.
     pub lines: Vec<String>,
-    /// Further diagnostics, of which nothing is shown.
+    /// Number of further diagnostics that are not shown.
     pub more: usize,
 }
 
-/// The first lines of `output` that say what is wrong, at most `most`. Where nothing is recognised, its last lines.
+/// Returns the first lines of `output` that say what is wrong, at most `most`; its last lines if nothing is recognized.
 pub fn reasons(output: &str, most: usize) -> Reasons {
     let lines = read_lines(output);
     let found: Vec<(usize, Tells)> =
@@ -42,7 +43,7 @@ pub fn reasons(output: &str, most: usize) -> Reasons {
     let mut reasons = Reasons::default();
     let mut past = 0;
     for (at, _) in found.into_iter().filter(|(_, tells)| *tells == best) {
-        // A line may belong to the diagnostic before it.
+        // This line may belong to the previous diagnostic.
         if at < past {
             continue;
         }
@@ -71,26 +72,26 @@ fn tells(line: &Line) -> Option<Tells> {
     })
 }
 
-/// A line in which pytest shows what was asserted.
+/// Returns true for a line in which pytest shows an assertion.
 fn is_assertion(text: &str) -> bool {
     text.starts_with("E   ")
 }
 
-/// A diagnostic with the lines before and after it that belong to it, by where they stand.
+/// Returns a diagnostic with the surrounding lines that belong to it, judging by their position.
 fn block(lines: &[Line], at: usize, best: Tells) -> Vec<(usize, String)> {
     let numbered = || lines.iter().enumerate();
     let is_source = |line: &Line| line.text.starts_with([' ', '>']) && !is_underline(&line.text);
     let starts = |words: &[&str]| {
         lines.get(at).is_some_and(|line| words.iter().any(|word| line.text.starts_with(word)))
     };
-    // A traceback ends with what is wrong: the last place in it comes before that.
+    // A traceback ends with the error; the place in the code precedes it.
     let is_last = starts(&["E   "])
         || !starts(&["error", " "])
             && lines
                 .get(at)
                 .and_then(|line| line.diagnostic.as_ref())
                 .is_some_and(|it| it.file.is_empty());
-    // What follows others is indented.
+    // In the other formats, the lines that follow are indented.
     let is_loose = best == Tells::Name || starts(&["E   ", "error", "thread '"]);
     let before = numbered().take(at).rev().filter(|(_, line)| !is_underline(&line.text));
     let before = before.take_while(|(_, line)| is_last && is_source(line)).take(2);
@@ -109,7 +110,7 @@ fn block(lines: &[Line], at: usize, best: Tells) -> Vec<(usize, String)> {
     block
 }
 
-/// A line that only points at what stands above it.
+/// Returns true for a line that only underlines the one above.
 fn is_underline(text: &str) -> bool {
     text.chars().all(|c| "~^-=| ".contains(c)) && text.contains(['~', '^', '-', '|'])
 }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_recognised_ends_with_what_was_said_last() {
+    fn unrecognized_output_shows_its_last_lines() {
         assert_eq!(told("1\n2\n\n3\n4\n5\n6\n"), "2\n3\n4\n5\n6");
         assert_eq!(told(""), "");
         assert_eq!(told("\u{1b}[31mwrong\u{1b}[0m\n"), "wrong");

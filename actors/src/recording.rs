@@ -1,7 +1,9 @@
-//! What is recorded of a run that is driven again: it is followed event by event, and asked what came of each effect.
+//! The recording of a run that is replayed: each event is compared with it, and the results of effects are taken from
+//! it.
 //!
-//! A run is determined by what came of its effects. So a run is taken up after a crash, or replayed, by driving it again
-//! through the same actors: every effect is looked up here first, and only what is not recorded is done.
+//! A run is determined by the results of its effects. So a run is resumed after a crash, or replayed, by driving it
+//! through the same actors again: every effect is looked up here first, and only those that are not recorded are
+//! performed.
 
 #[cfg(test)]
 mod tests;
@@ -21,41 +23,41 @@ use crate::scope::Scope;
 use crate::trace::{Position, Trace, Traced};
 use crate::words::Role;
 
-/// An event as the journal has it.
+/// An event as it is in the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// Its place in the journal.
+    /// Its sequence number.
     pub seq: u64,
-    /// What it is about.
+    /// The scope it belongs to.
     pub scope: Scope,
-    /// The event, with the content that effects are answered from.
+    /// The event, including the content that effects need.
     pub event: Event,
 }
 
-/// What happens when a run comes to the end of what is recorded of it.
+/// What happens when a run reaches the end of its recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
-    /// It goes on, for real.
+    /// It continues for real.
     GoOn,
     /// It stops.
     Stop,
 }
 
-/// What is done with the requests to models and the verdicts of policy that are recorded.
+/// How recorded model requests and policy verdicts are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requests {
-    /// They are made again, and compared.
+    /// They are recomputed and compared.
     Compared,
-    /// They are taken as they are: another version made them, from other texts or rules.
+    /// They are reused unchanged: another version made them, from other prompts or rules.
     Taken,
 }
 
-/// The first place where a run did not do what is recorded.
+/// The first point where a run differs from its recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What is recorded; nothing if the run goes on where the record ends.
+    /// The recorded event; `None` if the run continues past the end of the recording.
     pub recorded: Option<Recorded>,
-    /// What it did; nothing if it did nothing any more.
+    /// What the run did; `None` if it did nothing more.
     pub done: Option<Event>,
 }
 
@@ -63,96 +65,100 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.recorded, &self.done) {
             (Some(Recorded { seq, event, .. }), Some(done)) if event.kind() == done.kind() => {
-                write!(f, "event {seq} is {}, and now it would say something else", event.kind())
+                write!(f, "event {seq} is {}, but its content is different now", event.kind())
             }
             (Some(Recorded { seq, event, .. }), Some(done)) => {
-                write!(f, "event {seq} is {}, and now it would be {}", event.kind(), done.kind())
+                write!(f, "event {seq} is {}, but now it would be {}", event.kind(), done.kind())
             }
             (Some(Recorded { seq, event, .. }), None) => {
-                write!(f, "event {seq} is {}, and now it does not come", event.kind())
+                write!(f, "event {seq} is {}, but now it does not happen", event.kind())
             }
-            (None, Some(done)) => write!(f, "the record ends, and now {} follows", done.kind()),
-            (None, None) => f.write_str("there is none"),
+            (None, Some(done)) => {
+                write!(f, "the recording ends here, but now {} follows", done.kind())
+            }
+            (None, None) => f.write_str("no difference"),
         }
     }
 }
 
-/// What is recorded of one run, or of a part of it: a lane.
+/// The recording of a run, or of a part of it such as a lane.
 ///
-/// Lanes work at the same time, and who is faster is not the same every time. So each lane is followed for itself: the order
-/// of events holds within a lane, and within what belongs to none.
+/// Lanes run concurrently, and their relative speed varies. So each lane is replayed on its own: the order of events is
+/// fixed within a lane, and among the events that belong to no lane.
 #[derive(Debug)]
 pub struct Recording {
     events: Vec<Recorded>,
     how: How,
-    /// How many of them were followed.
+    /// Number of events replayed.
     at: watch::Sender<usize>,
-    /// What is recorded of the parts of this run.
+    /// The recordings of the parts of this run.
     parts: Mutex<BTreeMap<Scope, Arc<Recording>>>,
-    /// How many events were followed in the run and its parts together.
+    /// Number of events replayed in the run and its parts together.
     progress: Arc<watch::Sender<usize>>,
-    /// How it ended, as far as that is recorded.
+    /// How the recording ends.
     end: End,
-    /// How its parts ended that did not end before it.
+    /// How the recordings end of parts that had not ended before the run.
     end_of_parts: End,
     ids: Mutex<VecDeque<String>>,
-    /// Calls that were given up: the number of the event, and what was charged.
+    /// Calls that were abandoned: the sequence number of the event, and the charge.
     dropped: BTreeMap<u64, (u64, Amount)>,
-    /// What the user said and no model was told.
+    /// Messages of the user that no model received.
     unheard: Vec<String>,
     difference: OnceLock<Difference>,
 }
 
-/// How a run is compared with what is recorded of it.
+/// How a run is compared with its recording.
 #[derive(Debug, Clone, Copy)]
 struct How {
     beyond: Beyond,
     requests: Requests,
-    /// Whether admission died: what its successor counted depends on when.
+    /// True if admission died: what its successor counted depends on timing.
     uncounted: bool,
 }
 
-/// What it means that the next event tells nothing of an effect.
+/// What it means if the next event does not concern an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Absence {
-    /// Others come first.
+    /// Other events come first; wait for them.
     IsWaitedOut,
-    /// Nothing is recorded of it.
+    /// The effect is not recorded.
     IsAnAnswer,
 }
 
-/// How what is recorded ends.
+/// How a recording ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// In the middle: what would have come next nobody knows.
+    /// Interrupted: what would have come next is unknown.
     CutShort,
-    /// So does it, but because the run was stopped.
+    /// Interrupted because the run was stopped.
     Stopped,
-    /// By itself.
+    /// The run ended by itself.
     Own,
 }
 
-/// How an event compares to the record.
+/// How an event compares to the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Followed {
-    /// It is recorded, with this number.
+    /// It is in the recording, with this number.
     Same(u64),
-    /// The record is over, and the run goes on.
+    /// The recording has ended, and the run continues.
     Beyond,
-    /// Something else is recorded, or nothing and that is the end.
+    /// Something else is recorded, or the recording has ended and the run must stop.
     Different,
-    /// It is faster than what ended the run here, which came from outside: it never comes to it.
+    /// The run got ahead of the recorded end, which came from outside: this event was never reached.
     TooLate,
-    /// The same, for the death of a role: it never comes to it, and that is known when the death is.
+    /// The run got ahead of the recorded death of a role: this event was never reached. Known once the death is
+    /// replayed.
     TooLateForTheDead,
 }
 
-/// Whether the journal makes it.
+/// Returns true for events that the journal itself writes.
 const fn is_of_the_session(event: &Event) -> bool {
     matches!(event, Event::SessionStateChanged { .. } | Event::TransitionRefused { .. })
 }
 
-/// Whether it comes when it comes: what the user says, or the end of something in a part of the run that was given up.
+/// Returns true for events without a fixed position: messages of the user, and the end of something in a part that was
+/// abandoned.
 const fn is_from_outside(event: &Event) -> bool {
     matches!(
         event,
@@ -162,7 +168,7 @@ const fn is_from_outside(event: &Event) -> bool {
     )
 }
 
-/// What the user said, and no model was told.
+/// Returns the messages of the user that no model received.
 fn unheard(events: &[Recorded]) -> Vec<String> {
     let (mut said, mut heard) = (Vec::new(), 0);
     for Recorded { event, .. } in events {
@@ -176,11 +182,11 @@ fn unheard(events: &[Recorded]) -> Vec<String> {
 }
 
 impl Recording {
-    /// What is recorded of a run, in the order of the journal.
+    /// Creates the recording of a run from its events, in the order of the journal.
     ///
-    /// The states of the session are left out, since the journal makes them. So are deaths of admission: nothing depends on
-    /// them but what their successors counted, which is not compared then. And when a call is told to be given up depends on
-    /// who is faster.
+    /// Session states are left out, since the journal writes them. So are deaths of admission: only what its successors
+    /// counted depends on them, and that is then not compared. When an abandoned call is reported depends on timing, so
+    /// those events have no fixed position.
     pub fn new(events: Vec<Recorded>, beyond: Beyond, requests: Requests) -> Self {
         let is_admission =
             |event: &Event| matches!(event, Event::RoleCrashed { role: Role::Admission });
@@ -245,7 +251,7 @@ impl Recording {
         }
     }
 
-    /// What is recorded of a part of this run; nothing if it had not begun.
+    /// Returns the recording of a part of this run; empty if the part had not started.
     pub fn of_part(&self, scope: &Scope) -> Arc<Recording> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let nothing = || {
@@ -260,23 +266,23 @@ impl Recording {
         parts.values().map(Arc::clone).collect()
     }
 
-    /// The first difference, if there was one.
+    /// Returns the first difference, if there is one.
     pub fn difference(&self) -> Option<Difference> {
         let of_parts = || self.parts().iter().find_map(|part| part.difference());
         self.difference.get().cloned().or_else(of_parts)
     }
 
-    /// What happens at the end of the record.
+    /// Returns what happens at the end of the recording.
     pub const fn beyond(&self) -> Beyond {
         self.how.beyond
     }
 
-    /// What is done with requests and verdicts.
+    /// Returns how requests and verdicts are treated.
     pub const fn requests(&self) -> Requests {
         self.how.requests
     }
 
-    /// What is recorded, that of the lanes included, in the order of the journal.
+    /// Returns all recorded events, including those of lanes, in the order of the journal.
     pub fn events(&self) -> Vec<Recorded> {
         let parts = self.parts();
         let of_parts = parts.iter().flat_map(|part| part.events.iter().cloned());
@@ -285,18 +291,17 @@ impl Recording {
         all
     }
 
-    /// Whether everything recorded was followed; what is recorded of lanes is not looked at.
+    /// Returns true if all events were replayed, not counting those of lanes.
     pub fn is_over(&self) -> bool {
         *self.at.borrow() >= self.events.len()
     }
 
-    /// Whether everything recorded of the run and its lanes was followed.
+    /// Returns true if all events of the run and its lanes were replayed.
     pub fn is_all_over(&self) -> bool {
         self.is_over() && self.parts().iter().all(|part| part.is_over())
     }
 
-    /// How far each part of the run has come, while it is on its way: the number of the event that it comes to next. That of
-    /// the run itself stands under `run`.
+    /// Returns the number of the next event of the run, under `run`, and of each part that is not fully replayed.
     pub fn on_the_way(&self, run: &Scope) -> BTreeMap<Scope, u64> {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let next = |part: &Self| part.rest().first().map(|recorded| recorded.seq);
@@ -304,17 +309,17 @@ impl Recording {
         of_parts.chain(next(self).map(|seq| (run.clone(), seq))).collect()
     }
 
-    /// Whether everything recorded was followed, and that is not all that there was to be.
+    /// Returns true if all events were replayed, but the recording was interrupted there.
     pub(crate) fn was_cut(&self) -> bool {
         self.is_over() && self.end != End::Own
     }
 
-    /// How many events were followed, those of the lanes included.
+    /// Returns the number of events replayed, including those of lanes.
     pub fn followed(&self) -> usize {
         *self.progress.borrow()
     }
 
-    /// The run has ended: what is recorded behind that is a difference.
+    /// Called when the run has ended: any event left in the recording is a difference.
     pub fn ended(&self) {
         let parts = self.parts();
         let left = std::iter::once(self).chain(parts.iter().map(AsRef::as_ref));
@@ -324,27 +329,27 @@ impl Recording {
         }
     }
 
-    /// Comes back when everything recorded was followed.
+    /// Waits until all events were replayed.
     pub async fn over(&self) {
         self.reached(<[Recorded]>::is_empty).await;
     }
 
-    /// Comes back when everything recorded of the run and its lanes was followed.
+    /// Waits until all events of the run and its lanes were replayed.
     pub async fn all_over(&self) {
         let mut progress = self.progress.subscribe();
-        // The sender is this recording's own.
+        // The sender cannot close: this recording owns it.
         while !self.is_all_over() && progress.changed().await.is_ok() {}
     }
 
-    /// Comes back when nothing was followed for as long as `patience`: the run waits for what is not recorded.
+    /// Waits until no event was replayed for `patience`: the run is waiting for something that is not recorded.
     pub async fn stands_still(&self, patience: Duration) {
         let mut progress = self.progress.subscribe();
         while tokio::time::timeout(patience, progress.changed()).await.is_ok() {}
         self.ended();
     }
 
-    /// The role that dies next, once everything before its death was followed, and that is at least `from` events; with where
-    /// to look for the death behind it.
+    /// Waits for the next recorded death of a role at position `from` or later, once everything before it was replayed.
+    /// Returns the position after it, from which to search next, and the role.
     pub async fn crash(&self, from: usize) -> (usize, Role) {
         self.found(|at, rest| {
             let Event::RoleCrashed { role } = &rest.first()?.event else { return None };
@@ -353,7 +358,8 @@ impl Recording {
         .await
     }
 
-    /// The end that came from outside, once everything before it was followed: a cancel, or the end of the time.
+    /// Waits for an end that came from outside, a cancellation or the time limit, once everything before it was
+    /// replayed.
     pub async fn stopped(&self) -> Delivery {
         let why = self.found(|_, rest| end_from_outside(rest)).await;
         for part in self.parts() {
@@ -362,12 +368,12 @@ impl Recording {
         why
     }
 
-    /// The same, if it is next.
+    /// Returns that end if it is the next event.
     pub fn stops_here(&self) -> Option<Delivery> {
         end_from_outside(self.rest())
     }
 
-    /// Compares what happens now with what is recorded next.
+    /// Compares an event of the running replay with the next recorded one.
     pub(crate) fn follow(&self, event: &Event) -> Followed {
         if let Event::CallDropped { call, .. } = event {
             return self.follow_dropped(*call);
@@ -388,7 +394,7 @@ impl Recording {
                 Some(Recorded { event: Event::RoleCrashed { .. }, .. }) => {
                     followed = Followed::TooLateForTheDead;
                 }
-                // It was cut short there; what would have come next nobody knows.
+                // The recording was interrupted here; what would have come next is unknown.
                 None if self.end != End::Own => {}
                 Some(_) | None => {
                     let different =
@@ -401,7 +407,7 @@ impl Recording {
         followed
     }
 
-    /// Comes back when something more was followed.
+    /// Waits until another event was replayed.
     pub(crate) async fn moved(&self) {
         let from = *self.at.borrow();
         self.at.subscribe().wait_for(|at| *at != from).await.ok();
@@ -415,12 +421,12 @@ impl Recording {
         decided(&recorded.event) == decided(event)
     }
 
-    /// What `take` finds in the event that is recorded next.
+    /// Applies `take` to the next recorded event.
     pub(crate) fn next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.rest().first().and_then(|recorded| take(&recorded.event))
     }
 
-    /// What came of `effect`, as far as that is recorded; `None` when it is to be done.
+    /// Returns the recorded result of `effect`; `None` if it has to be performed.
     pub(crate) async fn recall<E: Traced>(&self, effect: &mut E) -> Option<E::Outcome> {
         let recalled = match E::POSITION {
             Position::Next => self.recall_next(effect, Absence::IsWaitedOut).await,
@@ -435,14 +441,14 @@ impl Recording {
         }
         let is_past = |rest: &[Recorded]| rest.iter().all(|next| effect.may_precede(&next.event));
         self.reached(is_past).await;
-        // From here on everything is done for real, if anything is.
+        // From here on everything is performed for real, if the run continues at all.
         if self.how.beyond == Beyond::Stop {
             std::future::pending::<()>().await;
         }
         None
     }
 
-    /// Follows the events that tell of `effect`, from the next one on.
+    /// Replays the events of `effect`, starting from the next one.
     async fn recall_next<E: Traced>(&self, effect: &mut E, absence: Absence) -> Option<E::Outcome> {
         let mut at = self.at.subscribe();
         loop {
@@ -451,7 +457,7 @@ impl Recording {
                 Some(Trace::Done(outcome) | Trace::Foretold(outcome)) => return Some(outcome),
                 Some(Trace::Begun) => {}
                 Some(Trace::Absent | Trace::Over) if absence == Absence::IsWaitedOut => {
-                    // The sender is this recording itself.
+                    // The sender cannot close: this recording owns it.
                     at.changed().await.ok();
                 }
                 Some(Trace::Absent | Trace::Over) | None => return None,
@@ -459,10 +465,10 @@ impl Recording {
         }
     }
 
-    /// What the next event tells of `effect`; the event is followed if it is one of the effect's own.
+    /// Returns what the next event says about `effect`, and marks the event as replayed if it belongs to the effect.
     fn look_and_follow<E: Traced>(&self, effect: &mut E) -> Option<Trace<E::Outcome>> {
         let here = *self.at.borrow();
-        // Not under the lock of `at`: the effect may ask where the run is.
+        // Not under the lock of `at`: the effect may ask for the position of the run.
         let looked = self.events.get(here).map(|next| effect.look(&next.event));
         if matches!(looked, Some(Trace::Done(_) | Trace::Begun)) {
             self.at.send_if_modified(|at| {
@@ -477,7 +483,7 @@ impl Recording {
         looked
     }
 
-    /// What any of the events to come tells of `effect`. None of them is followed by that.
+    /// Returns what any later event says about `effect`, without marking events as replayed.
     fn recall_ahead<E: Traced>(&self, effect: &mut E) -> Option<E::Outcome> {
         for next in self.rest() {
             match effect.look(&next.event) {
@@ -489,23 +495,23 @@ impl Recording {
         None
     }
 
-    /// The id that was made next.
+    /// Returns the next recorded id.
     pub(crate) fn next_id(&self) -> Option<String> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// What was charged for a call that was given up. When the run ended and nothing is recorded of it, it was not sent.
+    /// Returns the charge of an abandoned call. If the run ended without recording one, the call was never sent.
     pub(crate) fn charged_for(&self, call: u64) -> Option<Amount> {
         let unsent = || (self.end != End::CutShort).then(Amount::default);
         self.dropped.get(&call).map(|(_, charged)| *charged).or_else(unsent)
     }
 
-    /// What the user said to it, and no model was told.
+    /// Returns the messages of the user that no model received.
     pub fn unheard(&self) -> &[String] {
         &self.unheard
     }
 
-    /// How the end of a call that is given up compares: it is told once.
+    /// Compares the event of an abandoned call; there is one for each call.
     fn follow_dropped(&self, call: u64) -> Followed {
         match (self.dropped.get(&call), self.how.beyond) {
             (Some((seq, _)), _) => Followed::Same(*seq),
@@ -522,7 +528,7 @@ impl Recording {
         self.events.get(at..).unwrap_or_default()
     }
 
-    /// What is found at the place that was come to, and in what is recorded behind it.
+    /// Waits until `find` succeeds at the current position and the events after it.
     async fn found<T>(&self, find: impl Fn(usize, &[Recorded]) -> Option<T>) -> T {
         let mut at = self.at.subscribe();
         loop {
@@ -530,7 +536,7 @@ impl Recording {
             if let Some(found) = find(here, self.from(here)) {
                 return found;
             }
-            // The sender is this recording itself.
+            // The sender cannot close: this recording owns it.
             at.changed().await.ok();
         }
     }
@@ -542,16 +548,16 @@ impl Recording {
     }
 }
 
-/// What depends on how much admission has counted.
+/// Fields that depend on how much admission has counted.
 const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
 
-/// Where an event is recorded: a fork, and what is replayed, are elsewhere.
+/// Fields that tell where an event is recorded, which is elsewhere for forks and replays.
 const WHERE: [&str; 1] = ["conversation"];
 
-/// What another version may judge otherwise from the same results.
+/// Fields that another version may judge differently from the same results.
 const JUDGED: [&str; 2] = ["verified", "terms"];
 
-/// The id that was made for an event.
+/// Returns the id that was generated for an event.
 fn made_id(event: &Event) -> Option<String> {
     if let Event::PatchStaged { patch: id, .. } | Event::ApprovalAsked { ask: id, .. } = event {
         Some(id.clone())
@@ -560,7 +566,8 @@ fn made_id(event: &Event) -> Option<String> {
     }
 }
 
-/// How a run ends, if its end is next, and came from outside. Ways back are staged as part of it.
+/// Returns the delivery if the next event is an end that came from outside. Undo patches staged before it are part of
+/// it.
 fn end_from_outside(rest: &[Recorded]) -> Option<Delivery> {
     let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(|event| {
         matches!(event, Event::PatchStaged { purpose: StagedFor::WayBack, .. })

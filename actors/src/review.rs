@@ -1,5 +1,5 @@
-//! What a review of a change says: findings in the order of how much they matter. The answer of a model is read here, and the
-//! diff made ready for it. Pure.
+//! The review of a change: parses a model's findings, sorted by severity, and prepares the diff that the model reads.
+//! Pure.
 
 use std::fmt;
 
@@ -14,18 +14,18 @@ const CONTRACT: Contract = Contract { header: "REVIEW_V1", footer: "REVIEW_END" 
 /// What is reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reviewed {
-    /// What is not committed, new files included.
+    /// Uncommitted changes, including new files.
     Uncommitted,
-    /// What is staged in git's index.
+    /// Changes staged in git's index.
     Staged,
-    /// What `git diff` shows of this.
+    /// The output of `git diff` for these arguments.
     Range(String),
-    /// What the last request changed, as this diff.
+    /// The changes of the last request, as this diff.
     Made(String),
 }
 
 impl Reviewed {
-    /// Reads what stands behind the command's name; none if git would take it for an option.
+    /// Parses the arguments of the review command; `None` if git would take them for an option.
     pub fn read(words: &str) -> Option<Self> {
         match words.trim() {
             "" => Some(Self::Uncommitted),
@@ -47,22 +47,22 @@ impl fmt::Display for Reviewed {
     }
 }
 
-/// How much a finding matters.
+/// The severity of a finding, most severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Data is lost, or somebody else gets in.
+    /// Data loss, or a security hole.
     Critical,
     /// It does not do what it should.
     High,
-    /// It fails in cases that are met now and then.
+    /// It fails in cases that occur now and then.
     Medium,
     /// It could be better.
     Low,
 }
 
 impl Severity {
-    /// The word.
+    /// Returns the severity as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -78,25 +78,25 @@ impl Severity {
     }
 }
 
-/// Something that is wrong with a change.
+/// A problem with a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
     /// The file.
     pub path: RepoPath,
-    /// The line, from one.
+    /// Line number after the change, from one.
     pub line: usize,
-    /// What is wrong, and what would mend it.
+    /// What is wrong, and how to fix it.
     pub text: String,
 }
 
-/// What a review says.
+/// The result of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// The change in a sentence or two, and whether it can go in.
+    /// A sentence or two on the change, and whether it can be merged.
     pub summary: String,
-    /// What matters most first.
+    /// The findings, most severe first, then by path and line.
     pub findings: Vec<Finding>,
 }
 
@@ -113,12 +113,12 @@ impl fmt::Display for Review {
 }
 
 impl Review {
-    /// Whether an answer has the form of a review.
+    /// Returns true if an answer has the form of a review.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer)
     }
 
-    /// Reads an answer. `lines_of` says how many lines a file has, if it is there.
+    /// Parses an answer. `lines_of` returns the number of lines in a file, or `None` if it does not exist.
     pub fn parse(
         answer: &str,
         lines_of: impl Fn(&RepoPath) -> Option<usize>,
@@ -158,7 +158,7 @@ fn finding(
     let (path, line) = place.rsplit_once(':').ok_or(format!("the line must read {FORM}"))?;
     let path = RepoPath::parse(without_dot_slash(path, tolerances))
         .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))?;
-    // Of `3-7` the first counts.
+    // Of a range `3-7`, the first line counts.
     let line = line.split('-').next().unwrap_or_default();
     let line: usize = line.parse().map_err(|_| format!("the line must read {FORM}"))?;
     match lines_of(&path) {
@@ -170,19 +170,19 @@ fn finding(
     }
 }
 
-/// A diff as a model is shown it.
+/// A diff as it is shown to a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShownDiff {
-    /// The files of it, each line of a hunk with its number after the change.
+    /// The shown sections, with the new line number on each line of a hunk.
     pub text: String,
-    /// Files that are shown.
+    /// The files that are shown.
     pub paths: Vec<String>,
-    /// Files that are not, and why.
+    /// The files that are left out, with the reason.
     pub left_out: Vec<(String, String)>,
 }
 
-/// Makes a diff ready to be shown: file by file, within so many bytes, without those that may not be read and those that
-/// programs write.
+/// Formats a diff for a model, file by file within `max_bytes`, leaving out files that may not be read and generated
+/// files.
 pub fn shown(
     diff: &str,
     max_bytes: usize,
@@ -200,7 +200,7 @@ pub fn shown(
             Err(why) => shown.left_out.push((path, why)),
         }
     }
-    // As many files as have room.
+    // Fit as many files as possible, smallest first.
     let mut sizes: Vec<usize> = readable.iter().map(|(_, text)| text.len()).collect();
     sizes.sort_unstable();
     let mut left = max_bytes;
@@ -221,10 +221,10 @@ pub fn shown(
     shown
 }
 
-/// What the part of a file begins with.
+/// Start of a file's section.
 pub(crate) const FILE: &str = "diff --git ";
 
-/// The parts of a diff, one for each file.
+/// Splits a diff into sections, one per file.
 fn sections(diff: &str) -> Vec<&str> {
     let mut begins: Vec<usize> = diff.match_indices(FILE).map(|(at, _)| at).collect();
     begins.retain(|at| *at == 0 || diff.as_bytes().get(at - 1) == Some(&b'\n'));
@@ -232,7 +232,7 @@ fn sections(diff: &str) -> Vec<&str> {
     begins.iter().zip(ends).filter_map(|(begin, end)| diff.get(*begin..end)).collect()
 }
 
-/// The file that a section is of, as it is named after the change.
+/// Returns the path of a section's file after the change.
 fn path_of(section: &str) -> String {
     let head = section.lines().take_while(|line| !line.starts_with("@@"));
     let mut named = None;
@@ -252,7 +252,7 @@ fn path_of(section: &str) -> String {
     })
 }
 
-/// The section with the number of each line that is there after the change.
+/// Adds the new line number to each line that exists after the change.
 fn numbered(section: &str) -> String {
     let (mut text, mut number) = (String::new(), None);
     for line in section.lines() {
@@ -274,7 +274,7 @@ fn numbered(section: &str) -> String {
     text
 }
 
-/// Of `-1,2 +3,4 @@ …` the 3.
+/// Returns the 3 of `-1,2 +3,4 @@ …`.
 fn first_new_line(header: &str) -> Option<usize> {
     let new = header.split_whitespace().find_map(|word| word.strip_prefix('+'))?;
     new.split(',').next()?.parse().ok()
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_rule_is_told() {
+    fn every_broken_rule_is_reported() {
         for (line, rule) in [
             ("FINDING|urgent|a.rs:1|x", "one of critical"),
             ("FINDING|low|a.rs|x", "must read FINDING|"),
@@ -331,12 +331,12 @@ mod tests {
         let lock = shown(&lock, 10_000, may_read).left_out;
         assert_eq!(lock[0], ("web/package-lock.json".to_owned(), "a program writes it".to_owned()));
         let some = shown(DIFF, 200, may_read);
-        assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as have room");
+        assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as fit");
         assert!(some.left_out.len() > 1);
     }
 
     #[test]
-    fn what_is_reviewed_is_no_option_of_git() {
+    fn a_range_that_looks_like_a_git_option_is_refused() {
         assert_eq!(Reviewed::read(" main..HEAD "), Some(Reviewed::Range("main..HEAD".to_owned())));
         assert_eq!(Reviewed::read("--staged"), Some(Reviewed::Staged));
         assert_eq!(Reviewed::read(""), Some(Reviewed::Uncommitted));

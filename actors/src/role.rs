@@ -1,6 +1,6 @@
-//! The one host of roles that keep nothing: a question goes in and an answer comes out, one at a time.
+//! Hosts stateless roles as actors: a question goes in and an answer comes out, one at a time.
 //!
-//! A role awaits its work in the handler: it serves one caller, and cancelling kills it.
+//! A role does its work inside the message handler: it serves a single caller, and cancelling kills the actor.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, Spawn
 
 use crate::{Unanswered, answer, answered};
 
-/// What a role does.
+/// The work of a role.
 pub(crate) trait Work: Send + Sync + 'static {
-    /// What it is asked.
+    /// The question it is asked.
     type Question: Send + 'static;
-    /// What it answers.
+    /// The answer it gives.
     type Answer: Send + 'static;
 
     /// Answers a question.
@@ -25,7 +25,7 @@ struct Msg<W: Work> {
     reply: RpcReplyPort<W::Answer>,
 }
 
-/// A handle to a role that runs.
+/// A handle to a running role.
 pub(crate) struct RoleHost<W: Work> {
     actor: ActorRef<Msg<W>>,
     timeout: Duration,
@@ -38,7 +38,7 @@ impl<W: Work> Clone for RoleHost<W> {
 }
 
 impl<W: Work> RoleHost<W> {
-    /// Starts a role under `supervisor`. An answer may take as long as `timeout`.
+    /// Starts a role under `supervisor`. An answer may take up to `timeout`.
     pub(crate) async fn spawn(
         work: W,
         timeout: Duration,
@@ -49,7 +49,7 @@ impl<W: Work> RoleHost<W> {
         Ok(Self { actor, timeout })
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor itself, for its supervisor.
     pub(crate) fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }

@@ -1,97 +1,97 @@
-//! Which model answers outside the loop: the role's own, or the one that thinks longest, by a score over what is asked and what
-//! came before. Weights, scaling and words are data ([`config::Router`]). Pure.
+//! Chooses the model that answers a question: the role's own, or the long-thinking one, by a score over the request and
+//! its history. Weights, scaling and keywords are data ([`config::Router`]). Pure.
 
 use config::Router;
 use serde::{Deserialize, Serialize};
 
-/// What is looked at.
+/// The input of the choice.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Signals<'s> {
     /// The request.
     pub request: &'s str,
-    /// Files of the workspace that have to do with it.
+    /// Number of files in the workspace that are related to it.
     pub files: usize,
-    /// Turns before this one that came to nothing, one after the other.
+    /// Number of consecutive unsuccessful turns before this one.
     pub failures: usize,
-    /// Checks that fail since the turn before.
+    /// Number of checks that fail since the last turn.
     pub failing_checks: usize,
 }
 
 /// The signals as numbers from 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Features {
-    /// Of the request: its length, its form, its words.
+    /// Complexity of the request, from its length, structure and words.
     pub prompt_complexity: f64,
-    /// How many files it is about.
+    /// How many files it concerns.
     pub repo_breadth: f64,
-    /// How often it came to nothing before.
+    /// How often previous turns failed.
     pub failure_streak: f64,
     /// How many checks fail.
     pub verification_failures: f64,
-    /// How little the last answer was sure of; nothing tells it yet.
+    /// How unsure the last answer was; always 0, since nothing measures it yet.
     pub low_confidence: f64,
-    /// How much it leaves open.
+    /// How vague the request is.
     pub ambiguity: f64,
 }
 
-/// Why it was decided so.
+/// Why a choice was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The user asks for long thought.
+    /// The user asks for long thinking.
     AskedFor,
-    /// Words that stand for planning or design.
+    /// Words that indicate planning or design.
     Keywords,
-    /// A list, or steps with arrows.
+    /// A list, or steps joined by arrows.
     Structure,
-    /// It is long.
+    /// The request is long.
     Length,
-    /// It says what must hold.
+    /// Words that state constraints.
     Constraints,
-    /// It is about many files.
+    /// It concerns many files.
     Breadth,
-    /// Turns before came to nothing.
+    /// Previous turns failed.
     Failures,
     /// Checks fail.
     FailingChecks,
-    /// It leaves much open.
+    /// The request is vague.
     Ambiguous,
     /// A small model was asked, and said yes.
     SmallModel,
     /// No answer of the role's own model was usable.
     NoUsableAnswer,
-    /// The user has the model or its thinking fixed, or the choice turned off.
+    /// The user has fixed the model or its thinking, or turned the choice off.
     Fixed,
 }
 
-/// What a score comes to.
+/// The result of an assessment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// The role's own model.
     Own,
-    /// The one that thinks longest.
+    /// The long-thinking model.
     MaxThink,
-    /// A small model is asked.
+    /// Undecided: ask a small model.
     Uncertain,
 }
 
-/// What was made of the signals.
+/// The assessment of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
     /// The signals as numbers.
     pub features: Features,
-    /// Their weighted sum.
+    /// Their weighted sum, from 0 to 1.
     pub score: f64,
-    /// How far that is from the threshold, from 0 to 1.
+    /// Distance of the score from the threshold, from 0 to 1.
     pub confidence: f64,
-    /// What added to it.
+    /// The signals that added to the score.
     pub reasons: Vec<Reason>,
-    /// What it comes to.
+    /// The resulting choice.
     pub choice: Choice,
 }
 
-/// Weighs the signals.
+/// Assesses the signals.
 pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
     let Router { full, parts, weights, words, .. } = rules;
     let request = signals.request.to_lowercase();
@@ -146,18 +146,18 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
     Assessment { features, score, confidence, reasons, choice }
 }
 
-/// How much `count` is of what counts as all, up to 1.
+/// Returns `count` as a fraction of `full`, at most 1.
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
 fn share(count: usize, full: usize) -> f64 {
     rounded((count as f64 / full.max(1) as f64).min(1.0))
 }
 
-/// To three places, so that what is recorded is the same wherever it is worked out.
+/// Rounds to three places, so that recorded values are the same on every machine.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// Whether a text in small letters has a word: Latin ones stand alone, others anywhere.
+/// Returns true if a lower-case text contains a word. Latin words must be delimited; others match anywhere.
 fn has(text: &str, word: &str) -> bool {
     let word = word.to_lowercase();
     let alone = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || !c.is_ascii());
@@ -168,7 +168,7 @@ fn has(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a text has a list of several points, or steps with arrows between.
+/// Returns true if a text has a list of several points, or steps joined by arrows.
 fn is_structured(text: &str) -> bool {
     let is_point = |line: &&str| {
         let line = line.trim_start();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_what_they_come_to() {
+    fn requests_and_their_assessments() {
         let requests = [
             "What does greet.txt say?",
             "Where is the budget checked?",

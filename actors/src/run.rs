@@ -1,5 +1,5 @@
-//! A run, as everybody who works in it holds it: what it keeps to, where its facts go, who admits its calls, and the one way
-//! to do an effect.
+//! The context of a run, shared by everything that works in it: its terms, its publisher, its admission, and the only
+//! way to perform an effect.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -28,20 +28,20 @@ use crate::recording::Beyond;
 use crate::scope::{Scope, Segment};
 use crate::steering::Steering;
 
-/// What a run keeps to from its beginning to its end.
+/// The settings that are fixed for a run from start to end.
 #[derive(Clone)]
 pub struct Terms {
     /// The configuration.
     pub config: Arc<Config>,
-    /// What may be done.
+    /// The compiled policy.
     pub rules: Arc<Rules>,
-    /// What calls cost.
+    /// The price table.
     pub prices: Arc<Prices>,
-    /// What is said to models.
+    /// The prompts.
     pub prompts: Arc<Prompts>,
 }
 
-/// Why a run cannot keep to a configuration.
+/// Why a configuration cannot be used for a run.
 #[derive(Debug, Error)]
 pub enum TermsError {
     /// A rule of the policy is invalid.
@@ -53,7 +53,7 @@ pub enum TermsError {
 }
 
 impl Terms {
-    /// Compiles what a configuration says.
+    /// Compiles the rules and prices of a configuration.
     pub fn new(config: Arc<Config>, prompts: Prompts) -> Result<Self, TermsError> {
         let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
@@ -61,17 +61,17 @@ impl Terms {
     }
 }
 
-/// What the user said in words while a run was on its way.
+/// A statement of the user during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserWord {
     /// The answer to a question of a model.
     Answer {
         /// The question.
         question: String,
-        /// The answer, if there was a user to give one.
+        /// The answer; `None` if no user was present.
         answer: Option<String>,
     },
-    /// Why something must not happen that was asked for.
+    /// Why the user denied something.
     Objection {
         /// A command, or the files of a change.
         to: String,
@@ -80,45 +80,45 @@ pub enum UserWord {
     },
 }
 
-/// Everything that belongs to a run, as one of its scopes has it. Cheap to clone.
+/// Everything that belongs to a run, for one of its scopes. Cheap to clone.
 #[derive(Clone)]
 pub struct Run {
-    /// What it keeps to.
+    /// Its settings.
     pub terms: Terms,
-    /// Where its facts go.
+    /// Publishes its events.
     pub publisher: Publisher,
-    /// Who admits its model calls.
+    /// Admits its model calls.
     pub admission: Admission,
-    /// The session that it is part of.
+    /// The id of the session.
     pub conversation: Arc<str>,
     /// The provider.
     pub model: Arc<dyn ChatModel>,
-    /// What time it is.
+    /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Where ids come from that are not recorded.
+    /// The source of new ids.
     pub ids: Arc<dyn IdSource>,
-    /// What commands see of the environment.
+    /// The environment of commands.
     pub env: Environment,
-    /// Takes secrets out of what is said, written down and shown.
+    /// Masks secrets in everything that is sent, stored or shown.
     pub redactor: Redactor,
     /// How commands are confined.
     pub sandbox: Arc<Sandbox>,
-    /// Where results of verification are kept between runs.
+    /// The directory for verification results that are kept between runs.
     pub cache: PathBuf,
     /// Whether the user can be asked.
     pub attendance: Attendance,
-    /// When its time is over, if it is limited.
+    /// The deadline of the run; `None` if its time is not limited.
     pub until: Option<Timestamp>,
-    /// What the user said in words.
+    /// What the user said in answer to questions.
     pub user_said: Arc<Mutex<Vec<UserWord>>>,
-    /// What the user says while it is at work.
+    /// Messages that the user sends while the run is active.
     pub steering: Steering,
-    /// Says when the run is over, so that nobody waits for it any longer.
+    /// Becomes true when the run has ended, so that nothing waits for it any longer.
     pub stop: watch::Receiver<bool>,
 }
 
 impl Run {
-    /// The same run as a part of it has it: its facts, calls and ids are told apart from those of others.
+    /// Returns the context for a part of the run: its events, calls and ids are kept apart from those of other parts.
     #[must_use]
     pub fn at(&self, scope: &Scope) -> Self {
         let below = scope.segments().iter().skip(self.scope().segments().len());
@@ -128,38 +128,38 @@ impl Run {
         Self { publisher, admission, ..self.clone() }
     }
 
-    /// The same run as a lane of it has it.
+    /// Returns the context for a lane.
     #[must_use]
     pub fn for_lane(&self, lane: LaneId) -> Self {
         self.at(&self.scope().within(Segment::Lane(lane)))
     }
 
-    /// What it is: the run itself, or a part of it.
+    /// Returns the scope: the run itself, or a part of it.
     pub const fn scope(&self) -> &Scope {
         self.publisher.scope()
     }
 
-    /// Gives back what it did not use of its share of the budget. It makes no more calls.
+    /// Returns the unused share of the budget. The part must make no more calls.
     pub fn give_back(&self) {
         self.admission.take_back(self.scope().clone());
     }
 
-    /// The configuration it keeps to.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.terms.config
     }
 
-    /// What is said to models.
+    /// Returns the prompts.
     pub fn prompts(&self) -> &Prompts {
         &self.terms.prompts
     }
 
-    /// Its id.
+    /// Returns the id of the run.
     pub fn id(&self) -> &str {
         self.publisher.run()
     }
 
-    /// A line to the model that is configured for a role.
+    /// Returns a caller for the model that is configured for a role.
     pub fn caller(&self, role: AgentRole) -> Caller {
         let llm = &self.terms.config.llm;
         let hire: &ModelRole = match role {
@@ -172,12 +172,12 @@ impl Run {
         Caller { run: self.clone(), role, hire: hire.clone() }
     }
 
-    /// How long a role may take for an answer.
+    /// Returns the time limit of a role's answer.
     pub fn role_timeout(&self) -> Duration {
         Duration::from_secs(self.config().limits.role_timeout_seconds)
     }
 
-    /// How far commands are confined here. The first time it is tried, which takes a moment.
+    /// Returns how far commands are confined here. The first call has to try it out, which takes a moment.
     pub async fn confinement(&self) -> Confining {
         if let Some(level) = self.sandbox.known_level() {
             return level.clone();
@@ -187,13 +187,13 @@ impl Run {
         tried.await.unwrap_or(Confining::Off)
     }
 
-    /// A new id: the one that is recorded here, or a fresh one.
+    /// Returns a new id: the recorded one in a replay, otherwise a fresh one.
     pub fn fresh_id(&self) -> String {
         self.publisher.recorded_id().unwrap_or_else(|| self.ids.fresh())
     }
 
-    /// Does an effect: looks it up in what is recorded of this run, and does what is not. A run that is stopped waits for no
-    /// record.
+    /// Performs an effect: takes its result from the recording, or performs it if it is not recorded. Once the run is
+    /// stopped, it no longer waits for the recording.
     pub async fn perform<E: Effect>(&self, effect: &mut E) -> Result<E::Outcome, E::Stop> {
         if let Some(recording) = self.publisher.recording() {
             let mut stop = self.stop.clone();
@@ -209,17 +209,17 @@ impl Run {
         effect.act(self).await
     }
 
-    /// Whether it is only compared with what is recorded, and never goes on behind that.
+    /// Returns true for a replay that only compares and never continues past the recording.
     pub fn only_compares(&self) -> bool {
         self.publisher.recording().is_some_and(|recording| recording.beyond() == Beyond::Stop)
     }
 
-    /// Writes a fact and waits until it is on disk.
+    /// Writes an event and waits until it is on disk.
     pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
         self.publisher.record(event).await
     }
 
-    /// Writes a fact in its turn.
+    /// Writes an event in order, without waiting for the disk.
     pub async fn publish(&self, event: Event) -> Result<(), JournalClosed> {
         self.publisher.publish(event).await
     }

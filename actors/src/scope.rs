@@ -1,19 +1,19 @@
-//! The address of a fact: the way from a session down to what it is about, one typed segment after the other. Pure.
+//! The scope of an event: the path from the session down to what it concerns, as typed segments. Pure.
 
 use std::fmt;
 
 use crate::lane_id::LaneId;
 
-/// One step of the way.
+/// One step of the path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
     /// A run of the session.
     Run(String),
     /// A lane of a run.
     Lane(LaneId),
-    /// One of the many small questions of a run, counted from one.
+    /// A child question of a run, counted from one.
     Child(u32),
-    /// What a run is told in at its end, for which a share of the budget is kept.
+    /// The final report of a mission, for which a share of the budget is reserved.
     Report,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Segment {
     }
 }
 
-/// Where something happens. Without a segment it is the session itself.
+/// The path to a part of a session. The empty path is the session itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(Vec<Segment>);
 
@@ -36,12 +36,12 @@ impl Scope {
     /// The session itself.
     pub const SESSION: Self = Self(Vec::new());
 
-    /// A run of the session.
+    /// Returns the scope of a run.
     pub fn of_run(id: &str) -> Self {
         Self::SESSION.within(Segment::Run(id.to_owned()))
     }
 
-    /// The scope one step further down.
+    /// Returns the scope one level deeper.
     #[must_use]
     pub fn within(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
@@ -49,24 +49,24 @@ impl Scope {
         Self(segments)
     }
 
-    /// The scope one step further up; none above the session.
+    /// Returns the enclosing scope; `None` for the session.
     #[must_use]
     pub fn above(&self) -> Option<Self> {
         let (_, above) = self.0.split_last()?;
         Some(Self(above.to_vec()))
     }
 
-    /// Its segments, from the top down.
+    /// Returns the segments, outermost first.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
-    /// Whether `other` is this scope or below it.
+    /// Returns true if `other` is this scope or inside it.
     pub fn contains(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
 
-    /// The run that it is, or is part of.
+    /// Returns the id of the run that it is or belongs to.
     pub fn run(&self) -> Option<&str> {
         self.0.iter().find_map(|segment| match segment {
             Segment::Run(id) => Some(id.as_str()),
@@ -74,7 +74,7 @@ impl Scope {
         })
     }
 
-    /// The lane that it is, or is part of.
+    /// Returns the lane that it is or belongs to.
     pub fn lane(&self) -> Option<LaneId> {
         self.0.iter().find_map(|segment| match segment {
             Segment::Lane(id) => Some(*id),
@@ -82,7 +82,7 @@ impl Scope {
         })
     }
 
-    /// The number of the small question that it is.
+    /// Returns the number of the child question, if the scope is one.
     pub fn child(&self) -> Option<u32> {
         match self.0.last()? {
             Segment::Child(number) => Some(*number),
@@ -90,19 +90,19 @@ impl Scope {
         }
     }
 
-    /// Whether it is a part of a run, and not the whole.
+    /// Returns true if it is a part of a run, not the whole run.
     pub fn is_part(&self) -> bool {
         self.0.len() > 1
     }
 
-    /// The segments below the run and its lane, as a line of the journal has them; none for most.
+    /// Returns the `part` field of a journal line; `None` for most scopes.
     pub fn below(&self) -> Option<String> {
         let last = self.0.last()?;
         let is_told_apart = matches!(last, Segment::Child(_) | Segment::Report);
         is_told_apart.then(|| last.to_string())
     }
 
-    /// The scope within this one that a line of the journal names so; this one if it is none that is known.
+    /// Returns the scope inside this one that a `part` field names; this scope itself if the name is unknown.
     #[must_use]
     pub fn within_named(&self, name: &str) -> Self {
         let child = || name.strip_prefix("child ")?.parse().ok().map(Segment::Child);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_is_part_of_those_above_it_and_of_no_other() {
+    fn a_scope_is_contained_in_its_ancestors_only() {
         let session = Scope::SESSION;
         let run = Scope::of_run("r");
         let lane = run.within(Segment::Lane(LaneId::new(2).unwrap()));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_below_a_run_is_read_as_it_was_named() {
+    fn part_names_parse_back() {
         let run = Scope::of_run("r");
         for part in [Segment::Child(7), Segment::Report] {
             let scope = run.within(part);

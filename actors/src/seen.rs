@@ -1,4 +1,4 @@
-//! What was found at a path, as the journal keeps it. Values only; looking is the sight's.
+//! The result of reading a path, as recorded in the journal. Values only; [`crate::sight`] does the reading.
 
 use std::io;
 
@@ -7,21 +7,21 @@ use tree::{Entry, FileState, RepoPath, TreeError};
 
 use crate::event::{Blob, StagedContent};
 
-/// A path that a decision depended on, as it was found.
+/// A path that a decision depended on, and what was found there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
     /// The path.
     pub path: RepoPath,
-    /// What was there.
+    /// What was found; in JSON its fields are on the same level as `path`.
     #[serde(flatten)]
     pub found: Found,
-    /// Where the content has values that were known to be secret: bytes from and to, of each of them once.
+    /// Byte ranges `[from, to)` of known secrets in the content, each secret once; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub secrets: Vec<(usize, usize)>,
 }
 
 impl SeenFile {
-    /// Values in it that were known to be secret.
+    /// Returns the known secrets in the content.
     pub fn secrets(&self) -> impl Iterator<Item = String> {
         let bytes = self.found.content().map(|blob| &blob.content[..]).unwrap_or_default();
         let value = |(from, to): &(usize, usize)| str::from_utf8(bytes.get(*from..*to)?).ok();
@@ -39,38 +39,38 @@ pub enum Found {
     File(StagedContent),
     /// A directory.
     Directory,
-    /// A symlink, whatever it points to.
+    /// A symlink, regardless of its target.
     Symlink,
-    /// A FIFO, a socket, a device.
+    /// A FIFO, a socket or a device.
     Other,
-    /// A file larger than may be read.
+    /// A file larger than the limit for reading.
     TooLarge {
-        /// Its size.
+        /// Its size in bytes.
         size: u64,
     },
-    /// Nobody knows: a directory on the way is a symlink.
+    /// Unknown: a directory on the path is a symlink.
     BehindSymlink,
-    /// Nothing can be: something on the way is not a directory.
+    /// Nothing can exist there: something on the path is not a directory.
     BelowNoDirectory,
-    /// Nobody knows: it could not be looked at.
+    /// Unknown: reading failed.
     Unreadable {
-        /// Why.
+        /// The error in words.
         why: String,
     },
 }
 
 impl Found {
-    /// The content, of a file.
+    /// Returns the content, if it is a file.
     pub(crate) const fn content(&self) -> Option<&Blob> {
         if let Self::File(file) = self { Some(&file.blob) } else { None }
     }
 
-    /// The same, to be filled in.
+    /// Returns the content for filling in, if it is a file.
     pub(crate) const fn content_mut(&mut self) -> Option<&mut Blob> {
         if let Self::File(file) = self { Some(&mut file.blob) } else { None }
     }
 
-    /// What a look at a path came to.
+    /// Converts the result of reading a path.
     pub fn of(look: &Result<Entry, TreeError>) -> Self {
         match look {
             Ok(Entry::Missing) => Self::Missing,
@@ -87,7 +87,7 @@ impl Found {
         }
     }
 
-    /// The same look again.
+    /// Converts back to the result of reading `path`.
     pub fn look(self, path: &RepoPath) -> Result<Entry, TreeError> {
         let path = path.clone();
         Ok(match self {

@@ -1,5 +1,5 @@
-//! What the roles of a run see of its files. What they see is written down before anything is decided by it, so that the
-//! run can be driven again when the files are others.
+//! Journaled file reads. What the roles of a run read is recorded before any decision depends on it, so that the run
+//! can be replayed when the files have changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,35 +17,35 @@ use crate::seen::{Found, SeenFile};
 /// What was found at each path.
 type Seen = BTreeMap<RepoPath, Found>;
 
-/// The sight of a run; shared by its roles, cheap to clone.
+/// Reads files for a run. Shared by its roles; cheap to clone.
 #[derive(Clone)]
 pub struct Sight {
     tree: ReadTree,
     run: Run,
-    /// What the journal tells of each path: as it was seen last, or written.
+    /// The state of each path according to the journal: as last read, or as written by this run.
     known: Arc<Mutex<Seen>>,
 }
 
 impl Sight {
-    /// Sees the files of `tree`.
+    /// Creates a reader of `tree`.
     pub fn new(tree: ReadTree, run: Run) -> Self {
         Self { tree, run, known: Arc::default() }
     }
 
-    /// The commands that the user always allows here. A lane may have changed what they run, so it has none.
+    /// Returns the commands that the user always allows here; none in a lane, which may have changed what they run.
     pub(crate) fn always(&self) -> Option<Always> {
         let is_whole = self.run.scope().lane().is_none();
         is_whole.then(|| Always::of(self.tree.root(), &self.run.cache))
     }
 
-    /// Begins to look. One at a time: roles take turns.
+    /// Starts a read. Reads happen one at a time: roles take turns.
     pub async fn look(&self) -> Result<FileLook, JournalClosed> {
         let follows = self.run.publisher.follows();
         let seen = self.run.perform(&mut Reading).await?;
         Ok(FileLook { sight: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
-    /// What is at each of `paths`; nothing where it cannot be read. Written down, and off the runtime.
+    /// Reads each of `paths`, off the runtime, and records the result; `None` where a path cannot be read.
     pub async fn entries(
         &self,
         paths: Vec<RepoPath>,
@@ -56,13 +56,13 @@ impl Sight {
             let entries = paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect();
             (look, entries)
         });
-        // It can only fail when the whole program is shutting down.
+        // Fails only if the whole program is shutting down.
         let (look, entries): (FileLook, _) = looked.await.map_err(|_| JournalClosed)?;
         look.done().await?;
         Ok(entries)
     }
 
-    /// The commands that check the kinds of project that are seen.
+    /// Returns the commands that check the project, derived from its files.
     pub async fn checks(&self) -> Result<Vec<String>, JournalClosed> {
         const MOST: u64 = 1 << 20;
         const MOST_NAMES: usize = 10_000;
@@ -81,13 +81,13 @@ impl Sight {
             let commands = checks::derive(&project);
             (look, commands)
         });
-        // It can only fail when the whole program is shutting down.
+        // Fails only if the whole program is shutting down.
         let (look, commands) = derived.await.map_err(|_| JournalClosed)?;
         look.done().await?;
         Ok(commands)
     }
 
-    /// Knows changes that this run committed without looking.
+    /// Records changes that this run committed, so that they need not be read again.
     pub fn know(&self, changes: &[Change]) {
         let mut known = lock(&self.known);
         for change in changes {
@@ -100,13 +100,14 @@ impl Sight {
     }
 }
 
-/// The effect of reading files, which begins with what is recorded of it. What was read is told by the look once it is done.
+/// The effect of reading files. Its outcome is what was recorded; otherwise the read records its own result in
+/// [`FileLook::done`].
 struct Reading;
 
 impl Effect for Reading {
     type Outcome = Seen;
     type Stop = JournalClosed;
-    // What is known from before is not recorded again.
+    // What is known already is not recorded again.
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Seen> {
@@ -120,17 +121,17 @@ impl Effect for Reading {
     }
 }
 
-/// A look at some files.
+/// A read of several files.
 pub struct FileLook {
     sight: Sight,
-    /// Whether the run is driven again, so that it sees what it saw then.
+    /// True if the run is replayed and must see what it saw originally.
     follows: bool,
-    /// What was seen and is not known; what was seen then, if the run is driven again.
+    /// What was read and not known before; in a replay, what was read originally.
     seen: Mutex<Seen>,
 }
 
 impl FileLook {
-    /// What is at `path`. A file of more than `max_bytes` is not read. Blocks.
+    /// Reads `path`. A file larger than `max_bytes` is not read. Blocks.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let known = lock(&self.sight.known).get(path).cloned();
         if self.follows {
@@ -148,8 +149,8 @@ impl FileLook {
         entry
     }
 
-    /// The names in a directory, sorted, of which those count that are looked at next; of the root, if none is given. In a run
-    /// that is driven again it has those that were looked at then. Blocks.
+    /// Returns the sorted names in a directory, or in the root. In a replay, returns those names that were read
+    /// originally, so only names that are read afterwards may matter. Blocks.
     pub fn names(&self, dir: Option<&RepoPath>, most: usize) -> Vec<String> {
         if !self.follows {
             return self.sight.tree.names(dir, most);
@@ -161,7 +162,7 @@ impl FileLook {
         names.into_iter().collect()
     }
 
-    /// Writes down what was seen. Nothing is decided by it before.
+    /// Records what was read. No decision may depend on it before.
     pub async fn done(self) -> Result<(), JournalClosed> {
         let seen = self.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
         if seen.is_empty() {

@@ -1,4 +1,4 @@
-//! Patch sets as events tell of them: made of changes, with their content.
+//! Converts between changes and the patch sets in events.
 
 use tree::{Change, FileState, Op};
 
@@ -26,7 +26,7 @@ impl From<&Change> for StagedFile {
 }
 
 impl Event {
-    /// Tells of changes that may be made.
+    /// Returns the event for staging changes.
     pub fn staged(patch: &str, staged: &Staged) -> Self {
         Self::PatchStaged {
             patch: patch.to_owned(),
@@ -39,7 +39,7 @@ impl Event {
         }
     }
 
-    /// Tells of what the user took of the patch set `whole`.
+    /// Returns the event for the part of patch set `whole` that the user accepted.
     pub fn staged_part(patch: &str, whole: &str, staged: &Staged) -> Self {
         let mut event = Self::staged(patch, staged);
         if let Self::PatchStaged { part_of, .. } = &mut event {
@@ -50,7 +50,7 @@ impl Event {
 }
 
 impl Staged {
-    /// Changes that lead back.
+    /// Creates an undo patch.
     pub fn way_back(to: Target, changes: Vec<Change>) -> Self {
         let title = format!("back to {to}").into();
         let (repairs, put_aside) = (Vec::new(), Vec::new());
@@ -60,7 +60,7 @@ impl Staged {
 }
 
 impl StagedFile {
-    /// The change, from content that is at hand.
+    /// Converts back to a change; the content must be loaded.
     pub fn change(&self) -> Change {
         let state = |staged: &StagedContent| FileState {
             bytes: staged.blob.content.clone(),

@@ -1,4 +1,4 @@
-//! What the user says to a run that is at work: the model that is asked next is told.
+//! What the user says to an active run; it is passed on with the next model call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,18 +8,18 @@ use crate::event::Event;
 use crate::recording::Recording;
 use crate::run::Run;
 
-/// What was said and is not told yet.
+/// Messages that no model has received yet.
 #[derive(Debug, Clone, Default)]
 pub struct Steering(Arc<Mutex<Vec<String>>>);
 
 impl Steering {
-    /// What no model was told of a run that is driven again.
+    /// Returns the messages of a replayed run that no model received.
     pub fn left_of(recording: Option<&Arc<Recording>>) -> Self {
         let unheard = recording.map(|recording| recording.unheard().to_vec());
         Self(Arc::new(Mutex::new(unheard.unwrap_or_default())))
     }
 
-    /// Says something, without secrets.
+    /// Adds a message, in which secrets are already masked.
     pub fn say(&self, words: String) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(words);
     }
@@ -29,7 +29,8 @@ impl Steering {
     }
 }
 
-/// What the user said since the last call. Parts of a run are not spoken to: a word would reach any of them.
+/// Returns what the user said since the last call. Parts of a run receive nothing, since any one of them might get a
+/// message.
 pub(crate) async fn said_meanwhile(run: &Run) -> Result<Vec<String>, JournalClosed> {
     if run.scope().is_part() {
         return Ok(Vec::new());
@@ -37,7 +38,7 @@ pub(crate) async fn said_meanwhile(run: &Run) -> Result<Vec<String>, JournalClos
     run.perform(&mut Hearing).await
 }
 
-/// The effect of hearing what the user said.
+/// The effect of receiving the user's messages.
 struct Hearing;
 
 impl Effect for Hearing {
@@ -46,7 +47,7 @@ impl Effect for Hearing {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Vec<String>> {
-        // Where nothing is recorded, nothing was said.
+        // If nothing is recorded, nothing was said.
         let Event::UserSteered { words } = event else { return Trace::Foretold(Vec::new()) };
         Trace::Done(words.clone())
     }

@@ -1,5 +1,5 @@
-//! A question to a model, until an answer keeps its contract: what the model asks to see is shown, and an answer that breaks
-//! the contract is sent back with the rule it breaks. Both are bounded.
+//! Asks a model a question until an answer keeps its contract. Looks are answered, and an answer that breaks the
+//! contract is sent back with the broken rule. Both are bounded.
 
 use model::{ModelError, ToolCall};
 use search::BYTES_PER_TOKEN;
@@ -18,24 +18,25 @@ use crate::steering::said_meanwhile;
 use crate::tool_use::{ToolUse, refused, wanted};
 use crate::wording::Wording;
 
-/// A call has at least this part of the room of a round, or is not carried out.
+/// Each call gets at least this fraction of a round's space, or is not carried out.
 const LEAST_SHARE: usize = 16;
 
-/// The contract that the answers to a question keep.
+/// The contract of the answers to a question.
 pub trait Grammar: Sync {
-    /// What is read from an answer.
+    /// The parsed answer.
     type Answer: Send;
 
-    /// Whether an answer has the form of one at all: what looks like `NEED_…` lines in it is content then.
+    /// Returns true if an answer has the form of one, so that `NEED_…` lines in it are content.
     fn is_formed(&self, answer: &str) -> bool;
 
-    /// Reads an answer.
+    /// Parses an answer.
     fn read(
         &self,
         answer: &str,
     ) -> impl Future<Output = Result<Result<Self::Answer, ContractError>, JournalClosed>> + Send;
 
-    /// What is to be said against an answer that keeps the contract. When no repair turn is left, it is taken all the same.
+    /// Returns an objection to an answer that keeps the contract. If no repair turn is left, the answer is accepted
+    /// anyway.
     fn objection(
         &self,
         _: &Self::Answer,
@@ -43,29 +44,29 @@ pub trait Grammar: Sync {
         std::future::ready(Ok(None))
     }
 
-    /// The event that tells of an answer which breaks the contract.
+    /// Returns the event for an answer that breaks the contract.
     fn refused(&self, error: Wording) -> Event;
 
-    /// What the model is told about it.
+    /// Returns the message to the model about it.
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String;
 }
 
-/// What is said against an answer.
+/// An objection to an answer.
 #[derive(Debug, Clone)]
 pub struct Objection {
     /// For people.
     pub said: Wording,
-    /// For the model, which is to answer again.
+    /// For the model, which must answer again.
     pub repair: String,
 }
 
-/// Why there is no answer.
+/// Why there is no usable answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum Unheard {
     /// No answer kept the contract, repair turns included.
     #[error("no answer was usable: {0}")]
     Unreadable(ContractError),
-    /// The model gave none.
+    /// The model gave no answer.
     #[error(transparent)]
     Call(#[from] CallError),
 }
@@ -76,19 +77,19 @@ impl From<JournalClosed> for Unheard {
     }
 }
 
-/// A line to a model, with what it may look at and how often.
+/// A question to a model, with its bounds.
 pub struct Talk<'t> {
-    /// The line.
+    /// Makes the calls.
     pub caller: &'t Caller,
-    /// Where what it is shown comes from.
+    /// Where its looks are answered from.
     pub sources: Sources<'t>,
-    /// Repair turns.
+    /// Maximum number of repair turns.
     pub repairs: u32,
-    /// Answers that ask to see something.
+    /// Maximum number of answers that ask to see something.
     pub looks: u32,
 }
 
-/// An answer, as far as it was read.
+/// A parsed answer.
 enum Read<A> {
     /// It asks to see something, in lines of text.
     Looks(Looks),
@@ -96,9 +97,9 @@ enum Read<A> {
     Calls(Vec<ToolCall>),
     /// It keeps the contract.
     Usable(A),
-    /// It keeps the contract, but something is to be said against it.
+    /// It keeps the contract, but there is an objection.
     Objectionable(A, Objection),
-    /// It is of no use.
+    /// It is unusable.
     Broken(Heard, Objection, Unheard),
 }
 
@@ -114,7 +115,7 @@ impl<A> Read<A> {
 }
 
 impl Talk<'_> {
-    /// Asks the question that `dialogue` ends with.
+    /// Asks the question at the end of `dialogue`.
     pub async fn ask<G: Grammar>(
         &self,
         dialogue: &mut Dialogue,
@@ -162,7 +163,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Lets the model answer, and reads the answer.
+    /// Has the model answer, and parses the answer.
     async fn hear<G: Grammar>(
         &self,
         dialogue: &mut Dialogue,
@@ -192,7 +193,7 @@ impl Talk<'_> {
         };
         let (calls, content) = (reply.tool_calls, reply.content);
         if !calls.is_empty() {
-            // What is said beside a call that may not be made is the answer.
+            // If the model may not call tools, its text is the answer.
             if inquiry.may_look() || content.trim().is_empty() {
                 return Ok(Read::Calls(calls));
             }
@@ -212,7 +213,7 @@ impl Talk<'_> {
         })
     }
 
-    /// What is said against an answer that breaks its contract, and what comes of it when there is no other.
+    /// Returns the objection to an answer that breaks its contract, and the error if no other answer follows.
     fn fault<G: Grammar>(&self, grammar: &G, error: ContractError) -> (Objection, Unheard) {
         let objection = Objection {
             said: Wording::of(&self.caller.run.redactor.redact(&error.to_string())),
@@ -221,7 +222,7 @@ impl Talk<'_> {
         (objection, Unheard::Unreadable(error))
     }
 
-    /// Shows the model what it asked for in lines of text.
+    /// Answers looks that were requested in lines of text.
     async fn look(&self, dialogue: &mut Dialogue, looks: Looks, left: u32) -> Result<(), Unheard> {
         let (caller, sources, wanted_by) = (self.caller, self.sources, WantedBy::Model { left });
         dialogue.looked(&looks.looks);
@@ -232,7 +233,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Answers the calls of tools, each by itself. They share the room of a round; what one leaves the others have.
+    /// Answers tool calls one by one. They share the space of a round; what one does not use, later ones can.
     async fn call(
         &self,
         dialogue: &mut Dialogue,
@@ -260,7 +261,7 @@ impl Talk<'_> {
     }
 }
 
-/// Says of each call that it is not made: none may stay without an answer.
+/// Refuses each call: the API requires an answer to every call.
 fn answer_none(dialogue: &mut Dialogue, calls: &[ToolCall]) {
     for call in calls {
         dialogue.tell(&call.id, &refused(NO_LOOK_LEFT));

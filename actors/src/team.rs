@@ -1,4 +1,4 @@
-//! What is told of a team: the lanes of its plan, and what became of them. Values only.
+//! The lanes of a team, as events describe them: planned and ended. Values only.
 
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
@@ -7,52 +7,52 @@ use crate::delivery::Delivery;
 use crate::lane_id::LaneId;
 use crate::ledger::Amount;
 
-/// A lane of a plan.
+/// A lane of a team plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedLane {
     /// Its number.
     pub lane: LaneId,
-    /// In a few words.
+    /// Its title, in a few words.
     pub title: String,
-    /// What it is to do.
+    /// Its task.
     pub goal: String,
-    /// Paths and globs that it alone may change.
+    /// Paths and globs that only this lane may change.
     pub owns: Vec<String>,
-    /// Lanes that have to end before it begins.
+    /// Lanes that must end before it starts.
     pub after: Vec<LaneId>,
 }
 
-/// What became of a lane.
+/// The final state of a lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum LaneEnd {
-    /// What it did is in the result.
+    /// Its changes are part of the result.
     Merged,
-    /// What it did is in what is staged, and not in the workspace.
+    /// Its changes are staged with the rest of the result, not in the workspace.
     Staged,
-    /// There was nothing to change.
+    /// It had nothing to change.
     Empty,
-    /// It did not get done; nothing of it is in the result.
+    /// It failed; none of its changes are in the result.
     Failed {
         /// How it ended.
         why: Delivery,
     },
-    /// What it did and what somebody else did exclude each other; nothing of it is in the result.
+    /// Its changes conflict with others; none of them are in the result.
     Conflicted {
-        /// Where.
+        /// The conflicting files.
         paths: Vec<RepoPath>,
-        /// Who the other is.
+        /// Whose changes they conflict with.
         with: Other,
     },
 }
 
-/// Who a lane is in conflict with.
+/// The other side of a lane's conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Other {
     /// Lanes that were merged before it.
     Lanes,
-    /// The user, who changed the workspace meanwhile.
+    /// The user, who changed the workspace in the meantime.
     User,
 }
 
@@ -61,9 +61,9 @@ pub enum Other {
 pub struct EndedLane {
     /// Its number.
     pub lane: LaneId,
-    /// In a few words.
+    /// Its title, in a few words.
     pub title: String,
-    /// What became of it.
+    /// Its final state; in JSON its fields are on the same level as `lane`.
     #[serde(flatten)]
     pub end: LaneEnd,
     /// What it used.

@@ -1,4 +1,4 @@
-//! A run for tests: a journal that keeps everything in memory, and nobody else.
+//! A run for tests, with a journal in memory and no other actors.
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::publisher::{Attendance, Publisher, Submission};
 use crate::recording::Recording;
 use crate::run::{Run, Terms};
 
-/// A run that follows `recording`, if there is one; and what tells the facts that it wrote.
+/// Creates a run that replays `recording`, if given, and a function that returns the events it wrote.
 pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let publisher = journal(Arc::clone(&events));
@@ -53,7 +53,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
     (run, move || events.lock().unwrap().clone())
 }
 
-/// Takes facts in, and says at once that they are on disk.
+/// Collects events, and reports each immediately as durable.
 fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
     let (sender, entries) = crossbeam_channel::bounded(64);
     let (screen, _) = mpsc::channel(1);

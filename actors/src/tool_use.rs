@@ -1,4 +1,4 @@
-//! The effect of calling a tool: what came of it is recorded as the model is told it, `{ok, value | error}`.
+//! The effect of a tool call. Its result is recorded exactly as the model receives it: `{ok, value | error}`.
 
 use model::{AgentRole, ToolCall};
 use serde_json::json;
@@ -10,27 +10,27 @@ use crate::event::{Blob, Event};
 use crate::looking::{Elsewhere, Sources, found};
 use crate::run::Run;
 
-/// What a call asks for; or what is wrong with it.
+/// Parses a call, or returns what is wrong with it.
 pub(crate) fn wanted(call: &ToolCall) -> Result<Look, String> {
     look_of(&call.name, &call.arguments).map_err(|bad| bad.to_string())
 }
 
-/// What a model is told of a call that is not carried out.
+/// Formats the answer to a call that is not carried out.
 pub(crate) fn refused(why: &str) -> String {
     json!({ "ok": false, "error": why }).to_string()
 }
 
-/// A call that is carried out.
+/// A call to be carried out.
 pub(crate) struct ToolUse<'u> {
     pub(crate) role: AgentRole,
     pub(crate) sources: Sources<'u>,
     pub(crate) call: &'u ToolCall,
     pub(crate) wanted: Result<Look, String>,
-    /// What came of it, if others were asked.
+    /// The result, if it does not come from files.
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// Bytes that the model may be told.
+    /// Maximum size of the result in bytes.
     pub(crate) room: usize,
-    /// How often it may look after this round.
+    /// Number of rounds with looks left after this one.
     pub(crate) rounds_left: u32,
 }
 

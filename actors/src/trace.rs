@@ -1,45 +1,46 @@
-//! What is recorded of an effect: where it stands, and what an event tells of it. How one is done is said elsewhere.
+//! How effects are found in a recording: their position, and what an event says about them. Performing them is defined
+//! in [`crate::effect`].
 
 use crate::event::Event;
 
-/// What is looked up in a record.
+/// Something that is looked up in a recording.
 pub(crate) trait Traced {
-    /// What comes of it.
+    /// Its result.
     type Outcome;
-    /// Where it stands.
+    /// Where in the recording it is expected.
     const POSITION: Position;
 
-    /// What a recorded event tells of it.
+    /// Interprets a recorded event.
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome>;
 
-    /// Whether it may be done although this event is still to be followed.
+    /// Returns true if it may be performed before this event is replayed.
     fn may_precede(&self, event: &Event) -> bool;
 }
 
-/// Where an effect stands in what is recorded.
+/// Where in a recording an effect is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// It comes next, or once what others do in the same scope was followed. It is done when the record is over.
+    /// Next, possibly after other events of the same scope. It is performed only at the end of the recording.
     Next,
-    /// It comes next, or nothing is recorded of it: then it is done at once.
+    /// Next, or not recorded: then it is performed immediately.
     NextIfAtAll,
-    /// Somewhere ahead, where it is told of later. It is done when the record is over.
+    /// Anywhere ahead, since it is recorded later. It is performed only at the end of the recording.
     Ahead,
-    /// Somewhere ahead, or nothing is recorded of it: then it is done at once.
+    /// Anywhere ahead, or not recorded: then it is performed immediately.
     AheadIfAtAll,
 }
 
-/// What an event tells of an effect.
+/// What an event says about an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trace<T> {
     /// Nothing.
     Absent,
-    /// It had begun; the effect has noted how far it had come.
+    /// The effect had started, and has noted how far it had come.
     Begun,
-    /// What came of it. The event is followed by that.
+    /// The result. The event belongs to the effect and counts as replayed.
     Done(T),
-    /// What came of it. The event is still to come: it is made, and compared, by whoever asked.
+    /// The result. The event does not belong to the effect: the caller will publish it, and it is compared then.
     Foretold(T),
-    /// It is not recorded: no event behind this one is looked at.
+    /// The effect is not recorded: stop looking at later events.
     Over,
 }

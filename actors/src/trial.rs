@@ -1,5 +1,5 @@
-//! The effect of a trial: a command that a model wants to see run before it answers. Nothing that it writes stays, but for what
-//! builds keep.
+//! The effect of a trial: running a command that a model wants to see before it answers. Its writes are discarded,
+//! except for build caches.
 
 use model::AgentRole;
 use sandbox::{Degree, Writes};
@@ -14,7 +14,7 @@ use crate::looking::Elsewhere;
 use crate::run::Run;
 use crate::workspace::Purpose;
 
-/// Tries a command, as `role` wants it; it is the so many-th of those that are wanted at once.
+/// Tries a command for `role`; `count` is its number among those requested together, from one.
 pub(crate) async fn tried(
     commands: &Runner,
     role: AgentRole,
@@ -34,7 +34,7 @@ pub(crate) async fn tried(
     of_command(commands, role, text).await
 }
 
-/// Runs a command, if it may run, and throws away what it writes.
+/// Runs a command, if it may run, and discards its writes.
 pub(crate) async fn of_command(
     commands: &Runner,
     role: AgentRole,
@@ -84,7 +84,8 @@ impl Effect for Trial<'_> {
 }
 
 impl Trial<'_> {
-    /// Runs it over the tree itself where the walls throw away what it writes, and in a copy where they would forbid it.
+    /// Runs the command in the tree itself if the sandbox discards its writes, and in a copy if the sandbox would deny
+    /// them.
     async fn outcome(&self) -> CommandOutcome {
         let (commands, workspace) = (self.commands, &self.commands.workspace);
         let (tree, reach) = (workspace.reader(), commands.reach());

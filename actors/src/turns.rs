@@ -1,8 +1,8 @@
-//! Whose model call is made next, where more are wanted than may be in flight. Pure.
+//! Decides whose model call is next when more are wanted than may be in flight. Pure.
 //!
-//! The run's own calls, those of its lanes and those of its small questions each wait in a line of their own, first come first
-//! served. The run's own go before all others: the user waits for them. The other lines take turns, so that a thousand questions
-//! hold up a lane by one call and no more.
+//! The run's own calls, those of each lane and those of its child questions wait in separate queues, first come first
+//! served. The run's own go first, since the user is waiting for them. The other queues take turns, so that a thousand
+//! questions delay a lane by only one call.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,19 +10,19 @@ use std::fmt;
 use crate::lane_id::LaneId;
 use crate::scope::{Scope, Segment};
 
-/// Who wants a model call.
+/// The party that wants a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Party {
     /// The run itself.
     Own,
-    /// A lane of it, with all that is part of the lane.
+    /// A lane, including all parts of the lane.
     Lane(LaneId),
-    /// Its small questions, together.
+    /// All child questions of the run together.
     Questions,
 }
 
 impl Party {
-    /// Whom an account below the run `run` belongs to.
+    /// Returns the party of an account inside `run`.
     pub(crate) fn of(account: &Scope, run: &Scope) -> Self {
         match account.segments().get(run.segments().len()) {
             Some(Segment::Lane(lane)) => Self::Lane(*lane),
@@ -31,13 +31,13 @@ impl Party {
         }
     }
 
-    /// Whether it is a part of the run that works beside others.
+    /// Returns true for a part of the run that works concurrently with others.
     pub(crate) fn is_part(self) -> bool {
         self != Self::Own
     }
 }
 
-/// A place in a queue, from one.
+/// A place in the queue, from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub usize);
 
@@ -54,11 +54,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// Those who wait.
+/// The waiting callers.
 #[derive(Debug)]
 pub(crate) struct Turns<T> {
     own: VecDeque<T>,
-    /// A line for each part that waits, the one whose turn it is first. None is empty.
+    /// A queue for each waiting part, the next one first. No queue is empty.
     parts: VecDeque<(Party, VecDeque<T>)>,
 }
 
@@ -69,7 +69,7 @@ impl<T> Default for Turns<T> {
 }
 
 impl<T> Turns<T> {
-    /// Has `who` wait.
+    /// Adds a caller to the queue of `party`.
     pub(crate) fn join(&mut self, party: Party, who: T) {
         if party == Party::Own {
             self.own.push_back(who);
@@ -80,7 +80,7 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Those who wait, in the order in which they are called if no other joins.
+    /// Returns the waiting callers in the order in which they will be called if no other joins.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = (Place, &T)> {
         let rounds = self.parts.iter().map(|(_, line)| line.len()).max().unwrap_or_default();
         let of_parts = (0..rounds)
@@ -88,12 +88,12 @@ impl<T> Turns<T> {
         (1..).map(Place).zip(self.own.iter().chain(of_parts))
     }
 
-    /// The next of the run's own.
+    /// Returns the next of the run's own callers.
     pub(crate) fn next_own(&mut self) -> Option<T> {
         self.own.pop_front()
     }
 
-    /// The next of the parts, which take turns.
+    /// Returns the next caller of the parts, which take turns.
     pub(crate) fn next_of_parts(&mut self) -> Option<T> {
         let (party, mut line) = self.parts.pop_front()?;
         let next = line.pop_front();
@@ -116,7 +116,7 @@ mod tests {
         Party::Lane(format!("{number:02}").parse().unwrap())
     }
 
-    /// Who is called, one after the other.
+    /// Returns everyone in the order in which they are called.
     fn called<T>(turns: &mut Turns<T>) -> Vec<T> {
         std::iter::from_fn(|| turns.next_own().or_else(|| turns.next_of_parts())).collect()
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_as_people_count() {
+    fn places_are_shown_as_ordinals() {
         let told = [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111, 112].map(|at| Place(at).to_string());
         let expected = [
             "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "101st", "111th",
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_below_a_lane_waits_with_it() {
+    fn all_parts_of_a_lane_share_its_queue() {
         let run = Scope::of_run("r");
         let of = |segments: &[Segment]| {
             Party::of(&segments.iter().cloned().fold(run.clone(), |it, next| it.within(next)), &run)
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(of(&[question.clone(), question]), Party::Questions);
     }
 
-    /// A caller joins, or one is called.
+    /// A caller joins, or the next one is called.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Comes(Party),
@@ -182,12 +182,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_is_called_once_in_the_order_of_its_line_and_none_twice_before_another(
+        fn each_caller_is_called_once_in_queue_order_and_no_party_twice_before_another(
             steps in steps(),
         ) {
             let mut turns = Turns::default();
             let (mut waiting, mut came) = (Vec::<(Party, usize)>::new(), 0);
-            // Who waits, and who was called meanwhile.
+            // Pairs of a waiting party and a party that was called since.
             let mut passed_by: BTreeSet<(Party, Party)> = BTreeSet::new();
             let finish = std::iter::repeat_n(Step::Called, steps.len());
             for step in steps.iter().copied().chain(finish) {
@@ -225,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn a_place_is_how_many_are_called_until_then(steps in steps()) {
+        fn a_place_is_the_number_of_calls_until_then(steps in steps()) {
             let mut turns = Turns::default();
             for (number, step) in steps.into_iter().enumerate() {
                 match step {

@@ -1,9 +1,9 @@
-//! Journals of earlier versions, read as those of this one: what was a sentence then is told from its words here, and nowhere
-//! else. Pure.
+//! Upgrades events of earlier versions. Where an older event has only a sentence, the state is derived from its words
+//! here, and nowhere else. Pure.
 
 use serde_json::{Map, Value, json};
 
-/// The kind and the data of an event as this version writes them.
+/// Returns the kind and the data of an event in the form of this version.
 pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
     let Some(fields) = data.as_object_mut() else { return (kind.to_owned(), data) };
     let kind = match kind {
@@ -74,7 +74,7 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
     (kind.to_owned(), data)
 }
 
-/// The name that a kind has in this version, without its own version.
+/// Returns the name of a kind in this version, without the version suffix.
 pub fn name(kind: &str) -> &str {
     match kind.split('@').next().unwrap_or_default() {
         "RouterDecision" if kind.ends_with("@v2") => "RouterDecision",
@@ -91,7 +91,7 @@ fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What was asked for, from how it was shown: `` `cargo test` `` or `patch 01m8…`.
+/// Converts the text shown for an action, `` `cargo test` `` or `patch 01m8…`.
 fn action(fields: &mut Map<String, Value>) {
     let what = text(fields, "what");
     let action = match what.strip_prefix("patch ") {
@@ -102,14 +102,14 @@ fn action(fields: &mut Map<String, Value>) {
     fields.insert("action".to_owned(), action);
 }
 
-/// How far something is verified: what was not verified had nothing that could fail.
+/// Adds the reason to "unverified": in earlier versions it always meant that no command could have failed.
 fn verified(verified: &mut Value) {
     if *verified == json!("unverified") {
         *verified = json!({ "unverified": { "why": "nothing_could_fail" } });
     }
 }
 
-/// The limit of a budget, from the sentence that told of it.
+/// Derives the limit of a budget from the sentence about it.
 fn delivery(delivery: &mut Value) {
     let Some(fields) = delivery.as_object_mut() else { return };
     let Some(detail) = fields.get("limit").cloned() else { return };

@@ -1,31 +1,32 @@
-//! Checks that prove nothing by passing: commands that end well whatever the code does, and runs in which nothing was tested. Pure.
+//! Detects checks that prove nothing by passing: commands that succeed whatever the code does, and test runs without
+//! tests. Pure.
 
 use std::fmt;
 
 use policy::{Join, SimpleCommand, hands_on};
 use shell::CommandLine;
 
-/// How deep scripts in the words of commands are read: `sh -c "sh -c …"`.
+/// Maximum nesting depth of scripts in command words, such as `sh -c "sh -c …"`.
 const MAX_SCRIPTS: usize = 6;
 
-/// Why a command that ends well shows nothing.
+/// Why a command proves nothing by succeeding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Vacuous {
-    /// The program cannot find fault with code.
+    /// The program succeeds regardless of the code.
     NeverFails {
-        /// Its name.
+        /// The name of the program.
         program: String,
     },
-    /// A condition on words that are written in the command.
+    /// A condition on constant words in the command.
     Constant,
-    /// It is told not to do its work: `make -n`, `--version`.
+    /// An option keeps it from doing its work: `make -n`, `--version`.
     OnlyTells {
-        /// The word that says so.
+        /// The option.
         option: String,
     },
-    /// It looks for what is in every line.
+    /// It searches for a pattern that every line matches.
     FindsAnything,
-    /// What decides is its last part, which shows nothing.
+    /// The last part, which proves nothing, determines the exit status.
     Masked,
 }
 
@@ -43,18 +44,18 @@ impl fmt::Display for Vacuous {
     }
 }
 
-/// Why a command shows nothing by ending well; `None` where it could have failed, as far as can be told.
+/// Returns why a command proves nothing by succeeding; `None` if, as far as can be told, it could have failed.
 pub fn proves_nothing(command: &str) -> Option<Vacuous> {
     of_line(&CommandLine::parse(command).ok()?, Errors::OfTheLast, MAX_SCRIPTS)
 }
 
-/// Whether nothing was tested, by what a test runner says: it names counts, and all of them are zero.
+/// Returns true if a test runner reports counts and all of them are zero.
 pub fn ran_no_test(output: &str) -> bool {
     let mut counts = output.lines().filter_map(tests_run).peekable();
     counts.peek().is_some() && counts.all(|count| count == 0)
 }
 
-/// The tests that were run, where a line of output says so.
+/// Returns the number of tests run, if a line of output reports one.
 fn tests_run(line: &str) -> Option<u64> {
     let line = line.trim();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -75,18 +76,18 @@ fn tests_run(line: &str) -> Option<u64> {
     }
 }
 
-/// Whose failure a list of commands ends with.
+/// Which failures determine the exit status of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Errors {
-    /// That of the last, as shells have it.
+    /// That of the last command, the shell's default.
     OfTheLast,
-    /// Any: `set -e`.
+    /// Any failure, as with `set -e`.
     OfAny,
 }
 
 fn of_line(line: &CommandLine, errors: Errors, depth: usize) -> Option<Vacuous> {
     if line.opaque().is_some() {
-        // What decides in it cannot be told. Where nothing in it can fail, it does not matter.
+        // Which part decides cannot be determined. If no part can fail, it does not matter.
         if line.text().trim_start_matches(['!', ' ']).starts_with('[') {
             return is_fixed(line.text()).then_some(Vacuous::Constant);
         }
@@ -109,7 +110,7 @@ fn of_line(line: &CommandLine, errors: Errors, depth: usize) -> Option<Vacuous> 
     Some(if is_alone { last } else { Vacuous::Masked })
 }
 
-/// Commands joined by `&&`, `||` and `|`: of a pipe the last decides.
+/// Evaluates commands joined by `&&`, `||` and `|`; in a pipe, the last one decides.
 fn of_list(list: &[SimpleCommand], depth: usize) -> Option<Vacuous> {
     let mut pipes = list.chunk_by(|_, next| next.join == Join::Pipe);
     let decides = |pipe: &[SimpleCommand]| {
@@ -141,7 +142,7 @@ fn of_simple(command: &SimpleCommand, depth: usize) -> Option<Vacuous> {
         .or_else(|| finds_anything(name, args).then_some(Vacuous::FindsAnything))
 }
 
-/// What a program runs that runs what its arguments say: `env`, `timeout`, `sh -c`.
+/// Evaluates a command run by a wrapper such as `env`, `timeout` or `sh -c`.
 fn of_wrapped(name: &str, args: &[String], depth: usize) -> Option<Vacuous> {
     let depth = depth.checked_sub(1)?;
     let script = |text: &str, errors| of_line(&CommandLine::parse(text).ok()?, errors, depth);
@@ -171,7 +172,7 @@ fn of_wrapped(name: &str, args: &[String], depth: usize) -> Option<Vacuous> {
     }
 }
 
-/// Programs that print, wait, or make something, and do not judge code.
+/// Recognizes programs that print, wait or create something, and do not judge code.
 fn never_fails(words: &[String]) -> Option<Vacuous> {
     const NEVER: [&str; 38] = [
         ":", "basename", "cat", "cd", "cut", "date", "dirname", "du", "echo", "export", "file",
@@ -191,14 +192,14 @@ fn never_fails(words: &[String]) -> Option<Vacuous> {
     never.then(|| Vacuous::NeverFails { program: name.to_owned() })
 }
 
-/// Whether a condition in brackets, and nothing else, is the same each time.
+/// Returns true if the text is only a condition in brackets whose result is always the same.
 fn is_fixed(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let is_plain = |word: &String| !word.contains(['$', '`', '*', '?', '&', '|', ';']);
     words.iter().all(is_plain) && is_constant(&words)
 }
 
-/// Whether a condition of `test` is about its words alone: it looks at no file.
+/// Returns true if a `test` condition depends only on its words and looks at no file.
 fn is_constant(args: &[String]) -> bool {
     const LOOKS: [&str; 24] = [
         "-a", "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-L", "-N", "-O", "-G", "-p", "-r",
@@ -207,7 +208,7 @@ fn is_constant(args: &[String]) -> bool {
     !args.iter().any(|arg| LOOKS.contains(&arg.as_str()) || arg == "-ef")
 }
 
-/// The word by which a program only tells what it would do, or about itself.
+/// Returns the option that makes a program only print what it would do, or information about itself.
 fn only_tells(name: &str, args: &[String]) -> Option<String> {
     let own: Vec<&str> = args.iter().map(String::as_str).take_while(|arg| *arg != "--").collect();
     let about = |arg: &&&str| matches!(**arg, "--help" | "--version");
@@ -234,7 +235,8 @@ fn only_tells(name: &str, args: &[String]) -> Option<String> {
     }
 }
 
-/// Whether a word of short options has one of these letters, before one that takes the rest of the word.
+/// Returns true if a word of short options has one of `letters` before a letter that takes the rest of the word as its
+/// value.
 fn has_letter(word: &str, letters: &[char], taking: &[char]) -> bool {
     let Some(options) = word.strip_prefix('-').filter(|it| !it.starts_with('-')) else {
         return false;
@@ -242,7 +244,7 @@ fn has_letter(word: &str, letters: &[char], taking: &[char]) -> bool {
     options.chars().take_while(|letter| !taking.contains(letter)).any(|c| letters.contains(&c))
 }
 
-/// Whether it is a search for a pattern that every line has.
+/// Returns true for a search whose pattern matches every line.
 fn finds_anything(name: &str, args: &[String]) -> bool {
     const ANYTHING: [&str; 9] = ["", ".", "^", "$", ".*", "^.*", ".*$", "^.*$", ".?"];
     if !matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "ag") {
@@ -269,7 +271,7 @@ fn finds_anything(name: &str, args: &[String]) -> bool {
     first.is_some_and(|pattern| ANYTHING.contains(&pattern))
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }

@@ -1,20 +1,20 @@
-//! How far a delivery is verified, and what kept it from more. Values only.
+//! How far a delivery is verified, and what prevented more. Values only.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How far a delivery is verified: that a check that could have failed did not.
+/// How far a delivery is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verified {
     /// A check failed without the change and passes with it.
     Proven,
-    /// Every command passed, as it may have done before.
+    /// Every command passed, but may also have passed before the change.
     Passed,
-    /// Nothing shows that it works.
+    /// Nothing shows that the change works.
     Unverified(Unverified),
-    /// Nothing was changed, so nothing had to be verified.
+    /// Nothing was changed, so there was nothing to verify.
     NotNeeded,
 }
 
@@ -22,28 +22,28 @@ pub enum Verified {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Unverified {
-    /// There was no command that could have failed.
+    /// No command could have failed because of the change.
     NothingCouldFail,
-    /// What checks it needs what is not there, with the change and without it.
+    /// The checks lack a prerequisite, with the change and without it.
     Environment {
         /// What is missing.
         missing: Missing,
     },
-    /// What fails failed before in the same way, in a lane: who is to see to it is known when lanes come together.
+    /// In a lane, the checks fail as they did before the change; the failures are dealt with when lanes are combined.
     OldFailures,
 }
 
-/// Something that a command needs and that is no part of the code.
+/// Something that a command needs and that is not part of the code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Missing {
-    /// What kind of thing.
+    /// The kind of prerequisite.
     pub kind: MissingKind,
-    /// Its name, as far as the command said it.
+    /// Its name; absent if the command did not say it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
 }
 
-/// What kind of thing is missing.
+/// A kind of prerequisite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingKind {
@@ -51,13 +51,13 @@ pub enum MissingKind {
     Package,
     /// A program.
     Program,
-    /// A service that does not answer.
+    /// A service that does not respond.
     Service,
     /// The network.
     Network,
 }
 
-/// The least that a delivery has to be.
+/// The minimum verification required of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Every command passed.
@@ -67,7 +67,7 @@ pub enum Level {
 }
 
 impl Verified {
-    /// Whether it is no less than `least`. Where nothing was changed, nothing is missing.
+    /// Returns true if the verification reaches `least`. If nothing was changed, it always does.
     pub const fn is_at_least(&self, least: Level) -> bool {
         match self {
             Self::Proven | Self::NotNeeded => true,

@@ -1,4 +1,4 @@
-//! The Verifier runs the commands that show whether a change works. It asks no model.
+//! The Verifier runs the commands that show whether a change works. It calls no model.
 
 mod old_tree;
 
@@ -25,25 +25,25 @@ use crate::run::Run;
 use crate::verified::MissingKind;
 use crate::workspace::{Denied, Purpose};
 
-/// A report, with the first denial if there was one.
+/// The results of a verification, with the first denial if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What came of each command.
+    /// The results of the commands.
     pub report: Report,
-    /// The denial that kept a command from running.
+    /// The first denial that kept a command from running.
     pub denied: Option<Denied>,
 }
 
 /// Which tree is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// The tree before the change: results are kept for later runs, and published by whoever asked.
+    /// The tree before the change. Results are cached for later runs, and published by the caller.
     Untouched,
     /// The tree with the change in it.
     Changed,
 }
 
-/// What the Verifier answers.
+/// The Verifier's reply.
 pub type VerifyReply = Result<Checked, JournalClosed>;
 
 /// A handle to a running Verifier.
@@ -53,7 +53,7 @@ pub struct Verifier(RoleHost<VerifierSetup>);
 /// What a Verifier works with.
 #[derive(Clone)]
 pub struct VerifierSetup {
-    /// What runs its commands.
+    /// Runs its commands.
     pub commands: Runner,
 }
 
@@ -64,7 +64,7 @@ impl Verifier {
         Ok(Self(RoleHost::spawn(setup, timeout, supervisor).await?))
     }
 
-    /// The actor itself, for its supervisor.
+    /// Returns the actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.0.cell()
     }
@@ -81,7 +81,7 @@ impl Verifier {
         }
     }
 
-    /// Runs commands that passed on the tree as it was before `changes`, but with the tests among them.
+    /// Runs commands that passed on the tree before `changes`, plus the tests among the changes.
     pub async fn try_before(
         &self,
         commands: Vec<String>,
@@ -94,13 +94,13 @@ impl Verifier {
     }
 }
 
-/// What a Verifier is asked.
+/// A question to the Verifier.
 pub(crate) enum Question {
     Verify(Vec<String>, Subject),
     TryBefore(Vec<String>, Vec<Change>),
 }
 
-/// What it answers.
+/// The answer to a question.
 pub(crate) enum Answer {
     Verified(VerifyReply),
     Tried(Result<OldTree, JournalClosed>),
@@ -131,7 +131,7 @@ impl VerifierSetup {
             }
             Subject::Changed => None,
         };
-        // A copy has not all that commands may look for: what fails there need not fail here.
+        // A copy lacks some files that commands may look for, so a failure in a copy does not imply one here.
         let copy = if self.commands.workspace.in_place_of().is_some() { "\nin a copy" } else { "" };
         let degree = self.commands.run.confinement().await.degree();
         let key = |text: &str| {
@@ -176,7 +176,7 @@ impl VerifierSetup {
         Ok(Ok(flaky.unwrap_or(check)))
     }
 
-    /// Runs a command that failed for want of the network once more, with it, if it may have it.
+    /// Runs a command again with network access, if that may be granted: it failed for lack of it.
     async fn with_network(
         &self,
         text: &str,
@@ -203,7 +203,7 @@ impl VerifierSetup {
         check
     }
 
-    /// Files of the project that a command changed, which was not kept.
+    /// Returns the project files that a command changed; those changes were discarded.
     async fn discarded(&self, outcome: &CommandOutcome) -> Vec<String> {
         if outcome.discarded.is_empty() {
             return Vec::new();
@@ -217,7 +217,7 @@ impl VerifierSetup {
         tracked.into_iter().map(shown).collect()
     }
 
-    /// Whether a package of this name would be part of the tree.
+    /// Returns true if a package of this name would be part of the tree.
     async fn should_have(&self, name: String) -> bool {
         let root = self.commands.workspace.reader().root().to_owned();
         let max_files = self.commands.run.config().limits.max_workspace_files;
@@ -242,7 +242,7 @@ impl VerifierSetup {
         (check.command == text).then_some(check)
     }
 
-    /// Only what the tree decides is worth remembering: a full disk today is none tomorrow.
+    /// Only results that depend on the tree alone are cached: a full disk today may have space tomorrow.
     fn remember(&self, key: &FileHash, check: &Check) {
         if !matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::CodeFailure) {
             return;
@@ -252,7 +252,7 @@ impl VerifierSetup {
         }
     }
 
-    /// The command, if it is one and may run.
+    /// Parses a command and checks that it may run.
     async fn permitted(&self, text: &str) -> Result<CommandLine, (Check, Option<Denied>)> {
         let permitted = self.commands.permitted(text, Purpose::Check(Network::Own)).await;
         permitted.map_err(|not| match not {
@@ -265,15 +265,15 @@ impl VerifierSetup {
     }
 }
 
-/// What came of a command; or how it came not to be run, with the denial if it was that.
+/// The result of a command; or why it did not run, with the denial if that was the reason.
 type MaybeChecked = Result<Check, (Check, Option<Denied>)>;
 
-/// The effect of a command on the changed tree.
+/// The effect of running a command on the changed tree.
 struct Changed<'v> {
     verifier: &'v VerifierSetup,
     text: &'v str,
     line: &'v CommandLine,
-    /// Whom it reaches.
+    /// The network it can reach.
     reach: Network,
 }
 
@@ -293,7 +293,7 @@ impl Effect for Changed<'_> {
     }
 }
 
-/// The effect of running a command that failed once more. It is recorded only if it passes then.
+/// The effect of running a failed command again. It is recorded only if it then passes.
 struct SecondTry<'v> {
     verifier: &'v VerifierSetup,
     text: &'v str,
@@ -329,12 +329,12 @@ impl Effect for SecondTry<'_> {
     }
 }
 
-/// The effect of a command on the untouched tree. It runs beside other work, so it is told later, by whoever uses it: in the
-/// record it stands ahead.
+/// The effect of running a command on the untouched tree. It runs concurrently with other work and is published later
+/// by its user, so it is found ahead in the recording.
 struct Baseline<'v> {
     verifier: &'v VerifierSetup,
     text: &'v str,
-    /// What it depends on; none if that has no hash.
+    /// The hash of everything it depends on; `None` if the tree has none.
     key: Option<FileHash>,
 }
 
@@ -348,7 +348,7 @@ impl Effect for Baseline<'_> {
         if matches!(event, Event::RoleCrashed { .. } | Event::PlanCreated { .. }) {
             return Trace::Over;
         }
-        // Checks that the plan does not name are derived, and stay what they were.
+        // If the plan names no checks, they are derived and stay the same.
         if let Event::PlanRevised { plan, .. } = event
             && !plan.verify.is_empty()
             && other_checks(plan)
@@ -381,7 +381,8 @@ impl Effect for Baseline<'_> {
     }
 }
 
-/// The event of a check; those of the untouched tree are published when they are used, so that their order is fixed.
+/// Returns the event of a check. Checks of the untouched tree are published when they are used, so that their order is
+/// fixed.
 pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String) -> Event {
     Event::VerificationRun {
         command: check.command.clone(),
@@ -402,7 +403,7 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
     }
 }
 
-/// The check that an event tells of, if it is one of `text`.
+/// Returns the check that an event records, if it is of `text`.
 fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
     if let Event::VerificationRun { command, baseline, outcome, exit, output, findings, .. } = event
         && command == text
@@ -445,7 +446,7 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
     }
 }
 
-/// A hash of every file that is not ignored: what the result of a command on this tree depends on.
+/// Returns a hash of all files that are not ignored, on which the results of commands depend.
 async fn tree_hash(root: PathBuf, max_files: usize) -> Option<FileHash> {
     tokio::task::spawn_blocking(move || search::tree_hash(&root, max_files)).await.ok().flatten()
 }

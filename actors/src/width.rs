@@ -1,32 +1,32 @@
-//! How many model calls are made at once, by what the provider takes. Pure.
+//! Adapts the number of concurrent model calls to the provider's limits. Pure.
 
-/// What a call felt of the provider's limits.
+/// Whether the provider throttled a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// It was taken as it came.
+    /// The call was accepted.
     Kept,
-    /// It was one too many at once.
+    /// The call was rejected: too many at once.
     Throttled,
 }
 
-/// How many calls are made at once: halved where the provider throttles, and one more after each round that it does not. Calls
-/// that were made before it was changed say nothing new.
+/// The number of concurrent calls: halved when the provider throttles, and raised by one after each full round without
+/// throttling. Calls from before a change do not count towards the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Width {
     most: usize,
-    /// Calls in flight at most.
+    /// Current maximum of calls in flight.
     pub(crate) now: usize,
-    /// Calls since it changed.
+    /// Calls since it last changed.
     calls: usize,
 }
 
 impl Width {
-    /// As wide as configured.
+    /// Starts at the configured maximum.
     pub(crate) const fn new(most: usize) -> Self {
         Self { most, now: most, calls: most }
     }
 
-    /// The width after a call.
+    /// Returns the width after a call.
     pub(crate) fn after(self, pace: Pace) -> Self {
         let Self { most, now, calls } = self;
         match pace {
@@ -36,13 +36,13 @@ impl Width {
         }
     }
 
-    /// Calls in flight at most that are not the run's own: one is kept for those, where there is more than one. While the
-    /// provider throttles none is: they only come first.
+    /// Returns the maximum of calls in flight for parts of the run. One slot is kept for the run itself, if there is
+    /// more than one; while the provider throttles, no slot is kept, and the run's own calls only go first.
     pub(crate) const fn for_parts(self) -> usize {
         if self.is_narrowed() || self.most < 2 { self.now } else { self.most - 1 }
     }
 
-    /// Whether the provider has it narrower than configured.
+    /// Returns true if it is narrower than configured.
     pub(crate) const fn is_narrowed(self) -> bool {
         self.now < self.most
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_at_once_are_halved_by_a_throttle_and_come_back_one_by_one() {
+    fn throttling_halves_the_width_and_it_recovers_one_by_one() {
         let mut width = Width::new(8);
         let mut told = Vec::new();
         for pace in [Pace::Throttled; 10].into_iter().chain([Pace::Kept; 40]) {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_is_kept_for_the_run_itself_unless_there_are_too_few() {
+    fn one_slot_is_kept_for_the_run_itself_unless_there_are_too_few() {
         assert_eq!(Width::new(21).for_parts(), 20);
         assert_eq!(Width::new(2).for_parts(), 1);
         assert_eq!(Width::new(1).for_parts(), 1);

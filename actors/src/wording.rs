@@ -1,5 +1,5 @@
-//! A sentence for people. It is kept and shown, and that is all: without equality, hash or a way to look inside, the compiler
-//! finds whoever would compare it, key by it or read it back as a state.
+//! A sentence for people, which is stored and shown and nothing else. It has no equality, hash or accessor, so code
+//! that compares it, uses it as a key or parses it does not compile.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Wording(String);
 
 impl Wording {
-    /// The words of something that can be shown.
+    /// Formats a displayable value.
     pub fn of(shown: &(impl fmt::Display + ?Sized)) -> Self {
         Self(shown.to_string())
     }
@@ -40,7 +40,7 @@ impl fmt::Debug for Wording {
     }
 }
 
-/// As text where people read, and as nothing where only machines do: what events are compared in is a binary form
+/// Serializes as text in human-readable formats, and as unit in the binary format in which events are compared
 /// ([`crate::event::Event::decisions`]).
 impl Serialize for Wording {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Wording {
     }
 }
 
-/// A number of tokens: `950`, `12.3k`, `4.5M`.
+/// Formats a number in short form: `950`, `12.3k`, `4.5M`.
 pub fn short(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),

@@ -1,28 +1,28 @@
-//! Small words that events and messages have in common: who, what kind, which state. Values only.
+//! Small enums that events and messages share: roles, kinds and states. Values only.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
 
-/// What a message of the user is treated as.
+/// How a message of the user is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
-    /// Files are to be changed.
+    /// As a request to change files.
     Edit,
-    /// A plan is wanted, and nothing else.
+    /// As a request for a plan only.
     Plan,
-    /// An answer is wanted.
+    /// As a question.
     Answer,
-    /// A change is to be reviewed.
+    /// As a request to review a change.
     Review,
-    /// A mission is to be researched, and carried out once its card is approved.
+    /// As a mission: it is researched, and carried out once its card is approved.
     Mission,
 }
 
 impl Intent {
-    /// The word.
+    /// Returns the intent as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Edit => "edit",
@@ -34,19 +34,19 @@ impl Intent {
     }
 }
 
-/// How far a mission has come.
+/// The phase of a mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissionPhase {
-    /// It was asked for.
+    /// It was requested.
     Drafting,
-    /// It is found out what there is, and what is to be done. Nothing but reading happens.
+    /// The files are researched and the mission is planned. Read-only.
     Researching,
-    /// Its card is shown.
+    /// Its card is shown to the user.
     AwaitingApproval,
     /// The approved card is carried out.
     Executing,
-    /// It is over.
+    /// It has ended.
     Done,
 }
 
@@ -62,22 +62,22 @@ impl fmt::Display for MissionPhase {
     }
 }
 
-/// A step of research.
+/// A kind of research step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResearchStep {
-    /// Passages are asked what in them is surprising and important.
+    /// Models are asked what is surprising and important in passages of the files.
     Sampling,
     /// A program that the researcher wrote is run.
     Program,
-    /// What should be true besides is looked for.
+    /// The researcher is asked what else should be true, and that is checked.
     Hypotheses,
-    /// Small models are asked whether claims hold.
+    /// Small models are asked whether claims are true.
     Claims,
 }
 
 impl ResearchStep {
-    /// The word.
+    /// Returns the step as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sampling => "sampling",
@@ -88,63 +88,63 @@ impl ResearchStep {
     }
 }
 
-/// How a program that a model wrote ended.
+/// How a model-written program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramEnd {
-    /// With a result.
+    /// It returned a result.
     Result,
-    /// With an exception.
+    /// It raised an exception.
     Raised,
-    /// It computed longer than it may.
+    /// It exceeded its time limit.
     TimedOut,
-    /// It used more memory than it may, or the interpreter failed.
+    /// It exceeded its memory limit, or the interpreter failed.
     Died,
     /// Its process could not be started.
     NotStarted,
-    /// What was kept of it while it waited is not readable.
+    /// Its saved state, from while it was waiting, could not be read.
     Unreadable,
 }
 
-/// What is said to a card.
+/// The user's answer to a mission's card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CardAnswer {
-    /// It is to be carried out.
+    /// Carry it out.
     Approved,
-    /// It is not.
+    /// Do not carry it out.
     Rejected,
-    /// It is to be another: in the user's words.
+    /// Revise it, with the user's instructions.
     Modify(String),
-    /// There was no one to ask.
+    /// No user was present.
     NoOne,
 }
 
-/// What is said to the card of this hash.
+/// An answer to the card with this hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardStep {
-    /// The card.
+    /// Hash of the card.
     pub hash: FileHash,
-    /// What is said to it.
+    /// The answer.
     pub answer: CardAnswer,
 }
 
-/// How it was found out what a message is treated as.
+/// How the intent of a message was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentBy {
-    /// A flag or a command says so.
+    /// A flag or a command set it.
     Flag,
-    /// Its words were clear. Early versions had a list of them.
+    /// By unambiguous words; only early versions had a list of these.
     Words,
-    /// A model was asked.
+    /// A model classified it.
     Model,
-    /// None of them could say.
+    /// None of the others decided it.
     Default,
 }
 
 impl IntentBy {
-    /// The word.
+    /// Returns the value as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -155,18 +155,18 @@ impl IntentBy {
     }
 }
 
-/// The two sides of a conversation.
+/// A side of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// The user.
     User,
-    /// The program.
+    /// The assistant, which is this program.
     Assistant,
 }
 
 impl Side {
-    /// The word.
+    /// Returns the side as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -175,24 +175,24 @@ impl Side {
     }
 }
 
-/// What a session is doing.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SessionState {
-    /// Nothing was asked yet.
+    /// No request yet.
     Idle,
-    /// Evidence is gathered, a plan is made, an answer is thought about.
+    /// Gathering evidence, planning, or answering.
     Planning,
-    /// A diff is written or applied.
+    /// Writing or applying a diff.
     ExecutingStep,
-    /// The user is asked for a yes.
+    /// Waiting for the user's approval.
     AwaitingApproval,
-    /// A model asked the user something.
+    /// Waiting for the user's answer to a model's question.
     AwaitingUserInput,
-    /// The checks are run.
+    /// Running the checks.
     Verifying,
     /// The last request was delivered.
     Completed,
-    /// The last request was stopped and may be taken up again.
+    /// The last request was stopped and can be resumed.
     Paused,
     /// The last request was not delivered.
     Failed,
@@ -204,15 +204,15 @@ impl fmt::Display for SessionState {
     }
 }
 
-/// An effect that needs a yes, as it is told apart from others.
+/// An effect that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// A patch set, by its id.
+    /// Applying a patch set, given by its id.
     Patch(String),
-    /// A command, as written.
+    /// Running a command, as written.
     Command(String),
-    /// The network for a command, as written.
+    /// Network access for a command, as written.
     Network(String),
 }
 
@@ -226,7 +226,7 @@ impl fmt::Display for Asked {
     }
 }
 
-/// Who said no.
+/// Who denied an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeniedBy {
@@ -234,7 +234,7 @@ pub enum DeniedBy {
     User,
     /// Policy.
     Policy,
-    /// Nobody: there was no one to ask.
+    /// No user was present to approve it.
     Nobody,
 }
 
@@ -242,21 +242,21 @@ pub enum DeniedBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Plans.
+    /// Makes plans.
     Architect,
-    /// Drafts.
+    /// Writes diffs.
     Editor,
-    /// Applies.
+    /// Applies diffs.
     Applier,
-    /// Verifies.
+    /// Runs checks.
     Verifier,
-    /// Admits calls.
+    /// Admits model calls.
     #[serde(alias = "router")]
     Admission,
 }
 
 impl Role {
-    /// The word.
+    /// Returns the role as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Architect => "architect",

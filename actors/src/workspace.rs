@@ -1,6 +1,7 @@
-//! What actors may ask of the floor above: to commit a validated change, and to be allowed a patch or a command.
+//! The interface through which actors reach the layer above: to commit a validated change, and to get a patch or a
+//! command approved.
 //!
-//! Implemented by the orchestrator for the user's workspace. Actors read for themselves and never write.
+//! The orchestrator implements it for the user's workspace. Actors read files themselves and never write.
 
 use std::io;
 use std::path::Path;
@@ -21,76 +22,77 @@ use crate::scope::Scope;
 use crate::wording::Wording;
 use crate::words::Asked;
 
-/// A tree that a crew works on, through its owner.
+/// A tree that a crew works on, accessed through its owner.
 pub trait Workspace: Send + Sync + 'static {
-    /// The tree, for reading.
+    /// Returns the tree, for reading.
     fn reader(&self) -> &ReadTree;
 
-    /// The user's directory, when the tree is a copy of it: commands are to take the one for the other.
+    /// Returns the user's directory if the tree is a copy of it; commands see the copy under that path.
     fn in_place_of(&self) -> Option<&Path> {
         None
     }
 
-    /// The lane that alone may change what is at `path`, if that is another than the one this tree is of.
+    /// Returns the lane that alone may change `path`, if it is not the lane of this tree.
     fn owner(&self, _: &RepoPath) -> Option<LaneId> {
         None
     }
 
-    /// What of a plan goes beyond what the user approved before it was made; `None` where nothing does, or nothing was approved.
+    /// Returns what in a plan exceeds what the user approved beforehand; `None` if nothing does, or if nothing was
+    /// approved beforehand.
     fn beyond(&self, _: &[RepoPath], _: &[String]) -> Option<Unapproved> {
         None
     }
 
-    /// Whether the user approved what may be done before it was planned: then nothing else answers for it.
+    /// Returns true if the user approved the scope of the work beforehand; then no other approval applies.
     fn is_approved(&self) -> bool {
         false
     }
 
-    /// Commits a validated change: all that the user did not leave out of it, or nothing.
+    /// Commits a validated change: all of it except what the user leaves out, or nothing.
     fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>>;
 
-    /// Asks whether a patch may be written to a copy of the workspace, where commands will run what it says.
+    /// Asks for approval to write a patch to a copy of the workspace, in which commands will run the patched code.
     fn approve<'a>(
         &'a self,
         patch: &'a str,
         changes: &'a [Change],
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
-    /// Asks whether a command may run. An approval holds for the rest of the run.
+    /// Asks for approval to run a command. An approval lasts for the rest of the run.
     fn permit<'a>(
         &'a self,
         command: &'a CommandLine,
         purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
-    /// A copy of the tree as it was before `changes`, but with the tests among them, to run commands in that are allowed here.
+    /// Returns a copy of the tree before `changes` plus the tests among them, in which allowed commands can run.
     fn copied<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
         Box::pin(std::future::ready(Err(NoCopy::NotHere)))
     }
 }
 
-/// What of a plan the user did not approve, and what the user did.
+/// What in a plan the user did not approve, and what was approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unapproved {
-    /// Files and commands of the plan.
+    /// The files and commands of the plan that were not approved.
     pub planned: Vec<String>,
-    /// Paths and patterns that may be changed.
+    /// The approved paths and patterns.
     pub writes: Vec<String>,
-    /// Commands that may be run, in these words.
+    /// The approved commands, verbatim.
     pub commands: Vec<String>,
 }
 
-/// What a command is wanted for.
+/// What a command is run for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
-    /// To check the tree. It reaches whom it says.
+    /// To check the tree, with this network access.
     Check(Network),
-    /// To see what comes of it, in a copy of the tree.
+    /// To see its output, in a copy of the tree.
     Trial,
 }
 
 impl Purpose {
-    /// Whom the command is to reach.
+    /// Returns the network access that the command needs.
     pub const fn reach(self) -> Network {
         match self {
             Self::Check(reach) => reach,
@@ -99,22 +101,22 @@ impl Purpose {
     }
 }
 
-/// A copy of a tree, which goes with this.
+/// A temporary copy of a tree.
 pub trait Copied: Send + Sync {
-    /// Where it is.
+    /// Returns its root directory.
     fn root(&self) -> &Path;
 
-    /// Removes it, and comes back when it is gone.
+    /// Removes the copy, and returns once it is gone.
     fn remove(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
 
-/// Why there is no copy of a tree.
+/// Why a tree could not be copied.
 #[derive(Debug, Error)]
 pub enum NoCopy {
-    /// Nobody makes one of this tree.
+    /// This tree cannot be copied.
     #[error("a worktree is not copied")]
     NotHere,
-    /// It could not be made.
+    /// Creating the copy failed.
     #[error("the copy could not be made: {0}")]
     Snapshot(#[from] SnapshotError),
     /// The system refused.
@@ -122,78 +124,78 @@ pub enum NoCopy {
     Io(#[from] io::Error),
 }
 
-/// The user's workspace, for each part of a run.
+/// Provides the user's workspace to each part of a run.
 pub trait Workspaces: Send + Sync + 'static {
-    /// The workspace, as it is asked for by `scope`.
+    /// Returns the workspace for `scope`.
     fn of(&self, scope: &Scope) -> Arc<dyn Workspace>;
 }
 
 /// A validated change, ready to be committed.
 #[derive(Debug, Clone)]
 pub struct Staged {
-    /// Its id, when it was staged before.
+    /// Its id, if it was staged before.
     pub id: Option<String>,
-    /// What it is for.
+    /// Why it is staged.
     pub purpose: StagedFor,
-    /// What it is, for people.
+    /// A title for people.
     pub title: Wording,
     /// What it changes.
     pub changes: Vec<Change>,
-    /// Where the diff was read tolerantly.
+    /// Where the diff was read leniently.
     pub repairs: Vec<Wording>,
-    /// What the diff has beside, and what is not part of the change.
+    /// Sections of the diff that are not part of the change.
     pub put_aside: Vec<PutAside>,
-    /// Whether the user may take some of it.
+    /// Whether the user may accept only a part of it.
     pub taken: Taken,
 }
 
-/// How the user may take a change.
+/// How the user may accept a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// All of it, or nothing.
     Whole,
-    /// Some of its files, and others not: whoever made it is told and goes on from there.
+    /// File by file: the author is told which files were left out, and continues from there.
     ByFile,
-    /// Some of its files; the others stay staged, as a patch set of their own.
+    /// File by file: the rest stays staged as a patch set of its own.
     RestStays,
 }
 
 impl Taken {
-    /// Whether some of its files can be taken, and others not.
+    /// Returns true if the user may accept individual files.
     pub const fn is_by_file(self) -> bool {
         matches!(self, Self::ByFile | Self::RestStays)
     }
 }
 
-/// What of a change is in the tree.
+/// How much of a change was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
     Whole,
-    /// What the user took of it.
+    /// All but what the user left out.
     Part(LeftOut),
 }
 
 /// What the user left out of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its files; at least one, and never all.
+    /// The files; at least one, and never all.
     pub paths: Vec<RepoPath>,
-    /// What the user said against it, for the model.
+    /// The user's reason, for the model.
     pub said: Option<String>,
 }
 
-/// A no.
+/// A denial.
 #[derive(Debug, Clone, Error)]
 #[error("{what} was denied: {why}")]
 pub struct Denied {
-    /// The effect.
+    /// The effect that was denied.
     pub what: Asked,
-    /// Why.
+    /// The reason.
     pub why: Wording,
     /// What would allow it.
     pub hint: Wording,
-    /// What the user said against it, for the model.
+    /// The user's objection, for the model.
     pub said: Option<String>,
 }
 
@@ -206,24 +208,24 @@ impl PartialEq for Denied {
 impl Eq for Denied {}
 
 impl Denied {
-    /// How a run ends by it.
+    /// Returns how a run ends because of it.
     pub fn delivery(&self) -> Delivery {
         let what = format!("{}: {}", self.what, self.why).into();
         Delivery::Denied { what, hint: self.hint.clone() }
     }
 }
 
-/// Why a change is not in the tree. Nothing of it is.
+/// Why a change was not applied. None of it is in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommitRefused {
-    /// Policy or the user said no.
+    /// Policy or the user denied it.
     #[error(transparent)]
     Denied(#[from] Denied),
     /// It could not be written.
     #[error(transparent)]
     NotApplied(#[from] NotApplied),
-    /// The owner of the tree is gone.
-    #[error("the owner of the workspace is gone")]
+    /// The owner of the tree has stopped.
+    #[error("the owner of the workspace has stopped")]
     Gone,
 }
 
@@ -233,20 +235,20 @@ impl From<JournalClosed> for CommitRefused {
     }
 }
 
-/// Why a change that was allowed is not in the tree.
+/// Why a change that was allowed was not applied.
 #[derive(Debug, Clone, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotApplied {
-    /// A file is not what the change was made for any more.
-    #[error("{path} was changed by somebody else meanwhile")]
+    /// A file is no longer what the change was made for.
+    #[error("{path} was changed by another process in the meantime")]
     Stale {
         /// The file.
         path: String,
     },
-    /// The system refused.
+    /// The system refused the write.
     #[error("the change could not be written: {message}")]
     NotWritten {
-        /// What it said.
+        /// The system's message.
         message: Wording,
     },
 }

@@ -1,4 +1,4 @@
-//! The actor behind admission: it keeps the ledgers, and says whose call is next.
+//! The actor behind admission: it keeps the ledgers and decides whose call is next.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::scope::Scope;
 use crate::turns::{Party, Place, Turns};
 use crate::width::Width;
 
-/// Those who wait that are told how far they have come.
+/// Number of waiting callers that are told their new place when the queue moves.
 const MOST_TOLD: usize = 3;
 
 pub(super) struct AdmissionActor;
@@ -36,7 +36,7 @@ pub(super) struct State {
     publisher: Publisher,
     width: Width,
     in_flight: usize,
-    /// Those in flight that are not the run's own.
+    /// Calls in flight that belong to parts of the run, not to the run itself.
     of_parts: usize,
     queue: Turns<Waiting>,
 }
@@ -59,7 +59,7 @@ impl Actor for AdmissionActor {
         for (scope, part) in &of_parts {
             ledger.share(scope.clone(), part.limits.into());
         }
-        // Small questions have no ledger of their own: the run pays them.
+        // Child questions have no ledger of their own: the run pays for them.
         for (scope, child) in of_children {
             let last = child.last_call.max(last(&scope));
             ledger.restore_child(scope, child.spent, last);
@@ -117,14 +117,14 @@ impl Actor for AdmissionActor {
     }
 }
 
-/// A ledger that goes on where another ended.
+/// Opens a ledger that continues from a previous one.
 fn opened(account: Account, last_given: u64) -> Ledger {
     let mut ledger = Ledger::new(account.limits);
     ledger.restore(account.spent, account.last_call.max(last_given));
     ledger
 }
 
-/// The account, if it is that of a small question.
+/// Returns the account if it belongs to a child question.
 fn child(account: &Scope) -> Option<&Scope> {
     Some(account).filter(|account| account.child().is_some())
 }
@@ -134,7 +134,7 @@ fn lock(given: &Given) -> MutexGuard<'_, BTreeMap<Scope, u64>> {
 }
 
 impl State {
-    /// Speaks for an account.
+    /// Returns a publisher for the scope of an account.
     fn publisher_of(&self, account: &Scope) -> Publisher {
         let below = account.segments().iter().skip(self.publisher.scope().segments().len());
         below.fold(self.publisher.clone(), |above, segment| above.for_part(segment.clone()))
@@ -145,11 +145,11 @@ impl State {
     }
 
     fn ledger_of(&mut self, account: &Scope) -> &mut Ledger {
-        // A small question is paid from the ledger of the run.
+        // Child questions are paid from the run's ledger.
         if self.is_of_run(account) || account.child().is_some() {
             return &mut self.ledger;
         }
-        // Its share was given by an admission that died, and is not recorded: it gets what is left.
+        // An admission actor that died gave the share, and the share is not recorded: the account gets what is left.
         let ledger = &mut self.ledger;
         self.parts.entry(account.clone()).or_insert_with(|| {
             let left = ledger.part(1);
@@ -202,7 +202,7 @@ impl State {
         self.ledger_of(account).settle(child(account), id, used);
         self.give_back(account);
         self.admit_next();
-        // Those behind them have heard of a place from which they can only have moved up.
+        // Callers further back keep the place last shown to them; they can only have moved up since.
         for (place, waiting) in self.queue.in_order().take(MOST_TOLD) {
             self.tell_wait(place, waiting);
         }
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// Whose call is next, if one more may be made.
+    /// Takes the next caller off the queue, if another call may be made.
     fn next(&mut self) -> Option<Waiting> {
         if self.in_flight >= self.width.now {
             return None;
@@ -244,7 +244,7 @@ impl State {
             if reply.send(granted).is_err()
                 && let Some(id) = reserved
             {
-                // The caller left between the question and the answer.
+                // The caller left before it received the reservation.
                 self.ledger_of(&account).settle(child(&account), id, Amount::default());
                 self.give_back(&account);
             }

@@ -1,4 +1,4 @@
-//! What a caller holds while its call takes: a place among the calls in flight, and what is reserved for it in the ledger.
+//! The permit a caller holds during its call: a place among the calls in flight, and the ledger's reservation for it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub struct Permit {
     prompt_tokens: u64,
     answer_bytes: AtomicU64,
     used: Option<Amount>,
-    /// What was charged when it was given up before.
+    /// The charge recorded for this call if it was abandoned in the recording.
     presumed: Option<Amount>,
     sent: bool,
     throttled: AtomicBool,
@@ -47,43 +47,43 @@ impl Permit {
         }
     }
 
-    /// What was granted.
+    /// Returns the reservation.
     pub const fn reservation(&self) -> Reservation {
         self.reservation
     }
 
-    /// The request leaves: from now on it may cost something, even if nothing is heard of it again.
+    /// Marks the request as sent: from now on it may cost something, even if no answer arrives.
     pub const fn sent(&mut self) {
         self.sent = true;
     }
 
-    /// Presumes that it used this, if it is given up: that is what was charged then.
+    /// Sets the amount to charge if this call is abandoned, as recorded for the original call.
     pub const fn presume(&mut self, used: Option<Amount>) {
         self.presumed = used;
     }
 
-    /// Tells what it felt of the provider's limits: how many calls are made at once goes by that.
+    /// Records whether the provider throttled the call; the number of concurrent calls depends on it.
     pub fn felt(&self, pace: Pace) {
         self.throttled.store(pace == Pace::Throttled, Ordering::Relaxed);
     }
 
-    /// Counts bytes of the answer, so that a call that dies in the middle can be charged.
+    /// Counts bytes of the answer, so that a call that dies halfway can be charged.
     pub fn count(&self, bytes: usize) {
         self.answer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts bytes of the answer that were not passed on, such as those of an event without an end.
+    /// Counts bytes of the answer that were received but not passed on, such as those of an incomplete event.
     pub fn count_up_to(&self, bytes: u64) {
         self.answer_bytes.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    /// Tokens of what was heard, whatever the server says of them.
+    /// Returns the estimated tokens received, independently of the server's count.
     pub fn heard_tokens(&self) -> u64 {
         self.answer_bytes.load(Ordering::Relaxed).div_ceil(BYTES_PER_TOKEN)
     }
 
-    /// What the ledger will be charged if nothing more is known: the prompt at its bound, and a token for each byte heard, up to
-    /// those that were asked for; beyond them, what was heard.
+    /// Returns what the ledger is charged if nothing more is known: the prompt at its upper bound, and a token for each
+    /// byte received, up to the number of tokens requested; beyond that, the estimated tokens received.
     pub fn worst_so_far(&self) -> Amount {
         if !self.sent {
             return Amount::default();
@@ -92,7 +92,7 @@ impl Permit {
         let bytes = self.answer_bytes.load(Ordering::Relaxed);
         let heard = bytes.min(u64::from(output_tokens)).max(self.heard_tokens());
         let answer = amount.nano_usd.saturating_sub(prompt_nano_usd).nanos();
-        // Rounded up, so that a bound stays one.
+        // Rounded up, so that the bound holds.
         let share = u128::from(answer) * u128::from(heard);
         let heard_nanos = share.div_ceil(u128::from(output_tokens.max(1)));
         let nano_usd =
@@ -100,7 +100,7 @@ impl Permit {
         Amount { nano_usd, tokens: self.prompt_tokens.saturating_add(heard), calls: 1 }
     }
 
-    /// Ends the call with what it really used.
+    /// Ends the call with its actual usage.
     pub fn settle(mut self, used: Amount) {
         self.used = Some(used);
     }
@@ -117,7 +117,7 @@ impl Drop for Permit {
             (None, None) if self.sent => Msg::Drop { account, id, used: self.worst_so_far() },
             (None, None) => Msg::Settle { account, id, used: Amount::default(), pace },
         };
-        // Admission that is gone keeps no ledger; its successor restores one from the journal.
+        // If admission has stopped, there is no ledger to update; its successor restores one from the journal.
         self.admission.cast(message).ok();
     }
 }

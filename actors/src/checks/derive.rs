@@ -1,23 +1,23 @@
-//! The commands that check a project, told from what is in it: those of every kind of project that is found. Pure.
+//! Derives the commands that check a project from its files, one for each kind of project found. Pure.
 //!
-//! A command that could not fail is not derived: it would show nothing.
+//! A command that could not fail is never derived: passing would prove nothing.
 
 use crate::vacuous::proves_nothing;
 
-/// Test files of Python that are looked into to see what runs them.
+/// Number of Python test files read to find out which framework runs them.
 const MAX_LOOKED_INTO: usize = 8;
 
-/// What can be asked of a project.
+/// What derivation reads of a project.
 pub struct Project<'p> {
-    /// The text of a file, if there is one.
+    /// Returns the text of a file, if it exists.
     pub read: &'p dyn Fn(&str) -> Option<String>,
-    /// Whether something is at a path.
+    /// Returns true if the path exists.
     pub exists: &'p dyn Fn(&str) -> bool,
-    /// The names in a directory, sorted; `""` is the root.
+    /// Returns the sorted names in a directory; `""` is the root.
     pub names: &'p dyn Fn(&str) -> Vec<String>,
 }
 
-/// The commands that check the kinds of project found here, each kind once, and then what the project says of itself.
+/// Returns the commands for the kinds of project found, one per kind, then those that the Makefile and the README name.
 pub fn derive(project: &Project<'_>) -> Vec<String> {
     let kinds = [cargo, node, python, go];
     let mut commands: Vec<String> = kinds.iter().filter_map(|kind| kind(project)).collect();
@@ -34,7 +34,7 @@ fn go(project: &Project<'_>) -> Option<String> {
     (project.exists)("go.mod").then(|| "go test ./...".to_owned())
 }
 
-/// The package's own script, unless it is the one that npm puts in its place, or one that cannot fail.
+/// Uses the package's own test script, unless it is npm's placeholder or cannot fail.
 fn node(project: &Project<'_>) -> Option<String> {
     let package = (project.read)("package.json")?;
     let package: serde_json::Value = serde_json::from_str(&package).ok()?;
@@ -50,7 +50,7 @@ fn node(project: &Project<'_>) -> Option<String> {
     Some(format!("{manager} test"))
 }
 
-/// pytest where it is named or its tests are, else unittest where tests of it are found.
+/// Uses pytest if a file mentions it or a test imports it, else unittest if a test imports that.
 fn python(project: &Project<'_>) -> Option<String> {
     let names =
         ["pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "tox.ini"];
@@ -68,14 +68,14 @@ fn python(project: &Project<'_>) -> Option<String> {
     })
 }
 
-/// What runs tests of Python.
+/// A Python test framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framework {
     Pytest,
     Unittest,
 }
 
-/// What runs the tests in a directory, told from what they import.
+/// Returns the framework of the tests in a directory, judging by their imports.
 fn framework(project: &Project<'_>, dir: &str) -> Option<Framework> {
     let is_test = |name: &&String| {
         name.starts_with("test_") && name.rsplit_once('.').is_some_and(|(_, ending)| ending == "py")
@@ -103,7 +103,8 @@ fn framework(project: &Project<'_>, dir: &str) -> Option<Framework> {
     found
 }
 
-/// The form of discovery that finds the tests in a directory: a package is found from the root, another is named.
+/// Returns the discovery command for the tests in a directory: a package is found from the root, other directories are
+/// named.
 fn discovery(project: &Project<'_>, dir: &str) -> String {
     let is_package = (project.exists)(&format!("{dir}/__init__.py"));
     if dir.is_empty() || is_package {
@@ -113,7 +114,7 @@ fn discovery(project: &Project<'_>, dir: &str) -> String {
     }
 }
 
-/// The target for tests, unless it does what `others` do, or nothing that could fail.
+/// Uses the Makefile's test target, unless it repeats one of `others` or cannot fail.
 fn make(project: &Project<'_>, others: &[String]) -> Option<String> {
     let makefile =
         ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|file| (project.read)(file))?;
@@ -126,11 +127,11 @@ fn make(project: &Project<'_>, others: &[String]) -> Option<String> {
     (shows && !recipe.iter().any(is_other)).then(|| format!("make {target}"))
 }
 
-/// What a Makefile says of a target.
+/// A target's rule in a Makefile.
 struct Rule {
-    /// Whether it needs other targets.
+    /// True if it depends on other targets.
     needs: bool,
-    /// The commands, without what silences them.
+    /// The commands, without a leading `@`.
     recipe: Vec<String>,
 }
 
@@ -146,14 +147,14 @@ fn rule(makefile: &str, target: &str) -> Option<Rule> {
     Some(Rule { needs: !needs.trim().is_empty(), recipe: recipe.collect() })
 }
 
-/// What stands behind the colon, if a line is the rule of a target.
+/// Returns what follows the colon, if a line is the rule of `target`.
 fn needs_of<'l>(line: &'l str, target: &str) -> Option<&'l str> {
     let (names, needs) = line.split_once(':')?;
     let is_rule = !line.starts_with([' ', '\t', '#']) && !needs.starts_with('=');
     (is_rule && names.split_whitespace().any(|name| name == target)).then_some(needs)
 }
 
-/// The command that the README names for tests, if nothing of its kind is there yet.
+/// Uses the test command that the README names, unless one of its kind was already found.
 fn readme(project: &Project<'_>, others: &[String]) -> Option<String> {
     let text = ["README.md", "README.rst", "README.txt", "README", "CONTRIBUTING.md"];
     let mut texts = text.iter().filter_map(|file| (project.read)(file));
@@ -165,7 +166,7 @@ fn readme(project: &Project<'_>, others: &[String]) -> Option<String> {
     })
 }
 
-/// The lines of code in a text: what stands in backticks, and the lines of blocks.
+/// Returns the code in a Markdown text: inline code, and the lines of code blocks.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut is_block = false;
     text.lines().flat_map(move |line| {
@@ -181,7 +182,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What kind of tests a command runs, if it is one of those that are known to run tests.
+/// Returns the kind of tests that a command runs, if it is a known test command.
 fn kind(command: &str) -> Option<&'static str> {
     const KINDS: [(&str, &str); 17] = [
         ("cargo test", "rust"),
@@ -205,7 +206,7 @@ fn kind(command: &str) -> Option<&'static str> {
     let is = |known: &str| {
         command.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    // Where a path or a name is to be put in, it is no command.
+    // A command with placeholders or shell syntax cannot be used unchanged.
     let is_whole =
         !command.contains(['<', '[', '…', '{', '|', ';', '>']) && !command.contains("...  ");
     KINDS.iter().find(|(known, _)| is_whole && is(known)).map(|(_, kind)| *kind)
@@ -237,7 +238,7 @@ mod tests {
     const UNITTEST: &str = "import unittest\n\nclass T(unittest.TestCase):\n    pass\n";
 
     #[test]
-    fn every_kind_of_project_found_is_checked() {
+    fn every_kind_of_project_that_is_found_is_checked() {
         let files = [
             ("Cargo.toml", ""),
             ("package.json", r#"{"scripts":{"test":"jest"}}"#),
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn unittest_is_run_in_the_form_that_finds_the_tests() {
+    fn unittest_discovery_is_started_where_it_finds_the_tests() {
         let below = ("tests/test_cart.py", UNITTEST);
         let root = ("test_cart.py", "from unittest import TestCase\n");
         for (files, command) in [
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_makefile_that_only_wraps_what_is_there_adds_nothing() {
+    fn a_makefile_target_that_only_wraps_another_check_adds_nothing() {
         let wraps = [("Cargo.toml", ""), ("Makefile", "test: build\n\tcargo test --all\n")];
         assert_eq!(derived(&wraps), ["cargo test"]);
         let more = [("Cargo.toml", ""), ("Makefile", "test:\n\t./end-to-end\n")];
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_tells_what_nothing_else_does() {
+    fn the_readme_is_used_when_nothing_else_names_the_tests() {
         for (readme, command) in [
             ("Tests: `python -m unittest`", "python -m unittest"),
             ("To test:\n\n```sh\n$ go test ./pkg/...\n```\n", "go test ./pkg/..."),

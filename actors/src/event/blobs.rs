@@ -1,9 +1,9 @@
-//! The content that events refer to, which the journal keeps beside them.
+//! The blobs that events refer to, which the journal stores outside the log.
 
 use super::{Blob, Event};
 
 impl Event {
-    /// The content that has to be on disk before the line is.
+    /// Returns the blobs that must be on disk before the journal line.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events name no content")]
     pub fn blobs(&self) -> Vec<&Blob> {
         match self {
@@ -48,8 +48,8 @@ impl Event {
         }
     }
 
-    /// The content that effects are answered from when a run is driven again.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are no effects")]
+    /// Returns the blobs from which a replay takes the results of effects, to be filled in.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are not effects")]
     pub fn effects_mut(&mut self) -> Vec<&mut Blob> {
         match self {
             Self::EvidenceGathered { text, workspace, earlier, .. } => {

@@ -1,54 +1,54 @@
-//! Content that events name: kept beside the log, by its hash. Values only.
+//! Blobs: content that is stored outside the log and named in events by its hash. Values only.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, FileMode, FileState, RepoPath};
 
-/// Content that is kept beside the log and named in it by its hash.
+/// Content that is stored outside the log and named in it by its hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
-    /// SHA-256 of the content.
+    /// SHA-256 of the content, in hexadecimal digits.
     pub blob: FileHash,
-    /// Its length.
+    /// Length of the content in bytes.
     pub bytes: u64,
-    /// The content; not part of the event line.
+    /// The content; not part of the journal line.
     #[serde(skip)]
     pub content: Bytes,
 }
 
 impl Blob {
-    /// Names `content` by its hash.
+    /// Creates a blob from its content.
     pub fn new(content: impl Into<Bytes>) -> Self {
         let content = content.into();
         Self { blob: FileHash::of(&content), bytes: content.len() as u64, content }
     }
 }
 
-/// One path of a staged patch, with enough to make or undo the change.
+/// One file of a staged patch, with enough information to make or undo the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedFile {
-    /// The path after the change; of a deletion, the path that goes.
+    /// The path after the change; for a deletion, the path of the deleted file.
     pub path: RepoPath,
-    /// The path before, of a rename.
+    /// The path before the change; absent unless the file is renamed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub renamed_from: Option<RepoPath>,
-    /// The file before; absent for a creation.
+    /// The file before the change; `null` for a creation.
     pub before: Option<StagedContent>,
-    /// The file after; absent for a deletion.
+    /// The file after the change; `null` for a deletion.
     pub after: Option<StagedContent>,
-    /// Lines that are new.
+    /// Number of lines added.
     pub added: usize,
-    /// Lines that are gone.
+    /// Number of lines removed.
     pub removed: usize,
 }
 
 /// A file's content in a staged patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedContent {
-    /// The bytes.
+    /// The content.
     #[serde(flatten)]
     pub blob: Blob,
-    /// What kind of file it is.
+    /// The kind of file, as `executable` and, if true, `symlink`.
     #[serde(flatten, with = "mode_words")]
     pub mode: FileMode,
 }
@@ -59,7 +59,7 @@ impl From<FileState> for StagedContent {
     }
 }
 
-/// A mode as it is written: `executable`, and `symlink` where it is one.
+/// Serializes a mode as `executable`, plus `symlink` if it is one.
 mod mode_words {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use tree::FileMode;
@@ -71,7 +71,7 @@ mod mode_words {
         symlink: bool,
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
     pub(super) fn serialize<S: Serializer>(mode: &FileMode, to: S) -> Result<S::Ok, S::Error> {
         let symlink = *mode == FileMode::Symlink;
         Words { executable: *mode == FileMode::Executable, symlink }.serialize(to)
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mode_of_a_staged_file_is_written_in_words() {
+    fn the_mode_of_a_staged_file_is_serialized_as_flags() {
         for (mode, words) in [
             (FileMode::Regular, "\"executable\":false}"),
             (FileMode::Executable, "\"executable\":true}"),

@@ -1,11 +1,11 @@
-//! What two events are compared in: all they decide and testify to, and none of their wording. Pure.
+//! Compares events by what they decide and testify to, ignoring their wording. Pure.
 
 use super::Event;
 
 impl Event {
-    /// What the event decides or testifies to, without its wording: two events are the same when this is.
+    /// Returns the content of the event without its wording; two events are equal if these are equal.
     pub fn decisions(&self) -> Decisions {
-        // Nothing in an event has a form that could not be written.
+        // Events always serialize.
         Decisions(ciborium::Value::serialized(self).unwrap_or(ciborium::Value::Null))
     }
 }
@@ -16,12 +16,12 @@ impl PartialEq for Event {
     }
 }
 
-/// All of an event but its wording.
+/// The content of an event without its wording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decisions(ciborium::Value);
 
 impl Decisions {
-    /// The same without the fields of these names, however deep they stand.
+    /// Returns the content without the fields of these names, at any depth.
     #[must_use]
     pub fn without(mut self, names: &[&str]) -> Self {
         forget(names, &mut self.0);

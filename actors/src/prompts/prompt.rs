@@ -1,20 +1,20 @@
-//! Every text that is said to models, by name: one file below `actors/prompts` each. Which texts a run uses is the set's business.
-//! Pure.
+//! The names of all prompts; each is a file in `actors/prompts`. Which texts a run uses is decided by
+//! [`super::Prompts`]. Pure.
 
-/// Names, what each is for, and the file of each.
+/// Lists each prompt with its purpose and its file.
 macro_rules! prompts {
     ($($(#[$doc:meta])* $prompt:ident = $file:literal,)+) => {
-        /// A text that is said to a model, whole or as a part of another.
+        /// A text sent to a model, whole or as a part of another.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Prompt {
             $($(#[$doc])* $prompt,)+
         }
 
         impl Prompt {
-            /// All of them.
+            /// All prompts.
             pub const ALL: [Self; [$($file),+].len()] = [$(Self::$prompt),+];
 
-            /// The name of its file, without the ending, and the text that this version was built with.
+            /// Returns the name of its file, without the extension, and the text built into this version.
             const fn file(self) -> (&'static str, &'static str) {
                 match self {
                     $(Self::$prompt => {
@@ -27,17 +27,17 @@ macro_rules! prompts {
 }
 
 prompts! {
-    /// What every model is told first, whatever its role.
+    /// The system message of every model, whatever its role.
     Common = "common",
     /// How a model asks to see more, in lines of text.
     Looks = "looks",
-    /// What a run begins with: the workspace, what was said before, what was found for the request, and the request.
+    /// The start of a task: the workspace, the earlier conversation, the evidence, and the request.
     Opening = "opening",
-    /// The same for a model that is given a plan: the workspace and the request.
+    /// The start of a task for a model that is given a plan: the workspace and the request.
     OpeningForPlan = "opening_for_plan",
-    /// The workspace as every request finds it.
+    /// The part about the workspace that is the same for every request.
     Workspace = "workspace",
-    /// What was found for the request.
+    /// The evidence found for the request.
     Evidence = "evidence",
     /// The standing instructions of the Architect.
     Architect = "architect",
@@ -45,35 +45,35 @@ prompts! {
     PlanRequest = "plan_request",
     /// Asks the Architect for another plan after one failed.
     PlanAgain = "plan_again",
-    /// Asks the Architect what to do about failures that are older than the change.
+    /// Asks the Architect what to do about failures that predate the change.
     PlanOldFailures = "plan_old_failures",
-    /// Asks the Architect for another plan, since the user said no.
+    /// Asks the Architect for another plan after the user declined.
     PlanObjected = "plan_objected",
-    /// What the user said no to, and why.
+    /// What the user declined, and why.
     Objected = "objected",
-    /// Which files of a diff the user left out.
+    /// The files of a diff that the user left out.
     LeftOut = "left_out",
-    /// How a plan failed, for the Architect.
+    /// The Architect's report of how a plan failed.
     PlanReport = "plan_report",
     /// Tells the Architect which files the Editor needs beyond its plan.
     PlanLacks = "plan_lacks",
-    /// A file that a plan lacks, and why.
+    /// A file that the plan lacks, and the reason it is needed.
     NeededFile = "needed_file",
-    /// The diff that a plan led to, for the Architect.
+    /// The diff that a plan produced, for the Architect.
     LastDiff = "last_diff",
-    /// Why a file is needed that a diff changes and the plan does not declare.
+    /// The reason for a needed file: a diff changes it, but the plan does not declare it.
     NeededByDiff = "needed_by_diff",
     /// Quotes the rule that a plan breaks, to the Architect and the lane planner.
     PlanRefused = "plan_refused",
-    /// Tells the Architect which checks of its plan would not be run, and which would be.
+    /// Tells the Architect which checks of its plan would not be run, and which commands would be.
     PlanBarred = "plan_barred",
-    /// Tells the Architect which checks of its plan need a program that is not there.
+    /// Tells the Architect that checks of its plan need a program that is not installed.
     PlanUnstarted = "plan_unstarted",
-    /// A check that would not be run, or would prove nothing, and why.
+    /// A check that would not be run, or would prove nothing, and the reason.
     BarredCheck = "barred_check",
     /// Tells the Architect that the checks of its plan prove nothing.
     PlanVacuous = "plan_vacuous",
-    /// The checks that are run when a plan names none.
+    /// The checks that run if a plan names none.
     BarredDerived = "barred_derived",
     /// The standing instructions of the Editor.
     Editor = "editor",
@@ -81,81 +81,81 @@ prompts! {
     DraftRequest = "draft_request",
     /// A plan, for the Editor.
     DraftPlan = "draft_plan",
-    /// Names the plan that stands above in the same dialogue.
+    /// Refers to the plan above in the same dialogue.
     DraftPlanAbove = "draft_plan_above",
-    /// The criteria that a plan names.
+    /// The acceptance criteria of a plan.
     DraftAccept = "draft_accept",
-    /// The files that a plan names, as they are.
+    /// The current content of the files that a plan names.
     DraftFiles = "draft_files",
     /// Quotes the rule that an answer of the Editor breaks.
     DraftRefused = "draft_refused",
     /// Answers what a model asked to see.
     Looked = "looked",
-    /// What is known of the workspace from earlier deliveries.
+    /// What is remembered about the workspace from earlier deliveries.
     Memory = "memory",
-    /// Remembers a check that passed.
+    /// A remembered check that passed.
     MemoCheck = "memo_check",
-    /// Remembers what the user answered.
+    /// A remembered answer of the user.
     MemoAnswer = "memo_answer",
-    /// Remembers what the user said no to, and why.
+    /// A remembered objection of the user, with the reason.
     MemoObjection = "memo_objection",
-    /// Remembers what a request changed.
+    /// A remembered change that a request made.
     MemoOutcome = "memo_outcome",
-    /// Says that tools are offered.
+    /// Tells the model that tools are offered.
     Tools = "tools",
-    /// Says which tools can be called in lines of text.
+    /// Lists the tools that can be called in lines of text.
     ToolsInText = "tools_in_text",
-    /// Why a role may not ask the user.
+    /// Tells a role that it may not ask the user.
     AskNotHere = "ask_not_here",
-    /// Why the user is not asked once more.
+    /// Tells a role that the user will not be asked again.
     AskNoMore = "ask_no_more",
-    /// What a model is told whose question no user is there to answer.
+    /// Tells a model that no user is present to answer its question.
     AskNobody = "ask_nobody",
-    /// What the plan wants the Editor to read besides the files that it may change.
+    /// What the plan wants the Editor to read in addition to the files to be changed.
     ShownByPlan = "shown_by_plan",
-    /// One of the things it asked to see, numbered.
+    /// The numbered result of one look.
     Look = "look",
-    /// Says why something is not shown.
+    /// Why a look shows nothing.
     LookRefused = "look_refused",
-    /// Says that nothing more fits into an answer.
+    /// Says that nothing more fits.
     LookNoRoom = "look_no_room",
-    /// Says that there is more than is shown.
+    /// Says that there are more entries than shown.
     LookMore = "look_more",
-    /// Says that a file has more matches than are shown.
+    /// Says that a file has more matches than shown.
     LookMoreInFile = "look_more_in_file",
-    /// Says that more files have matches.
+    /// Says that more files match.
     LookMoreFiles = "look_more_files",
-    /// Says that lines which were asked for do not fit.
+    /// Says that the requested lines did not all fit.
     LookCut = "look_cut",
-    /// Says that nothing was found.
+    /// Says that nothing matched.
     LookNothing = "look_nothing",
-    /// The same, where what was looked for is Chinese.
+    /// Says that nothing matched, for a search in Chinese.
     LookForeign = "look_foreign",
-    /// Where a definition ends that is not shown to its end.
+    /// The last line of a definition that is not shown completely.
     LookGoesOn = "look_goes_on",
-    /// Where a name is defined besides.
+    /// Other places where a name is defined.
     LookOtherDefinitions = "look_other_definitions",
-    /// The title of the lines that use a name.
+    /// The heading of the lines that use a name.
     LookUses = "look_uses",
     /// How often a name is mentioned in prose.
     LookProse = "look_prose",
-    /// The files that words are about after those that are shown.
+    /// The next best files of a search.
     LookNext = "look_next",
     /// Lines or names that were found.
     LookFound = "look_found",
-    /// What came of a command.
+    /// The result of a command.
     LookRan = "look_ran",
-    /// What a file defines, where it is too large to be shown.
+    /// The definitions in a file that is too large to be shown.
     LookOutline = "look_outline",
-    /// The title of the commands that would check a change, in what is known of the workspace.
+    /// The heading of the commands that check a change, in the workspace part.
     EvidenceChecks = "evidence_checks",
-    /// The title of the files of a workspace, in its evidence.
+    /// The heading of the workspace's files, in the evidence.
     EvidenceFiles = "evidence_files",
-    /// The same, where not all of them were looked at.
+    /// The heading of the workspace's files, if not all of them were searched.
     EvidenceManyFiles = "evidence_many_files",
-    /// The title of what is not shown.
+    /// The heading of what is left out.
     EvidenceOmitted = "evidence_omitted",
-    /// The content of a file, or what a command printed, in a fence.
+    /// The content of a file or the output of a command, in a fence.
     File = "file",
     /// The name of a part of a file.
     FileLines = "file_lines",
@@ -165,9 +165,9 @@ prompts! {
     FileAbove = "file_above",
     /// A large file of which only parts are shown.
     FileParts = "file_parts",
-    /// What such a file defines in the parts that are not shown.
+    /// The definitions in the hidden parts of a large file.
     FileElsewhere = "file_elsewhere",
-    /// A note below content whose last line has no end.
+    /// A note that the content does not end with a newline.
     NoFinalNewline = "no_final_newline",
     /// Tells the Editor that there is another plan.
     FeedbackNewPlan = "feedback_new_plan",
@@ -177,17 +177,17 @@ prompts! {
     FeedbackNotApplied = "feedback_not_applied",
     /// Tells the Editor that the checks fail with its last diff.
     FeedbackChecksFail = "feedback_checks_fail",
-    /// Tells the Editor that only what failed before still fails.
+    /// Tells the Editor that only checks fail that failed before.
     FeedbackOldFailures = "feedback_old_failures",
-    /// Tells the Editor that the user left some files of its last diff out.
+    /// Tells the Editor that the user left out some files of its last diff.
     FeedbackLeftOut = "feedback_left_out",
-    /// Says that a file is not the one that the last diff was written for.
+    /// Says that a file has changed since the last diff was written.
     FileChanged = "file_changed",
-    /// A command that fails since the change.
+    /// A command that fails because of the change.
     CheckFailed = "check_failed",
-    /// A command that failed before the change as well.
+    /// A command that also failed before the change.
     CheckFailedBefore = "check_failed_before",
-    /// What the checks said before any change.
+    /// The results of the checks before any change.
     Baseline = "baseline",
     /// A check that passed before any change.
     BaselinePassed = "baseline_passed",
@@ -195,59 +195,59 @@ prompts! {
     BaselineFailed = "baseline_failed",
     /// The standing instructions of the lane planner.
     LanePlanner = "lane_planner",
-    /// Asks the lane planner how a task splits.
+    /// Asks the lane planner how to split a task.
     SplitRequest = "split_request",
     /// The request of one lane: its part of a task.
     LanePart = "lane_part",
-    /// What a lane does and owns, in a list of all lanes.
+    /// A lane's task and its files, in a list of all lanes.
     LaneOwned = "lane_owned",
-    /// Names the lanes whose work a lane begins from.
+    /// The lanes whose work a lane starts from.
     LanesDone = "lanes_done",
-    /// The request of a lane whose work conflicts with that of others.
+    /// The request of a lane whose work conflicts with others.
     LaneAgain = "lane_again",
-    /// The request to fix what fails only when lanes come together.
+    /// The request to fix failures that appear only when lanes are combined.
     LanesTogether = "lanes_together",
-    /// What a lane was for, in a list of lanes.
+    /// The goal of a lane, in a list of lanes.
     LaneGoal = "lane_goal",
-    /// Has a model tell a request for a change from a question.
+    /// Asks a model to tell requests for a change from questions.
     Intent = "intent",
-    /// The turn before the message.
+    /// The turn before the message to be classified.
     IntentBefore = "intent_before",
-    /// The message itself.
+    /// The message to be classified.
     IntentMessage = "intent_message",
     /// The standing instructions for answering questions.
     Analysis = "analysis",
-    /// Asks the small model whether a question needs long thought.
+    /// Asks the small model whether a question needs the long-thinking model.
     RouterQuestion = "router_question",
     /// The standing instructions for reviewing a change.
     Reviewer = "reviewer",
-    /// What the user wants who has a change reviewed.
+    /// The user's wishes for a review.
     ReviewWanted = "review_wanted",
-    /// The change that is to be reviewed.
+    /// The change to be reviewed.
     ReviewRequest = "review_request",
-    /// The files of it that are not shown.
+    /// The files of the change that are not shown.
     ReviewLeftOut = "review_left_out",
-    /// What was said and done earlier in the conversation.
+    /// The earlier conversation.
     Conversation = "conversation",
-    /// One turn of it.
+    /// One turn of the conversation.
     Turn = "turn",
-    /// One turn of it in a line.
+    /// One turn of the conversation on a single line.
     TurnLine = "turn_line",
-    /// What was planned in a turn.
+    /// The plan of a turn.
     TurnPlan = "turn_plan",
-    /// What was changed in a turn.
+    /// The diff of a turn.
     TurnDiff = "turn_diff",
     /// The checks that failed at the end of a turn.
     TurnChecks = "turn_checks",
-    /// What was answered in a turn.
+    /// The answer of a turn.
     TurnAnswer = "turn_answer",
-    /// The standing instructions of a small model that is asked one of many questions.
+    /// The standing instructions of a small model that answers child questions.
     MissionChild = "mission_child",
-    /// What all questions of a part have in common: the goal and the files.
+    /// The shared prefix of the questions of a part: the goal and the files.
     MissionSources = "mission_sources",
     /// Asks what is surprising and important in a passage.
     MissionPassage = "mission_passage",
-    /// Asks whether a claim holds.
+    /// Asks whether a claim is true.
     MissionClaim = "mission_claim",
     /// Asks a small model to check a hypothesis.
     MissionCheck = "mission_check",
@@ -255,65 +255,65 @@ prompts! {
     MissionLead = "mission_lead",
     /// Asks the researcher what else should be true if the findings are.
     MissionHypotheses = "mission_hypotheses",
-    /// A finding, as the researcher is told of it.
+    /// A finding, as shown to the researcher.
     MissionFinding = "mission_finding",
-    /// What the checks of a finding said that the researcher knows.
+    /// What the checks of a finding showed, for the researcher.
     MissionChecked = "mission_checked",
-    /// Asks the researcher whether claims hold, with the lines that show them.
+    /// Asks the researcher whether claims are true, given the lines that support them.
     MissionVerify = "mission_verify",
-    /// A claim with the lines that show it.
+    /// A claim with the lines that support it.
     MissionEvidence = "mission_evidence",
-    /// Asks the researcher for the plan of the mission.
+    /// Asks the researcher for the mission's plan.
     MissionPlan = "mission_plan",
-    /// Asks the researcher for another plan, since the user wants it otherwise.
+    /// Asks the researcher to revise the plan as the user requested.
     MissionRevise = "mission_revise",
-    /// Asks a small model to do a task that only reads.
+    /// Asks a small model to do a read-only task.
     MissionTask = "mission_task",
     /// Asks the researcher for a program over the files.
     MissionProgram = "mission_program",
-    /// What came of it, above what the researcher is asked next.
+    /// The result of that program, above the next question to the researcher.
     MissionComputed = "mission_computed",
-    /// The standing instructions of a small model that a program asks.
+    /// The standing instructions of a small model that answers a program's questions.
     ProgramChild = "program_child",
-    /// What questions of a program are about.
+    /// The texts that a program's questions are about.
     ProgramTexts = "program_texts",
     /// A question of a program that has texts of its own.
     ProgramQuestion = "program_question",
     /// Asks a small model for a program that answers a question.
     ProgramWanted = "program_wanted",
-    /// A note that no further program is written.
+    /// A note that no nested program will be written.
     ProgramFlat = "program_flat",
     /// The result of a program.
     ProgramResult = "program_result",
     /// What a program printed.
     ProgramPrinted = "program_printed",
-    /// The claims of a program, with their lines.
+    /// The claims of a program, with the lines they cite.
     ProgramCited = "program_cited",
-    /// What of a program was cut, and which of its questions have no answer.
+    /// What was cut from a program's result, and which of its questions have no answer.
     ProgramNotes = "program_notes",
-    /// Why a program came to no result.
+    /// Why a program has no result.
     ProgramFailed = "program_failed",
-    /// What the user says while a run is at work.
+    /// What the user said while the run was active.
     Steered = "steered",
     /// Tells the Architect which files and commands of its plan the user did not approve.
     PlanBeyond = "plan_beyond",
-    /// Asks for the next step of a long piece of work.
+    /// Asks for the next step of a long task.
     Autopilot = "autopilot",
-    /// Tells by which command it shows that the work is done, and what that printed last.
+    /// Names the command that shows whether the task is done, and its last output.
     AutopilotUntil = "autopilot_until",
-    /// Tells how many steps did not change what that command prints.
+    /// Says for how many steps the output of that command has not changed.
     AutopilotAlike = "autopilot_alike",
-    /// What a lane is to do for a task of a mission.
+    /// The request of a lane that does a mission's task.
     MissionLane = "mission_lane",
 }
 
 impl Prompt {
-    /// The name of its file, without the ending.
+    /// Returns the name of its file, without the extension.
     pub const fn name(self) -> &'static str {
         self.file().0
     }
 
-    /// The text that this version was built with.
+    /// Returns the text built into this version.
     pub fn built_in(self) -> &'static str {
         let (_, text) = self.file();
         text.strip_suffix('\n').unwrap_or(text)

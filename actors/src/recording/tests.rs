@@ -1,4 +1,4 @@
-//! Tests: what is followed, what differs, and what is found again.
+//! Tests of replaying, differences, and recorded ids.
 
 use super::*;
 use crate::wording::Wording;
@@ -20,7 +20,7 @@ fn end() -> Event {
 }
 
 #[test]
-fn what_is_recorded_is_followed_and_then_the_run_goes_on_or_stops() {
+fn recorded_events_are_replayed_and_then_the_run_continues_or_stops() {
     for (beyond, last, then, differs) in [
         (Beyond::GoOn, turn("two"), Followed::Beyond, false),
         (Beyond::Stop, turn("two"), Followed::Different, false),
@@ -48,7 +48,7 @@ fn only_the_first_difference_counts() {
 }
 
 #[test]
-fn what_comes_too_late_for_an_end_from_outside_is_no_difference() {
+fn an_event_after_an_end_from_outside_is_not_a_difference() {
     let recording = recording(vec![turn("one"), end()], Beyond::Stop);
     assert_eq!(recording.stops_here(), None);
     recording.follow(&turn("one"));
@@ -59,7 +59,7 @@ fn what_comes_too_late_for_an_end_from_outside_is_no_difference() {
 }
 
 #[test]
-fn what_a_router_counted_that_died_is_not_compared() {
+fn counts_after_a_death_of_admission_are_not_compared() {
     let died = Event::RoleCrashed { role: Role::Admission };
     let finished = |calls| {
         let spent = Amount { calls, ..Amount::default() };
@@ -73,7 +73,7 @@ fn what_a_router_counted_that_died_is_not_compared() {
 }
 
 #[test]
-fn ids_are_those_of_the_record() {
+fn ids_are_taken_from_the_recording() {
     let ask = |ask: &str| Event::ApprovalAsked {
         ask: ask.to_owned(),
         action: Asked::Command(String::new()),
@@ -85,7 +85,7 @@ fn ids_are_those_of_the_record() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_waits_where_something_is_recorded_stands_still() {
+async fn a_replay_that_waits_while_an_event_is_next_has_stalled() {
     let recording = recording(vec![turn("one"), turn("two")], Beyond::Stop);
     recording.follow(&turn("one"));
     recording.stands_still(Duration::from_secs(5)).await;

@@ -1,9 +1,9 @@
-//! Commands that prove nothing by passing, and those that could have failed: a table of both.
+//! Tables of commands that prove nothing by passing, and of commands that could fail.
 
 use super::*;
 
 #[test]
-fn what_ends_well_in_any_case_proves_nothing() {
+fn commands_that_always_succeed_prove_nothing() {
     let never = |program: &str| Vacuous::NeverFails { program: program.to_owned() };
     let tells = |option: &str| Vacuous::OnlyTells { option: option.to_owned() };
     for (command, why) in [
@@ -62,7 +62,7 @@ fn what_ends_well_in_any_case_proves_nothing() {
 }
 
 #[test]
-fn what_could_fail_is_left_alone() {
+fn commands_that_could_fail_are_accepted() {
     for command in [
         "cargo test",
         "cargo test -- --nocapture",

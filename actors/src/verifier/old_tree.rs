@@ -1,4 +1,4 @@
-//! The new and changed tests of a change, run on the tree as it was before, in a copy of it: whether they fail there.
+//! Runs the new and changed tests of a change in a copy of the old tree, to see whether they fail there.
 
 use sandbox::Writes;
 use shell::CommandLine;
@@ -15,7 +15,7 @@ use crate::proof::{self, OldTree};
 use crate::run::Run;
 
 impl VerifierSetup {
-    /// Runs `commands`, which passed and are allowed, on the tree before `changes` with their tests, until one fails there.
+    /// Runs `commands`, which passed and are allowed, on the tree before `changes` plus their tests, until one fails.
     pub(super) async fn try_before(
         &self,
         commands: &[String],
@@ -41,7 +41,7 @@ struct Trying<'v> {
 impl Effect for Trying<'_> {
     type Outcome = OldTree;
     type Stop = JournalClosed;
-    // What earlier versions recorded has nothing of it.
+    // Recordings of earlier versions do not have it.
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<OldTree> {
@@ -67,7 +67,7 @@ impl Effect for Trying<'_> {
     }
 }
 
-/// What came of it, with the command that decided it.
+/// The result, with the command that decided it.
 struct Tried {
     outcome: OldTree,
     command: String,
@@ -77,7 +77,7 @@ struct Tried {
 }
 
 impl Trying<'_> {
-    /// Runs the commands one after the other; what says the most is told.
+    /// Runs the commands in order and returns the first failure, or else the last result.
     async fn tried(&self) -> Tried {
         let not_run = |why: String| Tried {
             outcome: OldTree::NotRun,
@@ -96,7 +96,7 @@ impl Trying<'_> {
         let mut last = not_run("there is no such command".to_owned());
         for text in self.commands {
             let Ok(line) = CommandLine::parse(text) else { continue };
-            // Within the limit of the check itself: it is a proof, and not worth waiting for.
+            // Limited to the first attempt's time: the proof is optional and not worth a longer wait.
             let limit = commands.first_limit(&line);
             let (in_place_of, reach) = (Some(in_place_of), commands.reach());
             let writes = Writes::Kept;
