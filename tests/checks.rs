@@ -97,7 +97,7 @@ fn where_another_check_can_be_run_who_names_a_missing_program_is_told() {
     assert_eq!(run.one("ChecksBarred")["missing"], serde_json::json!(["no-such-tool"]));
     let told = world.provider.told("architect", 2);
     for part in [
-        "- `no-such-tool --check`: there is no program `no-such-tool` here\n",
+        "- `no-such-tool --check`: the program `no-such-tool` is not installed here\n",
         "Without VERIFY lines these are run:\nmake test\n",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -169,8 +169,8 @@ fn who_names_only_checks_that_prove_nothing_is_told_at_once() {
     assert_eq!(*vacuous, serde_json::json!(["test x", "grep '' greet.txt"]));
     let told = world.provider.told("architect", 2);
     for part in [
-        "- `test x`: its condition is about nothing but its own words",
-        "- `grep '' greet.txt`: its pattern is in every line",
+        "- `test x`: its condition compares constants only",
+        "- `grep '' greet.txt`: its pattern matches every line",
         "Name a check that fails without the change",
     ] {
         assert!(told.contains(part), "{part}: {told}");

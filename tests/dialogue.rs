@@ -92,7 +92,7 @@ fn who_looks_too_often_is_told_and_in_the_end_given_up() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/no_plan", "{}", run.stderr);
     assert_eq!(world.provider.requests().len(), 2 + 3);
-    assert!(world.provider.told("architect", 4).contains("you cannot look again"));
+    assert!(world.provider.told("architect", 4).contains("no looks are left"));
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_rename_does_not_lead_into_our_directory() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty());
     let told = world.provider.told("architect", 2);
-    assert!(told.contains("only the user changes .deepseek"), "{told}");
+    assert!(told.contains("only the user may change .deepseek"), "{told}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() 
     let run = world.deepseek(args).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let told = world.provider.told("analysis", 1);
-    assert!(told.contains("what the last request changed"), "{told}");
+    assert!(told.contains("the changes of the last request"), "{told}");
     assert!(told.contains("    1| +hello world"), "{told}");
     let delivered = run.stderr.find("delivered").unwrap();
     let review = run.stderr.find("a model reviewed it (the delivery stands)").unwrap();

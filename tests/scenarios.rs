@@ -459,7 +459,7 @@ fn a_question_is_answered_without_tools_if_the_user_wants() {
     let world = World::greeting(replies);
     let run = world.deepseek(["ask", "What does greet.txt say?", "--tools=false"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("you cannot look again"));
+    assert!(world.provider.told("analysis", 2).contains("no looks are left"));
 
     let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
     assert_eq!(run.code, Some(2));

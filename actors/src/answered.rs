@@ -21,16 +21,16 @@ pub enum AnswerFrom {
 #[serde(rename_all = "snake_case")]
 pub enum NoAnswer {
     /// A limit of the budget does not cover it.
-    #[error("{}", if matches!(.0, Limit::WallTime) { "there was no time left for it" } else { "it could not be paid" })]
+    #[error("{}", if matches!(.0, Limit::WallTime) { "there was no time left for it" } else { "the budget does not cover it" })]
     Budget(Limit),
     /// The model call failed, retries included.
-    #[error("the model gave none")]
+    #[error("the model gave no answer")]
     Model(ErrorClass),
     /// No answer could be parsed, repair turns included.
-    #[error("no answer was readable")]
+    #[error("no answer could be parsed")]
     Unreadable,
     /// Admission stopped, or the worker died.
-    #[error("whoever asked it died")]
+    #[error("the asking actor died")]
     Died,
 }
 

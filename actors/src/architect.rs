@@ -242,7 +242,7 @@ impl ArchitectSetup {
             return Some(format!("lane {owner} owns it"));
         }
         if file.path.is_in_our_directory() {
-            return Some("only the user changes .deepseek".to_owned());
+            return Some("only the user may change .deepseek".to_owned());
         }
         match self.caller.run.terms.rules.may_read(file.path.as_str()) {
             Verdict::Ask { why } | Verdict::Stage { why } | Verdict::Deny { why } => Some(why),

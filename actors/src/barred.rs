@@ -57,7 +57,7 @@ pub(crate) async fn objection(
         checks.join("\n")
     };
     let lacking = listed(&unstarted, "would not be run", &|command| {
-        format!("there is no program `{}` here", program_of(command).unwrap_or_default())
+        format!("the program `{}` is not installed here", program_of(command).unwrap_or_default())
     });
     let checks = listed(&barred, "would not be run", &|command| {
         objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default()

@@ -13,8 +13,7 @@ use crate::prompts::{Prompt, Prompts};
 const QUOTED_CHARS: usize = 200;
 
 /// Tells a model that has no looks left.
-pub(crate) const NO_LOOK_LEFT: &str =
-    "you cannot look again: answer now, in text, with what you know";
+pub(crate) const NO_LOOK_LEFT: &str = "no looks are left: answer now, in text, with what you know";
 
 /// A deviation from the grammar that was tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,14 +47,15 @@ impl ContractError {
 
     /// The error of an answer that was cut off at its limit.
     pub fn cut(max_tokens: u32) -> Self {
-        let rule =
-            format!("the answer was cut at {max_tokens} tokens: reason less and answer shorter");
+        let rule = format!(
+            "the answer was cut at {max_tokens} tokens: reason less and answer more briefly"
+        );
         Self { line: 1, text: String::new(), rule }
     }
 
     /// The error of an answer without text.
     pub fn empty() -> Self {
-        let rule = "the answer was empty: no text came, at most reasoning or calls of tools that were not offered";
+        let rule = "the answer has no text, only reasoning or calls of tools that were not offered, if anything";
         Self { line: 1, text: String::new(), rule: rule.to_owned() }
     }
 
@@ -115,7 +115,7 @@ impl Contract {
         let above = || lines.iter().enumerate().take(begin).skip(thought);
         if let Some((at, _)) = above().find(|(_, line)| is_of_an_answer(line)) {
             let rule = format!(
-                "an answer is one thing, and this is not part of the block: nothing but the lines from {header} to {footer}"
+                "this is not part of the block: answer only with the lines from {header} to {footer}"
             );
             return Err(error(&lines, at, rule));
         }

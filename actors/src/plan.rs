@@ -289,7 +289,10 @@ mod tests {
             "TEAM_PLAN_V1\nLANE|01|a|b\nTEAM_PLAN_END",
         ] {
             let above = parse(&format!("I see.\n{other}\n{PLAN}")).unwrap_err();
-            assert!(above.line == 2 && above.rule.contains("an answer is one thing"), "{above}");
+            assert!(
+                above.line == 2 && above.rule.contains("this is not part of the block"),
+                "{above}"
+            );
             let below = parse(&format!("{PLAN}\n{other}")).unwrap_err();
             assert!(below.rule.contains("nothing may follow"), "{below}");
         }

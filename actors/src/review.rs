@@ -39,10 +39,10 @@ impl Reviewed {
 impl fmt::Display for Reviewed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Uncommitted => f.write_str("what is not committed"),
-            Self::Staged => f.write_str("what is staged"),
+            Self::Uncommitted => f.write_str("uncommitted changes"),
+            Self::Staged => f.write_str("staged changes"),
             Self::Range(range) => f.write_str(range),
-            Self::Made(_) => f.write_str("what the last request changed"),
+            Self::Made(_) => f.write_str("the changes of the last request"),
         }
     }
 }
@@ -194,7 +194,7 @@ pub fn shown(
         let path = path_of(section);
         match may_read(&path) {
             Ok(()) if is_generated(&path) => {
-                shown.left_out.push((path, "a program writes it".to_owned()));
+                shown.left_out.push((path, "generated file".to_owned()));
             }
             Ok(()) => readable.push((path, numbered(section))),
             Err(why) => shown.left_out.push((path, why)),
@@ -329,7 +329,7 @@ mod tests {
         assert!(all.text.contains(hunk), "{}", all.text);
         let lock = DIFF.replace("a.rs", "web/package-lock.json");
         let lock = shown(&lock, 10_000, may_read).left_out;
-        assert_eq!(lock[0], ("web/package-lock.json".to_owned(), "a program writes it".to_owned()));
+        assert_eq!(lock[0], ("web/package-lock.json".to_owned(), "generated file".to_owned()));
         let some = shown(DIFF, 200, may_read);
         assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as fit");
         assert!(some.left_out.len() > 1);

@@ -34,12 +34,14 @@ impl fmt::Display for Vacuous {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NeverFails { program } => {
-                write!(f, "`{program}` ends well whatever the code does")
+                write!(f, "`{program}` succeeds whatever the code does")
             }
-            Self::Constant => f.write_str("its condition is about nothing but its own words"),
-            Self::OnlyTells { option } => write!(f, "with `{option}` nothing is checked"),
-            Self::FindsAnything => f.write_str("its pattern is in every line"),
-            Self::Masked => f.write_str("its last part decides, and that ends well in any case"),
+            Self::Constant => f.write_str("its condition compares constants only"),
+            Self::OnlyTells { option } => write!(f, "`{option}` makes it check nothing"),
+            Self::FindsAnything => f.write_str("its pattern matches every line"),
+            Self::Masked => {
+                f.write_str("its exit status is that of its last part, which always succeeds")
+            }
         }
     }
 }

@@ -8,13 +8,13 @@ use crate::tool::{Arguments, Tool, directory};
 
 pub(crate) const TOOL: Tool = Tool::new::<List>(
     "fs.list",
-    "List what a directory of the workspace holds; directories with the number of files below them.",
+    "List a directory of the workspace; subdirectories are shown with the number of files in them.",
 );
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct List {
-    /// The directory, relative to the workspace; the workspace itself if left out.
+    /// The directory, relative to the workspace. Default: the workspace itself.
     // The name of this parameter in most other tools.
     #[serde(default, alias = "path")]
     directory: Option<String>,

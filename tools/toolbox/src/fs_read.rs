@@ -8,7 +8,7 @@ use crate::tool::{Arguments, Tool, number, part};
 
 pub(crate) const TOOL: Tool = Tool::new::<Read>(
     "fs.read",
-    "Read a text file of the workspace, or lines of it, with line numbers. Of a file that is too long its definitions are listed.",
+    "Read a text file of the workspace, or some of its lines, with line numbers. A file that is too long is listed by its definitions instead.",
 );
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(crate) const TOOL: Tool = Tool::new::<Read>(
 struct Read {
     /// The file, relative to the workspace.
     path: String,
-    /// The first line, from one.
+    /// The first line, counted from 1.
     #[serde(default, deserialize_with = "number")]
     first_line: Option<usize>,
     /// The last line.

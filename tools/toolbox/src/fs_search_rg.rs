@@ -8,15 +8,15 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Search>(
     "fs.search_rg",
-    "Search the files of the workspace for lines that match a regular expression, as ripgrep does.",
+    "Search the workspace for lines that match a regular expression, like ripgrep.",
 );
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Search {
-    /// The regular expression; it matches within one line.
+    /// The regular expression; it matches within a line.
     pattern: String,
-    /// The files that are searched, such as `*.rs` or `src/**/*.py`; all if left out.
+    /// The files to search, such as `*.rs` or `src/**/*.py`. Default: all.
     // The name of this parameter in most other tools.
     #[serde(default, alias = "path")]
     glob: Option<String>,

@@ -8,16 +8,16 @@ use crate::tool::{Arguments, Tool, directory, revision};
 
 pub(crate) const TOOL: Tool = Tool::new::<Diff>(
     "git.diff",
-    "Show what changed as a diff: what is not committed, what is staged, or what lies between commits.",
+    "Show a diff: of uncommitted changes, of staged changes, or between commits.",
 );
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Diff {
-    /// Commits as `git diff` takes them: `main`, `main..HEAD`, `HEAD~3`. What is not committed if left out.
+    /// Commits as `git diff` takes them: `main`, `main..HEAD`, `HEAD~3`. Default: uncommitted changes.
     #[serde(default)]
     range: Option<String>,
-    /// Only what is staged.
+    /// Show staged changes only.
     #[serde(default)]
     staged: bool,
     /// Only this file or directory.

@@ -8,7 +8,7 @@ use crate::tool::{Arguments, Tool, number, part, revision};
 
 pub(crate) const TOOL: Tool = Tool::new::<Show>(
     "git.show",
-    "Show a commit with its message and its diff, or a file, or lines of it, as it was in a commit.",
+    "Show a commit with its message and diff, or a file, or some of its lines, as of a commit.",
 );
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,10 +16,10 @@ pub(crate) const TOOL: Tool = Tool::new::<Show>(
 struct Show {
     /// The commit: a hash, a branch, a tag, `HEAD~2`.
     revision: String,
-    /// The file as it was there; the commit itself if left out.
+    /// The file to show as of the commit. Default: the commit itself.
     #[serde(default)]
     path: Option<String>,
-    /// The first line of the file, from one.
+    /// The first line of the file, counted from 1.
     #[serde(default, deserialize_with = "number")]
     first_line: Option<usize>,
     /// The last line.

@@ -8,7 +8,7 @@ use crate::tool::{Arguments, Tool};
 
 pub(crate) const TOOL: Tool = Tool::new::<Status>(
     "git.status",
-    "Show the branch, and which files are changed, staged or new.",
+    "Show the current branch and the changed, staged and new files.",
 );
 
 #[derive(Deserialize, JsonSchema)]

@@ -8,13 +8,13 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Query>(
     "index.query",
-    "List the files and lines that a description is about, best first. Use it when you know what the code does, but not its name.",
+    "Find files and lines by a description, best match first. Use it when you know what the code does but not what it is called.",
 );
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
-    /// What is looked for, in words.
+    /// A description of the code to find.
     words: String,
 }
 

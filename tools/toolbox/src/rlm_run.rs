@@ -8,7 +8,7 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Run>(
     "rlm.run",
-    "Run a small Python program over many files: to count, list or compare, or to have small models read many parts at once. The program `help` tells which helpers there are: ask that first.",
+    "Run a small Python program over many files: to count, list or compare, or to have small models read many parts at once. Run the program `help` first: it lists the helper functions.",
 );
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(crate) const TOOL: Tool = Tool::new::<Run>(
 struct Run {
     /// The program.
     program: String,
-    /// The files that it can read: paths, `directory/`, or patterns such as `src/**/*.rs`. All when left out, as far as there is room.
+    /// The files that it can read: paths, `directory/`, or patterns such as `src/**/*.rs`. Default: all, up to a size limit.
     #[serde(default)]
     paths: Vec<String>,
 }

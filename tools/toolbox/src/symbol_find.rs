@@ -8,7 +8,7 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Find>(
     "symbol.find",
-    "Show where a function, type or constant is defined, and where it is used.",
+    "Show where a function, type or constant is defined and used.",
 );
 
 #[derive(Deserialize, JsonSchema)]

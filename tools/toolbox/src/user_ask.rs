@@ -8,13 +8,13 @@ use crate::tool::{Arguments, Tool, said};
 
 pub(crate) const TOOL: Tool = Tool::new::<Ask>(
     "user.ask",
-    "Ask the user one question. Only when the request can be meant in ways that lead to different answers and nothing in the workspace settles it.",
+    "Ask the user one question. Only if the request is ambiguous in a way that leads to different answers and nothing in the workspace settles it.",
 );
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Ask {
-    /// The question, short, with the choices there are.
+    /// A short question, with the possible choices.
     question: String,
 }
 
