@@ -24,7 +24,7 @@ pub enum NoAnswer {
     #[error("{}", if matches!(.0, Limit::WallTime) { "there was no time left for it" } else { "the budget does not cover it" })]
     Budget(Limit),
     /// The model call failed, retries included.
-    #[error("the model gave no answer")]
+    #[error("the model gave none")]
     Model(ErrorClass),
     /// No answer could be parsed, repair turns included.
     #[error("no answer could be parsed")]
