@@ -1,10 +1,11 @@
-//! Missions: research in many small questions, a card, and what its approval allows.
+//! Missions: research by many small questions, a card to approve, and the permissions that its approval grants.
 //!
-//! What is decided is pure; what is asked of models are effects of the run. Nothing here writes to the workspace.
+//! Decisions are pure; questions to models are effects of the run. Nothing here writes to the workspace.
 
 pub mod card;
 pub mod cards;
 pub mod children;
+pub mod display;
 pub mod execution;
 pub mod finding;
 pub mod gate;
@@ -19,4 +20,3 @@ mod researcher;
 pub mod rlm;
 pub mod sampling;
 pub mod sources;
-pub mod told;

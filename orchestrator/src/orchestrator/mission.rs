@@ -21,11 +21,11 @@ use lanes::crew::call_failed;
 use lanes::team::TeamReport;
 use missions::card::Card;
 use missions::children::Children;
+use missions::display::MissionReport;
 use missions::execution::Execution;
 use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
 use missions::research::{self, Research, Researched};
-use missions::told::MissionReport;
 use ractor::ActorRef;
 
 use self::card::{Answering, Taking, taken_up};
