@@ -5,7 +5,6 @@
 pub mod card;
 pub mod cards;
 pub mod children;
-pub mod display;
 pub mod execution;
 pub mod finding;
 pub mod gate;
@@ -20,3 +19,4 @@ mod researcher;
 pub mod rlm;
 pub mod sampling;
 pub mod sources;
+pub mod told;
