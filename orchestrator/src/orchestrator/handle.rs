@@ -124,7 +124,7 @@ impl Orchestrator {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "ended commands that a crash had left running"),
             Err(error) => {
-                tracing::warn!(%error, "could not end commands that a crash had left running")
+                tracing::warn!(%error, "could not end commands that a crash had left running");
             }
         }
         let sessions = setup.sessions();

@@ -64,10 +64,10 @@ impl Question<'_> {
         match self.gate.always.allow(&line, run.confinement().await.degree()) {
             Ok(true) => {}
             Ok(false) => {
-                tracing::warn!("the command cannot always be allowed: what it runs is too large")
+                tracing::warn!("the command cannot always be allowed: what it runs is too large");
             }
             Err(error) => {
-                tracing::warn!(%error, "could not save that the command is always allowed")
+                tracing::warn!(%error, "could not save that the command is always allowed");
             }
         }
     }
