@@ -314,7 +314,7 @@ fn a_session_that_somebody_works_in_is_left_alone() {
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let run = world.deepseek(["-r", "latest", "-p", "x"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("another process works in the session"), "{}", run.stderr);
+    assert!(run.stderr.contains("another process is using the session"), "{}", run.stderr);
     drop(lock);
     ends_and_replays(&world, &["run"], 0);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");

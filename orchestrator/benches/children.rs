@@ -1,6 +1,7 @@
-//! Small questions of a mission at once, against the time that they would take if nothing but the model took any.
+//! Concurrent small questions of a mission, compared with the time if only the model took any.
 //!
-//! Prints a table; it judges nothing but says where a target is missed. `cargo bench -p deepseek-orchestrator --bench children`
+//! Prints a table and marks missed targets; it never fails on them. `cargo bench -p deepseek-orchestrator --bench
+//! children`
 
 #![expect(
     clippy::unwrap_used,
@@ -21,12 +22,13 @@ use model::{AgentRole, ChatRequest, ModelError};
 use testkit::{Says, World, ignore};
 use tools::clock::{RandomIds, SystemClock};
 
-/// How long the model takes for a question.
+/// How long the model takes to answer a question.
 const THINKS: Duration = Duration::from_millis(500);
-/// Questions at once.
+/// Concurrent questions.
 const WIDE: usize = 20;
 
-/// A model that thinks for a while, and then has found nothing; when it was asked first and answered last, and how often.
+/// A model that thinks for a while and finds nothing. Keeps the times of its first question and last answer, and the
+/// number of answers.
 #[derive(Default)]
 struct Thinking(Mutex<Option<(Instant, Instant)>>, AtomicUsize);
 
@@ -43,7 +45,7 @@ impl Says for Thinking {
             | AgentRole::Analysis
             | AgentRole::Intent => "",
         };
-        // What is sent ahead has a single token.
+        // The priming request asks for a single token.
         if request.role == AgentRole::Child && request.max_tokens > 1 {
             let now = Instant::now();
             self.0.lock().unwrap().get_or_insert((now, now));
@@ -57,10 +59,10 @@ impl Says for Thinking {
     }
 }
 
-/// How long so many questions took, and the slowest of 95 of 100 calls to the orchestrator meanwhile, in seconds.
+/// Returns how long the questions took, and the 95th percentile of concurrent calls to the orchestrator, in seconds.
 async fn run(questions: usize) -> (f64, f64) {
     let lines: Vec<String> = (0..questions * 2).map(|at| format!("entry {at}")).collect();
-    // Beside the build, so that it is a disk and no memory.
+    // In the build directory, so that it is on a disk and not in memory.
     let files = [("register.txt", lines.join("\n"))];
     let world = World::below(env!("CARGO_TARGET_TMPDIR"), &files);
     let flags = [
@@ -104,9 +106,9 @@ fn main() {
         let (ratio, status) = (took / ideal, slow * 1e3);
         let verdict = if ratio <= most && status < 5.0 { "" } else { "  MISSED" };
         println!(
-            "{questions:>5} questions, {WIDE} at once {took:>8.3} s  {ratio:>6.3} x ideal (<= {most}){verdict}"
+            "{questions:>5} questions, {WIDE} concurrent {took:>8.3} s  {ratio:>6.3} x ideal (<= {most}){verdict}"
         );
-        println!("      a call to the orchestrator meanwhile, p95 {status:>8.3} ms (< 5)");
+        println!("      concurrent call to the orchestrator, p95 {status:>8.3} ms (< 5)");
     }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What lanes gain: eight at once beside one after the other, with a model that takes its time and checks that take none.
+//! What lanes gain: eight at once compared with one at a time, with a slow model and instant checks.
 //!
-//! Prints a table; it judges nothing but says where a target is missed. `cargo bench -p deepseek-orchestrator --bench lanes`
+//! Prints a table and marks missed targets; it never fails on them. `cargo bench -p deepseek-orchestrator --bench lanes`
 
 #![expect(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ const LANES: usize = 8;
 const ROUNDS: usize = 5;
 const THINKS: Duration = Duration::from_millis(300);
 
-/// A model that thinks for a while, and then knows.
+/// A model that thinks for a while, and then answers.
 struct Thinking;
 
 impl Says for Thinking {
@@ -47,20 +47,20 @@ impl Says for Thinking {
     }
 }
 
-/// How long parts of a request took, in seconds.
+/// Durations of the parts of a request, in seconds.
 struct Took {
-    /// From the first lane's beginning to the last one's end.
+    /// From the start of the first lane to the end of the last.
     lanes: f64,
-    /// Each lane, from its beginning to its end.
+    /// Each lane, from start to end.
     each: Vec<f64>,
-    /// From the last lane's end to that of the request: merging, verifying, writing.
+    /// From the end of the last lane to the end of the request: merging, verifying, writing.
     merge: f64,
 }
 
 async fn run(at_once: usize) -> Took {
     let old = |n| (format!("parts/{:02}/old{n}.txt", n % LANES + 1), format!("old {n}\n"));
     let files: Vec<_> = (0..200).map(old).collect();
-    // Beside the build, so that it is a disk and no memory.
+    // In the build directory, so that it is on a disk and not in memory.
     let world = World::below(env!("CARGO_TARGET_TMPDIR"), &files);
     let flags = [
         ("policy.mode", "\"yolo\""),
@@ -102,8 +102,8 @@ fn main() {
     let (alone, at_once, merge) = (median(alone), median(at_once), median(merges));
     let ratio = at_once / alone;
     let verdict = if ratio <= 1.3 { "" } else { "  MISSED" };
-    println!("{:<42} {alone:>8.3} s", "one lane, alone");
-    println!("{:<42} {at_once:>8.3} s", format!("{LANES} lanes at once, to the last one's end"));
+    println!("{:<42} {alone:>8.3} s", "one lane at a time");
+    println!("{:<42} {at_once:>8.3} s", format!("{LANES} lanes at once, to the end of the last"));
     println!("{:<42} {ratio:>8.2}   {:>8}{verdict}", "ratio", "<= 1.3");
     println!("{:<42} {merge:>8.3} s", "merged, verified and written after that");
 }

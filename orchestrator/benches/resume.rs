@@ -1,6 +1,6 @@
-//! What it costs to resume a session with a long journal, up to where the model is asked.
+//! The cost of resuming a session with a long journal, up to the first model call.
 //!
-//! Prints a table; it judges nothing but says where a target is missed. `cargo bench -p deepseek-orchestrator --bench resume`
+//! Prints a table and marks missed targets; it never fails on them. `cargo bench -p deepseek-orchestrator --bench resume`
 
 #![expect(
     clippy::unwrap_used,
@@ -38,14 +38,14 @@ fn event(n: usize) -> Event {
 fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let took = runtime.block_on(going_on());
+    let took = runtime.block_on(resuming());
     let verdict = if took < 0.5 { "" } else { "  MISSED" };
-    println!("{:<34} {took:>9.3}s {:>29}{verdict}", "going on with 100,000 events", "< 0.5 s");
+    println!("{:<34} {took:>9.3}s {:>29}{verdict}", "resuming with 100,000 events", "< 0.5 s");
 }
 
-/// Seconds to go on with a session of 100,000 events whose last request was cut short: up to where the model is asked.
-async fn going_on() -> f64 {
-    // Beside the build, so that it is a disk and no memory.
+/// Seconds to resume a session of 100,000 events whose last request was interrupted, up to the first model call.
+async fn resuming() -> f64 {
+    // In the build directory, so that it is on a disk and not in memory.
     let world = World::below::<&str>(env!("CARGO_TARGET_TMPDIR"), &[]);
     let silent = Arc::new(Silent { asked: Notify::new() });
     let setup = || {
@@ -55,7 +55,7 @@ async fn going_on() -> f64 {
     let request = || Request::new("What is this?".to_owned(), Some(Intent::Answer));
     let session = world.session();
     fill(&session).await;
-    // One more request, that has no answer.
+    // One more request, which gets no answer.
     let (orchestrator, signals, _) = Orchestrator::go_on(setup()).await.unwrap();
     ignore(signals);
     let last = tokio::spawn({
@@ -75,18 +75,18 @@ async fn going_on() -> f64 {
     tokio::spawn(async move { orchestrator.take_up(cut_short).await });
     silent.asked.notified().await;
     let took = started.elapsed().as_secs_f64();
-    println!("{:<34} {events:>10}", "events of the session gone on with");
+    println!("{:<34} {events:>10}", "events of the resumed session");
     took
 }
 
-/// Waits until nobody works in a session any more.
+/// Waits until no process uses the session.
 async fn wait_for(session: &Path) {
     while journal::repair::is_in_use(session) {
         tokio::task::yield_now().await;
     }
 }
 
-/// Makes a session of 100,000 events, 40 to a request.
+/// Creates a session of 100,000 events, 40 per request.
 async fn fill(session: &Path) {
     let (screen, signals) = mpsc::channel::<Signal>(4096);
     ignore(signals);
@@ -118,7 +118,7 @@ async fn fill(session: &Path) {
     wait_for(session).await;
 }
 
-/// Never answers, but tells that it was asked.
+/// A model that never answers, but signals that it was asked.
 struct Silent {
     asked: Notify,
 }

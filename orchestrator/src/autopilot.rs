@@ -1,4 +1,4 @@
-//! A long piece of work, a step at a time: what its steering model says, what became of each step, and when it ends. Pure.
+//! A long task done step by step: the steering model's answers, the result of each step, and when to end. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,33 +15,33 @@ const CONTRACT: Contract = Contract { header: "AUTOPILOT_V1", footer: "AUTOPILOT
 const FORM: &str =
     "NEXT|<step> and LATER|<step> lines, or the one line DONE|<what shows it> or STUCK|<why>";
 
-/// Steps in a row without any progress, after which it ends.
+/// Ends after this many steps in a row without progress.
 pub const MOST_IDLE: usize = 3;
-/// Steps in a row that stay, without a change to what the command prints and without fewer of them to come, after which it ends.
+/// Ends after this many steps in a row that leave the command's output unchanged while no fewer steps are to come.
 pub const MOST_ALIKE: usize = 8;
-/// Diagnostics of the command that are compared.
+/// Most diagnostics of the command that are compared.
 const COMPARED: usize = 2000;
-/// Steps that are told to the steering model.
+/// Most steps shown to the steering model.
 const TOLD: usize = 12;
 
-/// What the steering model says.
+/// An answer of the steering model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Steer {
-    /// This step comes next, and these after it.
+    /// The next step and the planned later ones.
     Next {
         /// The step.
         step: String,
-        /// What comes after it.
+        /// The steps planned after it.
         later: Vec<String>,
     },
-    /// Nothing is left to do.
+    /// Nothing is left to do; with the evidence.
     Done(String),
-    /// No step can bring it further.
+    /// No step can make progress; with the reason.
     Stuck(String),
 }
 
 impl Steer {
-    /// Reads an answer. Where a command says that the task is reached, no model does.
+    /// Parses an answer. If the command `until` decides when the task is done, DONE is refused.
     pub fn read(answer: &str, until: Option<&str>) -> Result<Self, ContractError> {
         let (mut next, mut later, mut end) = (None, Vec::new(), None);
         let block = CONTRACT.read(answer, |_, line| {
@@ -69,31 +69,31 @@ impl Steer {
     }
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenStep {
     /// The step.
     pub step: String,
     /// How it ended, for people.
     pub end: String,
-    /// Whether it stays: it was delivered, and changed something.
+    /// True if the step was kept: it was delivered and changed something.
     pub stays: bool,
-    /// The files that it changed, if it stays.
+    /// The files that it changed, if it was kept.
     pub files: Vec<String>,
-    /// What became of each of them.
+    /// The content of each of them before and after.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub turned: Vec<TurnedFile>,
-    /// What it took, the question for it included.
+    /// The cost, including the question that chose the step.
     pub spent: Amount,
-    /// Steps that were to come after it, as the steering model said.
+    /// Number of steps planned after it.
     #[serde(default)]
     pub to_come: usize,
-    /// What the command said after it that says when the task is reached; nothing if it was silent.
+    /// Hash of the command's diagnostics after the step; `None` if it printed none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<FileHash>,
 }
 
-/// A file that a step changed: what it held before and after; nothing where it was not there.
+/// A file that a step changed: hashes before and after, `None` where it did not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnedFile {
     /// Its path.
@@ -104,16 +104,16 @@ pub struct TurnedFile {
     pub after: Option<FileHash>,
 }
 
-/// What it may not pass.
+/// Limits of the task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBounds {
-    /// Steps.
+    /// Number of steps.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub iterations: Option<usize>,
-    /// Time at work.
+    /// Working time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub time: Option<Duration>,
-    /// Money.
+    /// Cost.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usd: Option<Usd>,
     /// Tokens.
@@ -121,72 +121,72 @@ pub struct WorkBounds {
     pub tokens: Option<u64>,
 }
 
-/// Why it is over.
+/// Why the task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum End {
-    /// The command that says so passes.
+    /// The command passes.
     Reached,
-    /// The steering model says that nothing is left to do.
+    /// The steering model found nothing left to do.
     Done {
-        /// What shows it.
+        /// The evidence.
         shown_by: String,
     },
-    /// The steering model says that no step can bring it further, or gave no usable answer.
+    /// The steering model found no step that makes progress, or gave no usable answer.
     Stuck {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The last steps brought nothing.
+    /// The last steps made no progress.
     NoProgress,
-    /// The command prints the same after the last steps as before them.
+    /// The last steps did not change the command's output.
     SameFailure,
-    /// As many steps as may be.
+    /// The limit of steps was reached.
     Iterations,
-    /// As long as may be.
+    /// The limit of working time was reached.
     Time,
     /// The budget is used up.
     Budget,
-    /// Something was not allowed.
+    /// Something was denied.
     Denied {
-        /// What, and the flag that would allow it.
+        /// What was denied, and the flag that would allow it.
         hint: String,
     },
     /// The user stopped it.
     Stopped,
 }
 
-/// A long piece of work, as far as it has come.
+/// The state of a long task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// What is wanted.
+    /// The user's task.
     pub task: String,
-    /// The command that passes when it is reached.
+    /// The command that passes once the task is done.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub until: Option<String>,
-    /// What it may not pass.
+    /// The limits.
     pub bounds: WorkBounds,
     /// The steps so far.
     pub rounds: Vec<TakenStep>,
-    /// What is still to do, as the steering model said last.
+    /// The steps still to do, as last planned by the steering model.
     pub later: Vec<String>,
-    /// What choosing the next step took; it is booked to that.
+    /// Cost of choosing the next step, until it is added to that step.
     #[serde(default)]
     pub choosing: Amount,
-    /// Time at work so far.
+    /// Working time so far.
     pub worked: Duration,
-    /// Why it is over, once it is.
+    /// Why it ended; `None` while it has not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub end: Option<End>,
 }
 
 impl Work {
-    /// What was used so far.
+    /// Returns the cost so far.
     pub fn spent(&self) -> Amount {
         self.rounds.iter().fold(self.choosing, |sum, round| sum.plus(round.spent))
     }
 
-    /// Why no step may follow, if that is so.
+    /// Returns why no further step may follow, if so.
     pub fn is_over(&self) -> Option<End> {
         let WorkBounds { iterations, time, usd, tokens } = self.bounds;
         let spent = self.spent();
@@ -208,14 +208,15 @@ impl Work {
         is_used_up.then_some(End::Budget)
     }
 
-    /// Whether a step brought something: it stays, and its files are not as they were before some step.
+    /// Returns true if a step made progress: it was kept, and its files did not return to their state before an earlier
+    /// step.
     fn is_progress(&self, at: usize) -> bool {
         let until = self.rounds.get(..=at).unwrap_or_default();
         let Some(TakenStep { stays: true, turned, .. }) = until.last() else { return false };
         if turned.is_empty() {
             return true;
         }
-        // From the last step back: what a file holds after it, and what it held before each.
+        // From this step back: each file's content after it, and before each earlier step.
         let mut since: BTreeMap<&str, (Option<FileHash>, Option<FileHash>)> = BTreeMap::new();
         for round in until.iter().rev() {
             for TurnedFile { path, before, after } in &round.turned {
@@ -228,7 +229,7 @@ impl Work {
         true
     }
 
-    /// Takes in what the command printed after the last step.
+    /// Records the command's output after the last step.
     pub fn failed_with(&mut self, output: &str) {
         let errors = diagnostics(output, COMPARED, Numbers::Kept);
         if let Some(last) = self.rounds.last_mut().filter(|_| !errors.is_empty()) {
@@ -237,7 +238,7 @@ impl Work {
         }
     }
 
-    /// The last steps after which the command failed as it did before them, while no fewer steps were to come.
+    /// Counts the last steps after which the command failed as before while no fewer steps were to come.
     fn alike(&self) -> usize {
         let is_alike = |pair: &&[TakenStep]| {
             let [before, after] = pair else { return false };
@@ -248,7 +249,7 @@ impl Work {
         self.rounds.windows(2).rev().take_while(is_alike).count()
     }
 
-    /// What the steering model is asked. `said` is what the command printed last that says when the task is reached.
+    /// Renders the question to the steering model. `said` is the latest output of the command.
     pub fn question(&self, prompts: &Prompts, said: &str) -> String {
         let told = |(at, round): (usize, &TakenStep)| {
             let stays = if round.stays { "stays" } else { "taken back" };
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_steering_model_says_is_read() {
+    fn answers_of_the_steering_model_are_parsed() {
         let read =
             |lines: &str| Steer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"), None);
         let next = Steer::Next { step: "a".to_owned(), later: vec!["b".to_owned()] };
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn going_to_and_fro_is_no_progress() {
+    fn undoing_and_redoing_a_change_is_not_progress() {
         let hash = |text: &str| (!text.is_empty()).then(|| FileHash::of(text.as_bytes()));
         let turns = |files: &[(&str, &str, &str)]| {
             let file = |(path, before, after): &(&str, &str, &str)| TurnedFile {
@@ -345,10 +346,10 @@ mod tests {
         assert_eq!(
             work(vec![to(), fro(), to()], none).is_over(),
             None,
-            "it may still turn out well"
+            "the last change may still lead on"
         );
         assert_eq!(work(vec![to(), fro(), to(), fro()], none).is_over(), Some(End::NoProgress));
-        // The same file over and over, but never as it was; and as it was, beside another that is not.
+        // A file changed repeatedly but never back; and one changed back together with a new one.
         let on = vec![to(), turns(&[("a", "2", "3")]), turns(&[("a", "3", "4")])];
         assert!((0..3).all(|at| work(on.clone(), none).is_progress(at)));
         let beside = turns(&[("a", "2", "1"), ("b", "", "1")]);
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_says_the_same_after_many_steps_ends_it() {
+    fn unchanged_output_after_many_steps_ends_the_task() {
         let said = |outputs: &[&str], to_come: fn(usize) -> usize| {
             let mut work = work(Vec::new(), WorkBounds::default());
             for (at, output) in outputs.iter().enumerate() {
@@ -371,7 +372,7 @@ mod tests {
         assert_eq!(said(&same, |_| 0).is_over(), Some(End::SameFailure));
         assert_eq!(said(&same[1..], |_| 0).is_over(), None);
         assert_eq!(said(&same, |at| 20 - at).is_over(), None, "fewer steps are to come each time");
-        assert_eq!(said(&[""; 20], |_| 0).is_over(), None, "silence tells nothing");
+        assert_eq!(said(&[""; 20], |_| 0).is_over(), None, "empty output is not compared");
         let mut other = same;
         other[4] = "FAILED a.py::t - assert 2 == 4\n1 failed in 0.03s";
         assert_eq!(said(&other, |_| 0).is_over(), None);
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_its_bounds_and_where_nothing_moves() {
+    fn the_task_ends_at_its_limits_and_without_progress() {
         let none = WorkBounds::default();
         assert_eq!(work(vec![round(false), round(false)], none).is_over(), None);
         let idle = vec![round(true), round(false), round(false), round(false)];
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_steering_model_is_told_what_became_of_each_step() {
+    fn the_steering_model_is_shown_the_result_of_each_step() {
         let work = Work {
             later: vec!["write the notes".to_owned()],
             ..work(vec![round(true), round(false)], WorkBounds::default())

@@ -1,5 +1,5 @@
-//! What a message of the user is treated as: an edit or a question. A flag or a command says so, or a small model is asked;
-//! without an answer it is a question, because a question cannot do harm. No list of words decides.
+//! Classifies a message of the user as an edit or a question. A flag or command decides, or else a small model; without
+//! an answer it is a question, because a question can do no harm. No word list decides.
 
 use actors::call::Caller;
 use actors::closed::JournalClosed;
@@ -12,7 +12,7 @@ use actors::wording::Wording;
 pub use actors::words::Intent;
 use model::AgentRole;
 
-/// Asks the small model what `message` is, after the turn that is told in `before`.
+/// Asks the small model what `message` is; `before` describes the previous turn.
 pub(crate) async fn by_model(
     caller: Caller,
     before: Option<&str>,
@@ -31,7 +31,7 @@ pub(crate) async fn by_model(
     word(&reply.content)
 }
 
-/// The word of an answer.
+/// Extracts the word from an answer.
 fn word(answer: &str) -> Option<Intent> {
     let words = answer.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
     let mut meant = words.filter_map(|word| match word.to_uppercase().as_str() {
@@ -40,11 +40,11 @@ fn word(answer: &str) -> Option<Intent> {
         _ => None,
     });
     let first = meant.next()?;
-    // One that weighs both says neither.
+    // An answer that names both decides nothing.
     meant.all(|other| other == first).then_some(first)
 }
 
-/// The contract of an answer to the user: any text that asks for nothing.
+/// The grammar of an answer to the user: any text that requests nothing.
 pub(crate) struct Prose;
 
 impl Grammar for Prose {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_is_found_in_what_small_models_write_around_it() {
+    fn the_word_is_found_in_verbose_answers() {
         for (answer, expected) in [
             ("EDIT", Some(Intent::Edit)),
             ("answer.", Some(Intent::Answer)),

@@ -1,5 +1,5 @@
-//! What the checkpoints of a workspace tell: the way back to one, what a run changed, what changed since. It writes nothing
-//! to the workspace.
+//! Queries on the checkpoints of a workspace: how to get back to one, what a run changed, what changed since. It writes
+//! nothing to the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,43 +25,43 @@ pub struct CheckpointHistory {
     checkpoints: Vec<Checkpoint>,
 }
 
-/// How a file is brought back that somebody else changed, too.
+/// How to restore a file that was also changed by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// Their lines stay; where that cannot be done, the file stays as it is.
+    /// Their lines are kept; if that is impossible, the file is left unchanged.
     KeepTheirs,
-    /// It becomes as it was at the checkpoint.
+    /// The file is restored to its content at the checkpoint.
     Exactly,
 }
 
-/// A time whose workspace is known.
+/// A point in time whose workspace content is known.
 #[derive(Debug, Clone, Copy)]
 pub enum Then<'c> {
-    /// Before our change at a checkpoint.
+    /// Before deepseek's change at a checkpoint.
     Before(&'c Checkpoint),
-    /// Right after it.
+    /// Directly after that change.
     After(&'c Checkpoint),
-    /// As it is.
+    /// The current state.
     Now,
 }
 
-/// The way back to a checkpoint.
+/// The changes that lead back to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WayBack {
-    /// What becomes of which file.
+    /// The changes to make.
     pub changes: Vec<Change>,
-    /// Files of ours that stay as they are, and why.
+    /// Files changed by deepseek that are left unchanged, and why.
     pub left: Vec<(RepoPath, Conflict)>,
 }
 
 impl CheckpointHistory {
-    /// Reads the checkpoints of `workspace`, in which nothing is interrupted.
+    /// Reads the checkpoints of `workspace`. Interrupted commits must have been settled.
     pub fn read(places: &Places, workspace: &Path, config: &Config) -> Result<Self, SnapshotError> {
         let snapshots = snapshots(places, workspace, config);
         let checkpoints = snapshots.checkpoints()?;
         let (kept, tree) = (snapshots.reader()?, ReadTree::open(workspace)?);
         let mut history = Self { snapshots, kept, tree, checkpoints };
-        // A crash between a checkpoint and its change leaves one of a change that was never made.
+        // A crash between a checkpoint and its change leaves a checkpoint whose change was never made.
         if let Some(newest) = history.checkpoints.last()
             && newest.own.iter().all(|own| history.is_as_before(own))
         {
@@ -70,7 +70,7 @@ impl CheckpointHistory {
         Ok(history)
     }
 
-    /// Whether nothing of a change of ours is in the workspace.
+    /// Returns true if the workspace contains nothing of a change of ours.
     fn is_as_before(&self, own: &Own) -> bool {
         match (self.current(&own.path, &[own]), self.state(&own.path, own.before.as_ref())) {
             (Ok(Ok(current)), Ok(before)) => current == before,
@@ -78,22 +78,22 @@ impl CheckpointHistory {
         }
     }
 
-    /// All of them, oldest first.
+    /// Returns all checkpoints, oldest first.
     pub fn checkpoints(&self) -> &[Checkpoint] {
         &self.checkpoints
     }
 
-    /// What our change at a checkpoint was.
+    /// Returns our change at a checkpoint.
     pub fn own_changes(&self, checkpoint: &Checkpoint) -> Result<Vec<Change>, SnapshotError> {
         self.net(std::iter::once(checkpoint))
     }
 
-    /// The checkpoint that was made for a patch set.
+    /// Returns the checkpoint that was made for a patch set.
     pub fn of_patch(&self, patch: &str) -> Option<&Checkpoint> {
         self.checkpoints.iter().rev().find(|checkpoint| checkpoint.note.patch == patch)
     }
 
-    /// Writes the workspace as it was at some time to a directory, which must not be there yet.
+    /// Writes the workspace at some point in time to a directory, which must not exist yet.
     pub fn check_out(
         &self,
         then: Then<'_>,
@@ -114,11 +114,11 @@ impl CheckpointHistory {
             }
             Then::Now => self.snapshots.take(&self.tree, &[], now)?.entries,
         };
-        // What was just taken may have made the repository.
+        // Taking the snapshot may have created the repository.
         self.snapshots.reader()?.check_out(&entries, dir)
     }
 
-    /// The ids of sessions and of their runs that `id` may mean and that changed this workspace.
+    /// Returns the ids of sessions and runs that changed this workspace and that `id` may mean.
     pub fn named(&self, id: &str) -> Vec<&str> {
         let notes = self.checkpoints.iter().map(|checkpoint| &checkpoint.note);
         let ids =
@@ -126,7 +126,7 @@ impl CheckpointHistory {
         called(ids, id)
     }
 
-    /// What a run or a session changed, without what anybody else did meanwhile, as far as the two can be told apart.
+    /// Returns the changes of a run or session, without concurrent changes by others, as far as they can be separated.
     pub fn changes_of_run(&self, id: &str) -> Result<Vec<Change>, SnapshotError> {
         let is_meant = |checkpoint: &&Checkpoint| {
             checkpoint.note.session == id || checkpoint.note.run.as_deref() == Some(id)
@@ -134,14 +134,14 @@ impl CheckpointHistory {
         self.net(self.checkpoints.iter().filter(is_meant))
     }
 
-    /// What anybody changed since a checkpoint, of what is not ignored.
+    /// Returns all changes since a checkpoint, including the user's, except those of ignored files.
     pub fn changes_since(
         &self,
         checkpoint: &Checkpoint,
         now: Timestamp,
     ) -> Result<Vec<Change>, SnapshotError> {
         let before = self.snapshots.before(checkpoint)?;
-        // Ignored files are in a checkpoint only if we changed them.
+        // A checkpoint contains ignored files only if we changed them.
         let also: Vec<&RepoPath> = before.keys().collect();
         let after = self.snapshots.take(&self.tree, &also, now)?;
         let paths: BTreeSet<&RepoPath> = before.keys().chain(after.entries.keys()).collect();
@@ -156,8 +156,8 @@ impl CheckpointHistory {
         Ok(changes)
     }
 
-    /// The way back to the workspace as it was before the change of `target`: what we changed since is undone, in the files
-    /// that `wanted` accepts.
+    /// Computes how to get back to the workspace before the change of `target`: everything we changed since is undone, in
+    /// the files that `wanted` accepts.
     pub fn way_back(
         &self,
         target: &Checkpoint,
@@ -198,8 +198,8 @@ impl CheckpointHistory {
         Ok(back)
     }
 
-    /// The file at a path now, or that something else is there. Where no change of ours had to do with a symlink, one is
-    /// something else.
+    /// Returns the file now at a path, or a conflict if something else is there. A symlink counts as something else
+    /// unless one of our changes involved one.
     fn current(
         &self,
         path: &RepoPath,
@@ -221,7 +221,7 @@ impl CheckpointHistory {
         }
     }
 
-    /// The file without our changes.
+    /// Returns the file without our changes.
     fn undone(
         &self,
         current: Option<FileState>,
@@ -230,7 +230,8 @@ impl CheckpointHistory {
         Ok(undo(current, self.made(own)?))
     }
 
-    /// A path as it was at a checkpoint. One that is not in it was ignored then: it was as before our first change.
+    /// Returns a path's state at a checkpoint. A path missing there was ignored then: its state before our first change
+    /// is used.
     fn exactly(
         &self,
         path: &RepoPath,
@@ -247,7 +248,7 @@ impl CheckpointHistory {
         }
     }
 
-    /// Our changes of one path, newest first.
+    /// Returns our changes of one path, newest first.
     fn made(&self, own: &[&Own]) -> Result<Vec<Made>, SnapshotError> {
         let read = |own: &&Own| {
             let before = self.state(&own.path, own.before.as_ref())?;
@@ -257,7 +258,7 @@ impl CheckpointHistory {
         own.iter().rev().map(read).collect()
     }
 
-    /// What our changes at these checkpoints come to, from before the first to after the last.
+    /// Returns the combined result of our changes at these checkpoints, from before the first to after the last.
     fn net<'c>(
         &self,
         checkpoints: impl Iterator<Item = &'c Checkpoint>,
@@ -269,7 +270,7 @@ impl CheckpointHistory {
         let mut changes = Vec::new();
         for (path, own) in ours {
             let after = self.state(path, own.last().and_then(|own| own.after.as_ref()))?;
-            // Where ours and theirs cannot be told apart, all that happened in between is shown.
+            // If ours and theirs cannot be separated, show everything that happened in between.
             let before = match undo(after.clone(), self.made(&own)?) {
                 Ok(before) => before,
                 Err(_) => self.state(path, own.first().and_then(|own| own.before.as_ref()))?,
@@ -288,12 +289,12 @@ impl CheckpointHistory {
     }
 }
 
-/// Whether our changes of a path made a symlink, or something else of one.
+/// Returns true if our changes of a path created or replaced a symlink.
 fn has_links(own: &[&Own]) -> bool {
     own.iter().flat_map(|own| [own.before, own.after]).flatten().any(Kept::is_symlink)
 }
 
-/// Where a file stays, nothing is made of what is above and below it: the one would be in the way of the other.
+/// If a file stays, leaves the paths above and below it unchanged as well: they would be in each other's way.
 fn leave_what_is_in_the_way(wanted: &mut BTreeMap<&RepoPath, Result<Option<FileState>, Conflict>>) {
     let stays = |undone: &Result<_, Conflict>| *undone == Err(Conflict::NotAFile);
     let staying: Vec<RepoPath> = wanted

@@ -1,4 +1,4 @@
-//! Ways back of changes that made symlinks, or something else of them, on real directories.
+//! Undoing changes that create or replace symlinks, in real directories.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -36,7 +36,7 @@ impl World {
         WriteTree::open(self.home.path(), log.unwrap()).unwrap()
     }
 
-    /// Makes changes as the main tree does: a checkpoint, then the commit.
+    /// Makes changes as the main tree does: first a checkpoint, then the commit.
     fn change(&self, changes: &[Change]) {
         let (tree, now) = (self.tree(), Timestamp::UNIX_EPOCH);
         let note = Note {
@@ -77,7 +77,7 @@ fn change(at: &str, before: Option<FileState>, after: Option<FileState>) -> Chan
     Change::of(RepoPath::parse(at).unwrap(), before, after).unwrap()
 }
 
-/// A link that is new, one in the place of a file, a file in the place of one, and one that is gone.
+/// Changes the workspace: a new link, a link replacing a file, a file replacing a link, and a deleted link.
 fn changed() -> World {
     let world = World::new();
     fs::write(world.home.path().join("file"), "text\n").unwrap();
@@ -93,7 +93,7 @@ fn changed() -> World {
 }
 
 #[test]
-fn the_way_back_takes_symlinks_along() {
+fn going_back_restores_symlinks() {
     for manner in [Manner::KeepTheirs, Manner::Exactly] {
         let world = changed();
         assert_eq!(world.link_at("d/new").as_deref(), Some("../file"));
@@ -104,14 +104,14 @@ fn the_way_back_takes_symlinks_along() {
         assert_eq!(fs::read_to_string(world.home.path().join("file")).unwrap(), "text\n");
         assert_eq!(world.link_at("gone").as_deref(), Some("none"));
         assert_eq!(world.link_at("link").as_deref(), Some("file"));
-        // And that can be undone, too.
+        // The undo itself can be undone as well.
         let undone = world.history().changes_of_run("s").unwrap();
         assert_eq!(undone, []);
     }
 }
 
 #[test]
-fn a_symlink_that_leads_elsewhere_now_stays() {
+fn a_symlink_with_another_target_now_is_left_alone() {
     let world = changed();
     fs::remove_file(world.home.path().join("d/new")).unwrap();
     symlink("theirs", world.home.path().join("d/new")).unwrap();
@@ -122,7 +122,7 @@ fn a_symlink_that_leads_elsewhere_now_stays() {
 }
 
 #[test]
-fn what_a_checkpoint_tells_of_changes_has_symlinks_in_it() {
+fn changes_reported_by_a_checkpoint_include_symlinks() {
     let world = changed();
     let history = world.history();
     let own = history.own_changes(&history.checkpoints()[0]).unwrap();

@@ -1,5 +1,5 @@
-//! Copies of the workspace as it was, for commands that must not see it as it is. They lie beside the worktrees of lanes, and
-//! are collected like those when a crash leaves one.
+//! Copies of the workspace in an earlier state, for commands that must not see the current one. They are stored next to
+//! the worktrees of lanes and are collected like them after a crash.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +14,17 @@ use tree::{Change, Entries, Extras, ReadTree, SnapshotError, Snapshots, Worktree
 /// Makes copies of the workspace.
 #[derive(Clone)]
 pub(crate) struct Copies {
-    /// What is kept of the workspace.
+    /// The snapshots of the workspace.
     pub(crate) snapshots: Snapshots,
-    /// Where worktrees are.
+    /// The directory of worktrees.
     pub(crate) lanes: PathBuf,
-    /// The session.
+    /// The session's id.
     pub(crate) session: String,
-    /// The run that wants one.
+    /// The run that needs a copy.
     pub(crate) run: Run,
 }
 
-/// A copy, with what says that it is in use.
+/// A copy, and the claim that marks it as in use.
 struct Copy {
     dir: PathBuf,
     snapshots: Snapshots,
@@ -32,7 +32,7 @@ struct Copy {
 }
 
 impl Copies {
-    /// The workspace as it was before `changes`, but with their tests.
+    /// Copies the workspace in its state before `changes`, but with their tests.
     pub(crate) async fn of(
         &self,
         tree: &ReadTree,
@@ -70,14 +70,14 @@ impl Copy {
             max_copied_bytes: lanes.max_copied_bytes,
             now,
         };
-        // A process before this one may have been killed here.
+        // An earlier process may have been killed here.
         Worktree::remove(&self.snapshots, &self.dir)?;
         Worktree::create(&self.snapshots, &entries, &self.dir, &extras)?;
         Ok(())
     }
 }
 
-/// The files with all of `changes` undone but those of tests.
+/// Returns the files with all of `changes` undone except those to tests.
 fn before(
     snapshots: &Snapshots,
     mut entries: Entries,

@@ -1,5 +1,4 @@
-//! What a session was before it goes on, read back from its journal: what was asked and answered, how requests ended, and the
-//! run that was interrupted.
+//! Restores the past of a session from its journal: its requests and answers, how they ended, and the interrupted run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,7 +24,7 @@ use crate::request::Request;
 use crate::turn::{FailedCheck, Turn};
 use journal::read::{ReadError, Record, content, read};
 
-/// Why a session cannot be continued.
+/// Why a session cannot be resumed.
 #[derive(Debug, Error)]
 pub enum EarlierError {
     /// The journal, or content it names, cannot be read.
@@ -34,100 +33,100 @@ pub enum EarlierError {
     /// An event of a run is of a kind or form that this version does not know.
     #[error("event {seq} ({kind}) is not known to this version")]
     Unknown {
-        /// Its number.
+        /// The event's number.
         seq: u64,
-        /// Its kind.
+        /// The event's kind.
         kind: String,
     },
-    /// The configuration that a run keeps to is not kept, or not one for this version.
+    /// The run's configuration is not stored, or is unusable for this version.
     #[error("the configuration of the run {run} cannot be read")]
     Config {
-        /// The run.
+        /// The run's id.
         run: String,
     },
-    /// The prompts that a run keeps to are not kept, or not a set of prompts.
+    /// The run's prompts are not stored, or are not a set of prompts.
     #[error("the prompts of the run {run} cannot be read")]
     Prompts {
-        /// The run.
+        /// The run's id.
         run: String,
     },
 }
 
-/// What a session was before it goes on.
+/// The past of a session.
 pub(crate) struct Earlier {
-    /// The turns that are over, the oldest first.
+    /// The finished turns, oldest first.
     pub(crate) turns: Vec<Turn>,
-    /// The run that has no end.
+    /// The interrupted run, if any.
     pub(crate) cut_short: Option<CutShort>,
-    /// The cards of its missions to which something may be said, as JSON.
+    /// The cards of its missions that can still be answered, as JSON.
     pub(crate) cards: BTreeMap<FileHash, Vec<u8>>,
 }
 
 /// A run that was interrupted.
 pub struct CutShort {
     pub(crate) request: Request,
-    pub(crate) again: Again,
+    pub(crate) recorded: RecordedRun,
 }
 
-/// What it takes to drive a run again.
-pub(crate) struct Again {
-    /// Its id.
+/// What is needed to replay a run.
+pub(crate) struct RecordedRun {
+    /// The run's id.
     pub(crate) run: String,
-    /// What it keeps to.
+    /// Its configuration and prompts.
     pub(crate) terms: Terms,
-    /// What its masks depend on besides the values.
+    /// Salt of its masks for secrets.
     pub(crate) salt: String,
-    /// Values that were secret then, as far as it saw them.
+    /// Values that were secret at the time, as far as the run saw them.
     pub(crate) secrets: BTreeSet<String>,
-    /// What is recorded of it.
+    /// Its recorded events.
     pub(crate) recording: Arc<Recording>,
-    /// How long it worked.
+    /// How long it has worked.
     pub(crate) elapsed: Duration,
 }
 
 impl CutShort {
-    /// Id of the run.
+    /// Returns the run's id.
     pub fn run(&self) -> &str {
-        &self.again.run
+        &self.recorded.run
     }
 
-    /// What the user asked for.
+    /// Returns the user's request.
     pub fn request(&self) -> &str {
         &self.request.text
     }
 
-    /// What happened to it so far.
+    /// Returns its recorded events so far.
     pub fn events(&self) -> Vec<Recorded> {
-        self.again.recording.events()
+        self.recorded.recording.events()
     }
 }
 
 /// The events of one run, in order.
 pub(crate) struct RunRecords<'r> {
-    /// Its id.
+    /// The run's id.
     pub(crate) id: &'r str,
-    /// The beginning of the process in which it began.
+    /// The first event of the process in which it began.
     begun: Option<&'r Record>,
-    /// The last change of the configuration in that process, before it began.
+    /// The last change of configuration in that process before the run began.
     changed: Option<&'r Record>,
     records: Vec<&'r Record>,
-    /// When it was worked on: from and to, for each process.
+    /// When it was worked on: start and end for each process.
     worked: Vec<(&'r str, &'r str)>,
 }
 
-/// What is recorded at the beginning of a process, for the runs that begin in it.
+/// What is recorded at the start of a process for the runs that begin in it.
 struct Begun {
-    /// The [`FORMAT`] of what is recorded of them.
+    /// The [`FORMAT`] of those runs' records.
     format: u32,
     config: Option<Blob>,
     prompts: Option<Blob>,
     salt: String,
 }
 
-/// The runs of a session, in the order they began.
+/// Returns the runs of a session, in the order they began.
 pub(crate) fn runs(records: &[Record]) -> Vec<RunRecords<'_>> {
     let mut runs: Vec<RunRecords<'_>> = Vec::new();
-    // The event with which the process begins that wrote what follows, until something followed.
+    // The start event of the current process; `taken_up` holds it until the first event of a run.
     let (mut begun, mut taken_up, mut changed) = (None, None, None);
     for record in records {
         if matches!(record.name(), "SessionStarted" | "SessionContinued") {
@@ -155,17 +154,17 @@ pub(crate) fn runs(records: &[Record]) -> Vec<RunRecords<'_>> {
 }
 
 impl<'r> RunRecords<'r> {
-    /// Whether its end is written down.
+    /// Returns true if its end is recorded.
     pub(crate) fn is_finished(&self) -> bool {
         self.of_kind("RunFinished").is_some()
     }
 
-    /// The last event of a kind.
+    /// Returns the last event of a kind.
     fn of_kind(&self, kind: &str) -> Option<&'r Record> {
         self.records.iter().rev().find(|record| record.name() == kind).copied()
     }
 
-    /// What the user asked for, and what the flags said it is.
+    /// Returns the user's request with its flags.
     pub(crate) fn request(&self) -> Request {
         match self.records.first().and_then(|record| record.event()) {
             Some(Event::TurnAdded { text, intent, card, .. }) => Request { text, intent, card },
@@ -173,7 +172,7 @@ impl<'r> RunRecords<'r> {
         }
     }
 
-    /// How it ended.
+    /// Returns how it ended; `None` if it has not.
     fn delivery(&self) -> Option<Delivery> {
         let Event::RunFinished { delivery, .. } = self.of_kind("RunFinished")?.event()? else {
             return None;
@@ -181,7 +180,7 @@ impl<'r> RunRecords<'r> {
         Some(delivery)
     }
 
-    /// What the next turn is told of it, if it is over.
+    /// Returns what the next turn is told about it, once it is over.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
     fn turn(&self, session: &Path) -> Result<Option<Turn>, EarlierError> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
@@ -198,7 +197,7 @@ impl<'r> RunRecords<'r> {
                 Event::TurnAdded { speaker: Side::Assistant, text, .. } => answer = Some(text),
                 Event::LanesBegun { .. } => in_lanes = true,
                 Event::VerifyStarted { .. } => failing.clear(),
-                // What fails where lanes come together is told by how that ends.
+                // Failures while lanes are merged are covered by how the merge ends.
                 Event::VerificationRun { baseline: false, .. } if !in_lanes => {
                     failing.retain(|check: &FailedCheck| !is_of(&event, &check.command));
                     failing.extend(failed(session, event));
@@ -216,8 +215,12 @@ impl<'r> RunRecords<'r> {
         Ok(Some(Turn { request, delivery, plan, answer, changes, failing }))
     }
 
-    /// What it takes to drive it again. `session` is where content is kept.
-    pub(crate) fn again(&self, session: &Path, beyond: Beyond) -> Result<Again, EarlierError> {
+    /// Collects what is needed to replay it. `session` is the directory with its content.
+    pub(crate) fn recorded(
+        &self,
+        session: &Path,
+        beyond: Beyond,
+    ) -> Result<RecordedRun, EarlierError> {
         let terms = self.terms(session)?;
         let salt = self.begun().map(|begun| begun.salt).unwrap_or_default();
         let (mut events, mut secrets) = (Vec::new(), BTreeSet::new());
@@ -240,7 +243,7 @@ impl<'r> RunRecords<'r> {
             Beyond::Stop | Beyond::GoOn => Requests::Taken,
         };
         let recording = Arc::new(Recording::new(events, beyond, requests));
-        Ok(Again {
+        Ok(RecordedRun {
             run: self.id.to_owned(),
             terms,
             salt,
@@ -250,7 +253,7 @@ impl<'r> RunRecords<'r> {
         })
     }
 
-    /// What was recorded for it when the process began in which it did.
+    /// Returns what the process in which it began recorded for its runs.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else begins a process")]
     fn begun(&self) -> Option<Begun> {
         let begun = match self.begun?.event()? {
@@ -270,7 +273,7 @@ impl<'r> RunRecords<'r> {
         }
     }
 
-    /// What it keeps to.
+    /// Returns its configuration and prompts.
     pub(crate) fn terms(&self, session: &Path) -> Result<Terms, EarlierError> {
         let begun = self.begun();
         let no_config = || EarlierError::Config { run: self.id.to_owned() };
@@ -286,7 +289,7 @@ impl<'r> RunRecords<'r> {
         Terms::new(Arc::new(config), prompts).map_err(|_| no_config())
     }
 
-    /// How long it was worked on, as far as its events tell.
+    /// Returns how long it was worked on, according to its events.
     fn elapsed(&self) -> Duration {
         let worked = self.worked.iter().filter_map(|(from, to)| {
             let (from, to) = (from.parse::<Timestamp>().ok()?, to.parse::<Timestamp>().ok()?);
@@ -296,7 +299,7 @@ impl<'r> RunRecords<'r> {
     }
 }
 
-/// Takes out the ways back that a run was about to end with when it was interrupted: whether it would end so was open again.
+/// Removes the undo patches of an end that was interrupted: after the interruption, it may end differently.
 fn forget_open_ends(events: &mut Vec<Recorded>) {
     let offered: BTreeSet<String> = events
         .iter()
@@ -313,19 +316,19 @@ fn forget_open_ends(events: &mut Vec<Recorded>) {
     });
 }
 
-/// Names of the worktrees that lanes of a run that has ended left to be looked at, as the journal in the directory `session`
-/// tells; none while it can be resumed.
+/// Returns the names of the worktrees kept for failed lanes of a run that has ended, according to the journal in the
+/// directory `session`; `None` while the run can be resumed.
 pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     let reading = match read(session) {
         Ok(reading) => reading,
-        // Without a session nobody goes on with it.
+        // Without a session, the run cannot be resumed.
         Err(ReadError::Io { .. }) => return Some(Vec::new()),
         Err(ReadError::Damaged { .. } | ReadError::Content { .. }) => return None,
     };
     let of_run = |record: &&Record| record.run.as_deref() == Some(run);
     let events: Vec<Event> =
         reading.records.iter().filter(of_run).filter_map(Record::event).collect();
-    // What a crash kept from being written down at all cannot be resumed either.
+    // A run of which nothing was recorded cannot be resumed either.
     let ended =
         events.is_empty() || events.iter().any(|event| matches!(event, Event::RunFinished { .. }));
     let failed = events.into_iter().filter_map(|event| {
@@ -334,12 +337,12 @@ pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
     ended.then(|| failed.collect())
 }
 
-/// Whether an event is a run of a command.
+/// Returns true if an event is a run of this command.
 fn is_of(event: &Event, wanted: &str) -> bool {
     matches!(event, Event::VerificationRun { command, .. } if command == wanted)
 }
 
-/// The check that an event tells of, if it failed.
+/// Returns the check that an event reports, if it failed.
 fn failed(session: &Path, event: Event) -> Option<FailedCheck> {
     let Event::VerificationRun { command, outcome, exit, output, findings, .. } = event else {
         return None;
@@ -349,12 +352,12 @@ fn failed(session: &Path, event: Event) -> Option<FailedCheck> {
     (outcome == CheckOutcome::CodeFailure).then_some(FailedCheck { command, exit, output })
 }
 
-/// Content that is text, if it is there and is one.
+/// Returns content as text, if it exists and is text.
 fn text(session: &Path, blob: &Blob) -> Option<String> {
     String::from_utf8(content(session, blob).ok()?).ok()
 }
 
-/// The cards to which something may be said.
+/// Returns the cards that can still be answered.
 fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
     let mut cards = Cards::default();
     let about_cards = |record: &&Record| Cards::EVENTS.contains(&record.name());
@@ -365,12 +368,12 @@ fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
 }
 
 impl Earlier {
-    /// Of a session that begins.
+    /// The past of a new session.
     pub(crate) fn nothing() -> Self {
         Self { turns: Vec::new(), cut_short: None, cards: BTreeMap::new() }
     }
 
-    /// Of a session with these events, kept in the directory `session`.
+    /// Restores the past from a session's records; its content is in the directory `session`.
     pub(crate) fn read(session: &Path, records: &[Record]) -> Result<Self, EarlierError> {
         let mut runs = runs(records);
         let mut earlier = Self::nothing();
@@ -382,8 +385,8 @@ impl Earlier {
         }
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
             let request = open.request();
-            let again = open.again(session, Beyond::GoOn)?;
-            earlier.cut_short = Some(CutShort { request, again });
+            let recorded = open.recorded(session, Beyond::GoOn)?;
+            earlier.cut_short = Some(CutShort { request, recorded });
         }
         Ok(earlier)
     }
@@ -405,12 +408,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_worked_on_only_while_a_process_does() {
+    fn time_between_processes_does_not_count_as_work() {
         let records = [
             record(1, 0, "SessionStarted", None),
             record(2, 1, "TurnAdded", Some("a")),
             record(3, 4, "ModelRequest", Some("a")),
-            // Half a minute later.
+            // Resumed half a minute later.
             record(4, 34, "SessionContinued", None),
             record(5, 36, "ModelReply", Some("a")),
             record(6, 37, "RunFinished", Some("a")),

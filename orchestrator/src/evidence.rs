@@ -1,11 +1,11 @@
-//! The evidence for a request as models are shown it, and as it is recorded. Gathering it is done on the floor below. Pure.
+//! Renders the evidence for a request, for models and for the journal. `search` gathers it. Pure.
 
 use actors::event::{Blob, Event};
 use actors::prompts::{Prompt, Prompts};
 use search::{Evidence, Titles, estimate_tokens, render, render_stable};
 use tools::redact::Redactor;
 
-/// The event of evidence that was gathered.
+/// Returns the event that records the gathered evidence.
 pub(crate) fn gathered(
     prompts: &Prompts,
     redactor: &Redactor,
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_say_how_many_files_there_are_and_fit_in_their_room() {
+    fn titles_state_the_number_of_files_and_fit_their_limit() {
         let files = usize::try_from(u32::MAX).unwrap();
         let mut evidence = Evidence { files, ..Evidence::default() };
         let few = titles(&Prompts::default(), &evidence);

@@ -1,4 +1,5 @@
-//! The root actor of the program and what only it may do: write to the user's workspace, keep the journal, end a run.
+//! The root actor of the program and its exclusive duties: writing to the user's workspace, keeping the journal, ending
+//! runs.
 
 pub mod autopilot;
 pub mod chat;

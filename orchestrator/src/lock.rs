@@ -1,4 +1,5 @@
-//! One process at a time works in a workspace. The lock dies with its owner, so a stale one is taken over by itself.
+//! The lock that lets one process at a time work in a workspace. It is released when its owner dies, so it is never
+//! stale.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -10,19 +11,19 @@ use thiserror::Error;
 use tokio::time::Instant;
 use tools::regular;
 
-/// The right to work in a workspace, for as long as this lives.
+/// The right to work in a workspace, held until dropped.
 #[derive(Debug)]
 pub struct WorkspaceLock {
     _file: File,
 }
 
-/// Why the workspace is not ours.
+/// Why the lock was not acquired.
 #[derive(Debug, Error)]
 pub enum LockError {
-    /// Another process works in it.
-    #[error("another deepseek is at work in this directory (pid {owner})")]
+    /// Another process holds it.
+    #[error("another deepseek is running in this directory (pid {owner})")]
     Held {
-        /// Its process id, as it wrote it.
+        /// Process id of the holder, as it wrote it.
         owner: String,
     },
     /// The system refused.
@@ -30,14 +31,14 @@ pub enum LockError {
     Io {
         /// The lock file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl WorkspaceLock {
-    /// Takes the lock file `path`, waiting at most `timeout` for whoever has it.
+    /// Acquires the lock file `path`; waits at most `timeout` for its holder.
     pub async fn acquire(path: &Path, timeout: Duration) -> Result<Self, LockError> {
         const POLL: Duration = Duration::from_millis(50);
         let failed = |source| LockError::Io { path: path.to_owned(), source };
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_second_is_told_who_has_it_and_gets_it_afterwards() {
+    async fn a_second_process_learns_the_holder_and_gets_the_lock_later() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/lock");
         let first = WorkspaceLock::acquire(&path, Duration::ZERO).await.unwrap();

@@ -1,6 +1,6 @@
 //! The main tree: the only thing in the program that can write to the user's workspace.
 //!
-//! There is one of it, it cannot be cloned, and whoever commits takes it along: two commits at once cannot be written down.
+//! There is only one, it cannot be cloned, and a commit consumes it, so two concurrent commits do not compile.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -33,17 +33,17 @@ impl MainTree {
         Ok(Self { tree: WriteTree::open(root, log)?, checkpoints })
     }
 
-    /// Settles what a crash interrupted, of whatever process it was.
+    /// Settles interrupted commits, of whatever process.
     pub(crate) fn recover(&self) -> Result<Vec<Settled>, CommitError> {
         self.tree.recover()
     }
 
-    /// The same tree for everybody else.
+    /// Returns a reader of the same tree.
     pub(crate) fn reader(&self) -> ReadTree {
         self.tree.reader()
     }
 
-    /// Keeps the workspace as it is, to go back to from `changes`. Blocks.
+    /// Records a checkpoint of the current workspace, to undo `changes` later. Blocks.
     pub(crate) fn checkpoint(
         &self,
         changes: &[Change],
@@ -60,25 +60,25 @@ impl MainTree {
         }
     }
 
-    /// The checkpoint that was made for a patch set before this process lived. Blocks.
+    /// Returns the checkpoint that an earlier process made for a patch set. Blocks.
     pub(crate) fn checkpoint_for(&self, patch: &str) -> Option<Checkpoint> {
         let checkpoints = self.checkpoints.checkpoints().ok()?;
         checkpoints.into_iter().rev().find(|checkpoint| checkpoint.note.patch == patch)
     }
 
-    /// Whether every path is as `changes` leave it. Blocks.
+    /// Returns true if every path is in the state that `changes` leave. Blocks.
     pub(crate) fn holds(&self, changes: &[Change]) -> bool {
         holds(&self.tree.reader(), changes)
     }
 
-    /// Forgets a checkpoint whose change is not made. Blocks.
+    /// Removes a checkpoint whose change was not made. Blocks.
     pub(crate) fn forget(&self, checkpoint: &Checkpoint) {
         if let Err(error) = self.checkpoints.forget(checkpoint) {
-            tracing::debug!(%error, "the checkpoint of a change that was not made stays");
+            tracing::debug!(%error, "the checkpoint of a change that was not made remains");
         }
     }
 
-    /// Makes all changes of the patch set or none, and gives the tree back for the next. Blocks.
+    /// Makes all changes of the patch set or none, and returns the tree for the next commit. Blocks.
     pub(crate) fn commit(
         self,
         changes: &[Change],
@@ -87,7 +87,7 @@ impl MainTree {
         let patch = &checkpoint.note.patch;
         let result = match catch_unwind(AssertUnwindSafe(|| self.tree.commit(changes, patch))) {
             Ok(Ok(_)) => Ok(()),
-            // What is half made needs its checkpoint more than anything.
+            // A half-made change needs its checkpoint most.
             Ok(Err(error @ CommitError::NotRestored { .. })) => Err(not_written(&error)),
             Ok(Err(error)) => {
                 self.forget(checkpoint);
@@ -117,7 +117,7 @@ impl MainTree {
     }
 }
 
-/// Settles what a crash interrupted in `workspace`, so that nobody takes a tree between two states for one of them.
+/// Settles interrupted commits in `workspace`, so that no reader sees a tree between two states.
 pub fn settle(
     places: &Places,
     workspace: &Path,
@@ -134,7 +134,7 @@ fn died(message: &str) -> CommitRefused {
     NotApplied::NotWritten { message: message.into() }.into()
 }
 
-/// An error with its causes, in one line.
+/// Formats an error with its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

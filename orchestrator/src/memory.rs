@@ -1,6 +1,6 @@
-//! What is known of a workspace from earlier deliveries: commands that check it, decisions of the user, what was done. Each memo
-//! names the files that it rests on; it is told again only while they are as they were. What is remembered and told is decided
-//! here; the file is read and written by whoever asks.
+//! What is remembered about a workspace from earlier deliveries: commands that check it, decisions of the user, outcomes.
+//! Each memo names the files it rests on and is used only while they are unchanged. This file decides what is remembered
+//! and used; callers read and write the file.
 
 mod delivered;
 
@@ -17,12 +17,12 @@ use tree::{Entry, FileHash, ReadTree, RepoPath};
 pub(crate) use self::delivered::{Delivered, Place, remember};
 use crate::places::Places;
 
-/// More than the file of a workspace ever has.
+/// Read limit; larger than any memory file.
 const MAX_BYTES: u64 = 4 << 20;
-/// Characters of one memo.
+/// Most characters of one memo.
 const MAX_CHARS: usize = 400;
 
-/// Files that say how a project is built and checked, of which those that are there stand for it.
+/// Files that define how a project is built and checked. Those that exist are the basis of facts.
 const MANIFESTS: [&str; 9] = [
     "Cargo.toml",
     "package.json",
@@ -35,20 +35,20 @@ const MANIFESTS: [&str; 9] = [
     "CMakeLists.txt",
 ];
 
-/// What a memo is.
+/// The kind of a memo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoKind {
     /// Something about the workspace, such as a command that checks it.
     Fact,
-    /// What the user decided.
+    /// A decision of the user.
     Decision,
-    /// What a request came to.
+    /// The result of a request.
     Outcome,
 }
 
 impl MemoKind {
-    /// The word.
+    /// Returns the kind's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fact => "fact",
@@ -58,25 +58,25 @@ impl MemoKind {
     }
 }
 
-/// A file as it was when a memo was written.
+/// A file's state when a memo was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
     /// The file.
     pub path: RepoPath,
-    /// Its content; none where it was deleted.
+    /// Hash of its content; `None` if it was deleted.
     pub hash: Option<FileHash>,
 }
 
-/// Something that is remembered.
+/// Something remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memo {
-    /// Names it in this workspace.
+    /// Its number in this workspace.
     pub id: u32,
-    /// What it is.
+    /// The kind.
     pub kind: MemoKind,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// What it rests on; nothing that the user decided rests on files.
+    /// The files it rests on; none for a decision of the user.
     pub basis: Vec<Basis>,
     /// When it was written.
     pub at: String,
@@ -84,20 +84,20 @@ pub struct Memo {
     pub session: String,
 }
 
-/// All that is remembered of a workspace, the oldest first.
+/// Everything remembered about a workspace, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// The memos.
     pub memos: Vec<Memo>,
 }
 
-/// Where the memory of a workspace is kept.
+/// Returns the path of a workspace's memory file.
 pub fn file_of(places: &Places) -> PathBuf {
     places.checkpoints.with_file_name("memory.json")
 }
 
 impl Memory {
-    /// Reads it; empty where there is none yet. Blocks.
+    /// Reads the memory; empty if there is none yet. Blocks.
     pub fn read(file: &Path) -> io::Result<Self> {
         match regular::read_text(file, MAX_BYTES) {
             Ok(text) => serde_json::from_str(&text)
@@ -107,7 +107,7 @@ impl Memory {
         }
     }
 
-    /// Writes it as a whole, or not at all. Blocks.
+    /// Writes the memory atomically. Blocks.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         let dir = file.parent().unwrap_or(Path::new("."));
         regular::create_dir(dir)?;
@@ -122,7 +122,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes in a memo; one that says the same is replaced. Of more than `most`, what was done longest ago goes first.
+    /// Adds a memo, replacing an identical one. Beyond `most` memos, the oldest outcome is dropped first, then decisions,
+    /// then facts.
     pub fn remember(&mut self, memo: Memo, most: usize) {
         let text: String = memo.text.chars().take(MAX_CHARS).collect();
         let id = self.memos.iter().map(|memo| memo.id).max().unwrap_or(0) + 1;
@@ -135,12 +136,13 @@ impl Memory {
         }
     }
 
-    /// The memo of this id.
+    /// Returns the memo with this id.
     pub fn find(&mut self, id: u32) -> Option<&mut Memo> {
         self.memos.iter_mut().find(|memo| memo.id == id)
     }
 
-    /// What is told to a model, in at most so many tokens: what holds, the latest first, without what `session` knows itself.
+    /// Renders memos for a model in at most `most` tokens: those that hold, newest first, except those of `session`
+    /// itself.
     pub fn told(
         &self,
         prompts: &Prompts,
@@ -163,12 +165,12 @@ impl Memory {
     }
 }
 
-/// Whether the files that a memo rests on are as they were. Blocks.
+/// Returns true if the files that a memo rests on are unchanged. Blocks.
 pub fn holds(tree: &ReadTree, max_bytes: u64, memo: &Memo) -> bool {
     memo.basis.iter().all(|basis| hash_of(tree, max_bytes, &basis.path) == basis.hash)
 }
 
-/// What a memo rests on, as it is now. Blocks.
+/// Returns the current state of files, as the basis of a memo. Blocks.
 fn basis_of(
     tree: &ReadTree,
     max_bytes: u64,
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_is_kept_once_and_the_oldest_outcome_goes_first() {
+    fn repeated_memos_are_kept_once_and_the_oldest_outcome_is_dropped_first() {
         let mut memory = Memory::default();
         for (kind, text) in [
             (MemoKind::Decision, "d"),
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_is_told_within_its_room_and_never_what_the_session_knows() {
+    fn valid_memos_of_other_sessions_are_rendered_within_the_limit() {
         let mut memory = Memory::default();
         for (text, session) in [("old", "a"), ("mine", "b"), ("new", "a")] {
             memory.remember(memo(MemoKind::Outcome, text, session), 9);
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_was_written_and_holds_while_its_files_stay() {
+    fn memory_survives_a_round_trip_and_memos_hold_while_their_files_are_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("below/memory.json");
         assert_eq!(Memory::read(&file).unwrap(), Memory::default());

@@ -1,7 +1,7 @@
-//! The orchestrator: takes a request to its one delivery, owns the main tree, and is asked before anything happens to it.
+//! The orchestrator: takes a request to its delivery, owns the main tree, and approves everything that happens to it.
 //!
-//! It awaits no model and no tool: it starts work beside itself and is told, with the run the news belong to. News of a run
-//! that is over are dropped.
+//! It never waits for models or tools: it starts work in other tasks and receives the results as messages, tagged with
+//! their run. Results of a run that is over are dropped.
 
 mod again;
 mod end;
@@ -61,38 +61,38 @@ use self::end::Ending;
 pub use self::handle::{KeepToError, Orchestrator, StartError};
 use self::mission::MissionNews;
 use crate::chat::Intent;
-use crate::earlier::{Again, Earlier};
+use crate::earlier::{Earlier, RecordedRun};
 use crate::main_tree::MainTree;
 use crate::places::{self, Places};
 use crate::request::Request;
 use crate::turn::Turn;
 use journal::log::Journal;
 
-/// What an orchestrator is made with.
+/// What an orchestrator is created with.
 pub struct Setup {
     /// The workspace, absolute.
     pub workspace: PathBuf,
-    /// Where this session is kept.
+    /// The directory of this session.
     pub session_dir: PathBuf,
-    /// Where results of verification are kept between sessions.
+    /// The directory for verification results, shared by sessions.
     pub cache: PathBuf,
-    /// Where the way back is kept.
+    /// The directories of checkpoints, commits and lanes.
     pub places: Places,
     /// The configuration.
     pub config: Arc<Config>,
     /// The provider.
     pub model: Arc<dyn ChatModel>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where ids come from.
+    /// The source of ids.
     pub ids: Arc<dyn IdSource>,
-    /// What commands see of the environment.
+    /// The environment that commands see.
     pub env: Environment,
-    /// Knows what is secret of the environment, the key among it.
+    /// Masks the secrets of the environment, including the API key.
     pub redactor: Redactor,
     /// How commands are confined.
     pub sandbox: Arc<Sandbox>,
-    /// What is said to models.
+    /// The prompts for models.
     pub prompts: Prompts,
     /// Whether the user can be asked.
     pub attendance: Attendance,
@@ -101,35 +101,35 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Id of the session: the name of its directory.
+    /// Returns the session's id: the name of its directory.
     fn session_id(&self) -> String {
         self.session_dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Where sessions are kept.
+    /// Returns the directory of all sessions.
     fn sessions(&self) -> PathBuf {
         self.session_dir.parent().map(Path::to_owned).unwrap_or_default()
     }
 }
 
-/// Why what the user says to a request is not told.
+/// Why a message from the user is not passed on to the current request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NotSteered {
-    /// Nothing is at work.
-    #[error("no request is at work")]
+    /// No request is running.
+    #[error("no request is running")]
     NothingAtWork,
-    /// Several work at once.
-    #[error("lanes are at work, and are not spoken to")]
+    /// Several lanes are running.
+    #[error("lanes are running, and cannot receive messages")]
     Lanes,
-    /// What a mission does is on its card.
-    #[error("a mission keeps to its card")]
+    /// A mission does only what its card says.
+    #[error("a mission follows its card, and cannot receive messages")]
     Mission,
     /// The orchestrator is gone.
     #[error("the orchestrator is gone")]
     Gone,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Id of the run.
@@ -138,41 +138,41 @@ pub struct Outcome {
     pub delivery: Delivery,
     /// The last plan.
     pub plan: Option<Plan>,
-    /// The answer, to a question.
+    /// The answer to a question.
     pub answer: Option<String>,
-    /// The review, if one was wanted.
+    /// The review, if one was requested.
     pub review: Option<Review>,
-    /// The card, of a mission.
+    /// The card of a mission.
     pub card: Option<Box<Card>>,
-    /// What differs in the workspace from the start of the run.
+    /// The changes in the workspace since the start of the run.
     pub changes: Vec<Change>,
-    /// What models wrote beside, for files that no plan named; it was not applied.
+    /// Diffs of models for files that no plan named; they were not applied.
     pub put_aside: Vec<PutAside>,
-    /// Patch sets staged for going back.
+    /// The staged undo patches.
     pub rollbacks: Vec<Rollback>,
-    /// What it used.
+    /// What it cost.
     pub spent: Amount,
-    /// What became of each lane, if it was done in lanes.
+    /// How each lane ended, if it used lanes.
     pub lanes: Vec<EndedLane>,
     /// Worktrees of lanes that failed.
     pub kept: Vec<PathBuf>,
 }
 
-/// What the orchestrator is asked and told.
+/// Messages to the orchestrator.
 pub(crate) enum Msg {
-    /// `again` is what is recorded of it, when it is driven again.
+    /// `recorded` is the recording of the run, if it is resumed or replayed.
     Run {
         request: Request,
-        again: Option<Again>,
+        recorded: Option<RecordedRun>,
         reply: RpcReplyPort<Outcome>,
     },
-    /// `run` is the run it belongs to; without one the user asked for it directly.
+    /// `run` is the run it belongs to; `None` if the user requested it directly.
     Commit {
         run: Option<String>,
         staged: Staged,
         reply: RpcReplyPort<Result<Extent, CommitRefused>>,
     },
-    /// `scope` is what wants it: a run, or a lane of one.
+    /// `scope` is the run or lane that requests it.
     Permit {
         scope: Scope,
         command: CommandLine,
@@ -182,12 +182,12 @@ pub(crate) enum Msg {
     Settle {
         reply: RpcReplyPort<()>,
     },
-    /// The user says something to the request in hand.
+    /// A message of the user to the current request.
     Steer {
         words: String,
         reply: RpcReplyPort<Result<(), NotSteered>>,
     },
-    /// Requests that begin from now on keep to `config`.
+    /// Requests that begin from now on use `config`.
     KeepTo {
         config: Arc<Config>,
         reply: RpcReplyPort<Result<(), TermsError>>,
@@ -209,12 +209,12 @@ pub(crate) enum Msg {
     },
 }
 
-/// What came of something the orchestrator started.
+/// The result of work that the orchestrator started.
 pub(crate) enum News {
-    /// What a request is, and what it begins with.
+    /// The intent of a request, and its brief.
     Prepared(Result<(Intent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
-    /// With the task, for the crew if the task is not one for lanes.
+    /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, Unheard>),
     Reviewed(Box<Ending>),
@@ -224,10 +224,10 @@ pub(crate) enum News {
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
-/// A command, what wants it, and for what.
+/// A command, the scope that requests it, and its purpose.
 type Wanted = (Scope, policy::Command, Purpose);
 
-/// A change that came back from the main tree.
+/// A finished change, with the main tree that comes back.
 pub(crate) struct Commit {
     tree: Option<MainTree>,
     changes: Vec<Change>,
@@ -236,7 +236,7 @@ pub(crate) struct Commit {
     result: Result<Extent, CommitRefused>,
 }
 
-/// Tells what was found half done, and settled.
+/// Records the interrupted commits that were settled.
 async fn tell_settled(publisher: &Publisher, settled: Vec<Settled>) -> Result<(), JournalClosed> {
     for Settled { label: patch, outcome, left } in settled {
         publisher.publish(Event::CommitSettled { patch, outcome, left }).await?;
@@ -245,9 +245,9 @@ async fn tell_settled(publisher: &Publisher, settled: Vec<Settled>) -> Result<()
 }
 
 impl State {
-    /// Settles what other processes left half done in the workspace.
+    /// Settles commits that other processes left half done in the workspace.
     async fn settle(&mut self) -> Result<(), JournalClosed> {
-        // While it is away there is a change on its way, which holds the lock that all others wait for.
+        // While the tree is away, a change is in progress and holds the lock that all others wait for.
         let Some(tree) = self.main_tree.take() else { return Ok(()) };
         let (tree, settled) = on_a_thread(move || {
             let settled = tree.recover();
@@ -258,7 +258,7 @@ impl State {
         match settled {
             Ok(settled) => tell_settled(&self.idle.publisher, settled).await,
             Err(error) => {
-                tracing::warn!(%error, "what a crash interrupted could not be settled");
+                tracing::warn!(%error, "an interrupted commit could not be settled");
                 Ok(())
             }
         }
@@ -267,66 +267,66 @@ impl State {
 
 struct OrchestratorActor;
 
-/// What the actor begins with.
+/// What the actor is created with.
 struct Root {
     setup: Setup,
     main_tree: MainTree,
-    /// What was found interrupted, and settled.
+    /// Interrupted commits that were settled.
     settled: Vec<Settled>,
     terms: Terms,
     publisher: Publisher,
     journal: Arc<Journal>,
-    /// Tells of the beginning.
+    /// The event that starts or continues the session.
     begun: Event,
     earlier: Earlier,
 }
 
-/// The request in hand.
+/// The current request.
 pub(crate) struct Active {
     pub(crate) run: Run,
     request: Request,
     reply: RpcReplyPort<Outcome>,
-    /// What must not be done any more, in a run that is resumed: what the user forbade after it began.
-    bars: Option<Arc<Rules>>,
+    /// The current rules, for a resumed run: what the user denied after it began must not be done any more.
+    current_rules: Option<Arc<Rules>>,
     slot: Slot,
     crew: Option<Crew>,
     team: Option<Team>,
-    /// Who asks small questions.
+    /// The pool that asks small questions.
     children: Option<Children>,
-    /// What a mission began with; nothing where the request is none.
+    /// The brief of a mission; `None` for other requests.
     mission: Option<Brief>,
-    /// The card that is approved, as JSON.
+    /// The approved card, as JSON.
     approved: Option<(FileHash, Vec<u8>)>,
-    /// What the approved card of a mission answers.
+    /// The permissions of a mission's approved card.
     grant: Option<Arc<Grant>>,
     /// How the lanes of a mission ended.
     written_end: Option<(Delivery, Vec<EndedLane>, Vec<PathBuf>)>,
-    /// What a mission had used when its card was approved.
+    /// What a mission had spent when its card was approved.
     spent_before: Amount,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
     permits: BTreeMap<Wanted, Permission>,
-    /// What the user said to commands, so that lanes do not ask again; and the one place where lanes queue to ask.
+    /// The user's answers about commands, so that lanes do not ask again; lanes also queue on its lock to ask.
     said: Said,
-    /// What the patches of this run, and of each part of it, changed so far.
+    /// Total changes by the patches of the run and of each of its parts.
     written: BTreeMap<Scope, policy::PatchTotal>,
-    /// What was started for it and is dropped at its end.
+    /// Tasks that are aborted when it ends.
     tasks: Vec<JoinHandle<()>>,
-    /// What it changed in the workspace so far.
+    /// Its changes in the workspace so far.
     trail: Trail,
-    /// What was put aside of the diffs that changed it.
+    /// The parts of applied diffs that were left out.
     put_aside: Vec<PutAside>,
-    /// Tells everything that waits for the user to give up.
+    /// Tells everything that waits for the user to stop waiting.
     stop: watch::Sender<bool>,
-    /// The end that was decided while a commit was on its way; it is taken when the tree is back.
+    /// An end decided during a commit; it takes effect when the tree is back.
     ending: Option<Box<Ending>>,
 }
 
-/// What is known of a command's permission.
+/// The state of a command's permission.
 enum Permission {
     /// The answer, for the rest of the run.
     Known(Result<(), Denied>),
-    /// Those who wait for it.
+    /// The requests that wait for the answer.
     Asking(Vec<RpcReplyPort<Result<(), Denied>>>),
 }
 
@@ -336,11 +336,11 @@ impl Default for Permission {
     }
 }
 
-/// What was said to a command, by what question.
+/// The answer about a command, and the question it belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct SaidTo {
     ask: String,
-    /// Who said no, if it was a no.
+    /// Who denied it, if it was denied.
     by: DeniedBy,
     result: Result<(), Denied>,
 }
@@ -354,22 +354,22 @@ struct State {
     dir: PathBuf,
     places: Places,
     session: String,
-    /// Where sessions are kept.
+    /// The directory of all sessions.
     sessions: PathBuf,
-    /// What runs begin with: it belongs to none, and nobody ever stops it.
+    /// The run that others are derived from; it belongs to no request and is never stopped.
     idle: Run,
     /// Keeps `idle` from being stopped.
     _idle: watch::Sender<bool>,
     journal: Arc<Journal>,
     reader: ReadTree,
     index: Index,
-    /// Away while a commit is on its way.
+    /// `None` during a commit.
     main_tree: Option<MainTree>,
     commits: VecDeque<(Option<String>, Staged, CommitReply)>,
     active: Option<Active>,
-    /// The earlier turns of the conversation, the oldest first.
+    /// The earlier turns of the conversation, oldest first.
     turns: Vec<Turn>,
-    /// The cards of earlier missions to which something may be said, as JSON.
+    /// The cards of earlier missions that can still be answered, as JSON.
     cards: BTreeMap<FileHash, Vec<u8>>,
 }
 
@@ -442,8 +442,8 @@ impl Actor for OrchestratorActor {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            Msg::Run { request, again, reply } => {
-                state.begin(&myself, request, again, reply).await?;
+            Msg::Run { request, recorded, reply } => {
+                state.begin(&myself, request, recorded, reply).await?;
             }
             Msg::Commit { run, staged, reply } => {
                 state.commits.push_back((run, staged, reply));
@@ -454,19 +454,19 @@ impl Actor for OrchestratorActor {
             }
             Msg::Steer { words, reply } => {
                 if reply.send(state.steer(words).await).is_err() {
-                    tracing::debug!("nobody waits to hear whether it is told");
+                    tracing::debug!("the sender of the message is gone");
                 }
             }
             Msg::Settle { reply } => {
                 state.settle().await?;
                 if reply.send(()).is_err() {
-                    tracing::debug!("nobody waits for the workspace any more");
+                    tracing::debug!("the requester of the workspace is gone");
                 }
             }
             Msg::KeepTo { config, reply } => {
                 let kept = state.keep_to(config).await;
                 if reply.send(kept).is_err() {
-                    tracing::debug!("whoever changed the configuration is gone");
+                    tracing::debug!("the sender of the configuration is gone");
                 }
             }
             Msg::Approve { scope, patch, changes, reply } => {
@@ -478,7 +478,7 @@ impl Actor for OrchestratorActor {
                     state.stop(&myself, why).await;
                 }
             }
-            Msg::Told { run, news } => state.told(&myself, &run, *news).await,
+            Msg::Told { run, news } => state.handle_news(&myself, &run, *news).await,
         }
         Ok(())
     }
@@ -488,7 +488,7 @@ impl Actor for OrchestratorActor {
         _: ActorRef<Msg>,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
-        // What works beside the actors has the journal open.
+        // Tasks outside the actors keep the journal open.
         for task in state.active.iter().flat_map(|active| &active.tasks) {
             task.abort();
         }
@@ -503,7 +503,7 @@ impl Actor for OrchestratorActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, ..) => {
-                state.lost(&myself, &who).await?;
+                state.child_lost(&myself, &who).await?;
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }

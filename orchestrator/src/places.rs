@@ -1,4 +1,4 @@
-//! Where what is needed for the way back is kept, and how much of it, and where what is known of the workspace is.
+//! The directories of a workspace's checkpoints, commits and lanes, the limits of its checkpoints, and its index.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use index::{Index, IndexOptions};
 use policy::{Rules, Verdict};
 use tree::{ReadTree, SnapshotLimits, Snapshots};
 
-/// Where what is needed for the way back is kept.
+/// The program's directories for a workspace.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Where the program keeps everything; never part of a workspace.
+    /// The program's state directory; never part of a workspace.
     pub state: PathBuf,
-    /// Where commits of all workspaces are noted while they are under way.
+    /// Log of commits in progress, for all workspaces.
     pub commits: PathBuf,
-    /// The private repository of this workspace.
+    /// The private repository with the checkpoints of this workspace.
     pub checkpoints: PathBuf,
-    /// Where lanes of this workspace have their worktrees.
+    /// The worktrees of this workspace's lanes.
     pub lanes: PathBuf,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> S
     Snapshots::new(places.checkpoints.clone(), workspace.to_owned(), state, limits)
 }
 
-/// The index of a workspace, which nothing is asked of yet.
+/// Creates the index of a workspace; nothing is indexed yet.
 pub fn index(places: &Places, tree: ReadTree, config: &Config, rules: &Arc<Rules>) -> Index {
     let rules = Arc::clone(rules);
     let options = IndexOptions {

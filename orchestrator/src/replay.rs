@@ -1,5 +1,5 @@
-//! Replays a session: drives its runs again through the same actors, with what is recorded in place of the world, and
-//! compares event by event. Nothing outside of a scratch directory is touched, no model is asked and no command is run.
+//! Replays a session: runs it again through the same actors, with its recording instead of the outside world, and
+//! compares event by event. It touches nothing outside a scratch directory, calls no model and runs no command.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub enum ReplayError {
     /// Its journal cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What is recorded cannot be understood.
+    /// The recorded data cannot be understood.
     #[error(transparent)]
     Earlier(#[from] EarlierError),
     /// The actors cannot be started.
@@ -38,18 +38,18 @@ pub enum ReplayError {
     Scratch(#[from] std::io::Error),
 }
 
-/// A run that was replayed.
+/// A replayed run.
 #[derive(Debug)]
 pub struct Replayed {
-    /// Its id.
+    /// The run's id.
     pub run: String,
-    /// What the user asked for.
+    /// The user's request.
     pub request: String,
-    /// Events that were compared.
+    /// Number of events compared.
     pub events: usize,
-    /// Whether it has an end.
+    /// True if its end is recorded.
     pub finished: bool,
-    /// The first difference.
+    /// The first difference, if any.
     pub difference: Option<Difference>,
 }
 
@@ -61,12 +61,12 @@ pub async fn replay(session: &Path, scratch: &Path) -> Result<Vec<Replayed>, Rep
     let Some(first) = runs.first() else { return Ok(replayed) };
     let orchestrator = on_stage(scratch, first.terms(session)?.config).await?;
     for run in runs {
-        let again = run.again(session, Beyond::Stop)?;
-        let recording = Arc::clone(&again.recording);
-        let patience = again.terms.config.limits.replay_timeout_seconds;
+        let recorded = run.recorded(session, Beyond::Stop)?;
+        let recording = Arc::clone(&recorded.recording);
+        let patience = recorded.terms.config.limits.replay_timeout_seconds;
         let request = run.request();
         let (run_id, text) = (run.id.to_owned(), request.text.clone());
-        drive(&orchestrator, CutShort { request, again }, &recording, &run, patience).await;
+        drive(&orchestrator, CutShort { request, recorded }, &recording, &run, patience).await;
         let difference = recording.difference();
         let differs = difference.is_some();
         replayed.push(Replayed {
@@ -84,7 +84,7 @@ pub async fn replay(session: &Path, scratch: &Path) -> Result<Vec<Replayed>, Rep
     Ok(replayed)
 }
 
-/// Drives one run to the end of what is recorded of it.
+/// Replays one run to the end of its recording.
 async fn drive(
     orchestrator: &Orchestrator,
     run: CutShort,
@@ -97,7 +97,7 @@ async fn drive(
     let over = async {
         recording.all_over().await;
         if records.is_finished() {
-            // Its end is told by the run itself.
+            // The run itself ends.
             std::future::pending::<()>().await;
         }
     };
@@ -109,7 +109,7 @@ async fn drive(
     }
 }
 
-/// An orchestrator that has nothing but a scratch directory.
+/// Starts an orchestrator that uses nothing but a scratch directory.
 async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, ReplayError> {
     let workspace = scratch.join("workspace");
     std::fs::create_dir_all(&workspace)?;
@@ -124,7 +124,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
             lanes: scratch.join("lanes"),
         },
         config,
-        // A call that is not recorded is a difference before it is made.
+        // A call that is not recorded is reported as a difference before it is made.
         model: Arc::new(NoModel),
         clock: Arc::new(FixedClock(Timestamp::UNIX_EPOCH)),
         ids: Arc::new(CountingIds::default()),

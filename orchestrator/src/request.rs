@@ -7,20 +7,20 @@ use crate::chat::Intent;
 /// A request of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// In the user's words.
+    /// The user's words.
     pub text: String,
-    /// What it is to be treated as; decided by a model when absent.
+    /// How to treat it; decided by a model if `None`.
     pub intent: Option<Intent>,
-    /// What the user says to the card of a mission that was researched before.
+    /// The user's answer to the card of an earlier mission.
     pub card: Option<CardStep>,
 }
 
 impl Request {
-    /// A request in these words, and what it is to be treated as.
+    /// Creates a request with an optional intent.
     pub fn new(text: impl Into<String>, intent: Option<Intent>) -> Self {
         Self { text: text.into(), intent, card: None }
     }
 }
 
-/// The words of a request to review what the last request changed.
+/// Text of a request to review the changes of the last request.
 pub const LAST_REQUEST: &str = "review --last-request";

@@ -1,4 +1,5 @@
-//! A question outside the loop: which model is asked is decided by [`actors::router`], said, and changed once at most.
+//! Asks a question outside the edit loop: [`actors::router`] decides which model is asked. The decision is recorded and
+//! changes at most once.
 
 use actors::brief::Brief;
 use actors::call::{CallError, Caller};
@@ -18,17 +19,17 @@ use tree::FileHash;
 
 use crate::turn::Turn;
 
-/// What was before the question.
+/// What preceded the question.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
-    /// Turns that came to nothing, one after the other.
+    /// Number of failed turns directly before it.
     failures: usize,
-    /// Checks that fail since the last.
+    /// Number of checks that failed in the last turn.
     failing_checks: usize,
 }
 
 impl Before {
-    /// What `turns` tell.
+    /// Derives it from the earlier turns.
     pub(crate) fn of(turns: &[Turn]) -> Self {
         let failures = turns.iter().rev().take_while(|turn| !turn.is_done()).count();
         let failing_checks = turns.last().map_or(0, |turn| turn.failing.len());
@@ -36,7 +37,7 @@ impl Before {
     }
 }
 
-/// The dialogue of a question, in which the model is offered tools if it is one that can call them.
+/// Creates the dialogue of a question. The model is offered tools if it can call them.
 pub(crate) fn dialogue(run: &Run, own: &[OwnTool]) -> Dialogue {
     let prompts = run.prompts();
     if calls_tools(run) {
@@ -50,12 +51,12 @@ fn calls_tools(run: &Run) -> bool {
     run.config().llm.native_tools && may_look(run)
 }
 
-/// Whether a model may look for itself before it answers.
+/// Returns true if a model may use tools before it answers.
 pub(crate) fn may_look(run: &Run) -> bool {
     run.config().agent_loop.max_look_rounds > 0
 }
 
-/// The instructions of a role that answers a question, with how it calls tools.
+/// Returns the instructions of a role that answers a question, including how to call tools.
 pub(crate) fn instructions(run: &Run, own: &[OwnTool], instructions: String) -> String {
     let prompts = run.prompts();
     if !may_look(run) {
@@ -74,19 +75,19 @@ pub(crate) fn instructions(run: &Run, own: &[OwnTool], instructions: String) -> 
     format!("{}\n\n{tools}", instructions.trim_end())
 }
 
-/// A question to whichever model is right for it.
+/// A question whose model has yet to be decided.
 pub(crate) struct Question<'q> {
     pub(crate) run: &'q Run,
-    /// Where what the model asks to see comes from.
+    /// Sources for what the model asks to see.
     pub(crate) sources: Sources<'q>,
     pub(crate) brief: &'q Brief,
     pub(crate) before: Before,
-    /// What is said, to the end of the question.
+    /// The messages, including the question.
     pub(crate) dialogue: Dialogue,
 }
 
 impl Question<'_> {
-    /// Asks it, and if no answer is usable once more the model that thinks longest.
+    /// Asks the question. If no answer is usable, asks the model that thinks longest, once.
     pub(crate) async fn ask<G: Grammar>(self, grammar: &G) -> Result<G::Answer, Unheard> {
         let own = self.run.caller(AgentRole::Analysis);
         let strongest =
@@ -177,7 +178,7 @@ impl Question<'_> {
         (!tools.is_empty()).then(|| toolbox::schema_hash(tools))
     }
 
-    /// Asks the small model whether long thought is needed. Without an answer it is not.
+    /// Asks the small model whether long thought is needed. Without an answer, it is not.
     async fn small_model(&self) -> bool {
         let caller = self.run.caller(AgentRole::Intent);
         let prompts = caller.prompts();
@@ -189,10 +190,10 @@ impl Question<'_> {
     }
 }
 
-/// The effect of deciding. Earlier versions decided nothing.
+/// The effect of deciding on a model. Earlier versions recorded no decision.
 struct Deciding<'d> {
     id: u32,
-    /// The role's own model, and the one that thinks longest.
+    /// The role's own model, and the model that thinks longest.
     callers: (&'d Caller, &'d Caller),
     prompt_hash: String,
     tool_schema_hash: Option<String>,
@@ -234,7 +235,7 @@ impl Effect for Deciding<'_> {
     }
 }
 
-/// The effect of asking another model since no answer was usable: whether it is done. Earlier versions did not.
+/// The effect of asking another model because no answer was usable; true if it is asked. Earlier versions did not.
 struct Escalating<'e> {
     from: &'e Caller,
     to: &'e Caller,

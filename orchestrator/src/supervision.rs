@@ -1,14 +1,14 @@
-//! The supervision tree in one place: who is hired under the orchestrator, with what, and how a lost one is replaced.
+//! The supervision tree: which actors the orchestrator starts, with what, and how a lost one is replaced.
 //!
 //! ```text
 //! Orchestrator ─┬─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
-//!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the price of an attempt
+//!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the cost of an attempt
 //!               ├─ Team       its loss ends the run
-//!               │  └─ Lane 01..N     its loss is that lane's end, and nobody else's
+//!               │  └─ Lane 01..N     its loss ends only that lane
 //!               │     └─ Crew        as above
-//!               └─ Pool       of a mission's small questions
-//!                  └─ worker 1..20    replaced; its question has no answer
+//!               └─ Pool       asks a mission's small questions
+//!                  └─ worker 1..20    replaced; its question gets no answer
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use journal::read;
 use model::price::Usd;
 use ractor::{ActorCell, SpawnErr};
 
-/// The accounts of admission that died.
+/// The accounts of an Admission actor that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LostAccounts {
     run: Account,
@@ -47,7 +47,7 @@ fn admission_setup(terms: &Terms, publisher: &Publisher, lost: LostAccounts) -> 
     }
 }
 
-/// Hires admission of a run.
+/// Starts the Admission actor of a run.
 pub(crate) async fn start_admission(
     terms: &Terms,
     publisher: &Publisher,
@@ -57,7 +57,7 @@ pub(crate) async fn start_admission(
     Admission::spawn(admission_setup(terms, publisher, lost), orchestrator).await
 }
 
-/// Puts a new Admission in the slot of one that died.
+/// Puts a new Admission actor in the slot of one that died.
 pub(crate) async fn restart_admission(
     slot: &Slot,
     terms: &Terms,
@@ -68,12 +68,13 @@ pub(crate) async fn restart_admission(
     slot.refill(admission_setup(terms, publisher, lost), orchestrator).await
 }
 
-/// Lets an actor go with everything below it. Work in flight is dropped, and with it its calls and commands.
+/// Kills an actor and everything below it. Work in flight is dropped, along with its calls and commands.
 ///
-/// Returns when they are gone, so that what their calls cost is settled; an actor that does not go in time is left behind.
-pub(crate) async fn dismiss(actor: ActorCell) {
+/// Returns once they are gone, so that the cost of their calls is settled; an actor that does not stop in time is
+/// abandoned.
+pub(crate) async fn shut_down(actor: ActorCell) {
     const PATIENCE: Duration = Duration::from_millis(500);
-    // The parent first, so that it hears of no death it would have to do something about.
+    // The parent first, so that it does not react to the deaths of its children.
     let mut all = vec![actor];
     let mut at = 0;
     while let Some(above) = all.get(at) {
@@ -82,13 +83,13 @@ pub(crate) async fn dismiss(actor: ActorCell) {
     }
     for gone in all {
         if gone.kill_and_wait(Some(PATIENCE)).await.is_err() {
-            tracing::debug!(actor = ?gone.get_id(), "an actor did not go in time");
+            tracing::debug!(actor = ?gone.get_id(), "an actor did not stop in time");
         }
     }
 }
 
-/// What the run had spent, from the journal. A call without a reply counts with all that was set aside for it. Of a run, or a
-/// lane, that is `on_the_way`, only what it has come to counts.
+/// Recovers a run's spending from the journal. A call without a reply counts with everything reserved for it. For a run
+/// or lane in `on_the_way`, only the events before the given number count.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about spending")]
 pub(crate) async fn recover_ledger(
     session: PathBuf,
@@ -97,7 +98,7 @@ pub(crate) async fn recover_ledger(
 ) -> LostAccounts {
     let reading = tokio::task::spawn_blocking(move || read::read(&session)).await;
     let Ok(Ok(reading)) = reading else {
-        // Without a journal nothing may be spent any more.
+        // Without a journal, nothing more may be spent.
         let all = u64::MAX;
         let spent = Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all };
         return LostAccounts {

@@ -1,8 +1,7 @@
-//! Earlier turns of a conversation, as the next one is told of them: what the user said, what was planned and changed, what
-//! was answered. Pure.
+//! Earlier turns of a conversation, as the next turn is told about them: requests, plans, changes and answers. Pure.
 //!
-//! Turns are told in full until together they are too long. Then the oldest are told in a line each, as many together that it
-//! happens seldom: between two such times what is told only grows.
+//! Turns are rendered in full until they exceed a limit together. Then the oldest are shortened to one line each, many at
+//! once so that it happens seldom: in between, the text only grows at its end.
 
 use actors::checks::Check;
 use actors::delivery::Delivery;
@@ -13,37 +12,37 @@ use search::estimate_tokens;
 use similar::TextDiff;
 use tree::Change;
 
-/// What is told of what a check printed, in bytes.
+/// Most bytes shown of a check's output.
 const OUTPUT_BYTES: usize = 1_500;
-/// What is told of one diff, in bytes, and of a request that is told in a line, in characters.
+/// Most bytes shown of a diff; below, most characters of a request shortened to a line.
 const DIFF_BYTES: usize = 8_000;
 const LINE_CHARS: usize = 300;
 
-/// A turn that is over.
+/// A finished turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// What the user said.
+    /// The user's message.
     pub(crate) request: String,
     /// How it ended.
     pub(crate) delivery: Delivery,
     /// The last plan.
     pub(crate) plan: Option<Plan>,
-    /// What was answered, if it was a question.
+    /// The answer, if it was a question.
     pub(crate) answer: Option<String>,
-    /// What it changed in the workspace.
+    /// Its changes in the workspace.
     pub(crate) changes: Vec<Change>,
-    /// The checks that failed when they were run last.
+    /// The checks that failed when last run.
     pub(crate) failing: Vec<FailedCheck>,
 }
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedCheck {
-    /// As written.
+    /// The command, as written.
     pub(crate) command: String,
     /// How it ended.
     pub(crate) exit: String,
-    /// What it printed, shortened.
+    /// Its output, shortened.
     pub(crate) output: String,
 }
 
@@ -54,12 +53,12 @@ impl From<Check> for FailedCheck {
 }
 
 impl Turn {
-    /// Whether it came to something.
+    /// Returns true if it succeeded.
     pub(crate) const fn is_done(&self) -> bool {
         matches!(self.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. })
     }
 
-    /// How it ended, in a few words. What was answered was not delivered.
+    /// Summarises how it ended. An answered question does not count as delivered.
     fn outcome(&self) -> String {
         match &self.delivery {
             Delivery::Delivered { .. } if self.answer.is_some() => "answered".to_owned(),
@@ -74,7 +73,7 @@ impl Turn {
         }
     }
 
-    /// All of it.
+    /// Renders it in full.
     fn whole(&self, prompts: &Prompts, number: usize) -> String {
         let part = |text: Option<String>| text.map(|text| format!("\n{text}")).unwrap_or_default();
         let plan = part(
@@ -102,7 +101,7 @@ impl Turn {
         )
     }
 
-    /// What failed in the end, if that is why it was not delivered.
+    /// Renders the checks that failed last, if they are why it was not delivered.
     fn checks(&self, prompts: &Prompts) -> Option<String> {
         let Delivery::NeedsWork { .. } = self.delivery else { return None };
         let failed = |check: &FailedCheck| {
@@ -114,7 +113,7 @@ impl Turn {
         (!checks.is_empty()).then(told)
     }
 
-    /// A line of it.
+    /// Renders it in one line.
     fn line(&self, prompts: &Prompts, number: usize) -> String {
         let request: String = self.request.chars().take(LINE_CHARS).collect();
         let files: Vec<&str> = self.changes.iter().map(|change| change.path.as_str()).collect();
@@ -132,7 +131,7 @@ impl Turn {
     }
 }
 
-/// What is told of earlier `turns`, the oldest first, in about `most` tokens; nothing where there were none.
+/// Renders the earlier `turns`, oldest first, in about `most` tokens; empty if there are none.
 pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> String {
     let mut told: Vec<(String, usize)> = Vec::new();
     let mut shortened = 0;
@@ -142,7 +141,7 @@ pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> St
         told.push((text, tokens));
         let sum = |told: &[(String, usize)]| told.iter().map(|(_, tokens)| tokens).sum::<usize>();
         if sum(&told) > most {
-            // The turn before is what the next most likely is about.
+            // The next request is most likely about the turn before it, so that one stays in full.
             while sum(&told) > most / 2 && shortened < index {
                 if let (Some(old), Some(entry)) = (turns.get(shortened), told.get_mut(shortened)) {
                     let line = old.line(prompts, shortened + 1);
@@ -159,7 +158,7 @@ pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> St
     prompts.render(Prompt::Conversation, &[("turns", &turns.join("\n"))])
 }
 
-/// What the last of `turns` was, in a line.
+/// Summarises the last of `turns`, with the start of its answer.
 pub(crate) fn last(prompts: &Prompts, turns: &[Turn]) -> Option<String> {
     let turn = turns.last()?;
     let line = turn.line(prompts, turns.len());
@@ -168,7 +167,7 @@ pub(crate) fn last(prompts: &Prompts, turns: &[Turn]) -> Option<String> {
     Some(answer.map_or(line.clone(), |answer| format!("{line}\n{answer}")))
 }
 
-/// A change as a unified diff.
+/// Formats a change as a unified diff.
 fn diff_of(change: &Change) -> String {
     let text = |state: &Option<tree::FileState>| {
         state.as_ref().map(|it| String::from_utf8_lossy(&it.bytes).into_owned()).unwrap_or_default()
@@ -183,7 +182,7 @@ fn diff_of(change: &Change) -> String {
     lines.unified_diff().header(&headers.0, &headers.1).to_string()
 }
 
-/// The changes as one diff, each file headed as git does.
+/// Formats the changes as one diff, with git's file headers.
 pub(crate) fn git_diff(changes: &[Change]) -> String {
     let section = |change: &Change| {
         let path = &change.path;
@@ -192,7 +191,7 @@ pub(crate) fn git_diff(changes: &[Change]) -> String {
     changes.iter().map(section).collect()
 }
 
-/// The changes as one unified diff, cut between lines.
+/// Formats the changes as one unified diff, cut between lines.
 fn diff(changes: &[Change]) -> String {
     let mut diff: String = changes.iter().map(diff_of).collect();
     if diff.len() > DIFF_BYTES {
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_changed_and_answered_is_told() {
+    fn requests_changes_and_answers_are_rendered() {
         let edited = Turn { changes: vec![change("a.py", "x\n", "y\n")], ..turn("make it y") };
         let asked = Turn { answer: Some("Because.".into()), ..turn("why?") };
         let text = told(&[edited, asked], 1_000);
@@ -248,13 +247,13 @@ mod tests {
         assert_eq!(
             text.matches("delivered").count(),
             1,
-            "what is answered is not delivered: {text}"
+            "an answered question is not delivered: {text}"
         );
         assert_eq!(told(&[], 1_000), "");
     }
 
     #[test]
-    fn old_turns_are_shortened_seldom_and_the_last_never() {
+    fn old_turns_are_rarely_shortened_and_the_last_never() {
         let turns: Vec<Turn> = (0..30)
             .map(|at| Turn { answer: Some(format!("{at} ").repeat(100)), ..turn("why?") })
             .collect();

@@ -1,10 +1,10 @@
-//! Undoing a change of ours in a file that may have been changed by others since. Pure.
+//! Undoes our changes in files that others may have changed since. Pure.
 
 use config::ApplyStrategy;
 use patch::merge;
 use tree::{FileMode, FileState};
 
-/// What a change of ours made of a path; none stands for no file.
+/// A change of ours to a path; `None` means no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
     /// The file before.
@@ -13,7 +13,7 @@ pub(crate) struct Made {
     pub(crate) after: Option<FileState>,
 }
 
-/// Why a path cannot be brought back without losing what somebody else did.
+/// Why a path cannot be restored without losing someone else's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// The lines we changed were changed again.
@@ -23,20 +23,20 @@ pub enum Conflict {
     #[error("it was deleted since")]
     Deleted,
     /// We deleted the file, and there is another now.
-    #[error("it was made anew since")]
+    #[error("it was created again since")]
     Recreated,
-    /// We made the file, and it was changed since.
-    #[error("it was changed since, and would be gone")]
+    /// We created the file, and it was changed since.
+    #[error("it was changed since, and undoing would delete it")]
     Grown,
-    /// Something that is no file is there, or in the way.
-    #[error("something else is in its place")]
+    /// Something other than a file is there, or in the way.
+    #[error("something other than a file is in its place")]
     NotAFile,
-    /// What it was is not kept any more.
-    #[error("what it was is not kept any more")]
+    /// The earlier content is no longer stored.
+    #[error("its earlier content is no longer stored")]
     Lost,
 }
 
-/// The file without our changes, given newest first, and with everybody else's.
+/// Returns the file without our changes, given newest first, but with everyone else's.
 pub(crate) fn undo(
     current: Option<FileState>,
     made: impl IntoIterator<Item = Made>,
@@ -48,7 +48,7 @@ fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>,
     if current == made.after {
         return Ok(made.before);
     }
-    // The change was never made, or is undone already.
+    // The change was never made, or is already undone.
     if current == made.before {
         return Ok(current);
     }
@@ -62,10 +62,10 @@ fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>,
     }
 }
 
-/// What is different between `after` and `before`, done to `current`.
+/// Applies the difference from `after` to `before` to `current`.
 fn merged(current: &FileState, before: &FileState, after: &FileState) -> Option<FileState> {
     let states = [current, before, after];
-    // Nothing lies between two places that a symlink leads to.
+    // Symlink targets and binary files cannot be merged.
     let is_whole = |state: &&FileState| state.mode == FileMode::Symlink || state.bytes.contains(&0);
     if states.iter().any(is_whole) {
         return None;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_we_touched_is_as_it_was() {
+    fn files_only_we_changed_are_restored() {
         let ours = || made(file("1\n"), file("2\n"));
         assert_eq!(undo(file("2\n"), [ours()]), Ok(file("1\n")));
         assert_eq!(undo(file("1\n"), [ours()]), Ok(file("1\n")), "never made");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_did_beside_it_stays() {
+    fn changes_of_the_user_are_kept() {
         let ours = made(file("1\n2\n3\n4\n"), file("1\n2\n3\nfour\n"));
         assert_eq!(undo(file("one\n2\n3\nfour\n"), [ours.clone()]), Ok(file("one\n2\n3\n4\n")));
         let script = |text| Some(FileState { mode: FileMode::Executable, ..state(text) });
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn symlinks_are_undone_as_a_whole() {
+    fn symlinks_are_not_merged() {
         let link = |text| Some(FileState { mode: FileMode::Symlink, ..state(text) });
         let made_link = || made(None, link("a"));
         assert_eq!(undo(link("a"), [made_link()]), Ok(None));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_told_apart_is_a_conflict() {
+    fn inseparable_changes_are_a_conflict() {
         let cases = [
             (file("1 2\n"), made(file("0\n"), file("1\n")), Conflict::Changed),
             (file("mine too\n"), made(None, file("x\n")), Conflict::Grown),
@@ -143,9 +143,9 @@ mod tests {
     }
 
     proptest! {
-        /// Edits of ours at the top of a file and of the user's at its end, in any order: ours go, theirs stay.
+        /// Our edits at the top of a file and the user's at its end, in any order: ours are undone, theirs are kept.
         #[test]
-        fn ours_go_and_theirs_stay(turns in proptest::collection::vec(any::<bool>(), 1..12)) {
+        fn ours_are_undone_and_theirs_kept(turns in proptest::collection::vec(any::<bool>(), 1..12)) {
             let text = |ours: usize, theirs: usize| {
                 file(&format!("ours {ours}\n\nbetween\n\ntheirs {theirs}\n"))
             };

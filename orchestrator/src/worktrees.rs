@@ -1,6 +1,6 @@
-//! Worktrees that processes left behind: those that are of no more use are collected.
+//! Collects worktrees that earlier processes left and that are no longer needed.
 //!
-//! What a living process owns is never taken from it, and what a crash left is found.
+//! Never touches what a living process owns, and finds what a crash left.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tree::Snapshots;
 use crate::earlier::ended_lanes;
 use crate::places::{Places, snapshots};
 
-/// Collects what was left in a workspace before, off the runtime. `sessions` is where sessions are kept.
+/// Collects leftover worktrees of a workspace, off the runtime. `sessions` is the directory of sessions.
 pub(crate) async fn collect_left(
     places: &Places,
     workspace: &Path,
@@ -27,28 +27,28 @@ pub(crate) async fn collect_left(
     on_a_thread(move || collect(&snapshots, &lanes, &sessions, keep)).await;
 }
 
-/// Collects what processes that are gone left below `lanes`: worktrees of runs that have ended, or that cannot be
-/// resumed; those of lanes that failed stay for as long as `keep`. `sessions` is where sessions are kept.
+/// Collects what dead processes left in `lanes`: worktrees of runs that have ended or cannot be resumed; those of failed
+/// lanes are kept for `keep`. `sessions` is the directory of sessions.
 pub(crate) fn collect(snapshots: &Snapshots, lanes: &Path, sessions: &Path, keep: Duration) {
     for entry in fs::read_dir(lanes).into_iter().flatten().flatten() {
         let dir = entry.path();
         let run = entry.file_name().to_string_lossy().into_owned();
-        // A crash came between the first and the last that is done with it. It goes only if it is empty.
+        // A crash interrupted its creation or removal. Remove it only if it is empty.
         if !was_claimed(&dir) && fs::remove_dir(&dir).is_ok() {
             continue;
         }
         let Some((owner, session)) = unowned(&dir) else { continue };
-        // Whoever died before writing down its session had made no worktree.
+        // A process that died before recording its session had not created a worktree.
         let ended = session.map_or(Some(Vec::new()), |it| ended_lanes(&sessions.join(it), &run));
         let Some(failed) = ended else { continue };
         let age = entry.metadata().and_then(|data| data.modified()).ok();
         let age = age.and_then(|at| at.elapsed().ok()).unwrap_or_default();
         let failed = if age > keep { Vec::new() } else { failed };
         if let Err(error) = snapshots.release(&run) {
-            tracing::warn!(%error, run, "trees of lanes stay");
+            tracing::warn!(%error, run, "could not release the trees of lanes");
         }
         let kept = tidy(snapshots, &dir, &failed);
-        tracing::info!(run, kept = kept.len(), "worktrees that were left were removed");
+        tracing::info!(run, kept = kept.len(), "removed leftover worktrees");
         drop(owner);
     }
 }

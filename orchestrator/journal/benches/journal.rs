@@ -1,6 +1,7 @@
-//! What a durable event costs: beside a bare write and sync of as many bytes on the same disk, and with many who write at once.
+//! The cost of a durable event, compared with a bare write and sync of as many bytes on the same disk, and with many
+//! concurrent writers.
 //!
-//! Prints a table; it judges nothing but says where a target is missed. `cargo bench -p deepseek-journal --bench journal`
+//! Prints a table and marks missed targets; it never fails on them. `cargo bench -p deepseek-journal --bench journal`
 
 #![expect(
     clippy::unwrap_used,
@@ -38,7 +39,7 @@ fn event(n: usize) -> Event {
 fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    // Beside the build, so that it is a disk and no memory.
+    // In the build directory, so that it is on a disk and not in memory.
     let dir = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let journal = open(&dir.path().join("one"), &runtime);
     let (bare, alone) = &runtime.block_on(in_turns(&dir.path().join("bare"), &journal.1));
@@ -81,7 +82,7 @@ fn main() {
     println!("{:<34} {took:>9.3}s {:>29}{verdict}", "reading 100,000 events", "< 0.5 s");
 }
 
-/// A journal whose screen is read by somebody who does not look.
+/// Opens a journal whose signals are read and discarded.
 fn open(dir: &Path, runtime: &tokio::runtime::Runtime) -> (Journal, Publisher) {
     let (screen, mut signals) = mpsc::channel::<Signal>(4096);
     let capacity = Capacity { queue: 1024, patience: Duration::ZERO };
@@ -90,7 +91,7 @@ fn open(dir: &Path, runtime: &tokio::runtime::Runtime) -> (Journal, Publisher) {
     journal
 }
 
-/// Seconds of each append, made one after the other.
+/// Measures each of `count` sequential appends, in seconds.
 async fn appends(publisher: &Publisher, count: usize) -> Vec<f64> {
     let mut took = Vec::with_capacity(count);
     for n in 0..count {
@@ -101,8 +102,8 @@ async fn appends(publisher: &Publisher, count: usize) -> Vec<f64> {
     took
 }
 
-/// Seconds of as many bytes written and synced without a journal, and of durable events: in turns, since a disk is not
-/// always equally fast.
+/// Measures, in seconds, as many bytes written and synced without a journal, and durable events. They alternate, since a
+/// disk is not always equally fast.
 async fn in_turns(path: &Path, publisher: &Publisher) -> (Vec<f64>, Vec<f64>) {
     let mut file = OpenOptions::new().create_new(true).append(true).open(path).unwrap();
     let line = [b'x'; 300];

@@ -1,4 +1,4 @@
-//! Content beside the log, named by its hash: whole, or as its difference from content that came before it.
+//! Content stored next to the log and named by its hash, either complete or as a delta against earlier content.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,20 +13,20 @@ use tree::FileHash;
 use super::delta::Delta;
 use super::read::ReadError;
 
-/// A fast level: what is kept is small, and somebody waits.
+/// Zstandard level. A fast one: the content is small, and a caller is waiting.
 const LEVEL: i32 = 1;
 
-/// Differences of differences at most; reading one reads all below it.
+/// Longest chain of deltas; reading one reads every delta below it.
 const MAX_DEPTH: u32 = 64;
 
-/// What the next of its kind is told apart from.
+/// The content that the next blob of the same kind is stored as a delta against.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
     blob: Blob,
     depth: u32,
 }
 
-/// The head of a difference; what is inserted follows it.
+/// The head of a delta; the inserted bytes follow it.
 #[derive(Serialize, Deserialize)]
 struct Head {
     base: FileHash,
@@ -43,7 +43,7 @@ fn delta_path(session: &Path, hash: &FileHash) -> PathBuf {
     session.join("blobs").join(format!("{hash}.delta.zst"))
 }
 
-/// Keeps content, unless it is there; true when it is new.
+/// Stores content unless it is already stored; returns true if it is new.
 pub(super) fn keep(session: &Path, blob: &Blob) -> io::Result<bool> {
     if is_kept(session, &blob.blob) {
         return Ok(false);
@@ -52,14 +52,14 @@ pub(super) fn keep(session: &Path, blob: &Blob) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Keeps content that may repeat `base`, and makes it the base of the next; true when it is new.
+/// Stores content that may repeat `base` and makes it the next base; returns true if it is new.
 pub(super) fn keep_like(session: &Path, blob: &Blob, base: &mut Option<Base>) -> io::Result<bool> {
     if base.as_ref().is_some_and(|base| base.blob.blob == blob.blob) {
         return Ok(false);
     }
     let mut depth = 0;
     let is_new = match base.as_ref().filter(|base| base.depth < MAX_DEPTH) {
-        // How deep it lies is not known: the next is kept whole.
+        // Its depth is not known, so the next one is stored complete.
         _ if is_kept(session, &blob.blob) => {
             depth = MAX_DEPTH;
             false
@@ -93,7 +93,7 @@ fn is_kept(session: &Path, hash: &FileHash) -> bool {
     whole_path(session, hash).exists() || delta_path(session, hash).exists()
 }
 
-/// Writes a file that is whole or not there. Its name is durable when its directory is.
+/// Writes a file atomically. Its name is durable once its directory is synced.
 fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut options = OpenOptions::new();
@@ -146,20 +146,20 @@ mod tests {
         dir
     }
 
-    /// Prompts that each repeat the one before them and add a little.
+    /// Returns prompts that each repeat the previous one and add a little.
     fn prompts(count: usize) -> Vec<Blob> {
         let text = |n: usize| (0..=n).map(|n| format!("message {n}: {}\n", "text ".repeat(40)));
         (0..count).map(|n| Blob::new(text(n).collect::<String>())).collect()
     }
 
     #[test]
-    fn growing_prompts_are_kept_once_and_read_back_whole() {
+    fn growing_prompts_are_stored_once_and_read_back_complete() {
         let dir = session();
         let mut base = None;
         let prompts = prompts(200);
         for prompt in &prompts {
             assert!(keep_like(dir.path(), prompt, &mut base).unwrap());
-            assert!(!keep_like(dir.path(), prompt, &mut base).unwrap(), "it is there");
+            assert!(!keep_like(dir.path(), prompt, &mut base).unwrap(), "already stored");
         }
         for prompt in &prompts {
             assert_eq!(content(dir.path(), prompt).unwrap(), prompt.content);
@@ -167,11 +167,11 @@ mod tests {
         let whole = fs::read_dir(dir.path().join("blobs")).unwrap();
         let whole = whole
             .filter(|file| !file.as_ref().unwrap().file_name().to_string_lossy().contains("delta"));
-        assert!((2..10).contains(&whole.count()), "chains have an end");
+        assert!((2..10).contains(&whole.count()), "chains of deltas are bounded");
     }
 
     #[test]
-    fn what_is_not_alike_is_kept_whole() {
+    fn dissimilar_content_is_stored_complete() {
         let dir = session();
         let mut base = None;
         for text in ["one thing ".repeat(100), "another ".repeat(100)] {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_that_is_gone_or_damaged_is_an_error() {
+    fn a_missing_or_damaged_base_is_an_error() {
         let dir = session();
         let mut base = None;
         let prompts = prompts(3);

@@ -1,12 +1,12 @@
-//! One text as its difference from another that it mostly repeats, such as a prompt from the one before it. Pure.
+//! One text as a delta against another that it mostly repeats, such as a prompt against the previous one. Pure.
 
 use serde::{Deserialize, Serialize};
 
-/// How a text is put together from another one.
+/// How to build a text from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Delta {
     parts: Vec<Part>,
-    /// What is inserted, one part after the other.
+    /// The inserted bytes of all parts, concatenated.
     #[serde(skip)]
     fresh: Vec<u8>,
 }
@@ -14,20 +14,20 @@ pub(super) struct Delta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Part {
-    /// So many bytes of the other text, from this one on.
+    /// Copies `len` bytes of the other text, starting at `from`.
     Copy { from: usize, len: usize },
-    /// So many bytes of what is inserted.
+    /// Takes the next `len` inserted bytes.
     Insert { len: usize },
 }
 
-/// Equal bytes that make it worth to copy, and to look no further.
+/// Equal bytes that make a copy worthwhile and end the search for a match.
 const RUN: usize = 32;
 
-/// How far to look for the place where the texts are the same again.
+/// How far to look for the place where the texts match again.
 const LOOK: usize = 64;
 
 impl Delta {
-    /// The difference of `new` from `base`.
+    /// Computes the delta of `new` against `base`.
     pub(super) fn between(base: &[u8], new: &[u8]) -> Delta {
         let mut delta = Delta { parts: Vec::new(), fresh: Vec::new() };
         let (mut at, mut rest) = (0, new);
@@ -40,7 +40,7 @@ impl Delta {
                 rest = rest.get(len..).unwrap_or_default();
                 continue;
             }
-            let (skip, len) = again(old, rest).unwrap_or((0, rest.len()));
+            let (skip, len) = resync(old, rest).unwrap_or((0, rest.len()));
             let (inserted, after) = rest.split_at_checked(len).unwrap_or((rest, &[]));
             delta.insert(inserted);
             at += skip;
@@ -58,7 +58,7 @@ impl Delta {
         }
     }
 
-    /// The text again; none if `base` is not what it was.
+    /// Rebuilds the text; `None` if `base` does not fit.
     pub(super) fn apply(&self, base: &[u8]) -> Option<Vec<u8>> {
         let (mut text, mut fresh) = (Vec::new(), self.fresh.as_slice());
         for part in &self.parts {
@@ -76,24 +76,24 @@ impl Delta {
         Some(text)
     }
 
-    /// Bytes that are not in the other text.
+    /// Returns the bytes that are not in the other text.
     pub(super) fn fresh(&self) -> &[u8] {
         &self.fresh
     }
 
-    /// The same with what is inserted, which does not serialise.
+    /// Restores the inserted bytes, which are not serialised.
     pub(super) fn with_fresh(self, fresh: Vec<u8>) -> Delta {
         Delta { fresh, ..self }
     }
 }
 
-/// How many bytes both begin with.
+/// Returns the length of the common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The nearest place where both go on alike: so many bytes further in `old`, so many further in `new`.
-fn again(old: &[u8], new: &[u8]) -> Option<(usize, usize)> {
+/// Finds the nearest place where both match again, as the bytes to skip in `old` and in `new`.
+fn resync(old: &[u8], new: &[u8]) -> Option<(usize, usize)> {
     let alike = |&(skip, len): &(usize, usize)| {
         let (old, new) = (old.get(skip..skip + RUN), new.get(len..len + RUN));
         old.is_some() && old == new
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grown_prompt_is_its_new_end() {
+    fn a_grown_prompt_stores_only_its_new_end() {
         let body = |max: u32, messages: &str| {
             format!(
                 "{{\"model\":\"m\",\"stream\":true,\"max_tokens\":{max},\"messages\":[{messages}]}}"
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_apart_is_put_together_again(
+        fn a_delta_survives_serialisation_and_rebuilds_the_text(
             base in "[ab]{0,300}", head in "[abc]{0,9}", cut in 0..300usize, tail in "[abc]{0,90}",
         ) {
             let kept = base.get(cut.min(base.len())..).unwrap_or_default();

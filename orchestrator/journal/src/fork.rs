@@ -1,4 +1,4 @@
-//! Copies the beginning of a session's journal, for another session to go on from there.
+//! Copies the beginning of a session's journal so that a new session can continue from there.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -12,7 +12,8 @@ use tools::regular;
 use super::read::Record;
 use super::{EVENTS, Line, SUM_DIGITS};
 
-/// Makes the session `to` of the events of `from` up to number `at`, in a workspace of its own. It is whole, or not there.
+/// Creates the session `to` from the events of `from` up to number `at`, with `workspace` as its workspace. The log
+/// is renamed into place last, so the session is complete or absent.
 pub fn fork(
     from: &Path,
     records: &[Record],
@@ -55,7 +56,7 @@ pub fn fork(
     copied
 }
 
-/// The first event, as that of the fork.
+/// Returns the first event with the fork's workspace and origin.
 fn begins_as(begun: Event, workspace: &Path, origin: &Origin) -> Value {
     let Event::SessionStarted { version, config, prompts, format, salt, .. } = begun else {
         return begun.data();
@@ -65,7 +66,7 @@ fn begins_as(begun: Event, workspace: &Path, origin: &Origin) -> Value {
     Event::SessionStarted { workspace, version, config, prompts, format, salt, forked_from }.data()
 }
 
-/// Content is named by its hash and never changed, so both sessions can have the same files.
+/// Links or copies the content. It is named by its hash and never changed, so both sessions can share the files.
 fn copy_blobs(from: &Path, to: &Path) -> io::Result<()> {
     for blob in fs::read_dir(from)? {
         let blob = blob?;

@@ -1,7 +1,7 @@
-//! What was done before, to be asked: the sessions of a workspace, what they used, what they staged, what their lanes did,
-//! and the story of one.
+//! Queries about the past: the sessions of a workspace, their usage, their patch sets, the work of their lanes, and the
+//! full story of one session.
 //!
-//! A question about one session is answered from its journal. What is asked of many is answered from a projection.
+//! Queries about one session read its journal. Queries about many sessions read a projection.
 
 mod causes;
 mod entry;
@@ -28,84 +28,84 @@ use crate::projection::{Projection, ProjectionError};
 use crate::read::{ReadError, read_valid};
 use crate::staged::{StagedPatch, applied, patches};
 
-/// All sessions, seen from a workspace.
+/// All sessions, seen from one workspace.
 #[derive(Debug)]
 pub struct History {
-    /// Which workspace each session is at home in.
+    /// The workspace of each session.
     pub homes: Homes,
     state: PathBuf,
     here: String,
 }
 
-/// Whose sessions are asked about.
+/// Which sessions a query covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Those of this workspace.
+    /// The sessions of this workspace.
     Here,
-    /// Those of every workspace, one after the other.
+    /// The sessions of all workspaces, one workspace after the other.
     Everywhere,
 }
 
-/// What was asked for.
+/// The answer to a query.
 #[derive(Debug)]
 pub struct Gathered<T> {
-    /// It.
+    /// The answer itself.
     pub value: T,
-    /// Journals that are damaged. What comes before the damage is in the answer.
+    /// Damaged journals. Events before the damage are included in the answer.
     pub troubles: Vec<ReadError>,
 }
 
-/// Why there is no answer.
+/// Why a query failed.
 #[derive(Debug, Error)]
 pub enum HistoryError {
-    /// There can be no projection, not even in memory.
+    /// The projection could not be created, not even in memory.
     #[error(transparent)]
     Projection(#[from] ProjectionError),
-    /// The journal cannot be read from its beginning.
+    /// The journal is unreadable from its first line on.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It has no first event.
+    /// The session has no first event.
     #[error("session {0} has not begun")]
     NotBegun(String),
 }
 
-/// Where what is kept for one workspace is, below the directory `state` of the program.
+/// Returns the directory with the state of one workspace, inside the program's state directory `state`.
 pub fn workspace_state(state: &Path, workspace: &Path) -> PathBuf {
     let hash = FileHash::of(workspace.as_os_str().as_encoded_bytes()).to_string();
     state.join("workspaces").join(hash.chars().take(16).collect::<String>())
 }
 
 impl History {
-    /// Finds the sessions below the directory `state` of the program.
+    /// Finds the sessions in the program's state directory `state`.
     pub fn find(state: &Path, workspace: &Path) -> Self {
         let homes = Homes::find(&state.join("sessions"));
         Self { homes, state: state.to_owned(), here: workspace.display().to_string() }
     }
 
-    /// The workspace that the sessions are seen from.
+    /// Returns the workspace that the sessions are seen from.
     pub fn here(&self) -> &str {
         &self.here
     }
 
-    /// The sessions, newest first in each workspace.
+    /// Returns the sessions, newest first within each workspace.
     pub fn sessions(&self, reach: Reach) -> Result<Gathered<Vec<Summary>>, HistoryError> {
         let topics = &[Topic::Sessions, Topic::Commits, Topic::Calls];
         self.ask(reach, topics, |sessions| sessions.iter().rev().filter_map(Summary::of).collect())
     }
 
-    /// All calls of models, oldest first in each workspace.
+    /// Returns all model calls, oldest first within each workspace.
     pub fn calls(&self, reach: Reach) -> Result<Gathered<Vec<Call>>, HistoryError> {
         self.ask(reach, &[Topic::Calls], |sessions| {
             sessions.iter().flat_map(usage::calls).collect()
         })
     }
 
-    /// The patch sets for this workspace, newest first.
+    /// Returns the patch sets for this workspace, newest first.
     pub fn patches(&self) -> Result<Gathered<Vec<StagedPatch>>, HistoryError> {
         self.ask(Reach::Here, &[Topic::Patches, Topic::Commits], patches)
     }
 
-    /// The lanes of all runs in this workspace, by number; the newest run first.
+    /// Returns the lanes of all runs in this workspace, by number; the newest run first.
     pub fn lanes(&self) -> Result<Gathered<Vec<LaneWork>>, HistoryError> {
         let topics = &[Topic::Lanes, Topic::Patches, Topic::Commits];
         self.ask(Reach::Here, topics, |sessions| {
@@ -113,15 +113,15 @@ impl History {
         })
     }
 
-    /// Everything about one session, wherever it is at home, as far as its journal is whole.
+    /// Returns everything about one session of any workspace, up to the first damage in its journal.
     pub fn story(&self, session: &str) -> Result<Gathered<Story>, HistoryError> {
         let not_begun = || HistoryError::NotBegun(session.to_owned());
         let (reading, damage) = read_valid(&self.homes.dir(session))?;
         let Some(workspace) = self.homes.of(session) else {
-            // Why it does not tell is what its reader has to know.
+            // The damage explains why the journal names no workspace.
             return Err(damage.map_or_else(not_begun, HistoryError::from));
         };
-        // What it staged may have been applied in another session.
+        // Its patch sets may have been applied in another session.
         let Gathered { value: sessions, troubles } =
             self.projection(workspace).kept(&self.homes, &[Topic::Commits])?;
         let entries: Vec<StoryEntry> = reading.records.into_iter().map(StoryEntry::from).collect();
@@ -131,7 +131,7 @@ impl History {
         Ok(Gathered { value, troubles })
     }
 
-    /// Asks the lines of some topics in the workspaces that are meant.
+    /// Runs a query on the lines of some topics, in each workspace that `reach` covers.
     fn ask<T>(
         &self,
         reach: Reach,

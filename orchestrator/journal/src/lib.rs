@@ -1,8 +1,9 @@
-//! The truth of a session: an append-only log of events with the content they name. It knows events, and nothing of whoever
-//! publishes them.
+//! The source of truth for a session: an append-only log of events, together with the content they name. This crate knows
+//! events, but not their publishers.
 //!
-//! [`log`] writes it, from one thread; [`read`] reads it back, checked; [`repair`] cuts off what is damaged. Nothing else is
-//! ever changed in place: what goes on from an earlier point is a [`fork`]. Whoever asks what was done asks [`History`].
+//! [`log`] writes it from a single thread, [`read`] reads it back and checks it, and [`repair`] cuts off damage. Nothing
+//! else changes a journal in place: continuing from an earlier point makes a [`fork`]. Queries about the past go through
+//! [`History`].
 
 mod blobs;
 mod delta;
@@ -25,7 +26,7 @@ pub use self::history::{
 };
 pub use self::staged::{StagedPatch, changes};
 
-/// The line of an event, but for its checksum.
+/// The line of an event, without its checksum.
 #[derive(Serialize)]
 struct Line<'a, D> {
     seq: u64,
@@ -42,7 +43,7 @@ struct Line<'a, D> {
 }
 
 impl<D: Serialize> Line<'_, D> {
-    /// Appends the line to `text`, and tells its checksum.
+    /// Appends the line to `text` and returns its checksum.
     fn append_to(&self, text: &mut Vec<u8>) -> serde_json::Result<String> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.pop();
@@ -59,7 +60,7 @@ const EVENTS: &str = "events.jsonl";
 /// Hexadecimal digits of a checksum: 64 bits of SHA-256.
 const SUM_DIGITS: usize = 16;
 
-/// Checksum of a line up to its own `sum`.
+/// Returns the checksum of a line up to its own `sum`.
 fn checksum(line: &[u8]) -> String {
     FileHash::of(line).to_string().chars().take(SUM_DIGITS).collect()
 }

@@ -1,8 +1,8 @@
 //! The writing end of the journal: one thread that owns the file, behind a bounded channel.
 //!
-//! What has come in together is written together: one write, one sync when anybody waits for it. When there is no room it
-//! waits for some, and with it everybody who waits for the journal. When the file cannot be written the thread ends, and
-//! with it every wait: the journal fails closed.
+//! Events that arrive together are written together: one write, and one sync if any of them has to be durable. On a full
+//! disk, the journal waits for space, and so does everything that waits for the journal. If the file cannot be written,
+//! the thread ends and all waits end with it: the journal fails closed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -29,22 +29,22 @@ use super::read::{Place, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
 use crate::session::{SessionState, Transition, Transitions as _};
 
-/// Why there is no journal.
+/// Why a journal cannot be opened.
 #[derive(Debug, Error)]
 pub enum LogError {
-    /// The session's directory or file cannot be made.
+    /// The session's directory or file cannot be created or opened.
     #[error("cannot open the journal {path}")]
     Open {
-        /// Which.
+        /// The log file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Another process has it.
-    #[error("another process works in the session {0}")]
+    /// Another process is using the session.
+    #[error("another process is using the session {0}")]
     InUse(PathBuf),
-    /// It is damaged before its end.
+    /// The journal is damaged before its last line.
     #[error(transparent)]
     Damaged(ReadError),
     /// The thread cannot be started.
@@ -58,23 +58,23 @@ pub struct Journal {
     failure: Arc<OnceLock<String>>,
 }
 
-/// What a journal may take.
+/// Limits of a journal.
 #[derive(Debug, Clone, Copy)]
 pub struct Capacity {
-    /// Events that wait to be written.
+    /// How many events may wait to be written.
     pub queue: usize,
-    /// How long it waits for room on a full disk.
+    /// How long to wait for space on a full disk.
     pub patience: Duration,
 }
 
-/// Events written in one go at most.
+/// Most events written in one batch.
 const BATCH: usize = 256;
 
-/// How long to wait before looking again whether there is room.
+/// Interval between checks for free space.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Journal {
-    /// Makes a new journal in the directory `dir`, which must not have one. This process owns it for as long as it writes.
+    /// Creates a journal in the directory `dir`, which must not have one. This process owns it for as long as it writes.
     pub fn create(
         dir: &Path,
         clock: Arc<dyn Clock>,
@@ -83,7 +83,7 @@ impl Journal {
     ) -> Result<(Self, Publisher), LogError> {
         let path = dir.join(EVENTS);
         let open = |source| LogError::Open { path: path.clone(), source };
-        // What was asked and answered is nobody else's business.
+        // Prompts and answers are private.
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -103,8 +103,8 @@ impl Journal {
         Self::write_on(dir, file, end, clock, capacity, screen)
     }
 
-    /// Goes on with the journal in the directory `dir`, and tells what stands in it. A torn last line, as a crash leaves it,
-    /// is put aside first; any other damage is an error.
+    /// Reopens the journal in the directory `dir` and returns its records. A torn last line, as a crash leaves it, is
+    /// first moved aside; any other damage is an error.
     pub fn reopen(
         dir: &Path,
         clock: Arc<dyn Clock>,
@@ -125,7 +125,7 @@ impl Journal {
             return Err(LogError::Damaged(damage));
         }
         if repair::cut(dir, &file, &text, &valid.end).map_err(open)?.is_some() {
-            tracing::warn!(path = %path.display(), "a torn last line was put aside");
+            tracing::warn!(path = %path.display(), "moved a torn last line aside");
         }
         let state = state_after(&valid.records);
         let end = End { place: valid.end, state };
@@ -175,19 +175,19 @@ impl Journal {
         &self.dir
     }
 
-    /// Why the journal ended, if it did.
+    /// Returns why the journal ended, if it failed.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 }
 
-/// Where a journal ends, and the state that its session is in there.
+/// Where a journal ends, and the session's state at that point.
 struct End {
     place: Place,
     state: SessionState,
 }
 
-/// The state that a session was left in.
+/// Returns the state that a session was left in.
 fn state_after(records: &[Record]) -> SessionState {
     let state = |record: &Record| match record.event() {
         Some(Event::SessionStateChanged { to, .. }) => Some(to),
@@ -200,10 +200,10 @@ fn state_after(records: &[Record]) -> SessionState {
 struct Writer {
     dir: PathBuf,
     file: File,
-    /// Bytes that are whole lines.
+    /// Length of the complete lines, in bytes.
     len: u64,
     patience: Duration,
-    /// The last prompt of each role in each scope: the next repeats most of it.
+    /// The last prompt of each role in each scope; the next one repeats most of it.
     prompts: BTreeMap<(Scope, AgentRole), Option<Base>>,
     clock: Arc<dyn Clock>,
     screen: mpsc::Sender<Signal>,
@@ -212,7 +212,7 @@ struct Writer {
     state: SessionState,
 }
 
-/// An event as it serialises: its kind beside its data.
+/// A serialised event, with its kind and data as separate fields.
 #[derive(serde::Deserialize)]
 struct Tagged {
     kind: String,
@@ -229,7 +229,8 @@ impl Writer {
         self.file.sync_data()
     }
 
-    /// Writes a batch: content first, then all lines at once, then the sync; only then is anybody told.
+    /// Writes a batch: first the content, then all lines at once, then the sync. Only then are the waiting callers
+    /// notified.
     fn write(&mut self, batch: Vec<Submission>) -> io::Result<()> {
         let durable = batch.iter().any(|entry| entry.durable.is_some());
         let mut new_blobs = false;
@@ -240,7 +241,7 @@ impl Writer {
             for blob in entry.event.blobs() {
                 new_blobs |= self.with_room(|writer| writer.keep(&entry, blob))?;
             }
-            // What lanes do at the same time is one thing to the session: they carry out its request.
+            // Concurrent work of lanes is a single state to the session: they carry out its request.
             let changed = self.state.after(&entry.event).filter(|_| !entry.scope.is_part());
             let scope = entry.scope.clone();
             let envelope = self.line(entry.event, entry.scope, &mut text)?;
@@ -280,9 +281,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells the screen something that must not be lost. One that is gone needs nothing.
+    /// Sends the screen a signal that must not be lost. A closed screen is ignored.
     fn show(&self, signal: Signal) {
-        // Waiting takes more than sending, even where there is nothing to wait for.
+        // Blocking sends cost more even if the channel has space, so try first.
         if let Err(TrySendError::Full(signal)) = self.screen.try_send(signal) {
             self.screen.blocking_send(signal).ok();
         }
@@ -307,10 +308,10 @@ impl Writer {
         Ok(Envelope { seq: self.seq, at, scope, event })
     }
 
-    /// Keeps content beside the log; true when it was not there yet.
+    /// Stores content next to the log; returns true if it is new.
     fn keep(&mut self, entry: &Submission, blob: &Blob) -> io::Result<bool> {
         if let Event::ModelRequest { role, .. } = &entry.event {
-            // Small questions have all but their end in common.
+            // Small questions share all but their end.
             let scope = if entry.scope.child().is_some() { entry.scope.above() } else { None };
             let scope = scope.unwrap_or_else(|| entry.scope.clone());
             let last = self.prompts.entry((scope, *role)).or_default();
@@ -319,7 +320,7 @@ impl Writer {
         blobs::keep(&self.dir, blob)
     }
 
-    /// Appends whole lines, or nothing.
+    /// Appends complete lines, or nothing.
     fn append(&mut self, text: &[u8]) -> io::Result<()> {
         match self.file.write_all(text) {
             Ok(()) => {
@@ -333,16 +334,16 @@ impl Writer {
         }
     }
 
-    /// Does what needs room, again and again until there is some, or patience is at its end. Nothing that waits for the
-    /// journal happens meanwhile.
+    /// Runs `act` again and again while the disk is full, until it succeeds or patience runs out. Nothing that waits for
+    /// the journal happens in the meantime.
     fn with_room<T>(&mut self, act: impl Fn(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let started = Instant::now();
         loop {
             match act(self) {
                 Err(error) if is_full(&error) && started.elapsed() < self.patience => {
                     let dir = self.dir.display();
-                    let why = format!("{error} in {dir}: nothing happens until there is room");
-                    // A screen that is slow or gone is told the next time.
+                    let why = format!("{error} in {dir}: paused until there is free space");
+                    // A slow or closed screen gets the message next time.
                     self.screen.try_send(Signal::Waiting(Scope::SESSION, why.into())).ok();
                     crossbeam_channel::after(PAUSE).recv().ok();
                 }
@@ -352,7 +353,7 @@ impl Writer {
     }
 }
 
-/// Whether making room fixes it.
+/// Returns true if freeing space would fix the error.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
@@ -382,7 +383,7 @@ mod tests {
         (journal, publisher, seen)
     }
 
-    /// An event whose content cannot be written, since the disk is full where it would go.
+    /// Returns an event whose content cannot be written once its path points to a full disk.
     fn without_room(dir: &Path) -> (Event, PathBuf) {
         let text = Blob::new("evidence ".repeat(1000));
         let place = dir.join("blobs").join(format!("{}.tmp", text.blob));
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_transition_that_is_refused_is_journaled_and_not_taken() {
+    async fn a_refused_transition_is_recorded_and_not_made() {
         let dir = tempfile::tempdir().unwrap();
         let (journal, publisher, _seen) = journal(dir.path(), CAPACITY);
         let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
@@ -415,16 +416,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_disk_holds_everything_until_there_is_room() {
+    async fn a_full_disk_pauses_everything_until_there_is_space() {
         let dir = tempfile::tempdir().unwrap();
         let (_journal, publisher, mut seen) = journal(dir.path(), CAPACITY);
         let (event, place) = without_room(dir.path());
         symlink("/dev/full", &place).unwrap();
         let recorded = tokio::spawn(async move { publisher.record(event).await });
-        let told = seen.recv().await.unwrap();
+        let signal = seen.recv().await.unwrap();
         assert!(
-            matches!(&told, Signal::Waiting(_, why) if why.contains("until there is room")),
-            "{told:?}"
+            matches!(&signal, Signal::Waiting(_, why) if why.contains("until there is free space")),
+            "{signal:?}"
         );
         assert!(!recorded.is_finished());
         assert_eq!(read(dir.path()).unwrap().records.len(), 0);
@@ -434,7 +435,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn patience_has_an_end_and_then_the_journal_fails_closed() {
+    async fn when_patience_runs_out_the_journal_fails_closed() {
         let dir = tempfile::tempdir().unwrap();
         let capacity = Capacity { patience: Duration::ZERO, ..CAPACITY };
         let (journal, publisher, _seen) = journal(dir.path(), capacity);
@@ -446,7 +447,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_that_is_worked_in_is_in_use() {
+    async fn an_open_session_is_in_use() {
         let dir = tempfile::tempdir().unwrap();
         let (_journal, publisher, _seen) = journal(dir.path(), CAPACITY);
         assert!(repair::is_in_use(dir.path()));

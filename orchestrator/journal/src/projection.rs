@@ -1,9 +1,9 @@
-//! What is asked of many journals of a workspace at once, kept in an `SQLite` database so that they need not all be read. It
-//! holds nothing of its own: it may be deleted at any time, and is made again as it was.
+//! An `SQLite` cache of the journal lines that queries across many sessions of a workspace need, so that not every
+//! journal has to be read. It holds no data of its own: it may be deleted at any time and is rebuilt identically.
 //!
-//! `topic` says which lines are kept, `sync` brings the tables up to date. Here they are asked, and it is decided where they
-//! are: in the file of the workspace; in a new one, when that cannot be used; or in memory, when there
-//! can be none, so that nothing about this database keeps a command from its answer.
+//! `topic` decides which lines are kept; `sync` brings the tables up to date. This file queries them and decides where
+//! they live: in the workspace's file; in a new file if that one is unusable; or in memory if no file can be used. So no
+//! problem with this database prevents an answer.
 
 mod sync;
 pub(crate) mod topic;
@@ -27,10 +27,10 @@ use crate::read::Record;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
 
-/// How long another process may take to project a session. Whoever waits longer has his answer from memory.
+/// How long another process may take to project a session. After that, the answer comes from memory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Statements that are kept prepared: there are fewer.
+/// Capacity of the cache of prepared statements; more than there are.
 const STATEMENTS: usize = 64;
 
 /// The projection of one workspace.
@@ -42,30 +42,30 @@ pub(crate) struct Projection {
     pub(crate) workspace: String,
 }
 
-/// Why there is no answer.
+/// Why a projection gave no answer.
 #[derive(Debug, Error)]
 pub enum ProjectionError {
-    /// Not even in memory.
+    /// The tables failed even in memory.
     #[error("cannot project the journals")]
     Tables(#[from] rusqlite::Error),
-    /// The file cannot be made, or not be taken away.
+    /// The file cannot be created or removed.
     #[error("cannot use {path}")]
     File {
-        /// Which.
+        /// The database's file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The tables in the file are those of another version of the program.
-    #[error("the projection is that of another version")]
+    /// The tables in the file belong to another version of the program.
+    #[error("the projection was made by another version")]
     Version,
 }
 
-/// Where tables can be.
+/// Where the tables may live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the file as it is.
+    /// In the existing file.
     Kept,
     /// In a new file.
     Fresh,
@@ -73,15 +73,15 @@ enum Place {
     Memory,
 }
 
-/// Tables that were opened.
+/// Opened tables.
 struct Open {
     tables: Connection,
-    /// Held as long as the file is used, so that nobody takes it away.
+    /// Held while the file is in use, so that no other process removes it.
     _lock: Option<File>,
 }
 
 impl Projection {
-    /// Brings the tables up to date, and tells the lines of some topics in each session, the oldest session first.
+    /// Brings the tables up to date and returns the lines of some topics by session, oldest session first.
     pub(crate) fn kept(
         &self,
         homes: &Homes,
@@ -114,28 +114,29 @@ impl Projection {
             Place::Memory => Open { tables: prepared(Connection::open_in_memory()?)?, _lock: None },
         };
         let troubles = sync::sync(&mut open.tables, homes, &self.workspace)?;
-        // All that is asked is answered as of one moment.
+        // One transaction, so that all queries see the same state.
         open.tables.execute_batch("BEGIN")?;
         Ok(Gathered { value: lines(&open.tables, topics)?, troubles })
     }
 
-    /// The tables in the file, which is made when there is none.
+    /// Opens the tables in the file; creates it if there is none.
     fn open(&self) -> Result<Open, ProjectionError> {
         let failed = |source| ProjectionError::File { path: self.database.clone(), source };
         let lock = self.dir().map_err(failed)?;
         flock(&lock, FlockOperation::NonBlockingLockShared)
             .map_err(|errno| failed(errno.into()))?;
         let mut options = OpenOptions::new();
-        // What was asked and answered is nobody else's business.
+        // Prompts and answers are private.
         options.create(true).truncate(false).write(true).mode(0o600);
         regular::open(&self.database, &mut options).map_err(failed)?;
         let tables = prepared(Connection::open(&self.database)?)?;
         Ok(Open { tables, _lock: Some(lock) })
     }
 
-    /// New tables in the place of those in the file.
+    /// Replaces the file with new tables.
     ///
-    /// Nobody else may have it open: the log of a database is found by its name, and would be taken for that of the new one.
+    /// No other process may have it open: a database's log is found by its name, and would be taken for the new
+    /// database's log.
     fn fresh(&self) -> Result<Open, ProjectionError> {
         let failed = |source| ProjectionError::File { path: self.database.clone(), source };
         let lock = self.dir().map_err(failed)?;
@@ -153,7 +154,7 @@ impl Projection {
         self.open()
     }
 
-    /// The directory of the file, whose lock says that the file is used.
+    /// Opens the file's directory; a lock on it marks the file as in use.
     fn dir(&self) -> io::Result<File> {
         let dir = self.database.parent().unwrap_or(Path::new("."));
         regular::create_dir(dir)?;
@@ -161,7 +162,7 @@ impl Projection {
     }
 }
 
-/// The lines of some topics, by session.
+/// Reads the lines of some topics, by session.
 fn lines(tables: &Connection, topics: &[Topic]) -> rusqlite::Result<Vec<Kept>> {
     let mut journals = tables.prepare("SELECT session, seq FROM journals ORDER BY session")?;
     let kept = journals.query_map([], |row| {
@@ -188,12 +189,12 @@ fn lines(tables: &Connection, topics: &[Topic]) -> rusqlite::Result<Vec<Kept>> {
     Ok(kept)
 }
 
-/// Has tables of this version in a database.
+/// Makes sure that a database has the tables of this version.
 fn prepared(mut connection: Connection) -> Result<Connection, ProjectionError> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // What a power cut takes of the last answers is made again; that it leaves whole is all that is needed.
+    // A power cut may lose the last writes, which are rebuilt; the database only has to stay consistent.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     let version = version();
     let found: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -201,7 +202,7 @@ fn prepared(mut connection: Connection) -> Result<Connection, ProjectionError> {
         return Ok(connection);
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may just have made them.
+    // Another process may have created them in the meantime.
     let found: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found == 0 {
         transaction.execute_batch(SCHEMA)?;
@@ -213,14 +214,14 @@ fn prepared(mut connection: Connection) -> Result<Connection, ProjectionError> {
     Ok(connection)
 }
 
-/// The version of the schema: another text is another version.
+/// Returns the version of the schema, a hash of its text.
 fn version() -> i32 {
     let [a, b, c, d, ..] = *FileHash::of(SCHEMA.as_bytes()).as_bytes();
-    // Zero is a database without tables.
+    // Zero means a database without tables.
     i32::from_be_bytes([a & 0x7f, b, c, d]).max(1)
 }
 
-/// Whether the file is the trouble, and not the machine or another process.
+/// Returns true if the file itself is at fault, not the machine or another process.
 fn is_damage(error: &ProjectionError) -> bool {
     match error {
         ProjectionError::Version => true,

@@ -1,7 +1,7 @@
 //! The reading end of the journal: every line checked against its checksum and its predecessor.
 //!
-//! A torn last line is what a crash leaves; it is left out and reported. Anything else that is wrong is an error that names
-//! the line. Kinds that this version does not know are kept as they are.
+//! A torn last line is what a crash leaves; it is left out and reported. Any other damage is an error that names the
+//! line. Kinds that this version does not know are kept unchanged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::{EVENTS, SUM_DIGITS, checksum};
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Contiguous from one.
+    /// Number of the line, contiguous from one.
     pub seq: u64,
     /// When it was written.
     pub at: String,
@@ -31,19 +31,19 @@ pub struct Record {
     /// The run it belongs to.
     #[serde(default)]
     pub run: Option<String>,
-    /// The lane it belongs to, as it was written.
+    /// The lane it belongs to, as written.
     #[serde(default)]
     pub lane: Option<String>,
-    /// What of them it belongs to, as it was written.
+    /// The part of the run or lane it belongs to, as written.
     #[serde(default)]
     pub part: Option<String>,
-    /// The data, as it was written.
+    /// The data, as written.
     pub data: Value,
     prev: String,
 }
 
 impl Record {
-    /// What it is about.
+    /// Returns the scope it belongs to.
     pub fn scope(&self) -> Scope {
         let run = self.run.as_deref().map_or(Scope::SESSION, Scope::of_run);
         let scope = match self.lane.clone().and_then(|lane| LaneId::try_from(lane).ok()) {
@@ -53,23 +53,23 @@ impl Record {
         self.part.as_deref().map_or_else(|| scope.clone(), |part| scope.within_named(part))
     }
 
-    /// Its kind without the version, as this version calls it.
+    /// Returns the kind without its version, under its current name.
     pub fn name(&self) -> &str {
         v1::name(&self.kind)
     }
 
-    /// The event; `None` for a kind or form that this version does not know.
+    /// Returns the event; `None` for a kind or form that this version does not know.
     pub fn event(&self) -> Option<Event> {
         event(&self.kind, self.data.clone())
     }
 
-    /// The same, of a record that is not needed any more.
+    /// Like [`Record::event`], but consumes the record.
     pub(crate) fn into_event(self) -> Option<Event> {
         event(&self.kind, self.data)
     }
 }
 
-/// The event with this kind and data, which may be those of an earlier version.
+/// Parses an event from its kind and data, which may be of an earlier version.
 fn event(kind: &str, data: Value) -> Option<Event> {
     let (kind, data) = v1::upgraded(kind, data);
     let fields = [("kind".to_owned(), kind.into()), ("data".to_owned(), data)];
@@ -79,37 +79,37 @@ fn event(kind: &str, data: Value) -> Option<Event> {
 /// Why a journal cannot be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The system refused.
+    /// The file cannot be read.
     #[error("cannot read {path}")]
     Io {
-        /// What.
+        /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A line is not as it was written.
+    /// A line differs from what was written.
     #[error("{path}:{line}: the journal is damaged: {what}")]
     Damaged {
-        /// The log.
+        /// The log file.
         path: PathBuf,
-        /// One-based.
+        /// Line number, one-based.
         line: usize,
-        /// What is wrong.
+        /// The damage.
         what: &'static str,
     },
-    /// Content is missing or not as it was written.
+    /// Content is missing, or differs from what was written.
     #[error("the content {hash} of this session is missing or damaged")]
     Content {
-        /// Its name.
+        /// The content's hash.
         hash: FileHash,
     },
 }
 
-/// A journal as it was read.
+/// The result of reading a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// All whole lines.
+    /// All complete lines.
     pub records: Vec<Record>,
     /// Bytes of a torn last line that were left out.
     pub torn_bytes: usize,
@@ -123,7 +123,7 @@ pub fn read(dir: &Path) -> Result<Reading, ReadError> {
     }
 }
 
-/// Reads the valid beginning of the journal, and tells what ends it if that is damage.
+/// Reads the valid beginning of the journal; also returns the damage that ends it, if any.
 pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError> {
     let path = dir.join(EVENTS);
     let text = regular::read(&path, MAX_STATE_BYTES)
@@ -134,7 +134,7 @@ pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError>
     Ok((Reading { records: valid.records, torn_bytes }, damage))
 }
 
-/// A place between two lines of a log: what comes next has to follow it.
+/// A position between two lines of a log. The next line has to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// Number of the line before it.
@@ -146,30 +146,30 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Before the first line.
+    /// The position before the first line.
     pub(super) fn start() -> Self {
         Self { seq: 0, bytes: 0, sum: "0".repeat(SUM_DIGITS) }
     }
 }
 
-/// What is valid of a log, from some place on.
+/// The valid lines of a log after some position.
 pub(super) struct Valid {
     pub(super) records: Vec<Record>,
-    /// Behind the last of them.
+    /// The position after the last of them.
     pub(super) end: Place,
-    /// What is wrong with the line after it; none if that is torn, or there is none.
+    /// The damage in the next line; `None` if that line is torn or there is none.
     damage: Option<&'static str>,
 }
 
 impl Valid {
-    /// The damage at its end, named by the log it is in.
+    /// Returns the damage as an error, with the path of its log.
     pub(super) fn damage(&self, path: &Path) -> Option<ReadError> {
         let line = usize::try_from(self.end.seq + 1).unwrap_or(usize::MAX);
         self.damage.map(|what| ReadError::Damaged { path: path.to_owned(), line, what })
     }
 }
 
-/// Takes in the lines of `text` that come after a place, for as long as each is whole and follows the one before it.
+/// Reads the lines of `text` after a position, for as long as each is complete and follows the previous one.
 pub(super) fn scan(text: &[u8], from: Place) -> Valid {
     let rest = text.get(from.bytes..).unwrap_or_default();
     let mut valid = Valid { records: Vec::new(), end: from, damage: None };
@@ -199,7 +199,7 @@ pub(super) fn scan(text: &[u8], from: Place) -> Valid {
     valid
 }
 
-/// Reads one line and checks its sum.
+/// Parses one line and checks its checksum.
 fn record(line: &[u8]) -> Result<(Record, String), &'static str> {
     let tail = ",\"sum\":\"\"}".len() + SUM_DIGITS;
     let (head, rest) = line
@@ -211,7 +211,7 @@ fn record(line: &[u8]) -> Result<(Record, String), &'static str> {
     if rest != format!(",\"sum\":\"{sum}\"}}").as_bytes() {
         return Err("its checksum is wrong");
     }
-    let record = serde_json::from_slice(line).map_err(|_| "it is no event")?;
+    let record = serde_json::from_slice(line).map_err(|_| "it is not an event")?;
     Ok((record, sum))
 }
 
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_is_read_back() {
+    async fn written_events_are_read_back() {
         let (dir, text) = written().await;
         let reading = read(dir.path()).unwrap();
         assert_eq!(reading.torn_bytes, 0);
@@ -280,7 +280,8 @@ mod tests {
         assert_eq!(content(dir.path(), &text).unwrap(), text.content);
     }
 
-    /// Flips each byte of a journal in turn, and has a look at it: the directory, the place, its line, and the damaged bytes.
+    /// Flips each byte of a journal in turn and calls `look` with the directory, the byte's offset and line, and the
+    /// damaged bytes.
     async fn with_each_byte_flipped(look: impl Fn(&Path, usize, usize, &[u8])) {
         let (dir, _) = written().await;
         let path = dir.path().join(EVENTS);
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn any_flipped_byte_is_found_and_its_line_named() {
+    async fn any_flipped_byte_is_found_and_its_line_reported() {
         with_each_byte_flipped(|dir, at, line, bad| match read(dir) {
             Err(ReadError::Damaged { line: named, .. }) => assert_eq!(named, line, "byte {at}"),
             // The last newline was hit: the line before it is torn.
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_torn_tail_is_left_out_and_reported() {
+    async fn a_torn_last_line_is_left_out_and_reported() {
         let (dir, _) = written().await;
         let path = dir.path().join(EVENTS);
         let good = fs::read(&path).unwrap();
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn missing_content_is_named() {
+    async fn missing_content_is_reported_by_its_hash() {
         let (dir, text) = written().await;
         fs::remove_dir_all(dir.path().join("blobs")).unwrap();
         assert!(
@@ -325,8 +326,8 @@ mod tests {
         );
     }
 
-    /// What repair does. A process that another test starts may hold the lock for a moment, until it is another program.
-    fn mended(dir: &Path) -> Option<Repaired> {
+    /// Repairs the journal. A process that another test spawns may inherit the lock for a moment, until it calls `exec`.
+    fn repair_when_free(dir: &Path) -> Option<Repaired> {
         loop {
             match repair(dir) {
                 Err(RepairError::InUse) => std::thread::yield_now(),
@@ -336,15 +337,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn repair_keeps_the_valid_beginning_and_puts_the_rest_aside() {
+    async fn repair_keeps_the_valid_beginning_and_moves_the_rest_aside() {
         with_each_byte_flipped(|dir, at, line, bad| {
-            let repaired = mended(dir).unwrap();
+            let repaired = repair_when_free(dir).unwrap();
             assert_eq!(repaired.kept, line - 1, "byte {at}");
             assert_eq!(read(dir).unwrap().records.len(), line - 1);
             let kept = fs::read(dir.join(EVENTS)).unwrap();
             let aside = fs::read(repaired.aside).unwrap();
             assert_eq!([kept, aside].concat(), bad, "nothing is lost");
-            assert_eq!(mended(dir), None);
+            assert_eq!(repair_when_free(dir), None);
         })
         .await;
     }

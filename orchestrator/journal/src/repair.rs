@@ -1,4 +1,4 @@
-//! Mends a journal: the valid beginning stays, the rest is put aside. Nothing is thrown away.
+//! Repairs a journal: keeps the valid beginning and moves the rest aside. Nothing is deleted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -11,35 +11,35 @@ use tools::regular;
 use super::EVENTS;
 use super::read::{Place, scan};
 
-/// What was done to a journal.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// Events that stay.
+    /// Number of events kept.
     pub kept: usize,
-    /// Bytes that were put aside.
+    /// Number of bytes moved aside.
     pub cut_bytes: usize,
-    /// Where they are now.
+    /// The file that holds them now.
     pub aside: PathBuf,
 }
 
-/// Why a journal was not mended.
+/// Why a journal was not repaired.
 #[derive(Debug, Error)]
 pub enum RepairError {
-    /// Its session is being worked in.
-    #[error("a process works in this session")]
+    /// A process is using the session.
+    #[error("another process is using this session")]
     InUse,
-    /// The system refused. The journal is as it was.
-    #[error("cannot mend {path}")]
+    /// The system refused. The journal is unchanged.
+    #[error("cannot repair {path}")]
     Io {
-        /// What.
+        /// The log file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Mends the journal in the session directory `dir`; none if there is nothing to mend.
+/// Repairs the journal in the session directory `dir`; returns `None` if it is intact.
 pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     let path = dir.join(EVENTS);
     let failed = |source| RepairError::Io { path: path.clone(), source };
@@ -56,7 +56,7 @@ pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     Ok(cut.map(|(cut_bytes, aside)| Repaired { kept, cut_bytes, aside }))
 }
 
-/// Cuts off what comes behind `end`, and puts it aside: how much it is, and where; none if there is nothing.
+/// Cuts off everything after `end` and moves it aside. Returns its size and new path; `None` if there is nothing to cut.
 pub(super) fn cut(
     dir: &Path,
     file: &File,
@@ -72,7 +72,7 @@ pub(super) fn cut(
     Ok(Some((rest.len(), aside)))
 }
 
-/// Whether no process writes this journal. The answer holds for as long as the file is open.
+/// Returns true if no process is writing this journal. The answer holds for as long as the file is open.
 pub(super) fn is_free(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -81,12 +81,12 @@ pub(super) fn is_free(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether a process works in the session `dir`.
+/// Returns true if a process is using the session `dir`.
 pub fn is_in_use(dir: &Path) -> bool {
     regular::open_to_read(&dir.join(EVENTS)).and_then(|file| is_free(&file)).is_ok_and(|free| !free)
 }
 
-/// Writes what is cut off to a new file beside the log.
+/// Writes the cut-off bytes to a new file next to the log.
 fn set_aside(dir: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     for number in 1.. {
         let path = dir.join(format!("{EVENTS}.damaged-{number}"));

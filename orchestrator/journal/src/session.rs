@@ -1,23 +1,24 @@
-//! The states of a session and what leads from one to the next. Pure.
+//! The states of a session and the transitions between them. Pure.
 //!
-//! The journal asks after every event and writes the change down right behind its cause.
+//! The journal consults this after every event and records a change directly after its cause.
 
 use actors::delivery::Delivery;
 use actors::event::Event;
 pub(crate) use actors::words::SessionState;
 
-/// How a session goes from state to state.
+/// The transitions of a session's state.
 pub(crate) trait Transitions: Sized {
-    /// What `event` does to the state, if it is about another. It is refused where this state does not lead to that one.
+    /// Returns the transition that `event` asks for, if it is about another state; refused if it is not allowed from this
+    /// one.
     fn after(self, event: &Event) -> Option<Transition>;
 }
 
-/// A step from one state to another.
+/// A transition from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transition {
-    /// It is taken.
+    /// Allowed.
     To(SessionState),
-    /// It is none that this state allows: the session stays as it is.
+    /// Not allowed from the current state: the state does not change.
     Refused(SessionState),
 }
 
@@ -29,13 +30,13 @@ impl Transitions for SessionState {
     }
 }
 
-/// Whether a session in one state can get into another.
+/// Returns true if a session may go from one state to the other.
 const fn leads_to(from: SessionState, to: SessionState) -> bool {
     use SessionState::{
         AwaitingApproval, AwaitingUserInput, Completed, ExecutingStep, Failed, Idle, Paused,
         Planning, Verifying,
     };
-    // Only what is in hand comes to an end, but a request may fail, or be stopped, before it is in hand.
+    // Only a request in progress can complete, but it may fail or be stopped before that.
     matches!(
         (from, to),
         (Idle | Completed | Paused | Failed, Planning | AwaitingApproval | Failed | Paused)
@@ -107,7 +108,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_has_not_begun_is_not_carried_out_and_nothing_is_idle_again() {
+    fn work_needs_a_plan_first_and_no_state_leads_back_to_idle() {
         for state in ALL {
             assert!(!leads_to(state, SessionState::Idle), "{state}");
         }
@@ -117,7 +118,7 @@ mod tests {
                 assert!(!leads_to(ended, during), "{ended} {during}");
             }
         }
-        // The journal refuses what is out of order: the state stays.
+        // The journal refuses transitions that are out of order, and keeps the state.
         let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
         for state in [SessionState::Idle, SessionState::Planning, SessionState::Completed] {
             assert_eq!(
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_walks_through_the_states() {
+    fn a_run_passes_through_the_states() {
         let finished = |delivery| Event::RunFinished {
             delivery,
             spent: actors::ledger::Amount::default(),

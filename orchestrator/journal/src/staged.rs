@@ -1,4 +1,4 @@
-//! Patch sets as journals keep them: which there are, whether they are in the workspace, and what they change.
+//! The patch sets recorded in journals: their changes, and whether they are applied.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,20 +15,20 @@ use crate::read::{ReadError, content};
 pub struct StagedPatch {
     /// The session it was staged in.
     pub session: String,
-    /// Its id.
+    /// The patch set's id.
     pub id: String,
-    /// What it is for.
+    /// Why it was staged.
     pub purpose: StagedFor,
-    /// What it is, for people.
+    /// Description for people.
     pub title: String,
-    /// What it changes.
+    /// The files it changes.
     pub files: Vec<StagedFile>,
-    /// Whether it is in the workspace.
+    /// True if it is applied in the workspace.
     pub applied: bool,
 }
 
 impl StagedPatch {
-    /// The patch set that an event stages; `applied` names those that are in the workspace.
+    /// Returns the patch set that an event stages; `applied` names those that are in the workspace.
     pub(crate) fn of(session: &str, event: &Event, applied: &BTreeSet<String>) -> Option<Self> {
         let Event::PatchStaged { patch, purpose, title, files, .. } = event else { return None };
         Some(Self {
@@ -41,13 +41,13 @@ impl StagedPatch {
         })
     }
 
-    /// Whether it was staged for going back, after something failed.
+    /// Returns true if this is an undo patch, staged after a failure.
     pub fn is_way_back(&self) -> bool {
         self.purpose == StagedFor::WayBack
     }
 }
 
-/// The patch sets that sessions tell to be in the workspace. One may be staged in one session and applied in another.
+/// Returns the patch sets that sessions report as applied. One may be staged in one session and applied in another.
 pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
     let patch = |(_, event): (&StoryEntry, &Event)| {
         if let Event::PatchApplied { patch }
@@ -60,11 +60,11 @@ pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
     sessions.iter().flat_map(Kept::known).filter_map(patch).collect()
 }
 
-/// The patch sets for the workspace, newest first. That of a lane is one for its worktree, and never for the workspace.
+/// Returns the patch sets for the workspace, newest first. Those of lanes are for their worktrees and are left out.
 pub(crate) fn patches<'k>(sessions: &'k [Kept]) -> Vec<StagedPatch> {
     let applied = applied(sessions);
     let own = |kept: &'k Kept| kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
-    // What the user took a part of is not open any more, in whatever session that was.
+    // A patch set that the user took in part is no longer open, whichever session that happened in.
     let events = sessions.iter().flat_map(own);
     let wholes: BTreeSet<&str> = events.filter_map(|(_, event)| whole_of(event)).collect();
     let mut known = BTreeSet::new();
@@ -74,17 +74,17 @@ pub(crate) fn patches<'k>(sessions: &'k [Kept]) -> Vec<StagedPatch> {
         patches.filter(|patch| !wholes.contains(patch.id.as_str())).collect::<Vec<_>>()
     };
     let mut patches: Vec<StagedPatch> = sessions.iter().rev().flat_map(of).collect();
-    // One that was asked about anew is staged there, too.
+    // A patch set that was asked about again is staged in that session, too.
     patches.retain(|patch| known.insert(patch.id.clone()));
     patches
 }
 
-/// The patch set that the user took only a part of, as the event stages it.
+/// Returns the id of the patch set of which this event stages the part that the user took.
 fn whole_of(event: &Event) -> Option<&str> {
     if let Event::PatchStaged { part_of, .. } = event { part_of.as_deref() } else { None }
 }
 
-/// The changes of a patch set, with their content read from the session directory `dir`.
+/// Returns the changes of a patch set, with their content read from the session directory `dir`.
 pub fn changes(dir: &Path, files: &[StagedFile]) -> Result<Vec<Change>, ReadError> {
     let mut changes = Vec::new();
     for file in files {

@@ -1,5 +1,5 @@
-//! The card of a mission: what was found, what is to be done, what that may touch and cost. What is approved is its hash, so
-//! that nothing of it can change afterwards. Values only.
+//! The card of a mission: the findings, the tasks, and what they may touch and cost. Approval names the card's hash, so
+//! nothing in it can change afterwards. Values only.
 
 use actors::delivery::Limit;
 use actors::lane_id::LaneId;
@@ -10,17 +10,17 @@ use tree::{FileHash, RepoPath};
 
 use crate::finding::{Confidence, Observation};
 
-/// A group of findings, and of groups.
+/// A group of findings and of further groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its number.
+    /// The group's number.
     pub id: u32,
-    /// The group that it is part of; none of the uppermost.
+    /// The parent group; `None` at the top level.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub above: Option<u32>,
-    /// What its findings say together.
+    /// What its findings have in common, in words.
     pub text: String,
-    /// Its findings, by number.
+    /// Numbers of its findings.
     pub findings: Vec<u32>,
 }
 
@@ -28,14 +28,14 @@ pub struct Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
-    /// It finds something out.
+    /// Only finds something out.
     Read,
-    /// It changes files, in a lane of its own.
+    /// Changes files, in a lane of its own.
     Write,
 }
 
 impl TaskKind {
-    /// The word.
+    /// Returns the kind's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -44,132 +44,132 @@ impl TaskKind {
     }
 }
 
-/// A part of what is to be done.
+/// A task of the mission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubTask {
-    /// Its name, which is that of its lane.
+    /// The task's id, which is also that of its lane.
     pub id: LaneId,
     /// What it does to the workspace.
     pub kind: TaskKind,
-    /// In a few words.
+    /// Short title.
     pub title: String,
-    /// What is to be done, or found out.
+    /// What to do, or to find out.
     pub goal: String,
-    /// Files that it is given.
+    /// Files whose content it is given.
     pub reads: Vec<RepoPath>,
-    /// What it may change.
+    /// Files it may change.
     pub writes: Vec<Pattern>,
-    /// Commands that it may run.
+    /// Commands it may run.
     pub commands: Vec<String>,
-    /// What comes of it.
+    /// The expected result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expected: Option<String>,
-    /// What has to hold in the end.
+    /// Criteria that must hold once it is done.
     pub acceptance: Vec<String>,
-    /// Tasks that have to end before it begins.
+    /// Tasks that must end before it begins.
     pub after: Vec<LaneId>,
-    /// The model that does it.
+    /// The model for this task.
     pub model: String,
 }
 
-/// From, to.
+/// A range: least and most.
 pub type Range = (u64, u64);
 
-/// What carrying it out will take, as far as that can be told before.
+/// Estimated cost of carrying the card out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Model calls.
     pub calls: Range,
     /// Prompt and answer tokens.
     pub tokens: Range,
-    /// Billionths of a dollar; unknown where a model has no price.
+    /// Billionths of a dollar; `None` if a model has no price.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub nano_usd: Option<Range>,
     /// Seconds.
     pub wall_seconds: Range,
 }
 
-/// How much of the workspace was read.
+/// How much of the workspace the research read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Files that were read.
+    /// Files read.
     pub files_seen: usize,
-    /// Files that could have been.
+    /// Files that could have been read.
     pub files_total: usize,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes_seen: u64,
-    /// Bytes that could have been.
+    /// Bytes that could have been read.
     pub bytes_total: u64,
 }
 
-/// What it may do.
+/// What the mission may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a capability of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate capability")]
 pub struct Capabilities {
-    /// Files are changed.
+    /// May change files.
     pub write: bool,
-    /// Commands are run.
+    /// May run commands.
     pub shell: bool,
-    /// Commands reach the network: never by a card.
+    /// Commands may use the network; no card ever allows this.
     pub network: bool,
-    /// Copies of the workspace are made to work in.
+    /// Works in copies of the workspace.
     pub worktree: bool,
 }
 
-/// What it may not pass.
+/// Limits of the mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardLimits {
-    /// Calls, tokens and money of the run; absent where there is no limit.
+    /// Calls, tokens and money of the run; each is absent if unlimited.
     pub budget: Allowance,
-    /// Seconds; zero is no limit.
+    /// Seconds; zero means no limit.
     pub wall_seconds: u64,
-    /// Questions that questions may ask in turn.
+    /// How deeply questions may nest.
     pub max_depth: u32,
-    /// Lanes and questions at work at once.
+    /// Maximum number of lanes and questions at work at once.
     pub max_subagents: u32,
 }
 
-/// The card.
+/// The card of a mission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     /// The run that researched it.
     pub mission_id: String,
-    /// Counts from one: a card that the user wants otherwise is a new version.
+    /// Version of the card, from one; each requested change makes a new version.
     pub version: u32,
-    /// What is wanted, in the user's words.
+    /// The user's goal, in the user's words.
     pub goal: String,
-    /// Groups of findings, those above first.
+    /// Groups of findings, parents first.
     pub groups: Vec<Group>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Observation>,
-    /// What is to be done.
+    /// The tasks.
     pub subtasks: Vec<SubTask>,
-    /// Findings that something speaks against, by number.
+    /// Numbers of findings with evidence against them.
     pub low_confidence: Vec<u32>,
-    /// What it may do.
+    /// What the mission may do.
     pub capabilities: Capabilities,
-    /// What it will take.
+    /// The estimated cost.
     pub estimate: Estimate,
-    /// What it may not pass.
+    /// The limits of the mission.
     pub limits: CardLimits,
-    /// What was read for it.
+    /// How much was read for it.
     pub coverage: Coverage,
-    /// Of everything that was read: what it rests on.
+    /// Hash of everything that was read for it.
     pub base: FileHash,
-    /// The limit that ended the research before its time, if one did.
+    /// The limit that cut the research short, if one did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut_by: Option<Limit>,
 }
 
 impl Card {
-    /// What is approved.
+    /// Returns the hash that approval names.
     pub fn hash(&self) -> FileHash {
         FileHash::of(&self.to_json())
     }
 
-    /// As it is recorded.
+    /// Returns the recorded form.
     pub fn to_json(&self) -> Vec<u8> {
-        // A card has no form that could not be written.
+        // Every card can be serialised.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
@@ -178,18 +178,18 @@ impl Card {
         serde_json::from_slice(json).ok()
     }
 
-    /// One of its tasks.
+    /// Returns the task with this id.
     pub fn task(&self, id: LaneId) -> Option<&SubTask> {
         self.subtasks.iter().find(|task| task.id == id)
     }
 
-    /// Findings that something speaks against.
+    /// Returns the numbers of findings with evidence against them.
     pub fn doubted(findings: &[Observation]) -> Vec<u32> {
         let low = |finding: &&Observation| finding.confidence() == Confidence::Low;
         findings.iter().filter(low).map(|finding| finding.id).collect()
     }
 
-    /// What another version may do that this one may not.
+    /// Returns what `other` allows and this card does not.
     pub fn widened_by(&self, other: &Self) -> Vec<Widening> {
         let own: Vec<Widening> = self.allowances().collect();
         other.allowances().filter(|it| !own.contains(it)).collect()
@@ -203,10 +203,10 @@ impl Card {
     }
 }
 
-/// Something that a card allows.
+/// A permission that one card grants and another does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Widening {
-    /// Changing what a pattern matches.
+    /// Changing files that match a pattern.
     Write(String),
     /// Running a command.
     Command(String),

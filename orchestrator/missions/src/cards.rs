@@ -1,29 +1,29 @@
-//! The cards of a session, and what became of each, by the events that tell of them. Pure.
+//! The cards of a session and the state of each, derived from events. Pure.
 
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event};
 use actors::words::CardAnswer;
 use tree::FileHash;
 
-/// What became of a card.
+/// The state of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardState {
-    /// Nothing was said to it yet.
+    /// Not answered yet.
     Waits,
-    /// It is approved, and what it says is not done yet.
+    /// Approved, but not carried out yet.
     Approved,
-    /// It was approved, and what it says could not be done.
+    /// Approved, but could not be carried out.
     CameToNothing,
-    /// What it says is done.
+    /// Carried out.
     CarriedOut,
-    /// It was rejected.
+    /// Rejected.
     Rejected,
-    /// There is another one in its place.
+    /// Replaced by another card.
     Replaced,
 }
 
 impl CardState {
-    /// The words.
+    /// Returns the state in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waits => "waiting for approval",
@@ -35,7 +35,7 @@ impl CardState {
         }
     }
 
-    /// Whether something may be said to it: what came to nothing may be approved once more.
+    /// Returns true if the card can be answered; one that could not be carried out may be approved again.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Waits | Self::CameToNothing)
     }
@@ -44,27 +44,27 @@ impl CardState {
 /// A card that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeCard {
-    /// What is approved.
+    /// The hash that approval names.
     pub hash: FileHash,
     /// The card, as JSON.
     pub card: Blob,
-    /// What became of it.
+    /// Its state.
     pub state: CardState,
 }
 
-/// The cards of a session, in the order in which they were made.
+/// The cards of a session, in the order they were made.
 #[derive(Debug, Clone, Default)]
 pub struct Cards {
     made: Vec<MadeCard>,
-    /// The one that is carried out.
+    /// The approved card whose run has not ended.
     in_hand: Option<FileHash>,
 }
 
 impl Cards {
-    /// The events that tell of cards.
+    /// Kinds of the events that concern cards.
     pub const EVENTS: [&'static str; 3] = ["CardMade", "CardAnswered", "RunFinished"];
 
-    /// Takes in what an event tells.
+    /// Updates the cards with an event.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about cards")]
     pub fn event(&mut self, event: &Event) {
         match event {
@@ -99,13 +99,13 @@ impl Cards {
         }
     }
 
-    /// All of them.
+    /// Returns all cards.
     pub fn into_made(self) -> Vec<MadeCard> {
         self.made
     }
 }
 
-/// What became of an approved card whose run ended so.
+/// Returns the state of an approved card after its run ended with `delivery`.
 const fn after(delivery: &Delivery) -> CardState {
     if matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. }) {
         CardState::CarriedOut
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_and_done_to_a_card_is_known() {
+    fn the_state_of_a_card_follows_its_answers_and_runs() {
         let delivered = || finished(Delivery::Delivered { verified: Verified::NotNeeded });
         let waits = made("a");
         assert_eq!(states(std::slice::from_ref(&waits)), ["waiting for approval"]);

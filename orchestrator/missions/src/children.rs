@@ -1,6 +1,6 @@
-//! Many small questions at once: a bounded pool of workers that ask them, and what is asked first so that the rest are cheap.
+//! Asks many small questions concurrently: a bounded pool of workers, and a priming request that makes the rest cheap.
 //!
-//! What is beyond the pool waits in its queue. Answers come in the order of the questions, whoever was faster.
+//! Questions beyond the pool's size wait in its queue. Answers keep the order of the questions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ use tree::FileHash;
 
 type Answer = Result<String, NoAnswer>;
 
-/// A question on its way to a worker.
+/// A question for a worker.
 struct Asked {
     child: Child,
     run: Run,
@@ -37,11 +37,11 @@ pub struct Children {
     run: Run,
     pool: FactoryRef<u32, Asked>,
     numbers: Arc<AtomicU32>,
-    /// Those that are asked and have not ended.
+    /// Questions asked and not yet ended.
     open: Arc<Mutex<BTreeSet<u32>>>,
-    /// What was sent ahead already.
+    /// Hashes of shared beginnings that were primed already.
     primed: Arc<Mutex<BTreeSet<FileHash>>>,
-    /// When answers come too late, if ever.
+    /// Deadline for answers, if any.
     by: Option<Timestamp>,
 }
 
@@ -68,7 +68,7 @@ impl Children {
         Ok(Self { run, pool, numbers, open, primed, by: None })
     }
 
-    /// The same pool, for questions whose answers come too late after `by`: they are given up then.
+    /// Returns the same pool with a deadline: questions without an answer at `by` are given up.
     #[must_use]
     pub fn until(&self, by: Option<Timestamp>) -> Self {
         Self { by, ..self.clone() }
@@ -79,12 +79,12 @@ impl Children {
         self.pool.get_cell()
     }
 
-    /// How many are asked and have not ended.
+    /// Returns the number of questions asked and not yet ended.
     pub fn open(&self) -> usize {
         lock(&self.open).len()
     }
 
-    /// Asks questions that have `common` in front of them. Questions in the same words are asked once. Each has its answer, or
+    /// Asks questions that share the beginning `common`. Identical questions are asked once. Each result is an answer or
     /// the reason why there is none; an error means that the run is over.
     pub async fn ask(
         &self,
@@ -113,7 +113,7 @@ impl Children {
         self.prime(common, to_ask.len()).await?;
         let waiting: Vec<_> = to_ask.into_iter().map(|child| self.dispatch(child)).collect();
         for (question, number, answer) in waiting {
-            // A worker that died tells nothing.
+            // A worker that died sends no reply.
             let answer = answer.await.unwrap_or(Ok(Err(NoAnswer::Died)))?;
             lock(&self.open).remove(&number);
             if let Some(question) = questions.iter().find(|it| **it == question) {
@@ -132,22 +132,22 @@ impl Children {
         let (question, number) = (child.question.clone(), child.number);
         let msg = Asked { child, run: self.run.clone(), reply };
         let job = Job::builder().key(number).msg(msg).build();
-        // A pool that is gone drops the reply with the question.
+        // A closed pool drops the reply channel along with the question.
         if self.pool.cast(FactoryMessage::Dispatch(job)).is_err() {
             tracing::debug!(number, "the pool is gone; a question is not asked");
         }
         (question, number, answer)
     }
 
-    /// The number of the next part of the run.
+    /// Returns the number of the next part of the run.
     pub(crate) fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Has the provider keep what questions have in common, if that is worth a request of its own.
+    /// Sends the shared beginning alone so that the provider caches it, if that is worth a request.
     async fn prime(&self, common: &Dialogue, questions: usize) -> Result<(), JournalClosed> {
         let config = &self.run.config().missions;
-        // Messages have no form that could not be written.
+        // Messages can always be serialised.
         let text = serde_json::to_vec(common.messages()).unwrap_or_default();
         let is_worth_it = questions > 1 && text.len() / BYTES_PER_TOKEN >= config.prime_tokens;
         if !config.prime || !is_worth_it || !lock(&self.primed).insert(FileHash::of(&text)) {
@@ -155,14 +155,14 @@ impl Children {
         }
         match child::prime(&self.run, self.next_number(), common).await {
             Err(CallError::Journal(closed)) => Err(closed),
-            // What cannot be paid is told by the questions themselves.
+            // If the budget is exhausted, the questions themselves report it.
             Ok(()) | Err(CallError::Budget(_) | CallError::Model(_) | CallError::Admission(_)) => {
                 Ok(())
             }
         }
     }
 
-    /// Tells of each question that is not answered yet that it is given up.
+    /// Records each unanswered question as given up.
     pub async fn give_up(&self) {
         let open = std::mem::take(&mut *lock(&self.open));
         for number in open {
@@ -177,7 +177,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A worker: it asks one question after the other.
+/// A worker that asks one question at a time.
 struct Asker;
 
 impl Worker for Asker {
@@ -203,7 +203,7 @@ impl Worker for Asker {
         (): &mut (),
     ) -> Result<u32, ActorProcessingErr> {
         if reply.send(child.ask(&run).await).is_err() {
-            tracing::debug!(number = key, "whoever asked is gone");
+            tracing::debug!(number = key, "the asker is gone");
         }
         Ok(key)
     }

@@ -1,4 +1,4 @@
-//! An approved card that is carried out: what only reads is asked here; what writes are lanes, which the team has.
+//! Carries out an approved card: this file asks the tasks that only read; the team runs those that write, as lanes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,24 +21,24 @@ use crate::passage::SourceFile;
 use crate::plan::{lanes_of, order};
 use crate::sources::Rereading;
 
-/// Findings that a lane is told of: the weightiest.
+/// Most findings in a lane's brief; the weightiest come first.
 const MOST_TOLD: usize = 12;
 
-/// A card that is carried out, as far as it has come.
+/// The progress of an approved card.
 #[derive(Debug, Clone)]
 pub struct Execution {
-    /// What was approved.
+    /// The approved card.
     pub approved: Approved,
-    /// What tasks that only read found out.
+    /// Answers of the tasks that only read.
     pub answers: BTreeMap<LaneId, Option<String>>,
-    /// Findings whose lines are not as they were found.
+    /// Numbers of findings whose lines have changed.
     pub stale: Vec<u32>,
-    /// Whether the tasks that write are over.
+    /// True once the tasks that write are over.
     pub written: bool,
 }
 
 impl Execution {
-    /// Begins with nothing done.
+    /// Starts with nothing done.
     pub const fn new(approved: Approved) -> Self {
         Self { approved, answers: BTreeMap::new(), stale: Vec::new(), written: false }
     }
@@ -47,7 +47,7 @@ impl Execution {
         self.approved.card()
     }
 
-    /// The lanes of the tasks that write, if they are still to be worked on.
+    /// Returns the lanes of the tasks that write; `None` if there are none or they are over.
     pub fn lanes(&self, prompts: &Prompts) -> Option<TeamPlan> {
         let mut plan = lanes_of(&self.card().subtasks);
         for lane in &mut plan.lanes {
@@ -58,7 +58,7 @@ impl Execution {
         (!self.written && !plan.lanes.is_empty()).then_some(plan)
     }
 
-    /// What a lane is told of its task.
+    /// Renders the brief of a lane.
     fn brief(&self, prompts: &Prompts, task: &SubTask) -> String {
         let near = |it: &&Observation| {
             task.writes.iter().any(|pattern| pattern.matches(&it.evidence.path))
@@ -85,7 +85,7 @@ impl Execution {
         )
     }
 
-    /// Whether a task waits for one that writes, directly or through others.
+    /// Returns true if a task waits for one that writes, directly or through others.
     fn waits_for_writing(&self, id: LaneId) -> bool {
         let mut next = vec![id];
         let mut seen = BTreeSet::new();
@@ -104,7 +104,7 @@ impl Execution {
         false
     }
 
-    /// The tasks that only read and can be done now, in an order in which each finds what it waits for.
+    /// Returns the tasks that only read and can be done now, each after those it waits for.
     fn readable(&self) -> Vec<&SubTask> {
         let order = order(&self.card().subtasks);
         let tasks = order.into_iter().filter_map(|id| self.card().task(id));
@@ -114,7 +114,7 @@ impl Execution {
             .collect()
     }
 
-    /// Looks whether the evidence is as it was found, and does the tasks that only read and wait for none that is not done.
+    /// Rechecks the evidence, and does the tasks that only read and are not waiting for an unfinished task.
     pub async fn read(
         &mut self,
         run: &Run,
@@ -133,7 +133,7 @@ impl Execution {
             let is_stale = |it: &&Observation| it.evidence.hash(&files) != Some(it.hash);
             self.stale = self.card().findings.iter().filter(is_stale).map(|it| it.id).collect();
         }
-        // Those that can be asked at once are.
+        // Ask all ready tasks concurrently.
         loop {
             let ready: Vec<SubTask> = self
                 .readable()
@@ -193,7 +193,7 @@ impl Execution {
         Ok(answers.into_iter().next().and_then(Result::ok))
     }
 
-    /// What the tasks that one waits for found out.
+    /// Returns the answers of the tasks that this one waits for.
     fn results(&self, task: &SubTask) -> Vec<String> {
         let result = |id: &LaneId| {
             let title = &self.card().task(*id)?.title;
@@ -203,7 +203,7 @@ impl Execution {
     }
 }
 
-/// Things, each in a line.
+/// Formats items as a list, one per line.
 fn listed(items: &[String]) -> String {
     if items.is_empty() {
         return "- none".to_owned();

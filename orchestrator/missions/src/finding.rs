@@ -1,5 +1,5 @@
-//! What is found out by questions: observations with the lines that show them, and what becomes of each when it is checked.
-//! The answers of small models are read here. Pure.
+//! Observations with the lines that show them, the results of checking them, and the parsers for answers of small models.
+//! Pure.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +14,25 @@ const VERDICTS: Contract = Contract { header: "VERDICTS_V1", footer: "VERDICTS_E
 const FINDING: &str = "FINDING|<first line>-<last line>|<novelty 0-9>|<weight 0-9>|<claim>";
 const VERDICT: &str = "VERDICT|<number>|HOLDS, FAILS or UNSURE|<why>";
 
-/// Findings that one answer may have; the rest is left out.
+/// Most findings taken from one answer; the rest is ignored.
 const MOST_FINDINGS: usize = 12;
-/// Words in common from which on two claims about the same lines say the same.
+/// Share of common words from which two claims about the same lines count as the same.
 const SAME_WORDS: f64 = 0.6;
 
-/// What a model says of a claim.
+/// A model's opinion on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opinion {
-    /// It is true.
+    /// The claim is true.
     Holds,
-    /// It is not.
+    /// The claim is false.
     Fails,
-    /// The lines do not tell.
+    /// The lines do not show it either way.
     Unsure,
 }
 
 impl Opinion {
-    /// The word.
+    /// Returns the word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -47,60 +47,60 @@ impl Opinion {
     }
 }
 
-/// How far a finding can be relied on.
+/// How reliable a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Something speaks against it, or its evidence is not there any more. It is told all the same.
+    /// Something contradicts it, or its evidence has changed. It is reported all the same.
     Low,
     /// It was not checked.
     Unchecked,
-    /// Everyone who was asked agrees.
+    /// All models that were asked agree.
     High,
 }
 
-/// An observation, with what shows it.
+/// An observation with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// Counts from one.
+    /// Number, from one.
     pub id: u32,
-    /// In a sentence.
+    /// The claim, in a sentence.
     pub claim: String,
     /// The lines that show it.
     pub evidence: Passage,
-    /// Of those lines, when it was found.
+    /// Hash of those lines when it was found.
     pub hash: FileHash,
-    /// How surprising it is, to nine.
+    /// How surprising it is, from 0 to 9.
     pub novelty: u8,
-    /// How much it matters to the goal, to nine.
+    /// How much it matters to the goal, from 0 to 9.
     pub weight: u8,
-    /// The round of sampling in which it was found.
+    /// The sampling round that found it.
     pub level: u32,
-    /// Whether the lines are there as they were found.
+    /// Whether the lines are unchanged; `None` if not checked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mechanical: Option<bool>,
-    /// What a small model says of it.
+    /// Opinion of a small model.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flash: Option<Opinion>,
-    /// What the model that thinks longest says of it.
+    /// Opinion of the model that thinks longest.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pro: Option<Opinion>,
-    /// What whoever was asked last says against it.
+    /// The objection of the last model that did not confirm it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub doubt: Option<String>,
 }
 
-/// Who is asked about a claim.
+/// A model that judges claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judge {
     /// A small model.
     Flash,
-    /// The one that thinks longest.
+    /// The model that thinks longest.
     Pro,
 }
 
 impl Observation {
-    /// Takes in what is said of it.
+    /// Records a verdict.
     pub(crate) fn judged(&mut self, by: Judge, said: ClaimVerdict) {
         match by {
             Judge::Flash => self.flash = Some(said.opinion),
@@ -111,12 +111,12 @@ impl Observation {
         }
     }
 
-    /// How much it is worth a closer look.
+    /// Returns how much a closer look is worth.
     pub fn score(&self) -> u32 {
         u32::from(self.novelty) * u32::from(self.weight)
     }
 
-    /// How far it can be relied on.
+    /// Returns how reliable it is.
     pub fn confidence(&self) -> Confidence {
         let said = [self.flash, self.pro];
         let doubted = self.mechanical == Some(false)
@@ -130,29 +130,29 @@ impl Observation {
         }
     }
 
-    /// Whether another one says the same: of lines that touch its own, in mostly the same words.
+    /// Returns true if a claim is the same as this one: about overlapping lines, in mostly the same words.
     pub fn says_the_same(&self, evidence: &Passage, claim: &str) -> bool {
         self.evidence.touches(evidence) && similarity(&self.claim, claim) >= SAME_WORDS
     }
 
-    /// Looks whether the lines that show it are still as they were.
+    /// Checks whether the lines that show it are unchanged.
     pub fn recheck(&mut self, sources: &[SourceFile]) {
         self.mechanical = Some(self.evidence.hash(sources) == Some(self.hash));
     }
 }
 
-/// What became of a finding that a model told.
+/// The result of adding a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was not known.
+    /// It was not known before.
     New,
-    /// It was told before.
+    /// It was already known.
     Known,
-    /// It is about lines that nobody asked about: it is left out.
+    /// It is about lines outside the passage, and is left out.
     Elsewhere,
 }
 
-/// Takes in a finding that was told about a passage of `sources`.
+/// Adds a finding about a passage of `sources`.
 pub(crate) fn take(
     findings: &mut Vec<Observation>,
     sources: &[SourceFile],
@@ -185,7 +185,7 @@ pub(crate) fn take(
     Taken::New
 }
 
-/// Words that two texts have in common, of all their words.
+/// Returns the share of two texts' words that both contain.
 pub fn similarity(one: &str, other: &str) -> f64 {
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -203,10 +203,10 @@ pub fn similarity(one: &str, other: &str) -> f64 {
     share
 }
 
-/// A finding as an answer tells it: lines, novelty, weight, claim.
+/// A finding as parsed from an answer: first line, last line, novelty, weight, claim.
 pub type ToldFinding = (usize, usize, u8, u8, String);
 
-/// Reads what a small model found in a passage. What lies outside the passage is left out by whoever knows it.
+/// Parses a small model's findings about a passage. Lines outside the passage are for the caller to reject.
 pub fn findings(answer: &str) -> Result<Vec<ToldFinding>, ContractError> {
     let mut told = Vec::new();
     FINDINGS.read(answer, |_, line| {
@@ -238,18 +238,18 @@ fn finding(rest: &str) -> Result<ToldFinding, String> {
     Ok((first, last, novelty, weight, claim))
 }
 
-/// What is said of a claim.
+/// A verdict on a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimVerdict {
     /// The number of the claim.
     pub claim: u32,
-    /// Whether it is true.
+    /// The model's opinion.
     pub opinion: Opinion,
-    /// In a sentence; empty if it was left out.
+    /// The reason, in a sentence; empty if omitted.
     pub why: String,
 }
 
-/// Reads what is said of claims.
+/// Parses verdicts on claims.
 pub fn verdicts(answer: &str) -> Result<Vec<ClaimVerdict>, ContractError> {
     let mut told = Vec::new();
     VERDICTS.read(answer, |_, line| {
@@ -267,12 +267,12 @@ pub fn verdicts(answer: &str) -> Result<Vec<ClaimVerdict>, ContractError> {
     Ok(told)
 }
 
-/// Whether an answer tells findings.
+/// Checks that an answer contains findings.
 pub fn tells_findings(answer: &str) -> Result<(), ContractError> {
     findings(answer).map(drop)
 }
 
-/// Whether an answer tells verdicts.
+/// Checks that an answer contains verdicts.
 pub fn tells_verdicts(answer: &str) -> Result<(), ContractError> {
     verdicts(answer).map(drop)
 }
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_small_model_found_is_read() {
+    fn findings_of_a_small_model_are_parsed() {
         let answer = "FINDINGS_V1\nFINDING|3-9|7|99|the cache | is never emptied\nNONE|the rest\nFINDING|4|0|1|x\nFINDINGS_END";
         let told = findings(answer).unwrap();
         assert_eq!(told[0], (3, 9, 7, 9, "the cache | is never emptied".to_owned()));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_read_whatever_their_case() {
+    fn verdicts_are_parsed_in_any_case() {
         let answer = "VERDICTS_V1\nVERDICT|2|holds|as shown\nVERDICT|3|FAILS\nVERDICTS_END";
         let told = verdicts(answer).unwrap();
         let told: Vec<(u32, Opinion, &str)> =
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn confidence_is_what_the_checks_say_and_nothing_hides_a_doubt() {
+    fn confidence_follows_the_checks_and_any_doubt_lowers_it() {
         let mut finding = found("x");
         assert_eq!(finding.confidence(), Confidence::Unchecked);
         finding.mechanical = Some(true);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_claim_about_the_same_lines_is_not_new() {
+    fn the_same_claim_about_overlapping_lines_is_not_new() {
         let finding = found("the cache is never emptied");
         let here = Passage::read("a.rs:8-20").unwrap();
         assert!(finding.says_the_same(&here, "The cache is never emptied!"));

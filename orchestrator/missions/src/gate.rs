@@ -1,4 +1,4 @@
-//! The gate of a mission: which phase follows which, and the only place where a card becomes one that is approved. Pure.
+//! The gate of a mission: the order of its phases, and the only place where a card becomes approved. Pure.
 
 use actors::words::MissionPhase;
 use thiserror::Error;
@@ -6,43 +6,43 @@ use tree::FileHash;
 
 use crate::card::Card;
 
-/// What happens to a mission.
+/// A step of a mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissionStep {
-    /// Its research begins.
+    /// Start the research.
     Research,
-    /// There is a card.
+    /// Show the card.
     Show,
-    /// The card is to be another.
+    /// Revise the card.
     Revise,
-    /// It is carried out.
+    /// Carry the card out.
     Execute,
-    /// It is over.
+    /// End the mission.
     End,
 }
 
-/// Why a mission does not go on.
+/// Why a mission cannot take a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// This does not follow.
+    /// The step is not allowed in this phase.
     #[error("a mission that is {phase} cannot {step:?}")]
     Step {
-        /// The phase it is in.
+        /// The current phase.
         phase: MissionPhase,
-        /// What was to happen.
+        /// The refused step.
         step: MissionStep,
     },
-    /// What was approved is not what there is.
+    /// The approved card is a different one.
     #[error("the card that was approved is {approved}, and this one is {card}")]
     Hash {
-        /// What was approved.
+        /// The approved hash.
         approved: FileHash,
-        /// What there is.
+        /// The hash of the actual card.
         card: FileHash,
     },
 }
 
-/// The phase that follows.
+/// Returns the phase after a step.
 pub const fn after(phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Refused> {
     use MissionPhase::{AwaitingApproval, Done, Drafting, Executing, Researching};
     Ok(match (phase, step) {
@@ -61,7 +61,7 @@ pub const fn after(phase: MissionPhase, step: MissionStep) -> Result<MissionPhas
     })
 }
 
-/// A card whose hash the user named. There is no other way to have one.
+/// A card whose hash the user approved. [`Approved::new`] is the only way to obtain one.
 #[derive(Debug, Clone)]
 pub struct Approved {
     card: Card,
@@ -69,7 +69,7 @@ pub struct Approved {
 }
 
 impl Approved {
-    /// The card, if it is the one that was approved, in a mission that waits for that.
+    /// Approves the card if its hash is the approved one and the mission is waiting for approval.
     pub fn new(phase: MissionPhase, card: Card, approved: FileHash) -> Result<Self, Refused> {
         after(phase, MissionStep::Execute)?;
         let hash = card.hash();
@@ -79,12 +79,12 @@ impl Approved {
         Ok(Self { card, hash })
     }
 
-    /// The card.
+    /// Returns the card.
     pub const fn card(&self) -> &Card {
         &self.card
     }
 
-    /// Its hash.
+    /// Returns the card's hash.
     pub const fn hash(&self) -> FileHash {
         self.hash
     }
@@ -110,7 +110,7 @@ mod tests {
     ];
 
     #[test]
-    fn only_what_awaits_approval_is_carried_out() {
+    fn only_a_card_that_awaits_approval_can_be_carried_out() {
         let table: Vec<String> = PHASES
             .into_iter()
             .flat_map(|phase| {

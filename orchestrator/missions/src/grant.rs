@@ -1,4 +1,4 @@
-//! What an approved card answers, so that the user is not asked again; and how far something goes beyond it. Pure.
+//! The permissions of an approved card, so that the user is not asked again, and what goes beyond them. Pure.
 
 use actors::workspace::Unapproved;
 use lanes::pattern::Pattern;
@@ -6,7 +6,7 @@ use tree::RepoPath;
 
 use crate::gate::Approved;
 
-/// What an approved card allows.
+/// The permissions of an approved card.
 #[derive(Debug, Clone)]
 pub struct Grant {
     writes: Vec<Pattern>,
@@ -24,7 +24,7 @@ impl From<&Approved> for Grant {
 }
 
 impl Grant {
-    /// The paths that the card does not name; none where it answers for all.
+    /// Returns the paths that the card does not allow changing.
     pub fn beyond<'p>(&self, paths: &[&'p str]) -> Vec<&'p str> {
         let named = |path: &str| {
             RepoPath::parse(path).is_ok_and(|path| self.writes.iter().any(|it| it.matches(&path)))
@@ -32,7 +32,7 @@ impl Grant {
         paths.iter().copied().filter(|path| !named(path)).collect()
     }
 
-    /// What of a plan the card does not name, if anything.
+    /// Returns the files and commands of a plan that the card does not allow; `None` if it allows them all.
     pub fn beyond_plan(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
         let files: Vec<&str> = files.iter().map(RepoPath::as_str).collect();
         let commands = commands.iter().map(String::as_str).filter(|command| !self.names(command));
@@ -43,7 +43,7 @@ impl Grant {
         (!planned.is_empty()).then_some(Unapproved { planned, writes, commands })
     }
 
-    /// Whether the card names a command, in these words.
+    /// Returns true if the card names exactly this command.
     pub fn names(&self, command: &str) -> bool {
         self.commands.iter().any(|named| named.trim() == command.trim())
     }

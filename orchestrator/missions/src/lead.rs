@@ -1,4 +1,4 @@
-//! What the researcher is asked, and the contracts of its answers.
+//! What the researcher is asked, and the grammars of its answers.
 
 use actors::closed::JournalClosed;
 use actors::contract::{Contract, ContractError, filled};
@@ -15,17 +15,17 @@ use crate::program;
 const CONTRACT: Contract = Contract { header: "HYPOTHESES_V1", footer: "HYPOTHESES_END" };
 const HYPOTHESIS: &str = "HYPOTHESIS|<path>:<first line>-<last line>|<question>";
 
-/// Something that should be true, and where it would show.
+/// A hypothesis, and the passage that would show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hypothesis {
     pub(crate) passage: Passage,
     pub(crate) question: String,
 }
 
-/// The contract of hypotheses: about files that there are, and no more than so many.
+/// The grammar of hypotheses: about existing files, and at most `most` of them.
 pub(crate) struct Hypotheses<'a> {
     pub(crate) most: usize,
-    /// Whether there are these lines, as far as that is known: of a file that was not read yet it is not.
+    /// Returns false if the passage is known not to exist; true for files that have not been read yet.
     pub(crate) is_there: &'a (dyn Fn(&Passage) -> bool + Sync),
 }
 
@@ -76,7 +76,7 @@ impl Grammar for Hypotheses<'_> {
     }
 }
 
-/// The contract of a program: the program, or none where none is worth its cost.
+/// The grammar of a program; `None` if the researcher finds none worth its cost.
 pub(crate) struct Program;
 
 impl Grammar for Program {
@@ -102,7 +102,7 @@ impl Grammar for Program {
     }
 }
 
-/// The contract of verdicts.
+/// The grammar of verdicts.
 pub(crate) struct Verdicts;
 
 impl Grammar for Verdicts {
@@ -151,7 +151,7 @@ impl Grammar for PlanBounds {
     }
 }
 
-/// What the checks of a finding said.
+/// Summarises the checks of a finding.
 pub(crate) fn checks(finding: &Observation) -> String {
     let Observation { mechanical, flash, pro, doubt, .. } = finding;
     let lines =
@@ -162,7 +162,7 @@ pub(crate) fn checks(finding: &Observation) -> String {
     std::iter::once(lines.to_owned()).chain(said).collect::<Vec<_>>().join("; ")
 }
 
-/// The findings, as the researcher is told of them.
+/// Renders the findings for the researcher.
 pub(crate) fn told(prompts: &Prompts, findings: &[Observation]) -> String {
     let line = |finding: &Observation| {
         prompts.render(
@@ -185,12 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hypothesis_is_about_lines_that_are_there() {
+    fn hypotheses_are_about_existing_lines() {
         let is_there = |passage: &Passage| passage.path.as_str() == "a.rs";
         let grammar = Hypotheses { most: 1, is_there: &is_there };
         let answer = "HYPOTHESES_V1\nHYPOTHESIS|a.rs:1-9|Is it locked?\nHYPOTHESIS|a.rs:20|And here?\nHYPOTHESES_END";
         let told = grammar.parse(answer).unwrap();
-        assert_eq!(told.len(), 1, "no more than were asked for");
+        assert_eq!(told.len(), 1, "no more than the limit");
         assert_eq!(told[0].question, "Is it locked?");
         assert!(
             grammar

@@ -1,6 +1,6 @@
-//! Missions: research in many small questions, a card, and what its approval allows.
+//! Missions: research by many small questions, a card to approve, and the permissions that its approval grants.
 //!
-//! What is decided is pure; what is asked of models are effects of the run. Nothing here writes to the workspace.
+//! Decisions are pure; questions to models are effects of the run. Nothing here writes to the workspace.
 
 pub mod card;
 pub mod cards;

@@ -1,26 +1,26 @@
-//! The files that a mission reads, cut into passages that a question can be about. Pure.
+//! The files that a mission reads, and the passages that questions are about. Pure.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, RepoPath};
 
-/// A file that a mission reads, as it was then.
+/// A file at the time the mission read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
-    /// Where it is.
+    /// The file's path.
     pub path: RepoPath,
-    /// What it says.
+    /// The file's text.
     pub text: String,
 }
 
 impl SourceFile {
-    /// How many lines it has.
+    /// Returns its number of lines.
     pub fn lines(&self) -> usize {
         self.text.lines().count()
     }
 
-    /// Some of its lines; `None` if it does not have them all.
+    /// Returns the lines `first` to `last`, joined; `None` unless all of them exist.
     pub fn excerpt(&self, first: usize, last: usize) -> Option<String> {
         if first == 0 || first > last || last > self.lines() {
             return None;
@@ -30,7 +30,7 @@ impl SourceFile {
     }
 }
 
-/// Some lines of a file, by number from one, both included.
+/// A range of lines of a file, one-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Passage {
     /// The file.
@@ -49,7 +49,7 @@ impl fmt::Display for Passage {
 }
 
 impl Passage {
-    /// Reads `path:first-last`, or `path:line`.
+    /// Parses `path:first-last` or `path:line`.
     pub fn read(text: &str) -> Option<Self> {
         let (path, lines) = text.trim().rsplit_once(':')?;
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
@@ -58,17 +58,17 @@ impl Passage {
         (1 <= first && first <= last).then_some(Self { path, first, last })
     }
 
-    /// How many lines it has.
+    /// Returns its number of lines.
     pub const fn lines(&self) -> usize {
         self.last - self.first + 1
     }
 
-    /// Its lines with `more` before and after it, of a file of `of` lines.
+    /// Returns its range extended by `more` lines on either side, within a file of `of` lines.
     pub fn within(&self, more: usize, of: usize) -> (usize, usize) {
         (self.first.saturating_sub(more).max(1), (self.last + more).min(of.max(self.last)))
     }
 
-    /// Its two halves, if neither is shorter than `least` lines.
+    /// Splits it into two halves; `None` if either would be shorter than `least` lines.
     pub fn halves(&self, least: usize) -> Option<[Self; 2]> {
         let half = self.lines() / 2;
         if half < least.max(1) {
@@ -78,24 +78,24 @@ impl Passage {
         Some([Self { last: middle - 1, ..self.clone() }, Self { first: middle, ..self.clone() }])
     }
 
-    /// Whether two have a line in common.
+    /// Returns true if both have a line in common.
     pub fn touches(&self, other: &Self) -> bool {
         self.path == other.path && self.first <= other.last && other.first <= self.last
     }
 
-    /// What stands there in `sources`, hashed; `None` if it is not there.
+    /// Hashes its lines in `sources`; `None` if they do not exist.
     pub fn hash(&self, sources: &[SourceFile]) -> Option<FileHash> {
         let source = sources.iter().find(|source| source.path == self.path)?;
         Some(FileHash::of(source.excerpt(self.first, self.last)?.as_bytes()))
     }
 }
 
-/// Every line of every file, in passages of at most so many lines that differ in length by at most one.
+/// Cuts every file into passages of at most `most_lines` lines, whose lengths within a file differ by at most one.
 pub fn passages(sources: &[SourceFile], most_lines: usize) -> Vec<Passage> {
     sources.iter().flat_map(|source| cut(source, most_lines.max(1))).collect()
 }
 
-/// Every line of every file, in passages of at most `lines` lines, or of more where there would be more than `most` of them.
+/// Cuts every file into passages of at most `lines` lines; longer ones if there would be more than `most` passages.
 pub fn covering(sources: &[SourceFile], lines: usize, most: usize) -> Vec<Passage> {
     let longest = sources.iter().map(SourceFile::lines).max().unwrap_or_default();
     let mut lines = lines.max(1);
@@ -121,8 +121,7 @@ fn cut(source: &SourceFile, most_lines: usize) -> Vec<Passage> {
         .collect()
 }
 
-/// Puts files together that questions can have in front of them: as many as fit in `most_bytes`, in their order. A larger one
-/// stands alone.
+/// Groups files to be shown together: as many as fit in `most_bytes`, in order. A larger file gets a group of its own.
 pub fn together(sources: &[SourceFile], most_bytes: usize) -> Vec<Vec<&SourceFile>> {
     let mut groups: Vec<Vec<&SourceFile>> = Vec::new();
     let mut bytes = 0;
@@ -153,19 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_is_read_as_it_is_shown() {
+    fn a_passage_is_parsed_as_it_is_displayed() {
         let passage = Passage::read("src/a.rs:3-9").unwrap();
         assert_eq!((passage.to_string().as_str(), passage.lines()), ("src/a.rs:3-9", 7));
         let one = Passage::read("a:4").unwrap();
         assert_eq!((one.to_string().as_str(), one.first, one.last), ("a:4", 4, 4));
-        assert_eq!(one.within(5, 7), (1, 7), "what is around it ends where the file does");
+        assert_eq!(one.within(5, 7), (1, 7), "the context ends with the file");
         for broken in ["a", "a:", "a:0", "a:5-3", "../a:1", "a:x-y", ":1"] {
             assert_eq!(Passage::read(broken), None, "{broken}");
         }
     }
 
     #[test]
-    fn what_a_passage_shows_is_known_by_its_hash() {
+    fn the_hash_of_a_passage_changes_only_with_its_lines() {
         let mut sources = [source("a", 4)];
         let passage = Passage::read("a:2-3").unwrap();
         let before = passage.hash(&sources).unwrap();
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn files_stand_together_as_far_as_there_is_room() {
+    fn files_are_grouped_as_long_as_they_fit() {
         let sources = [source("a", 2), source("b", 2), source("c", 9), source("d", 1)];
         let groups = together(&sources, 30);
         let names: Vec<Vec<&str>> = groups
@@ -189,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_line_is_in_one_passage_and_halving_keeps_them(
+        fn every_line_is_in_exactly_one_passage_also_after_halving(
             lines in 0usize..500, most in 1usize..60, least in 1usize..30,
         ) {
             let cut = passages(&[source("a", lines)], most);

@@ -1,4 +1,4 @@
-//! The contract in which the researcher says what is to be done, `MISSION_PLAN_V1`: its grammar. Pure.
+//! The grammar of `MISSION_PLAN_V1`, in which the researcher plans the mission. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +15,33 @@ const GROUP: &str = "GROUP|<number>|<number of the group above, or 0>|<text>";
 const UNDER: &str = "UNDER|<number of a group>|<numbers of findings, separated by commas>";
 const TASK: &str = "TASK|<id>|read or write|<title>|<goal>";
 
-/// What the researcher says.
+/// The researcher's plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissionPlan {
-    /// How the findings belong together.
+    /// The groups of findings.
     pub groups: Vec<Group>,
-    /// What is to be done.
+    /// The tasks.
     pub subtasks: Vec<SubTask>,
 }
 
-/// What a plan may hold.
+/// Limits of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanBounds {
-    /// Tasks that change files: each is a lane.
+    /// Most tasks that change files; each is a lane.
     pub max_writes: usize,
-    /// Tasks in all.
+    /// Most tasks overall.
     pub max_tasks: usize,
-    /// The highest number of a finding.
+    /// The highest finding number.
     pub findings: u32,
 }
 
 impl MissionPlan {
-    /// Whether an answer has the form of a plan at all.
+    /// Returns true if an answer has the form of a plan at all.
     pub fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer)
     }
 
-    /// Reads an answer.
+    /// Parses an answer.
     pub fn parse(answer: &str, bounds: PlanBounds) -> Result<Self, ContractError> {
         let mut reader = Reader { bounds, groups: BTreeMap::new(), tasks: BTreeMap::new() };
         let block = CONTRACT.read(answer, |_, line| reader.line(line))?;
@@ -52,7 +52,7 @@ impl MissionPlan {
         Ok(plan)
     }
 
-    /// What no single line can break.
+    /// Checks the rules that span several lines.
     fn check(&self, bounds: PlanBounds) -> Result<(), String> {
         let writes = || self.subtasks.iter().filter(|task| task.kind == TaskKind::Write);
         if self.subtasks.is_empty() {
@@ -97,7 +97,7 @@ impl MissionPlan {
     }
 }
 
-/// The tasks in an order in which each comes behind those that it waits for; those that wait for each other are left out.
+/// Orders the tasks so that each comes after those it waits for; tasks in a cycle are left out.
 pub fn order(tasks: &[SubTask]) -> Vec<LaneId> {
     let mut order: Vec<LaneId> = Vec::new();
     loop {
@@ -111,7 +111,7 @@ pub fn order(tasks: &[SubTask]) -> Vec<LaneId> {
     }
 }
 
-/// The tasks that change files, as lanes: what lies between two of them keeps them in order.
+/// Returns the tasks that change files as lanes; dependencies through other tasks are kept.
 pub fn lanes_of(tasks: &[SubTask]) -> TeamPlan {
     let needs = |task: &SubTask| -> BTreeSet<LaneId> {
         let mut needs: BTreeSet<LaneId> = BTreeSet::new();
@@ -274,11 +274,11 @@ MISSION_PLAN_END";
     }
 
     #[test]
-    fn a_plan_is_read_whole() {
+    fn a_complete_plan_is_parsed() {
         let plan = MissionPlan::parse(PLAN, BOUNDS).unwrap();
         assert_eq!(plan.groups[1].above, Some(1));
         assert_eq!(plan.groups[1].findings, [1, 3]);
-        let [read, write, docs] = plan.subtasks.as_slice() else { panic!("three tasks") };
+        let [read, write, docs] = plan.subtasks.as_slice() else { panic!("expected three tasks") };
         assert_eq!((read.kind, read.reads[0].as_str()), (TaskKind::Read, "src/lib.rs"));
         assert_eq!(
             (write.writes[0].as_str(), write.commands[0].as_str()),
@@ -289,12 +289,12 @@ MISSION_PLAN_END";
         assert_eq!(names, ["01", "02", "03"]);
         let lanes = lanes_of(&plan.subtasks);
         assert_eq!(lanes.lanes.len(), 2);
-        assert!(lanes.lanes[0].after.is_empty(), "what only reads is no lane");
+        assert!(lanes.lanes[0].after.is_empty(), "a task that only reads is not a lane");
         assert!(lanes.lanes[1].after.contains(&write.id));
     }
 
     #[test]
-    fn every_broken_rule_is_named() {
+    fn every_broken_rule_is_reported() {
         for (line, rule) in [
             ("TASK|04|delete|x|y", "must read TASK|"),
             ("TASK|04|read|x", "must read TASK|"),

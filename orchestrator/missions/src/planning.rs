@@ -1,4 +1,4 @@
-//! From findings to a card: the researcher says what is to be done, and what that may touch and cost is added up.
+//! Turns findings into a card: the researcher plans the tasks, and their permissions and costs are added up.
 
 use actors::ledger::Allowance;
 use actors::prompts::Prompt;
@@ -14,17 +14,17 @@ use crate::passage::SourceFile;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::research::{Research, Researched};
 
-/// Tasks of one mission.
+/// Most tasks of a mission.
 const MAX_TASKS: usize = 24;
-/// Tokens of what a lane's two models are told before they have seen a file.
+/// Tokens of a lane's initial prompts to its two models, without files.
 const LANE_TOKENS: u64 = 4_000;
 /// Tokens of a short answer.
 const ANSWER_TOKENS: u64 = 600;
-/// Seconds that a model call takes, at least and at most, if all is well.
+/// Seconds that a successful model call takes: least and most.
 const CALL_SECONDS: Range = (2, 60);
 
 impl Research<'_> {
-    /// The card: the first, or another after the user said what is to be different.
+    /// Makes the card: the first version, or another with the changes in `wanted`.
     pub async fn card(
         self,
         researched: &mut Researched,
@@ -50,7 +50,7 @@ impl Research<'_> {
             None => plan,
             Some(words) => {
                 let revise = prompts.render(Prompt::MissionRevise, &[("words", &words)]);
-                // Whoever asks another time is told what it has to keep to, too.
+                // A new dialogue needs the rules of the plan as well.
                 if researched.thread.is_new() { format!("{plan}\n\n{revise}") } else { revise }
             }
         };
@@ -60,7 +60,7 @@ impl Research<'_> {
     }
 }
 
-/// Puts a card together.
+/// Assembles the card.
 fn made(
     run: &Run,
     goal: &str,
@@ -109,13 +109,13 @@ fn limits(config: &Config) -> CardLimits {
     }
 }
 
-/// What a card rests on: everything that was read for it.
+/// Hashes everything that was read for a card.
 pub fn base(sources: &[SourceFile]) -> FileHash {
-    // Paths and texts have no form that could not be written.
+    // Paths and texts can always be serialised.
     FileHash::of(&serde_json::to_vec(sources).unwrap_or_default())
 }
 
-/// What carrying tasks out will take: at least if all goes well, at most if everything is tried as often as it may be.
+/// Estimates the cost of tasks: the least if all goes well, the most if everything is retried as often as allowed.
 fn estimate(run: &Run, sources: &[SourceFile], tasks: &[SubTask]) -> Estimate {
     let config = run.config();
     let (mut calls, mut tokens) = ((0, 0), (0, 0));

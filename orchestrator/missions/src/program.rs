@@ -1,5 +1,5 @@
-//! Programs that models write over files: taken from question to question, each part of the way an effect that is recorded with
-//! what is left of the program. Its questions are small questions like all others.
+//! Runs programs that models write over files, from one batch of questions to the next. Each step is a recorded effect
+//! that includes the program's remaining state. Its questions are small questions like all others.
 
 use actors::child::NoAnswer;
 use actors::closed::JournalClosed;
@@ -20,39 +20,39 @@ use interpreter::{
 use crate::children::Children;
 use crate::passage::SourceFile;
 
-/// Programs within each other, whatever the configuration says.
+/// Most programs nested within each other, whatever the configuration says.
 const DEEPEST: u32 = 2;
-/// What a text is called that a program made itself.
+/// Name of texts that a program made itself.
 const OWN_TEXT: &str = "text";
 
 const CONTRACT: Contract = Contract { header: "PROGRAM_V1", footer: "PROGRAM_END" };
 
-/// Where a program runs.
+/// The context that a program runs in.
 #[derive(Clone)]
 pub(crate) struct Programming {
-    /// The run, or the part of it, that it belongs to.
+    /// The run, or part of a run, it belongs to.
     pub(crate) run: Run,
-    /// Asks its questions.
+    /// The pool that asks its questions.
     pub(crate) children: Children,
-    /// What it can read.
+    /// The files it can read.
     pub(crate) files: Vec<File>,
-    /// How many programs it is within, itself included.
+    /// Nesting depth of the program; 1 for an outermost one.
     pub(crate) depth: u32,
 }
 
-/// Files as a program has them.
+/// Converts sources to the files of a program.
 pub(crate) fn files(sources: &[SourceFile]) -> Vec<File> {
     let file = |it: &SourceFile| File { path: it.path.to_string(), text: it.text.clone() };
     sources.iter().map(file).collect()
 }
 
 impl Programming {
-    /// Runs a program to its end.
+    /// Runs a program until it ends.
     pub(crate) fn conduct<'p>(
         &'p self,
         program: &'p str,
     ) -> BoxFuture<'p, Result<ProgramOutcome, JournalClosed>> {
-        // A program may have others within it.
+        // Boxed, since programs can be nested.
         Box::pin(self.steps(program))
     }
 
@@ -79,7 +79,7 @@ impl Programming {
         }
     }
 
-    /// Asks the questions of a program. What is to be noted stands beside the answers.
+    /// Asks a program's questions. Returns the answers, and notes for the program.
     async fn ask(
         &self,
         Batch { is_recursive, about, questions }: Batch,
@@ -111,8 +111,8 @@ impl Programming {
         Dialogue::new(self.run.prompts().render(Prompt::ProgramChild, &[]), &self.run.redactor)
     }
 
-    /// Has each question answered by a program that a small model writes: one after the other, so that their parts of the run
-    /// are numbered alike whenever they are driven again.
+    /// Has each question answered by a program that a small model writes. They run one after the other, so that a replay
+    /// numbers their parts of the run the same way.
     async fn descend(
         &self,
         about: &[Excerpt],
@@ -159,8 +159,8 @@ impl Programming {
     }
 }
 
-/// Excerpts as the files of a program: those of files under their names, as a whole; the others under names of their own. All
-/// files where there are none.
+/// Turns excerpts into the files of a program: an excerpt of a file becomes the complete file, other texts get names of
+/// their own. Without excerpts, returns all files.
 fn as_files<'e>(about: impl Iterator<Item = &'e Excerpt>, all: &[File]) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
     for (number, Excerpt { place, text }) in (1..).zip(about) {
@@ -175,7 +175,7 @@ fn as_files<'e>(about: impl Iterator<Item = &'e Excerpt>, all: &[File]) -> Vec<F
     if files.is_empty() { all.to_vec() } else { files }
 }
 
-/// Texts as a model is shown them.
+/// Renders texts for a model.
 fn shown(prompts: &Prompts, about: &[Excerpt]) -> String {
     let one = |Excerpt { place, text }: &Excerpt| match place {
         None => shown_file(prompts, OWN_TEXT, &format!("{text}\n")),
@@ -198,9 +198,9 @@ fn writes_a_program(answer: &str) -> Result<(), ContractError> {
     }
 }
 
-/// The program of an answer; none where it says that none is worth its cost.
+/// Extracts the program from an answer; `None` if the answer says that no program is worth its cost.
 pub(crate) fn program(answer: &str) -> Result<Option<String>, ContractError> {
-    // Its indentation counts: the block says where it stands, and the answer what it says.
+    // Indentation matters, but the block only gives trimmed lines: take the lines from the answer itself.
     let mut lines = Vec::new();
     CONTRACT.read(answer, |at, _| {
         lines.push(at);
@@ -214,7 +214,7 @@ pub(crate) fn program(answer: &str) -> Result<Option<String>, ContractError> {
     Ok((!is_none).then(|| unfenced(&text).join("\n")))
 }
 
-/// The lines of a program without a Markdown fence around them.
+/// Strips a Markdown fence around a program.
 fn unfenced<'l>(lines: &'l [&'l str]) -> &'l [&'l str] {
     match lines {
         [first, inner @ .., last] if first.trim().starts_with("```") && last.trim() == "```" => {
@@ -224,12 +224,12 @@ fn unfenced<'l>(lines: &'l [&'l str]) -> &'l [&'l str] {
     }
 }
 
-/// Whether an answer has the block of a program.
+/// Returns true if an answer has a program block.
 pub(crate) fn is_begun(answer: &str) -> bool {
     CONTRACT.is_begun(answer)
 }
 
-/// What a program came to, as a model is told; an error where it came to no result.
+/// Renders a program's outcome for a model; `Err` if it has no result.
 pub(crate) fn told(prompts: &Prompts, outcome: &ProgramOutcome) -> Result<String, String> {
     let ProgramOutcome { end, printed, cites, notes, .. } = outcome;
     let why = match end {
@@ -263,7 +263,7 @@ pub(crate) fn told(prompts: &Prompts, outcome: &ProgramOutcome) -> Result<String
     if why.is_some() { Err(text) } else { Ok(text) }
 }
 
-/// The effect of taking a program a part of its way.
+/// The effect of running a program up to its next questions or its end.
 struct Stepping {
     task: Task,
 }
@@ -272,7 +272,7 @@ impl Effect for Stepping {
     type Outcome = ProgramStep;
     type Stop = JournalClosed;
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all other events tell of something else")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other events concern something else")]
     fn look(&mut self, event: &Event) -> Trace<ProgramStep> {
         match event {
             Event::ProgramPaused { state, questions } => {
@@ -291,7 +291,7 @@ impl Effect for Stepping {
 
     async fn act(&mut self, run: &Run) -> Result<ProgramStep, JournalClosed> {
         let step = interpreter::step(&self.task).await;
-        // What goes out of a program has no form that could not be written.
+        // Batches and outcomes can always be serialised.
         let json = |written: serde_json::Result<Vec<u8>>| Blob::new(written.unwrap_or_default());
         run.record(match &step {
             ProgramStep::Paused { state, batch } => Event::ProgramPaused {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_within_has_the_files_that_its_question_is_about() {
+    fn a_nested_program_gets_the_files_that_its_question_is_about() {
         let file = |path: &str| File { path: path.to_owned(), text: "one\ntwo".to_owned() };
         let all = [file("a"), file("b")];
         let span = interpreter::Span { path: "b".to_owned(), first: 1, last: 1 };

@@ -1,7 +1,7 @@
-//! The research of a mission: files are read and sampled, what should be true besides is looked for, and the claims that carry
-//! the plan are checked: mechanically, by a small model, and by the one that thinks longest. Nothing but reading happens.
+//! The research of a mission: reads and samples files, follows hypotheses, and checks the claims that carry the plan:
+//! mechanically, by a small model, and by the model that thinks longest. It only reads.
 //!
-//! A limit of the budget ends it before its time; what was found is not lost.
+//! A budget limit may cut it short; the findings so far are kept.
 
 use std::collections::BTreeSet;
 
@@ -33,48 +33,48 @@ use crate::researcher::{HasTime, Thread};
 use crate::sampling::Sampling;
 use crate::sources::{Reading, Rereading, Wanted};
 
-/// Files that are named to the researcher; more would only cost.
+/// Most file names listed for the researcher; more would only cost tokens.
 const MOST_NAMED: usize = 200;
-/// Lines around evidence that the researcher sees when it judges a claim: a line alone seldom tells.
+/// Lines of context around evidence when the researcher judges a claim: a single line is seldom enough.
 const AROUND: usize = 5;
 
-/// Whoever researches, with what it asks and reads.
+/// The context of a research.
 #[derive(Clone, Copy)]
 pub struct Research<'r> {
     /// The run.
     pub run: &'r Run,
-    /// Asks small questions.
+    /// The pool that asks small questions.
     pub children: &'r Children,
-    /// What the mission begins with.
+    /// The mission's brief.
     pub brief: &'r Brief,
-    /// Knows the files.
+    /// The index of the files.
     pub index: &'r Index,
-    /// What the researcher may look at.
+    /// The commands that the researcher may use to look around.
     pub commands: &'r Runner,
 }
 
-/// What came of a research.
+/// The result of a research.
 #[derive(Debug, Clone)]
 pub struct Researched {
-    /// What was read.
+    /// The files that were read.
     pub sources: Vec<SourceFile>,
-    /// How much that is.
+    /// How much was read.
     pub coverage: Coverage,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Observation>,
-    /// What was said with the researcher.
+    /// The dialogue with the researcher.
     pub(crate) thread: Thread,
-    /// The limit that ended it before its time.
+    /// The limit that cut it short, if any.
     pub cut_by: Option<Limit>,
 }
 
-/// Files that are shown together in front of many questions.
+/// Files shown together before many questions.
 struct Common {
     paths: Vec<RepoPath>,
     dialogue: Dialogue,
 }
 
-/// Why the research goes no further.
+/// Why the research stops early.
 pub(crate) enum Cut {
     Journal(JournalClosed),
     Budget(Limit),
@@ -87,7 +87,7 @@ impl From<JournalClosed> for Cut {
 }
 
 impl Research<'_> {
-    /// Researches to the end, or until the budget says no.
+    /// Researches until done or until the budget runs out.
     pub async fn conduct(self) -> Result<Researched, JournalClosed> {
         let reading = &mut self.reading();
         let read = self.run.perform(reading).await?;
@@ -106,7 +106,7 @@ impl Research<'_> {
         Ok(researched)
     }
 
-    /// What is known of a mission that was researched before: its findings, and the files that show them as they are now.
+    /// Restores an earlier research: its findings, rechecked against the current files.
     pub async fn known(
         self,
         findings: Vec<Observation>,
@@ -148,7 +148,7 @@ impl Research<'_> {
         self.check(researched, &commons).await
     }
 
-    /// What the questions about each file have in common.
+    /// Builds the shared beginning of the questions about each group of files.
     fn commons(self, sources: &[SourceFile]) -> Vec<Common> {
         let prompts = self.run.prompts();
         let most_bytes = self.run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
@@ -170,7 +170,8 @@ impl Research<'_> {
         together(sources, most_bytes).into_iter().map(common).collect()
     }
 
-    /// Asks about passages, those of files that are shown together at once. Each is answered, or not.
+    /// Asks questions about passages, one group of files at a time. Returns the parsed answers with the positions of
+    /// their questions.
     async fn ask<T>(
         self,
         commons: &[Common],
@@ -206,7 +207,7 @@ impl Research<'_> {
             }
         }
         match cut {
-            // What was answered before is worth having: nothing new can be asked.
+            // Keep the answers so far, even if nothing more can be asked.
             Some(limit) if answered.is_empty() => Err(Cut::Budget(limit)),
             Some(_) | None => Ok(answered),
         }
@@ -222,7 +223,7 @@ impl Research<'_> {
         Ok(())
     }
 
-    /// Novelty sampling.
+    /// Runs novelty sampling.
     async fn sample(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
         let bounds = &self.run.config().missions;
         let mut sampling = Sampling::new(bounds, &researched.sources);
@@ -257,7 +258,7 @@ impl Research<'_> {
         cut.map_or(Ok(()), |limit| Err(Cut::Budget(limit)))
     }
 
-    /// Runs a program of the researcher's over the files, if one is worth its cost. Whether there was one.
+    /// Runs a program of the researcher over the files, if one is worth its cost. Returns true if there was one.
     async fn compute(self, researched: &mut Researched, round: u32) -> Result<bool, Cut> {
         let prompts = self.run.prompts();
         let findings = told(prompts, researched.untold());
@@ -295,7 +296,7 @@ impl Research<'_> {
         Ok(true)
     }
 
-    /// A round of hypotheses. Whether another may be worth it.
+    /// Runs a round of hypotheses. Returns true if another may be worthwhile.
     async fn look_further(
         self,
         researched: &mut Researched,
@@ -306,7 +307,7 @@ impl Research<'_> {
         let most = (bounds.max_questions / 10).max(1);
         self.refresh(researched);
         let sources = &researched.sources;
-        // Whether a file that was not read is there is found out by reading it.
+        // A file that was not read may exist; reading it will show.
         let is_there = |passage: &Passage| {
             passage.hash(sources).is_some() || sources.iter().all(|it| it.path != passage.path)
         };
@@ -353,7 +354,7 @@ impl Research<'_> {
         Ok(new > 0)
     }
 
-    /// Reads the files that hypotheses are about and that were not read yet, as far as there is room for them.
+    /// Reads the files that hypotheses are about and that were not read yet, as far as they fit.
     async fn read_further(
         self,
         researched: &mut Researched,
@@ -381,7 +382,7 @@ impl Research<'_> {
         Ok(commons)
     }
 
-    /// Checks the claims that weigh most: by a small model each, and by one question to the model that thinks longest.
+    /// Checks the weightiest claims: each by a small model, then all in one question to the model that thinks longest.
     async fn check(self, researched: &mut Researched, commons: &[Common]) -> Result<(), Cut> {
         let mut weighty: Vec<usize> = (0..researched.findings.len()).collect();
         let weight = |at: &usize| researched.findings.get(*at).map(|it| (it.weight, it.novelty));
@@ -439,7 +440,7 @@ fn find(researched: &mut Researched, id: u32) -> Option<&mut Observation> {
     researched.findings.iter_mut().find(|finding| finding.id == id)
 }
 
-/// The lines of a passage and some around it, as a model is shown them.
+/// Renders the lines of a passage, with context, for a model.
 fn lines_of(run: &Run, sources: &[SourceFile], passage: &Passage) -> String {
     let source = sources.iter().find(|source| source.path == passage.path);
     let of = source.map_or(0, SourceFile::lines);

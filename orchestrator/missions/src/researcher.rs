@@ -1,5 +1,5 @@
-//! What is said with the researcher, the model that leads a mission: one dialogue, begun anew where it has become long; and
-//! whether there is time for another question.
+//! The dialogue with the researcher, the model that leads a mission, restarted when it grows long; and the check for
+//! remaining time.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::finding::Observation;
 use crate::lead::{checks, told};
 use crate::research::{Cut, Research, Researched};
 
-/// What was said with the researcher.
+/// The dialogue with the researcher.
 #[derive(Debug, Clone)]
 pub(crate) struct Thread {
-    /// As far as it has come.
+    /// The messages so far.
     dialogue: Dialogue,
-    /// What is told above what is asked next.
+    /// Text to put before the next request.
     pub(crate) untold: String,
-    /// Findings that were told in it.
+    /// Number of findings told in this dialogue.
     pub(crate) told: usize,
 }
 
@@ -40,16 +40,16 @@ impl Thread {
         Self { dialogue, untold: String::new(), told: 0 }
     }
 
-    /// Whether nothing was said yet.
+    /// Returns true if nothing was said yet.
     pub(crate) fn is_new(&self) -> bool {
         self.dialogue.is_new()
     }
 }
 
 impl Research<'_> {
-    /// Has the researcher begin a new dialogue where its own has become long: all that is worth keeping of it are findings.
+    /// Restarts the dialogue if it has grown long: everything worth keeping is in the findings.
     pub(crate) fn refresh(self, researched: &mut Researched) {
-        // Messages have no form that could not be written.
+        // Messages can always be serialised.
         let said = serde_json::to_vec(researched.thread.dialogue.messages()).unwrap_or_default();
         if said.len() / BYTES_PER_TOKEN > self.run.config().missions.lead_tokens {
             let untold = std::mem::take(&mut researched.thread.untold);
@@ -57,7 +57,7 @@ impl Research<'_> {
         }
     }
 
-    /// Asks the researcher; none if no answer of it was usable.
+    /// Asks the researcher if there is time; `None` if no answer was usable.
     pub(crate) async fn lead<G: Grammar>(
         self,
         thread: &mut Thread,
@@ -71,7 +71,7 @@ impl Research<'_> {
             Ok(answer) => Ok(Some(answer)),
             Err(Unheard::Call(CallError::Budget(refusal))) => Err(Cut::Budget((&refusal).into())),
             Err(Unheard::Call(CallError::Journal(closed))) => Err(closed.into()),
-            // The next question says whether the provider is gone for good.
+            // The next question will show if the provider is gone for good.
             Err(
                 Unheard::Unreadable(_)
                 | Unheard::Call(CallError::Model(_) | CallError::Admission(_)),
@@ -113,7 +113,7 @@ impl Research<'_> {
 }
 
 impl Researched {
-    /// All findings with what their checks said; those that the researcher knows by their numbers only.
+    /// Renders all findings with the results of their checks; those the researcher already knows by number only.
     pub(crate) fn as_checked(&self, prompts: &Prompts) -> String {
         let known = self.findings.iter().take(self.thread.told);
         let known = known.map(|finding| {
@@ -124,13 +124,13 @@ impl Researched {
         [known.join("\n"), told(prompts, self.untold())].join("\n").trim().to_owned()
     }
 
-    /// Findings that the researcher was not told of in its dialogue.
+    /// Returns the findings not yet told in this dialogue.
     pub(crate) fn untold(&self) -> &[Observation] {
         self.findings.get(self.thread.told..).unwrap_or_default()
     }
 }
 
-/// When research ends at the latest: some time is kept for the card.
+/// Returns the latest end of research: some time is reserved for the card.
 pub fn ends(run: &Run) -> Option<Timestamp> {
     let config = run.config();
     let whole = Duration::from_secs(config.budget.wall_seconds);
@@ -138,13 +138,13 @@ pub fn ends(run: &Run) -> Option<Timestamp> {
     run.until?.checked_sub(kept).ok()
 }
 
-/// The effect of looking whether there is time for another step.
+/// The effect of checking whether there is time for another step.
 pub(crate) struct HasTime;
 
 impl Effect for HasTime {
     type Outcome = bool;
     type Stop = JournalClosed;
-    // Recorded only where there is none.
+    // Recorded only if there is no time.
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<bool> {

@@ -1,4 +1,4 @@
-//! What runs the programs of a model that answers a question: its tool `rlm.run`. Nothing but reading happens.
+//! The tool `rlm.run`, which runs programs for a model that answers a question. It only reads.
 
 use actors::closed::JournalClosed;
 use actors::programs::{ProgramTold, Programs};
@@ -15,11 +15,11 @@ use crate::sources::{ReadSources, Reading, Wanted};
 
 /// Runs programs over the files of a workspace.
 pub struct Rlm {
-    /// The run that they belong to.
+    /// The run they belong to.
     pub run: Run,
-    /// Asks their questions.
+    /// The pool that asks their questions.
     pub children: Children,
-    /// Knows the files.
+    /// The index of the files.
     pub index: Index,
 }
 
@@ -30,7 +30,7 @@ impl Programs for Rlm {
         paths: &'p [String],
     ) -> BoxFuture<'p, Result<ProgramTold, JournalClosed>> {
         Box::pin(async move {
-            // The helpers are told to who wants them: every question would pay for them.
+            // Shown only on request: every question would pay for the text.
             if program.trim() == "help" {
                 return Ok(Ok(HELPERS.trim_end().to_owned()));
             }

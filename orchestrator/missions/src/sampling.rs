@@ -1,5 +1,5 @@
-//! Novelty sampling: every passage is asked what in it is surprising and important; the best are asked again, finer, until
-//! hardly anything new comes. Pure.
+//! Novelty sampling: asks of every passage what in it is surprising and important, then asks the best passages again in
+//! halves, until hardly anything new is found. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,51 +9,51 @@ use serde::{Deserialize, Serialize};
 use crate::finding::{Observation, Taken, ToldFinding, take};
 use crate::passage::{Passage, SourceFile, covering};
 
-/// Of the questions of a research, this share may be asked by sampling; the rest checks what came of it.
+/// Share of a research's questions that sampling may use; the rest is for checking the findings.
 const SHARE: f64 = 0.6;
-/// And of those, one in so many is kept for a closer look.
+/// One in this many of those is reserved for closer looks.
 const FINER: usize = 3;
 
-/// Why no more passages are asked.
+/// Why sampling ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Enough {
-    /// Hardly anything new came.
+    /// Hardly anything new was found.
     Plateau,
     /// All levels are done.
     Levels,
-    /// No passage is worth another look, or can be divided.
+    /// No passage is worth another look or can be divided.
     NothingLeft,
-    /// No more questions may be asked.
+    /// No questions are left.
     Questions,
 }
 
-/// How far sampling has come.
+/// The progress of sampling.
 #[derive(Debug, Clone)]
 pub struct Sampling {
     bounds: Missions,
     level: u32,
-    /// Passages of the next round, the most promising first.
+    /// Passages of the next round, most promising first.
     next: Vec<Passage>,
     questions_left: usize,
     findings: Vec<Observation>,
     enough: Option<Enough>,
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleRound {
     /// Its number, from one.
     pub level: u32,
-    /// Findings that nobody had told before.
+    /// New findings.
     pub new: usize,
-    /// Those that were told again.
+    /// Findings that were already known.
     pub known: usize,
 }
 
 impl Sampling {
-    /// Begins with all lines of these files, the most promising first. Where there are many, passages are longer at first, so that
-    /// each line is asked about.
+    /// Starts with all lines of these files, most promising files first. If there are many files, the first passages are
+    /// longer, so that every line is asked about.
     pub fn new(bounds: &Missions, sources: &[SourceFile]) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -68,7 +68,7 @@ impl Sampling {
         Self { bounds: bounds.clone(), level: 0, next, questions_left, findings, enough }
     }
 
-    /// The passages that are asked about now; none when that is enough.
+    /// Returns the passages to ask about now; none once sampling has ended.
     pub fn begin(&mut self) -> Vec<Passage> {
         if self.enough.is_some() {
             return Vec::new();
@@ -80,7 +80,7 @@ impl Sampling {
         now
     }
 
-    /// Takes in what was found in each passage that was asked about; nothing where there was no answer.
+    /// Takes in the findings in each passage of the round; unanswered passages are absent.
     pub fn told(
         &mut self,
         sources: &[SourceFile],
@@ -107,7 +107,7 @@ impl Sampling {
         round
     }
 
-    /// The better half of the passages with something new is asked again, in halves.
+    /// Plans to ask the better half of the passages with new findings again, in halves.
     fn plan_next(&mut self, best: BTreeMap<Passage, u32>, round: SampleRound) {
         let mut promising: Vec<(Passage, u32)> = best.into_iter().collect();
         promising.sort_by(|(a, a_score), (b, b_score)| b_score.cmp(a_score).then(a.cmp(b)));
@@ -130,12 +130,12 @@ impl Sampling {
         };
     }
 
-    /// Why no more passages are asked about, once that is so.
+    /// Returns why sampling has ended, if it has.
     pub const fn enough(&self) -> Option<Enough> {
         self.enough
     }
 
-    /// What was found, in the order in which it was.
+    /// Returns the findings, in the order they were found.
     pub fn into_findings(self) -> Vec<Observation> {
         self.findings
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_hardly_anything_new_comes() {
+    fn sampling_ends_when_hardly_anything_new_is_found() {
         let sources = sources();
         let mut sampling = Sampling::new(&bounds(), &sources);
         for _ in 0..2 {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_questions_are_bounded_whatever_is_answered() {
+    fn levels_and_questions_are_bounded_for_any_answers() {
         let sources = sources();
         for (max_questions, most) in [(60, 36), (5, 3)] {
             let bounds =
@@ -225,17 +225,17 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_asked_about_before_any_is_asked_about_again() {
+    fn every_line_is_asked_about_before_any_is_asked_again() {
         let sources = sources();
         let bounds = Missions { max_questions: 10, passage_lines: 20, ..bounds() };
         let mut sampling = Sampling::new(&bounds, &sources);
         let first = sampling.begin();
-        assert!(first.len() <= 4, "a third of six questions is kept: {}", first.len());
+        assert!(first.len() <= 4, "a third of six questions is reserved: {}", first.len());
         assert_eq!(first.iter().map(Passage::lines).sum::<usize>(), 320);
     }
 
     #[test]
-    fn lines_that_nobody_asked_about_show_nothing() {
+    fn findings_outside_the_passage_are_ignored() {
         let sources = sources();
         let mut sampling = Sampling::new(&bounds(), &sources);
         let passage = sampling.begin().remove(0);

@@ -1,4 +1,4 @@
-//! The effect of reading the files that a mission or a program is about, as far as there is room.
+//! The effect of reading the files that a mission or a program is about, as far as they fit.
 
 use actors::closed::JournalClosed;
 use actors::effect::{Effect, Trace};
@@ -13,24 +13,24 @@ use tree::{Entry, Listed, ReadTree, RepoPath};
 use crate::card::Coverage;
 use crate::passage::SourceFile;
 
-/// How much more memory a program may take than the files that it is given.
+/// Ratio of a program's memory to the size of the files it is given.
 const MEMORY_OF_FILES: u64 = 64;
 
-/// What was read.
+/// The result of reading files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadSources {
-    /// The files, those that matter most for a goal first; for a program in the order of paths.
+    /// The files: most relevant to the goal first; for a program, ordered by path.
     pub files: Vec<SourceFile>,
-    /// How much of the workspace that is.
+    /// How much of the workspace was read.
     pub coverage: Coverage,
 }
 
-/// Which files are read, as far as there is room.
+/// Which files to read, as far as they fit.
 #[derive(Debug, Clone)]
 pub(crate) enum Wanted {
-    /// Those that matter most for a goal come first.
+    /// All files, most relevant to this goal first.
     About(String),
-    /// Those that patterns stand for; all where there are none. Those that a program names come first.
+    /// Files that match the patterns, or all if there are none; those that the program names first.
     Named { patterns: Vec<Pattern>, program: String },
 }
 
@@ -62,7 +62,7 @@ impl Effect for Reading<'_> {
         let bounds = &run.config().missions;
         let room = match &self.wanted {
             Wanted::About(_) => bounds.source_tokens.saturating_mul(BYTES_PER_TOKEN),
-            // No model reads these: what counts is what the program holds.
+            // No model reads these files; the limit is the program's memory.
             Wanted::Named { .. } => {
                 usize::try_from((bounds.program_memory_mb << 20) / MEMORY_OF_FILES)
                     .unwrap_or(usize::MAX)
@@ -71,7 +71,7 @@ impl Effect for Reading<'_> {
         let (index, wanted, asked_by) = (self.index.clone(), self.wanted.clone(), run.clone());
         let sources = on_a_thread(move || read(&index, &wanted, room, &asked_by)).await;
         let Coverage { files_seen, files_total, bytes_seen, bytes_total } = sources.coverage;
-        // Texts have no form that could not be written.
+        // Texts can always be serialised.
         let json = serde_json::to_vec(&sources.files).unwrap_or_default();
         let read = Event::SourcesRead {
             files: files_seen,
@@ -85,7 +85,7 @@ impl Effect for Reading<'_> {
     }
 }
 
-/// The effect of reading files as they are now.
+/// The effect of reading files in their current state.
 pub(crate) struct Rereading<'r> {
     pub(crate) paths: Vec<RepoPath>,
     pub(crate) index: &'r Index,
@@ -110,7 +110,7 @@ impl Effect for Rereading<'_> {
             files_total,
             bytes,
             bytes_total: bytes,
-            // Paths and texts have no form that could not be written.
+            // Paths and texts can always be serialised.
             sources: Blob::new(serde_json::to_vec(&sources).unwrap_or_default()),
         };
         run.record(read).await?;
@@ -118,7 +118,7 @@ impl Effect for Rereading<'_> {
     }
 }
 
-/// Reads what is wanted. Blocks.
+/// Reads the wanted files. Blocks.
 fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     let (listed, _) = index.files();
     let is_wanted = |path: &RepoPath| match wanted {
@@ -139,20 +139,20 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     let ranked: Vec<RepoPath> = ranked.into_iter().map(|file| file.path).collect();
     let most = run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
     let (mut files, mut left) = (Vec::new(), room);
-    // What is no text is none of the files that could be read.
+    // Files that are not text do not count as readable.
     let (mut files_total, mut bytes_total) = (0, 0);
     for path in in_order(goal, &listed, &ranked, most as u64) {
         let Some(text) = text_of(index.tree(), path, index.max_file_bytes()) else { continue };
         files_total += 1;
         bytes_total += text.len() as u64;
-        // A file that does not fit makes room for smaller ones.
+        // If a file does not fit, smaller ones after it may.
         if text.len() <= left {
             left -= text.len();
             let text = run.redactor.redact(&text).into_owned();
             files.push(SourceFile { path: path.clone(), text });
         }
     }
-    // Which come first decides what there is room for; a program has them in the order of paths.
+    // The order decides which files fit; a program gets them sorted by path.
     if matches!(wanted, Wanted::Named { .. }) {
         files.sort_by(|one, other| one.path.cmp(&other.path));
     }
@@ -165,8 +165,8 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
     ReadSources { files, coverage }
 }
 
-/// In which order files are read: those that rank highest first, before them those below a directory that the goal names, and in
-/// the end those of more than `most` bytes, each of which would take the room of many. Pure.
+/// Orders files for reading: files that the goal names or that are in a directory it names, then the others, each by
+/// rank; last come files of more than `most` bytes, each of which would take the space of many. Pure.
 fn in_order<'l>(
     goal: &str,
     listed: &'l [Listed],
@@ -190,7 +190,7 @@ fn in_order<'l>(
     files.into_iter().map(|file| &file.path).collect()
 }
 
-/// What a file says; `None` if it is no text, or not there. Blocks.
+/// Returns a file's text; `None` if it is missing or not text. Blocks.
 fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
     match tree.entry(path, max_bytes).ok()? {
         Entry::File(file) => String::from_utf8(file.bytes.to_vec()).ok(),
@@ -202,7 +202,7 @@ fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
     }
 }
 
-/// The files of these paths as they are now, those that are there and may be read. Blocks.
+/// Returns the current content of those files that exist and may be read. Blocks.
 fn now(index: &Index, paths: &[RepoPath], run: &Run) -> Vec<SourceFile> {
     let readable = paths.iter().filter(|path| index.may_read(path));
     let source = |path: &RepoPath| {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_goal_names_is_read_first_and_what_takes_much_room_last() {
+    fn files_named_by_the_goal_are_read_first_and_large_files_last() {
         let path = |name: &str| RepoPath::parse(name).unwrap();
         let listed: Vec<Listed> =
             [("a.rs", 9), ("big.rs", 999), ("cli/b.rs", 9), ("lib/c.rs", 9), ("cli/d.rs", 9)]
@@ -232,6 +232,6 @@ mod tests {
             order("what of `lib/`, and of cli?"),
             ["cli/d.rs", "cli/b.rs", "lib/c.rs", "a.rs", "big.rs"]
         );
-        assert_eq!(order("mend big.rs")[0], "big.rs");
+        assert_eq!(order("fix big.rs")[0], "big.rs");
     }
 }

@@ -1,4 +1,4 @@
-//! A card and a report, as people read them. Pure.
+//! Formats cards and reports for people. Pure.
 
 use std::fmt::{self, Display};
 
@@ -9,7 +9,7 @@ use actors::wording::short;
 use crate::card::{Capabilities, Card, Coverage, Estimate, Group, Range, SubTask};
 use crate::finding::{Confidence, Observation};
 
-/// A number from to, or one if both are the same.
+/// A range, shown as one number if both ends are equal.
 struct Span(Range, &'static str);
 
 impl Display for Span {
@@ -24,7 +24,7 @@ impl Display for Span {
     }
 }
 
-/// How long something takes, in minutes where it takes some.
+/// Formats a duration, in minutes from two minutes on.
 fn lasting((least, most): Range) -> String {
     if most < 120 { format!("{least} to {most} s") } else { format!("up to {} min", most / 60) }
 }
@@ -47,9 +47,9 @@ impl Display for Card {
         let others: Vec<&Observation> = self.findings.iter().filter(|it| !grouped(it)).collect();
         let depth = if self.groups.is_empty() { 1 } else { 2 };
         if depth > 1 && !others.is_empty() {
-            f.write_str("  besides\n")?;
+            f.write_str("  other\n")?;
         }
-        // What the plan does not rest on and was not checked either would only hide the tasks.
+        // Unchecked findings that the plan does not rest on would only hide the tasks.
         let (told, left_out): (Vec<&Observation>, Vec<&Observation>) = others
             .into_iter()
             .partition(|it| depth == 1 || it.confidence() != Confidence::Unchecked);
@@ -57,7 +57,7 @@ impl Display for Card {
             line(f, finding, depth)?;
         }
         if !left_out.is_empty() {
-            writeln!(f, "    {} more, not checked: with `--output json`", left_out.len())?;
+            writeln!(f, "    {} more, not checked; see `--output json`", left_out.len())?;
         }
         if self.findings.is_empty() {
             f.write_str("  none\n")?;
@@ -70,14 +70,14 @@ impl Display for Card {
         writeln!(f, "Estimate {}", self.estimated())?;
         writeln!(f, "Read     {}", self.covered())?;
         if self.cut_by.is_some() {
-            f.write_str("The budget ended the research before its time.\n")?;
+            f.write_str("The budget ended the research early.\n")?;
         }
         write!(f, "Hash     {}", self.hash())
     }
 }
 
 impl Card {
-    /// What it may do.
+    /// Lists what the mission may do.
     pub fn may(&self) -> String {
         let Capabilities { write, shell, network, worktree: _ } = self.capabilities;
         let may = [(write, "write"), (shell, "run commands"), (network, "use the network")];
@@ -85,7 +85,7 @@ impl Card {
         if may.is_empty() { "only read".to_owned() } else { may.join(", ") }
     }
 
-    /// What carrying it out will take.
+    /// Formats the estimated cost.
     pub fn estimated(&self) -> String {
         let Estimate { calls, tokens, nano_usd, wall_seconds } = self.estimate;
         let money =
@@ -99,14 +99,14 @@ impl Card {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// How much was read for it.
+    /// Formats how much was read for the card.
     pub fn covered(&self) -> String {
         let Coverage { files_seen, files_total, bytes_seen, bytes_total } = self.coverage;
         let share = bytes_seen.saturating_mul(100) / bytes_total.max(1);
         format!("{files_seen} of {files_total} files, {share} % of the text")
     }
 
-    /// What carrying it out took, beside what was estimated.
+    /// Formats the actual cost next to the estimate.
     pub fn receipt(&self, spent: Amount) -> String {
         let Estimate { calls, tokens, nano_usd, .. } = self.estimate;
         let money = nano_usd.map_or_else(String::new, |(least, most)| {
@@ -145,7 +145,7 @@ fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
     list("writes", task.writes.iter().map(ToString::to_string).collect())?;
     list("runs", task.commands.iter().map(|it| format!("`{it}`")).collect())?;
     list("expects", task.expected.iter().cloned().collect())?;
-    list("holds in the end:", task.acceptance.clone())?;
+    list("accepted if:", task.acceptance.clone())?;
     list("after", task.after.iter().map(ToString::to_string).collect())
 }
 
@@ -160,15 +160,15 @@ fn line(f: &mut fmt::Formatter<'_>, finding: &Observation, depth: usize) -> fmt:
     writeln!(f, "{:indent$}{id}. {claim} [{evidence}]{sure}", "", indent = depth * 2)
 }
 
-/// What a mission came to, beside what was estimated.
+/// The result of a mission, with its cost next to the estimate.
 pub struct MissionReport<'r> {
     /// The card that was carried out.
     pub card: &'r Card,
-    /// What was found out by tasks that only read; none where there was no answer.
+    /// Answers of the tasks that only read; `None` if there was no answer.
     pub answers: Vec<(LaneId, Option<String>)>,
-    /// Findings whose lines are not as they were found.
+    /// Numbers of findings whose lines have changed.
     pub stale: &'r [u32],
-    /// What carrying it out took.
+    /// The actual cost.
     pub spent: Amount,
 }
 

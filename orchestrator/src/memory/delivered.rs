@@ -1,4 +1,4 @@
-//! What a delivery leaves in the memory of its workspace: the checks that passed, what the user decided, what was changed.
+//! What a delivery adds to the memory of its workspace: the checks that passed, the user's decisions, the changed files.
 
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -12,7 +12,7 @@ use tree::{Change, ReadTree, RepoPath};
 
 use super::{Basis, MANIFESTS, Memo, MemoKind, Memory, basis_of};
 
-/// What was delivered.
+/// A delivery to remember.
 pub(crate) struct Delivered<'d> {
     pub(crate) request: &'d str,
     pub(crate) plan: Option<&'d Plan>,
@@ -20,14 +20,14 @@ pub(crate) struct Delivered<'d> {
     pub(crate) verified: &'d Verified,
 }
 
-/// Where it is remembered.
+/// Where to remember it.
 pub(crate) struct Place {
     pub(crate) tree: ReadTree,
     pub(crate) file: PathBuf,
     pub(crate) session: String,
 }
 
-/// Remembers what was delivered. A run that is only compared leaves nothing. Without it the next request only knows less.
+/// Remembers a delivery. A replayed run adds nothing. A failure is only logged: the next request just knows less.
 pub(crate) async fn remember(run: &Run, delivered: Delivered<'_>, place: Place) {
     let bounds = run.config().memory.clone();
     if !bounds.enabled || run.only_compares() {
@@ -59,7 +59,7 @@ pub(crate) async fn remember(run: &Run, delivered: Delivered<'_>, place: Place) 
         memory.write(&file)
     });
     if let Err(error) = remembered.await {
-        tracing::warn!(%error, "the delivery is not remembered");
+        tracing::warn!(%error, "the delivery could not be remembered");
     }
 }
 
@@ -70,7 +70,7 @@ fn outcome(run: &Run, request: &str, paths: &[RepoPath]) -> String {
         .render(Prompt::MemoOutcome, &[("request", &first_line), ("files", &named.join(", "))])
 }
 
-/// Only what could have failed and did not has shown anything.
+/// Returns memos for the checks, but only if they passed and could have failed.
 fn checks(run: &Run, delivered: &Delivered<'_>) -> Vec<String> {
     let passed = matches!(delivered.verified, Verified::Passed | Verified::Proven);
     let commands = delivered.plan.iter().filter(|_| passed).flat_map(|plan| &plan.verify);
@@ -78,7 +78,7 @@ fn checks(run: &Run, delivered: &Delivered<'_>) -> Vec<String> {
     commands.map(|command| memo(command)).collect()
 }
 
-/// What the user answered, and what the user said no to for a reason.
+/// Returns memos for the user's answers and objections.
 fn decisions(run: &Run) -> Vec<String> {
     let prompts = run.prompts();
     let said = run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone();

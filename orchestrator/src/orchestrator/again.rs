@@ -1,4 +1,4 @@
-//! A run that is driven again: what it begins with, where it is on its way, and the end it had.
+//! Replaying and resuming runs: what a run begins with, how far its replay is, and its recorded end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use tools::redact::Redactor;
 
 use super::end::journal_closed;
 use super::{Msg, State};
-use crate::earlier::Again;
+use crate::earlier::RecordedRun;
 
 /// What a run begins with.
 pub(super) struct Beginning {
     pub(super) id: String,
     pub(super) terms: Terms,
-    /// What was forbidden since it began before.
-    pub(super) bars: Option<Arc<Rules>>,
+    /// The current rules, for a resumed run: what they deny since it began is denied.
+    pub(super) current_rules: Option<Arc<Rules>>,
     pub(super) publisher: Publisher,
     pub(super) redactor: Redactor,
-    /// How long it had worked before.
+    /// How long it has worked before.
     pub(super) elapsed: Duration,
 }
 
@@ -37,29 +37,29 @@ impl Beginning {
             id,
             terms: state.idle.terms.clone(),
             redactor: state.idle.redactor.clone(),
-            bars: None,
+            current_rules: None,
             elapsed: Duration::ZERO,
         }
     }
 
-    pub(super) fn again(state: &State, again: Again) -> Self {
-        let Again { run: id, terms, salt, secrets, recording, elapsed } = again;
+    pub(super) fn recorded(state: &State, recorded: RecordedRun) -> Self {
+        let RecordedRun { run: id, terms, salt, secrets, recording, elapsed } = recorded;
         let redactor = state.idle.redactor.salted(&salt).knowing(secrets);
-        let bars = Some(Arc::clone(&state.idle.terms.rules));
+        let current_rules = Some(Arc::clone(&state.idle.terms.rules));
         let publisher = state.idle.publisher.for_run(&id).following(recording);
-        Self { id, terms, bars, publisher, redactor, elapsed }
+        Self { id, terms, current_rules, publisher, redactor, elapsed }
     }
 }
 
-/// Where a run is that is driven.
+/// How far a run is in its recording.
 pub(super) enum Progress {
-    /// Nothing is recorded of it.
+    /// Past the recording, or nothing is recorded.
     Live,
-    /// It is only compared with its record.
+    /// Only compared with its recording.
     AsRecorded,
-    /// It is taken up, and what is recorded is not followed to its end yet.
+    /// Resumed, and still following its recording.
     OnTheWay,
-    /// It is taken up, and did something else than is recorded.
+    /// Resumed, and differs from its recording.
     Astray(String),
 }
 
@@ -70,26 +70,26 @@ pub(super) fn progress(publisher: &Publisher) -> Progress {
         (Beyond::GoOn, None) if recording.is_all_over() => Progress::Live,
         (Beyond::GoOn, None) => Progress::OnTheWay,
         (Beyond::GoOn, Some(difference)) => {
-            Progress::Astray(format!("the run cannot be taken up: {difference}"))
+            Progress::Astray(format!("the run cannot be resumed: {difference}"))
         }
     }
 }
 
-/// How long lanes that catch up with what is recorded of them are waited for, before it is looked again.
+/// How long to wait for lanes that still follow their recordings before checking again.
 const CATCHING_UP: Duration = Duration::from_millis(500);
 
 impl State {
-    /// Has runs that begin from now on keep to another configuration, which is written down for when they are driven again.
+    /// Makes runs that begin from now on use another configuration, which is recorded for their replay.
     pub(super) async fn keep_to(&mut self, config: Arc<Config>) -> Result<(), TermsError> {
         let recorded = Blob::new(config::to_record(&config));
         self.idle.terms = Terms::new(config, self.idle.terms.prompts.as_ref().clone())?;
-        // A journal that is gone ends the next request.
+        // A closed journal will end the next request.
         self.idle.publisher.publish(Event::ConfigurationChanged { config: recorded }).await.ok();
         Ok(())
     }
 
-    /// Stops the run in hand, from outside. Lanes that go on come to the end of what is recorded of them first, each for itself:
-    /// what was spent is counted only then.
+    /// Stops the current run from outside. Lanes of a resumed run first reach the end of their recordings, each on its
+    /// own: their spending is only counted then.
     pub(super) async fn stop(&mut self, myself: &ActorRef<Msg>, why: Delivery) {
         let Some(active) = &self.active else { return };
         let recording = active.run.publisher.recording().cloned();
@@ -104,12 +104,12 @@ impl State {
         let (me, run) = (myself.clone(), Some(active.run.id().to_owned()));
         tokio::spawn(async move {
             tokio::time::timeout(CATCHING_UP, recording.all_over()).await.ok();
-            // An orchestrator that is gone has nothing left to stop.
+            // An orchestrator that is gone has nothing to stop.
             me.cast(Msg::Cancel { run, why }).ok();
         });
     }
 
-    /// Ends a run that is driven again where it was ended from outside.
+    /// Ends a replayed run at the point where it was ended from outside.
     pub(super) fn end_as_recorded(&self, myself: &ActorRef<Msg>) {
         let Some(active) = &self.active else { return };
         let Some(recording) = active.run.publisher.recording().cloned() else { return };
@@ -122,7 +122,7 @@ impl State {
                 why = recording.stopped() => why,
                 () = recording.stands_still(patience) => journal_closed().delivery,
             };
-            // An orchestrator that is gone has nothing left to stop.
+            // An orchestrator that is gone has nothing to stop.
             me.cast(Msg::Cancel { run: Some(run), why }).ok();
         });
     }

@@ -1,4 +1,4 @@
-//! The end of a request, which comes exactly once: what still works for it is let go, and its last event is written.
+//! The end of a request, which happens exactly once: remaining work is stopped, and the last event is written.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::supervision;
 use crate::turn::{FailedCheck, Turn};
 use crate::worktrees;
 
-/// How long something that was told to stop may take to do so.
+/// How long work may take to stop.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How a run ends, with what it leaves.
+/// How a run ends, and its results.
 pub(crate) struct Ending {
     pub(super) delivery: Delivery,
     pub(super) plan: Option<Plan>,
@@ -57,25 +57,25 @@ impl From<Delivery> for Ending {
 }
 
 impl State {
-    /// Ends the run: kills what still works for it, and writes the one event that says how it ended.
+    /// Ends the run: kills the remaining work, and records how it ended.
     pub(super) async fn end(&mut self, ending: Ending) {
         let Some(active) = &mut self.active else { return };
         if active.ending.is_some() {
             return;
         }
-        // A run that is driven again may come to another end before it hears of the one it had.
+        // A replayed run may reach another end before the recorded cancellation arrives.
         let stopped = active.run.publisher.recording().and_then(|recording| recording.stops_here());
         let ending = stopped.map_or(ending, Ending::from);
         for task in &mut active.tasks {
             task.abort();
-            // Gone before the ledger is asked, so that the call it made is counted.
+            // Wait for it before querying the ledger, so that its last call is counted.
             tokio::time::timeout(PATIENCE, task).await.ok();
         }
         let crew = active.crew.as_ref().map(Crew::cell);
         let team = active.team.as_ref().map(Team::cell);
         let children = active.children.as_ref().map(Children::cell);
         for at_work in crew.into_iter().chain(team).chain(children) {
-            supervision::dismiss(at_work).await;
+            supervision::shut_down(at_work).await;
         }
         if let Some(children) = active.children.take() {
             children.give_up().await;
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// The last word on a run. Only once: it takes the run away.
+    /// Finishes the run and reports its outcome. It takes the run out of the state, so this happens only once.
     pub(super) async fn finish(&mut self) {
         let Some(mut active) = self.active.take() else { return };
         let Some(ending) = active.ending.take() else {
@@ -103,17 +103,17 @@ impl State {
         }
         let spent = active.run.admission.spent().await.unwrap_or_default();
         if let Some(admission) = active.slot.cell() {
-            supervision::dismiss(admission).await;
+            supervision::shut_down(admission).await;
         }
         let mut rollbacks = Vec::new();
         let mut delivery = delivery;
         let mut is_over = true;
         match progress(&active.run.publisher) {
             Progress::AsRecorded | Progress::Live => {}
-            // Stopped before it came to anything new: it stays as it was interrupted.
+            // Stopped before it did anything new: it stays interrupted.
             Progress::OnTheWay => is_over = false,
             Progress::Astray(why) => {
-                // It cannot go on, and that is written down for good. What it would go back to is not known.
+                // It cannot be resumed, and that is recorded permanently. The state to undo to is not known.
                 active.run.publisher = self.idle.publisher.for_run(active.run.id());
                 delivery = failed(FailureKind::Resume, &why).delivery;
                 ways_back.clear();
@@ -144,7 +144,7 @@ impl State {
             delivery = failed(FailureKind::Journal, why).delivery;
         }
         if is_over && lanes.is_empty() && active.claim.take().is_some() {
-            // Its lanes did not come to their end; what they changed is in the journal.
+            // Its lanes were cut off; their changes are in the journal.
             let sessions = self.sessions.clone();
             worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
         }
@@ -156,7 +156,7 @@ impl State {
             let place = Place { tree, file: memory::file_of(&self.places), session };
             remember(&active.run, Delivered { request, plan, changes, verified }, place).await;
         }
-        // What came to nothing may be approved once more.
+        // A card that was not carried out may be approved again.
         self.cards.extend(active.approved.take().filter(|_| is_over && !done));
         self.turns.push(Turn {
             request: active.run.redactor.redact(&active.request.text).into_owned(),
@@ -183,7 +183,7 @@ impl State {
             kept,
         };
         if reply.send(outcome).is_err() {
-            tracing::debug!("whoever asked is gone");
+            tracing::debug!("the requester is gone");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The gate to the main tree: every change and every command passes policy, is asked for where policy says so, is
-//! journaled, and only then happens. One change at a time.
+//! The gate to the main tree: every change and every command is checked against policy, needs approval where policy says
+//! so, and is recorded before it happens. One change at a time.
 
 mod approval;
 mod commit;
@@ -25,10 +25,10 @@ use actors::always::Always;
 use super::{Commit, Msg, News, Said, State, Wanted};
 
 impl State {
-    /// Starts the next change, if the tree is here and one waits.
+    /// Starts the next change, if the tree is here and a change is waiting.
     pub(super) fn commit_next(&mut self, myself: &ActorRef<Msg>) {
         let Some(tree) = self.main_tree.take() else { return };
-        // What a run that is over still wanted is not done: dropping the reply says so.
+        // A change of a run that is over is not made: dropping the reply reports that.
         let over = |run: &Option<String>| {
             let active = self.active.as_ref().filter(|active| active.ending.is_none());
             run.is_some() && *run != active.map(|active| active.run.id().to_owned())
@@ -42,7 +42,7 @@ impl State {
         };
         let gate = self.gate(self.run().scope());
         let patch = staged.id.clone().unwrap_or_else(|| gate.run.fresh_id());
-        // Never dropped: whoever has the tree brings it back.
+        // Never aborted: this task brings the tree back.
         self.tell(myself, async move {
             let (mut changes, put_aside) = (staged.changes.clone(), staged.put_aside.clone());
             let (tree, result) = gate.commit(tree, patch, staged).await;
@@ -53,7 +53,7 @@ impl State {
         });
     }
 
-    /// The tree is back from a change.
+    /// Takes the tree back after a change.
     pub(super) async fn committed(&mut self, myself: &ActorRef<Msg>, commit: Commit) {
         let Commit { tree, changes, put_aside, reply, result } = commit;
         self.main_tree = tree;
@@ -64,7 +64,7 @@ impl State {
             count(active.written.entry(scope).or_default(), &changes);
         }
         if reply.send(result).is_err() {
-            tracing::debug!("whoever wanted the change is gone");
+            tracing::debug!("the requester of the change is gone");
         }
         if self.active.as_ref().is_some_and(|active| active.ending.is_some()) {
             self.finish().await;
@@ -72,8 +72,8 @@ impl State {
         self.commit_next(myself);
     }
 
-    /// Whether a command may run. What was answered once holds for the rest of the run; what was allowed to be tried may be run
-    /// as a check.
+    /// Decides whether a command may run. An answer holds for the rest of the run, and a command allowed as a trial may
+    /// also run as a check.
     pub(super) fn permit(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -84,8 +84,11 @@ impl State {
             return;
         }
         let mut wanted = (scope.clone(), command.command().clone(), purpose);
-        // What was allowed when the run was driven before may be forbidden today.
-        if self.gate(&scope).bars(Stage::Verifying, Act::Command(command.command())).is_some()
+        // A command allowed before the run was resumed may be denied by now.
+        if self
+            .gate(&scope)
+            .denied_since(Stage::Verifying, Act::Command(command.command()))
+            .is_some()
             && let Some(active) = &mut self.active
         {
             active.permits.retain(|known, permit| {
@@ -101,7 +104,7 @@ impl State {
         match permit {
             super::Permission::Known(known) => {
                 if reply.send(known.clone()).is_err() {
-                    tracing::debug!("whoever wanted the command is gone");
+                    tracing::debug!("the requester of the command is gone");
                 }
             }
             super::Permission::Asking(replies) => {
@@ -116,27 +119,27 @@ impl State {
         }
     }
 
-    /// Whether a command was allowed to be tried.
+    /// Returns true if a command was allowed as a trial.
     fn was_tried(&self, (scope, command, _): &Wanted) -> bool {
         let tried = (scope.clone(), command.clone(), Purpose::Trial);
         let known = self.active.as_ref().and_then(|active| active.permits.get(&tried));
         matches!(known, Some(super::Permission::Known(Ok(()))))
     }
 
-    /// The answer for a command is known.
+    /// Stores the answer about a command and replies to everyone who waits for it.
     pub(super) fn permitted(&mut self, wanted: Wanted, result: &Result<(), Denied>) {
         let Some(active) = &mut self.active else { return };
         let known = super::Permission::Known(result.clone());
         if let Some(super::Permission::Asking(replies)) = active.permits.insert(wanted, known) {
             for reply in replies {
                 if reply.send(result.clone()).is_err() {
-                    tracing::debug!("whoever wanted the command is gone");
+                    tracing::debug!("the requester of the command is gone");
                 }
             }
         }
     }
 
-    /// Whether the patch of a lane may be written where its commands run. It is the lane's own for the run in hand, or nobody's.
+    /// Decides whether a lane's patch may be written where its commands run. Ignores lanes of other runs.
     pub(super) fn approve(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -157,7 +160,7 @@ impl State {
         );
     }
 
-    /// Whether this is the run in hand. What another one asks for is not answered by the rules of this one.
+    /// Returns true if a scope belongs to the current run. Requests of other runs are not decided by its rules.
     fn is_in_hand(&self, scope: &Scope) -> bool {
         self.active.as_ref().is_some_and(|active| active.run.scope().contains(scope))
     }
@@ -165,7 +168,7 @@ impl State {
     fn gate(&self, scope: &Scope) -> Gate {
         Gate {
             run: self.run().at(scope),
-            bars: self.active.as_ref().and_then(|active| active.bars.clone()),
+            current_rules: self.active.as_ref().and_then(|active| active.current_rules.clone()),
             said: self.active.as_ref().map(|active| Arc::clone(&active.said)).unwrap_or_default(),
             written: self
                 .active
@@ -184,54 +187,55 @@ impl State {
     }
 }
 
-/// Counts what a patch changed.
+/// Adds the changes of a patch to the total.
 fn count(written: &mut PatchTotal, changes: &[Change]) {
     let paths: Vec<&str> = changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
     written.add(&paths, lines_of(changes));
 }
 
-/// Lines that a patch adds and removes.
+/// Counts the lines that a patch adds and removes.
 fn lines_of(changes: &[Change]) -> usize {
     changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum()
 }
 
-/// The beginning of a request, in one line.
+/// Returns the beginning of a request, in one line.
 fn first_line(text: &str) -> String {
     const LENGTH: usize = 60;
     text.lines().next().unwrap_or_default().chars().take(LENGTH).collect()
 }
 
-/// What an effect has to pass.
+/// Everything needed to decide about an effect.
 struct Gate {
-    /// The run, as the scope that asks has it.
+    /// The run, in the scope that requests the effect.
     run: Run,
-    /// What must not be done any more, in a run that is resumed.
-    bars: Option<Arc<Rules>>,
-    /// What the user said to commands of this run.
+    /// The current rules, for a resumed run: what they deny must not be done any more.
+    current_rules: Option<Arc<Rules>>,
+    /// The user's answers about commands of this run.
     said: Said,
-    /// What earlier patches of this scope changed.
+    /// Total changes by earlier patches of this scope.
     written: PatchTotal,
     session: String,
-    /// What the user asked for, in one line.
+    /// The user's request, in one line.
     request: Option<String>,
-    /// What is always allowed.
+    /// What the user always allows.
     always: Always,
-    /// What the approved card of a mission answers.
+    /// The permissions of a mission's approved card.
     grant: Option<Arc<Grant>>,
-    /// The question that was asked, and who said no to it if somebody did.
+    /// The id of the question asked, and who denied it, if it was denied.
     asked: Option<(String, DeniedBy)>,
 }
 
 impl Gate {
-    /// The denial of what was forbidden after the run began. What is recorded was done before.
-    fn bars(&self, stage: Stage, act: Act<'_>) -> Option<Verdict> {
-        let bars = self.bars.as_ref().filter(|_| !self.run.publisher.follows())?;
-        // How far commands are confined decides what is asked, not what is forbidden.
-        let verdict = bars.decide(stage, act, Confinement::Full);
+    /// Returns the denial of an effect that was forbidden after the run began. Recorded effects were done before that.
+    fn denied_since(&self, stage: Stage, act: Act<'_>) -> Option<Verdict> {
+        let current_rules =
+            self.current_rules.as_ref().filter(|_| !self.run.publisher.follows())?;
+        // Confinement affects what needs approval, not what is forbidden.
+        let verdict = current_rules.decide(stage, act, Confinement::Full);
         matches!(verdict, Verdict::Stage { .. } | Verdict::Deny { .. }).then_some(verdict)
     }
 
-    /// What the change is to those who look at its checkpoint later.
+    /// Returns the note of a change's checkpoint.
     fn note(&self, patch: &str, title: &Wording) -> Note {
         let title = match &self.request {
             Some(request) => format!("{request} · {title}"),

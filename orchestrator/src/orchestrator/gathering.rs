@@ -1,4 +1,4 @@
-//! The effect of gathering what a request begins with: evidence from the files, and what is remembered of the workspace.
+//! The effect of gathering what a request begins with: evidence from files, and memos about the workspace.
 
 use std::path::PathBuf;
 
@@ -19,20 +19,20 @@ use crate::routing;
 
 /// The effect of gathering evidence for a request.
 pub(super) struct Gathering {
-    /// What is wanted.
+    /// The user's request.
     pub(super) request: String,
-    /// What is looked for.
+    /// The search terms.
     pub(super) about: String,
     pub(super) index: Index,
-    /// How much evidence.
+    /// Limits of the evidence.
     pub(super) options: EvidenceOptions,
-    /// What is told of earlier turns.
+    /// The text about earlier turns.
     pub(super) earlier: String,
-    /// What is remembered of the workspace, and by whom it is asked for.
+    /// Where the memory is, and which session uses it.
     pub(super) memory: Recall,
 }
 
-/// How much evidence a request begins with: less, where whoever answers it has tools to look.
+/// Returns the limits of the evidence for a request: smaller if the model that answers can use tools.
 pub(super) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
     let bounds = &run.config().agent_loop;
     let (tokens, spread) = match intent {
@@ -45,23 +45,23 @@ pub(super) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
     EvidenceOptions { tokens, spread }
 }
 
-/// How what is remembered of a workspace is recalled.
+/// Where the memory of a workspace is, and which session uses it.
 #[derive(Clone)]
 pub(super) struct Recall {
     pub(super) file: PathBuf,
-    /// Whose own turns are told anyway.
+    /// The session whose memos are left out: its turns are shown anyway.
     pub(super) session: String,
 }
 
 impl Recall {
-    /// What is told of it, behind what is told of earlier turns. A memory that cannot be read is none. Blocks.
+    /// Renders the memos, which follow the earlier turns. An unreadable memory counts as empty. Blocks.
     fn told(&self, run: &Run, index: &Index) -> String {
         let bounds = &run.config().memory;
         if !bounds.enabled {
             return String::new();
         }
         let memory = Memory::read(&self.file).unwrap_or_else(|error| {
-            tracing::warn!(%error, file = %self.file.display(), "nothing is remembered");
+            tracing::warn!(%error, file = %self.file.display(), "the memory cannot be read");
             Memory::default()
         });
         let holds = |memo: &Memo| memory::holds(index.tree(), index.max_file_bytes(), memo);
@@ -70,7 +70,7 @@ impl Recall {
 }
 
 impl Gathering {
-    /// The task, as an event that tells of evidence has it.
+    /// Builds the brief from an event that records evidence.
     fn brief(&self, gathered: &Event) -> Option<Brief> {
         let Event::EvidenceGathered { text, workspace, earlier, .. } = gathered else {
             return None;
@@ -114,7 +114,7 @@ impl Effect for Gathering {
     }
 }
 
-/// The commands that would check a change if the plan named none. Blocks.
+/// Derives the commands that check a change if the plan names none. Blocks.
 fn derived_checks(index: &Index) -> Vec<String> {
     const MOST_NAMES: usize = 10_000;
     let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));

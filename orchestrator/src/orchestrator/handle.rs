@@ -1,4 +1,4 @@
-//! The handle to a running orchestrator: what starts it, and what it is asked for from outside.
+//! The handle to a running orchestrator: starts it and sends it requests from outside.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,35 +22,35 @@ use tree::CommitError;
 
 use super::workspace::commit;
 use super::{Msg, NotSteered, OrchestratorActor, Outcome, Root, Setup};
-use crate::earlier::{Again, CutShort, Earlier, EarlierError};
+use crate::earlier::{CutShort, Earlier, EarlierError, RecordedRun};
 use crate::main_tree::MainTree;
 use crate::request::Request;
 use crate::worktrees;
 
-/// Why there is no orchestrator.
+/// Why the orchestrator cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The workspace cannot be opened, or what a crash left in it not be settled.
+    /// The workspace cannot be opened, or an interrupted commit in it cannot be settled.
     #[error("cannot open the workspace")]
     Workspace(#[from] CommitError),
     /// The journal cannot be opened.
     #[error("cannot start a session")]
     Journal(#[from] LogError),
-    /// What its runs should keep to cannot be used.
+    /// The configuration or prices for its runs are unusable.
     #[error(transparent)]
     Terms(#[from] TermsError),
-    /// What the session's journal tells cannot be read.
-    #[error("cannot go on with the session")]
+    /// The session's past cannot be restored from its journal.
+    #[error("cannot resume the session")]
     Earlier(#[from] EarlierError),
     /// The actors cannot be started.
     #[error("cannot start the actors")]
     Actors(#[from] ractor::SpawnErr),
 }
 
-/// Why requests do not keep to another configuration.
+/// Why another configuration was not adopted.
 #[derive(Debug, Error)]
 pub enum KeepToError {
-    /// It cannot be kept to.
+    /// The configuration is unusable.
     #[error(transparent)]
     Terms(#[from] TermsError),
     /// The orchestrator is gone.
@@ -66,7 +66,7 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
-    /// Opens a session and starts the actors. What happens comes out of the receiver, which must be drained.
+    /// Creates a session and starts the actors. Signals arrive at the receiver, which must be drained.
     pub async fn start(mut setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
         let (journal, publisher) =
@@ -87,7 +87,7 @@ impl Orchestrator {
         Ok((orchestrator, signals))
     }
 
-    /// Goes on with a session of the past, with the run that was interrupted there, if there is one: it waits to be taken up.
+    /// Reopens an earlier session. Also returns its interrupted run, if any; resume it with [`Self::take_up`].
     pub async fn go_on(
         mut setup: Setup,
     ) -> Result<(Self, mpsc::Receiver<Signal>, Option<CutShort>), StartError> {
@@ -122,8 +122,10 @@ impl Orchestrator {
         let left = running(&setup.cache);
         match on_a_thread(move || end_leftovers(&left)).await {
             Ok(0) => {}
-            Ok(count) => tracing::warn!(count, "commands that a crash had left running were ended"),
-            Err(error) => tracing::warn!(%error, "what a crash left running could not be ended"),
+            Ok(count) => tracing::warn!(count, "ended commands that a crash had left running"),
+            Err(error) => {
+                tracing::warn!(%error, "could not end commands that a crash had left running");
+            }
         }
         let sessions = setup.sessions();
         worktrees::collect_left(&setup.places, &setup.workspace, sessions, &setup.config).await;
@@ -141,20 +143,24 @@ impl Orchestrator {
         self.drive(request, None).await
     }
 
-    /// Takes a run up where it was interrupted. What was done is not done again.
+    /// Resumes an interrupted run. Completed work is not repeated.
     pub async fn take_up(&self, cut_short: CutShort) -> Result<Outcome, Unanswered> {
-        self.drive(cut_short.request, Some(cut_short.again)).await
+        self.drive(cut_short.request, Some(cut_short.recorded)).await
     }
 
-    async fn drive(&self, request: Request, again: Option<Again>) -> Result<Outcome, Unanswered> {
-        match self.actor.call(|reply| Msg::Run { request, again, reply }, None).await {
+    async fn drive(
+        &self,
+        request: Request,
+        recorded: Option<RecordedRun>,
+    ) -> Result<Outcome, Unanswered> {
+        match self.actor.call(|reply| Msg::Run { request, recorded, reply }, None).await {
             Ok(CallResult::Success(outcome)) => Ok(outcome),
             Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
             Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
         }
     }
 
-    /// Has requests that begin from now on keep to another configuration.
+    /// Makes requests that begin from now on use another configuration.
     pub async fn keep_to(&self, config: Arc<Config>) -> Result<(), KeepToError> {
         match self.actor.call(|reply| Msg::KeepTo { config, reply }, None).await {
             Ok(CallResult::Success(kept)) => kept.map_err(KeepToError::from),
@@ -164,7 +170,8 @@ impl Orchestrator {
         }
     }
 
-    /// Says something to the request in hand: the model that is asked next is told. Where none is asked any more, it is not told.
+    /// Passes a message to the current request: the next model call includes it. Without a further call, it is not
+    /// delivered.
     pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
         match self.actor.call(|reply| Msg::Steer { words, reply }, None).await {
             Ok(CallResult::Success(steered)) => steered,
@@ -172,41 +179,41 @@ impl Orchestrator {
         }
     }
 
-    /// Settles what other processes, that had the workspace meanwhile, left half done.
+    /// Settles commits that other processes left half done while they had the workspace.
     pub async fn settle(&self) {
         if self.actor.call(|reply| Msg::Settle { reply }, None).await.is_err() {
             tracing::debug!("the orchestrator is gone");
         }
     }
 
-    /// Applies a patch set that was staged earlier, through the same gate as every other.
+    /// Applies an earlier staged patch set, through the same gate as every change.
     pub async fn apply(&self, staged: Staged) -> Result<Extent, CommitRefused> {
         commit(&self.actor, None, staged).await
     }
 
-    /// Stops the request in hand. It ends as cancelled, if it has not ended before.
+    /// Stops the current request. It ends as cancelled, unless it has already ended.
     pub fn cancel(&self) {
-        // An orchestrator that is gone has nothing left to stop.
+        // An orchestrator that is gone has nothing to stop.
         self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
     }
 
-    /// Ends the session: what is in hand is dropped.
+    /// Ends the session; the current request is dropped.
     pub fn stop(&self) {
         self.actor.stop(None);
     }
 
-    /// The actor itself, for whoever watches over it.
+    /// The actor itself, for its supervisor.
     pub fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }
 
-    /// Why the journal ended, if it did.
+    /// Returns why the journal ended, if it failed.
     pub fn journal_failure(&self) -> Option<&str> {
         self.journal.failure()
     }
 }
 
-/// What a journal may take, and the two ends of the way to the screen.
+/// Returns the journal's limits, and both ends of the channel to the screen.
 fn ends(config: &Config) -> (Capacity, mpsc::Sender<Signal>, mpsc::Receiver<Signal>) {
     let limits = &config.limits;
     let (screen, signals) = mpsc::channel(limits.screen_queue);

@@ -1,5 +1,5 @@
-//! The life of a mission: researched, put on a card, shown, and carried out once the card is approved. What of it is written
-//! goes through lanes and the gate like everything else.
+//! The life of a mission: research, the card, its approval, and carrying it out. Changes go through lanes and the gate as
+//! always.
 
 mod card;
 
@@ -28,22 +28,22 @@ use missions::research::{self, Research, Researched};
 use missions::told::MissionReport;
 use ractor::ActorRef;
 
-use self::card::{Answering, Taking, taken_up};
+use self::card::{Answering, Taking, not_carried_out};
 use super::end::{Ending, failed, journal_closed};
 use super::{Msg, News, State};
 
-/// One part of the budget in so many is kept for the card and what is told in the end.
+/// One part of the budget in this many is reserved for the card and the report.
 const KEPT_PARTS: u64 = 10;
 
-/// What came of a stage of a mission.
+/// The result of a stage of a mission.
 pub(crate) enum MissionNews {
     /// Its card is approved.
     Approved(Box<Execution>),
-    /// The tasks that only read, and could be done, are done.
+    /// The tasks that only read and were ready are done.
     Read(Box<Execution>),
     /// The tasks that write are over.
     Written(Box<Execution>, Result<TeamReport, Unanswered>),
-    /// Its card waits for an approval.
+    /// Its card awaits approval.
     Waits(Box<Card>),
     /// It is over.
     Ended(Box<Ending>),
@@ -61,29 +61,29 @@ impl From<JournalClosed> for MissionNews {
     }
 }
 
-/// What a mission is researched with.
+/// What a mission's card is drafted with.
 struct Drafting {
     run: Run,
     children: Children,
     brief: Brief,
     index: Index,
     commands: Runner,
-    /// What the request says to a card that was made before, and that card, as far as it is known here.
+    /// The user's answer to an earlier card, and that card as JSON, if this session knows it.
     step: Option<(CardStep, Option<Vec<u8>>)>,
 }
 
 impl State {
-    /// Begins a mission, or takes one up at its card.
+    /// Begins a mission, or continues one at its card.
     pub(super) async fn start_mission(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(active) = &self.active else { return };
         let run = active.run.clone();
         let step = active.request.card.clone();
         let step = step.map(|step| {
-            // Whatever is said to it, it does not wait any more.
+            // Any answer ends its wait.
             let known = self.cards.remove(&step.hash);
             (step, known)
         });
-        let Some(children) = self.hire_children(myself).await else { return };
+        let Some(children) = self.spawn_children(myself).await else { return };
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
         let index = self.index.clone();
@@ -95,8 +95,8 @@ impl State {
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
     }
 
-    /// Whoever asks the small questions of the request in hand; none if they cannot begin, which is the end.
-    pub(super) async fn hire_children(&mut self, myself: &ActorRef<Msg>) -> Option<Children> {
+    /// Starts the pool for small questions of the current request; `None` if that fails, which ends the request.
+    pub(super) async fn spawn_children(&mut self, myself: &ActorRef<Msg>) -> Option<Children> {
         let run = self.active.as_ref()?.run.clone();
         match Children::spawn(run, myself.get_cell()).await {
             Ok(children) => {
@@ -110,8 +110,8 @@ impl State {
         }
     }
 
-    /// Goes on with a mission after a stage of it.
-    pub(super) async fn mission_told(&mut self, myself: &ActorRef<Msg>, news: MissionNews) {
+    /// Continues a mission after one of its stages.
+    pub(super) async fn mission_news(&mut self, myself: &ActorRef<Msg>, news: MissionNews) {
         match news {
             MissionNews::Approved(execution) => {
                 let before = self.run().admission.spent().await.unwrap_or_default();
@@ -132,7 +132,7 @@ impl State {
                 let Some(active) = &self.active else { return };
                 let began_with = active.mission.clone().unwrap_or_default();
                 let brief = Brief { request: active.request.text.clone(), ..began_with };
-                let Some(team) = self.hire_team(myself, brief, Some(plan)).await else { return };
+                let Some(team) = self.spawn_team(myself, brief, Some(plan)).await else { return };
                 self.tell_in_run(myself, async move {
                     News::Mission(MissionNews::Written(execution, team.work().await))
                 });
@@ -163,13 +163,13 @@ impl State {
             }
             MissionNews::Waits(card) => {
                 self.cards.insert(card.hash(), card.to_json());
-                self.end(taken_up::waits(*card)).await;
+                self.end(not_carried_out::waits(*card)).await;
             }
             MissionNews::Ended(ending) => self.end(*ending).await,
         }
     }
 
-    /// Does the tasks that only read and can be done.
+    /// Starts the tasks that only read and are ready.
     fn read_for(&mut self, myself: &ActorRef<Msg>, mut execution: Execution) {
         let Some(active) = &self.active else { return };
         let Some(children) = active.children.clone() else { return };
@@ -182,7 +182,7 @@ impl State {
         });
     }
 
-    /// Ends a mission with what came of it, beside what was estimated.
+    /// Ends a mission with its report, including actual and estimated cost.
     async fn report(&mut self, execution: Execution) {
         let Some(active) = &mut self.active else { return };
         let end = active.written_end.take();
@@ -198,7 +198,7 @@ impl State {
             self.end(journal_closed()).await;
             return;
         }
-        if let Err(ending) = goes(&run, MissionPhase::Executing, MissionStep::End).await {
+        if let Err(ending) = advance(&run, MissionPhase::Executing, MissionStep::End).await {
             self.end(ending).await;
             return;
         }
@@ -209,7 +209,7 @@ impl State {
             let delivery = if unanswered == 0 {
                 Delivery::Delivered { verified: Verified::NotNeeded }
             } else {
-                let detail = format!("{unanswered} tasks that read have no answer").into();
+                let detail = format!("{unanswered} tasks that only read have no answer").into();
                 Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }
             };
             (delivery, Vec::new(), Vec::new())
@@ -234,29 +234,29 @@ impl Drafting {
         Research { run, children, brief, index, commands }
     }
 
-    /// A mission from its goal on.
+    /// Runs a mission from its goal.
     async fn draft(&self) -> Result<MissionNews, Ending> {
         if !self.run.only_compares() {
             child::drop_old_answers(&self.run).await;
         }
-        let phase = goes(&self.run, MissionPhase::Drafting, MissionStep::Research).await?;
+        let phase = advance(&self.run, MissionPhase::Drafting, MissionStep::Research).await?;
         let kept = self.run.scope().within(Segment::Report);
         self.run.admission.share(vec![kept.clone()], KEPT_PARTS).await;
         let researched = self.research().conduct().await.map_err(|_| journal_closed())?;
         self.show(phase, researched, 1, None).await
     }
 
-    /// A mission whose card was made before.
+    /// Continues a mission whose card was made before.
     async fn take_up(&self, step: CardStep, known: Option<Vec<u8>>) -> Result<MissionNews, Ending> {
         let taking = &mut Taking { hash: step.hash, known };
         let card = self.run.perform(taking).await.map_err(|_| journal_closed())?;
-        let Some(card) = card else { return Err(taken_up::unknown(step.hash)) };
+        let Some(card) = card else { return Err(not_carried_out::unknown(step.hash)) };
         let said = Event::CardAnswered { hash: step.hash, answer: step.answer.clone() };
         self.run.record(said).await.map_err(|_| journal_closed())?;
         self.answered(MissionPhase::AwaitingApproval, card, step, None).await
     }
 
-    /// Makes a card, shows it, and asks.
+    /// Makes a card, shows it, and asks the user.
     async fn show(
         &self,
         phase: MissionPhase,
@@ -264,7 +264,7 @@ impl Drafting {
         version: u32,
         wanted: Option<String>,
     ) -> Result<MissionNews, Ending> {
-        // The card is paid from what was kept for it.
+        // The card is paid from the reserve.
         let run = self.run.at(&self.run.scope().within(Segment::Report));
         let research = Research { run: &run, ..self.research() };
         let made = research.card(&mut researched, version, wanted.as_deref()).await;
@@ -284,13 +284,13 @@ impl Drafting {
         let hash = card.hash();
         let shown = Event::CardMade { version, hash, card: Blob::new(card.to_json()) };
         self.run.record(shown).await.map_err(|_| journal_closed())?;
-        let phase = goes(&self.run, phase, MissionStep::Show).await?;
+        let phase = advance(&self.run, phase, MissionStep::Show).await?;
         let asking = &mut Answering { card: &card, hash };
         let answer = self.run.perform(asking).await.map_err(|_| journal_closed())?;
         self.answered(phase, card, CardStep { hash, answer }, Some(researched)).await
     }
 
-    /// Does as the user said.
+    /// Follows the user's answer.
     async fn answered(
         &self,
         phase: MissionPhase,
@@ -302,20 +302,20 @@ impl Drafting {
             CardAnswer::Approved => {
                 let approved = Approved::new(phase, card, hash)
                     .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
-                goes(&self.run, phase, MissionStep::Execute).await?;
+                advance(&self.run, phase, MissionStep::Execute).await?;
                 Ok(MissionNews::Approved(Box::new(Execution::new(approved))))
             }
             CardAnswer::NoOne => Ok(MissionNews::Waits(Box::new(card))),
             CardAnswer::Rejected => {
-                goes(&self.run, phase, MissionStep::End).await?;
-                Err(taken_up::rejected(card))
+                advance(&self.run, phase, MissionStep::End).await?;
+                Err(not_carried_out::rejected(card))
             }
             CardAnswer::Modify(words) => {
                 let most = self.run.config().missions.max_versions;
                 if card.version >= most {
-                    return Err(taken_up::too_many(card, most));
+                    return Err(not_carried_out::too_many(card, most));
                 }
-                let phase = goes(&self.run, phase, MissionStep::Revise).await?;
+                let phase = advance(&self.run, phase, MissionStep::Revise).await?;
                 let version = card.version + 1;
                 let researched = match researched {
                     Some(researched) => researched,
@@ -332,8 +332,12 @@ impl Drafting {
     }
 }
 
-/// Takes a mission to its next phase, if that follows.
-async fn goes(run: &Run, phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Ending> {
+/// Moves a mission to its next phase, if the step is allowed.
+async fn advance(
+    run: &Run,
+    phase: MissionPhase,
+    step: MissionStep,
+) -> Result<MissionPhase, Ending> {
     let to = gate::after(phase, step)
         .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
     let changed = Event::MissionPhaseChanged { from: phase, to };
@@ -341,7 +345,7 @@ async fn goes(run: &Run, phase: MissionPhase, step: MissionStep) -> Result<Missi
     Ok(to)
 }
 
-/// The end of a mission that has no card: what was found is told all the same.
+/// Ends a mission that has no card; its findings are reported all the same.
 fn without_card(delivery: Delivery, researched: &Researched) -> Ending {
     let found: Vec<String> = researched
         .findings

@@ -1,4 +1,4 @@
-//! A review: the change is read, a model is asked what is wrong with it, and the findings are the answer. Nothing is written.
+//! A review: reads the change, asks a model what is wrong with it, and answers with the findings. Nothing is written.
 
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ use crate::routing::{self, Before, Question};
 use crate::turn;
 
 impl State {
-    /// Has the change that the request names reviewed.
+    /// Starts a review of the change that the request names.
     pub(super) async fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
-        let Some(children) = self.hire_children(myself).await else { return };
+        let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = &self.active else { return };
         let words = active.request.text.trim().to_owned();
         let run = active.run.clone();
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-/// How a review ends. What it cannot end with well is told as an error.
+/// Runs a review. An unsuccessful end is returned as an error.
 async fn review(
     sources: Sources<'_>,
     (words, before, made): (&str, Before, String),
@@ -91,7 +91,7 @@ async fn review(
         let summary = format!("There is nothing to review: {of} changes no file.");
         return Ok(delivered(Review { summary, findings: Vec::new() }));
     }
-    // The names of the changed files say best what the review is about. To name a lock file would show all of it.
+    // The names of the changed files describe best what the review is about. Naming a lock file would show all of it.
     let is_written = |path: &&String| {
         RepoPath::parse(path).is_ok_and(|path| FileKind::of(&path) != FileKind::Aside)
     };
@@ -150,10 +150,10 @@ fn none(why: &Wording) -> Ending {
     Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail: why.clone() }.into()
 }
 
-/// The contract of a review of a tree.
+/// The grammar of a review.
 struct Findings<'t> {
     tree: &'t ReadTree,
-    /// The files of the change, those that it deletes included.
+    /// The files of the change, including deleted ones.
     paths: Vec<String>,
     max_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! The life of a request: begun, and given to whoever does it.
+//! The life of a request: how it begins, and which actors carry it out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ use super::workspace::MainWorkspace;
 use super::{Active, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent, Prose};
 use crate::copy::Copies;
-use crate::earlier::Again;
+use crate::earlier::RecordedRun;
 use crate::memory;
 use crate::places::snapshots;
 use crate::request::Request;
@@ -54,17 +54,17 @@ use crate::supervision;
 use crate::turn;
 
 impl State {
-    /// Takes a request in hand. There is one at a time: a second waits in the mailbox of whoever asks.
+    /// Begins a request. There is only one at a time; the caller must not send another before it ends.
     pub(super) async fn begin(
         &mut self,
         myself: &ActorRef<Msg>,
         request: Request,
-        again: Option<Again>,
+        recorded: Option<RecordedRun>,
         reply: RpcReplyPort<Outcome>,
     ) -> Result<(), ActorProcessingErr> {
-        let Beginning { id, terms, bars, publisher, redactor, elapsed } = match again {
+        let Beginning { id, terms, current_rules, publisher, redactor, elapsed } = match recorded {
             None => Beginning::new(self),
-            Some(again) => Beginning::again(self, again),
+            Some(recorded) => Beginning::recorded(self, recorded),
         };
         let fresh = supervision::LostAccounts::default();
         let (admission, slot) =
@@ -91,7 +91,7 @@ impl State {
             run: run.clone(),
             request: request.clone(),
             reply,
-            bars,
+            current_rules,
             slot,
             crew: None,
             team: None,
@@ -124,7 +124,7 @@ impl State {
         Ok(())
     }
 
-    /// The values that stand in secret files of the workspace.
+    /// Returns the values in secret files of the workspace.
     async fn secrets(&self, rules: &Arc<Rules>) -> BTreeSet<String> {
         let (dir, rules) = (self.dir.clone(), Arc::clone(rules));
         on_a_thread(move || {
@@ -135,7 +135,7 @@ impl State {
         .await
     }
 
-    /// Finds out what a request is, and gathers what it begins with.
+    /// Decides the intent of a request, and gathers its brief.
     fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<Intent>) {
         let Some(active) = &self.active else { return };
         let (run, text) = (active.run.clone(), active.request.text.clone());
@@ -154,7 +154,7 @@ impl State {
             let options = begins_with(&run, intent);
             let mut gathering =
                 Gathering { request: text.clone(), about: text, index, options, earlier, memory };
-            // Tried meanwhile, so that the first command need not wait for it.
+            // Probed concurrently, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {
                     run.publisher.tell_confined(run.confinement().await).await;
@@ -164,8 +164,8 @@ impl State {
         });
     }
 
-    /// Takes in what came of something that was started for this run.
-    pub(super) async fn told(&mut self, myself: &ActorRef<Msg>, run: &str, news: News) {
+    /// Handles the result of work that was started for a run.
+    pub(super) async fn handle_news(&mut self, myself: &ActorRef<Msg>, run: &str, news: News) {
         let over = self
             .active
             .as_ref()
@@ -203,25 +203,25 @@ impl State {
                 self.end(ending).await;
             }
             News::Reviewed(ending) => self.end(*ending).await,
-            News::Mission(news) => self.mission_told(myself, news).await,
+            News::Mission(news) => self.mission_news(myself, news).await,
             News::Permitted(wanted, result) => self.permitted(wanted, &result),
             News::Approved(reply, result) => {
                 if reply.send(result).is_err() {
-                    tracing::debug!("the lane that wanted the patch is gone");
+                    tracing::debug!("the lane that requested the patch is gone");
                 }
             }
-            // The tree comes home whatever became of the run.
+            // The tree always comes back, however the run ended.
             News::Committed(commit) => self.committed(myself, *commit).await,
         }
     }
 
-    /// How what is remembered of the workspace is recalled.
+    /// Returns where the memory of the workspace is.
     pub(super) fn recall(&self) -> Recall {
         Recall { file: memory::file_of(&self.places), session: self.session.clone() }
     }
 
     async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
-        let Some(children) = self.hire_children(myself).await else { return };
+        let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = &self.active else { return };
         let (run, before) = (active.run.clone(), Before::of(&self.turns));
         let workspace = Arc::new(self.workspace(run.scope(), myself));
@@ -270,7 +270,7 @@ impl State {
         self.tell_in_run(myself, async move { News::CrewDone(crew.work().await) });
     }
 
-    /// Whether the request in hand may be one for several lanes.
+    /// Returns true if the current request may be split into lanes.
     fn is_for_a_team(&self) -> bool {
         let lanes = &self.run().config().lanes;
         let Some(active) = &self.active else { return false };
@@ -282,12 +282,12 @@ impl State {
     }
 
     async fn start_team(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
-        let Some(team) = self.hire_team(myself, brief.clone(), None).await else { return };
+        let Some(team) = self.spawn_team(myself, brief.clone(), None).await else { return };
         self.tell_in_run(myself, async move { News::TeamDone(brief, team.work().await) });
     }
 
-    /// A team, of lanes that are planned already or not; none if it cannot begin, which is the end.
-    pub(super) async fn hire_team(
+    /// Starts a team, with lanes planned already or not; `None` if that fails, which ends the request.
+    pub(super) async fn spawn_team(
         &mut self,
         myself: &ActorRef<Msg>,
         brief: Brief,
@@ -298,7 +298,7 @@ impl State {
         let claim = match claimed {
             Ok(claim) => claim,
             Err(error) => {
-                let why = format!("there is no place for worktrees: {error}");
+                let why = format!("cannot create worktrees: {error}");
                 self.end(failed(FailureKind::Internal, &why)).await;
                 return None;
             }
@@ -324,7 +324,7 @@ impl State {
         Some(team)
     }
 
-    /// Has the model that is asked next be told what the user says; after a crash, too.
+    /// Queues a message of the user for the next model call. It is recorded, so it survives a crash.
     pub(super) async fn steer(&self, words: String) -> Result<(), NotSteered> {
         let active = self.active.as_ref().filter(|active| active.ending.is_none());
         let active = active.ok_or(NotSteered::NothingAtWork)?;
@@ -341,7 +341,7 @@ impl State {
         Ok(())
     }
 
-    /// The workspace, as a part of the run may ask for it.
+    /// Returns the workspace as seen by a part of the run.
     pub(super) fn workspace(&self, scope: &Scope, myself: &ActorRef<Msg>) -> MainWorkspace {
         let (reader, actor) = (self.reader.clone(), myself.clone());
         let run = self.run().clone();
@@ -370,7 +370,7 @@ impl State {
         }
     }
 
-    /// Runs `work` beside the actor and tells it the news, marked with the run they belong to.
+    /// Spawns `work` and sends its result to the actor, tagged with the current run.
     pub(super) fn tell<F>(&self, myself: &ActorRef<Msg>, work: F) -> JoinHandle<()>
     where
         F: Future<Output = News> + Send + 'static,
@@ -380,12 +380,12 @@ impl State {
         tokio::spawn(async move {
             let news = Box::new(work.await);
             if me.cast(Msg::Told { run, news }).is_err() {
-                tracing::debug!("the orchestrator is gone; its news are dropped");
+                tracing::debug!("the orchestrator is gone; a result is dropped");
             }
         })
     }
 
-    /// As [`Self::tell`], for work that is dropped when its run ends.
+    /// As [`Self::tell`], for work that is aborted when its run ends.
     pub(super) fn tell_in_run<F>(&mut self, myself: &ActorRef<Msg>, work: F)
     where
         F: Future<Output = News> + Send + 'static,
@@ -396,7 +396,7 @@ impl State {
         }
     }
 
-    /// The run in hand, or what the next begins with.
+    /// Returns the current run, or the one that the next is derived from.
     pub(super) fn run(&self) -> &Run {
         self.active.as_ref().map_or(&self.idle, |active| &active.run)
     }
@@ -407,7 +407,7 @@ impl State {
         let (Some(active), Some(left)) = (&self.active, left) else { return };
         let (me, run) = (myself.clone(), active.run.clone());
         tokio::spawn(async move {
-            // A run that is stopped has no deadline.
+            // A stopped run has no deadline.
             if run.perform(&mut Deadline { left }).await.is_ok() {
                 let why = Delivery::out_of_time(seconds);
                 me.cast(Msg::Cancel { run: Some(run.id().to_owned()), why }).ok();
@@ -415,8 +415,8 @@ impl State {
         });
     }
 
-    /// A child is gone: admission is replaced, a crew is the end of its run.
-    pub(super) async fn lost(
+    /// Handles the loss of a child: Admission is replaced; the loss of a crew or team ends the run.
+    pub(super) async fn child_lost(
         &mut self,
         myself: &ActorRef<Msg>,
         who: &ActorCell,
@@ -454,7 +454,8 @@ impl State {
     }
 }
 
-/// What a request is, which is told, with the beginning of its run: what a flag says, or what a short question to a model does.
+/// Decides and records the intent of a request, from a flag or a short question to a model, and records the start of its
+/// run.
 async fn decided(
     run: &Run,
     flag: Option<Intent>,
@@ -471,7 +472,7 @@ async fn decided(
         let asked = chat::by_model(run.caller(AgentRole::Intent), before, text).await;
         asked.map_or((Intent::Answer, IntentBy::Default), |intent| (intent, IntentBy::Model))
     };
-    // In plan mode there is no way to an edit, whatever was asked for.
+    // In plan mode nothing leads to an edit, whatever was requested.
     let intent = match (run.config().policy.mode, intent) {
         (Mode::Plan, Intent::Edit | Intent::Mission) => Intent::Plan,
         (Mode::Hetun, Intent::Edit) => Intent::Mission,
@@ -483,7 +484,7 @@ async fn decided(
     Ok(intent)
 }
 
-/// What early versions told from a list of words, as they recorded it. Nothing is told so any more.
+/// Early versions decided by a list of words; this reads their recorded decision. It is not done any more.
 struct ClearWords;
 
 impl Effect for ClearWords {
@@ -503,13 +504,13 @@ impl Effect for ClearWords {
     }
 }
 
-/// The time that a run has left, if it is limited.
+/// Returns the time that a run has left, if it is limited.
 fn time_left(terms: &Terms, elapsed: Duration) -> Option<Duration> {
     let seconds = terms.config.budget.wall_seconds;
     (seconds > 0).then(|| Duration::from_secs(seconds).saturating_sub(elapsed))
 }
 
-/// The effect of a limit of time: it passes only while the run does something new.
+/// The effect of a time limit: time passes only while the run does something new.
 struct Deadline {
     left: Duration,
 }

@@ -1,4 +1,4 @@
-//! The workspace as those who work for a run see it: readable, and everything else is asked of the orchestrator.
+//! The workspace as a run sees it: directly readable; everything else is a request to the orchestrator.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use tree::{Change, ReadTree, RepoPath};
 use super::Msg;
 use crate::copy::Copies;
 
-/// The workspace as crews see it: readable, and otherwise only asked for.
+/// The workspace as crews see it: directly readable; everything else is a request.
 #[derive(Clone)]
 pub(super) struct MainWorkspace {
-    /// Who asks: the run itself, or a lane of it.
+    /// The run or lane that requests something.
     pub(super) scope: Scope,
     pub(super) reader: ReadTree,
     pub(super) actor: ActorRef<Msg>,
     pub(super) copies: Copies,
-    /// What the approved card of a mission answers.
+    /// The permissions of a mission's approved card.
     pub(super) grant: Option<Arc<Grant>>,
 }
 
@@ -81,7 +81,7 @@ impl Workspace for MainWorkspace {
         changes: &'a [Change],
     ) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
-            // The run's own patches are asked for when they are committed.
+            // The run's own patches need approval when they are committed.
             if self.scope.lane().is_none() {
                 return Ok(());
             }
@@ -107,7 +107,7 @@ fn answer_or_gone(
     }
 }
 
-/// Has a patch set written to the main tree; without a run the user asked for it directly.
+/// Writes a patch set to the main tree; without a run, the user requested it directly.
 pub(super) async fn commit(
     actor: &ActorRef<Msg>,
     run: Option<String>,

@@ -1,4 +1,4 @@
-//! What befalls one lane is its own: the others are done, and what they did arrives.
+//! A failure of one lane affects only that lane: the others finish, and their changes are merged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use testkit::{Heard, Says, World};
 
 use crate::in_lanes;
 
-/// What is different with the second lane.
+/// The behaviour of the second lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Second {
-    /// Its Editor dies of what it does, each time.
+    /// Its Editor panics on every call.
     Panics,
     /// Its model never answers.
     Hangs,
-    /// It uses more than its share.
+    /// It exceeds its share of the budget.
     Spends,
-    /// Its commands are none that are allowed.
+    /// Its command needs approval.
     Asks,
 }
 
@@ -46,7 +46,7 @@ impl Second {
         if request.role == AgentRole::Editor {
             return created(&own, lane);
         }
-        // The first and the second want the same command.
+        // The first and the second lane use the same command.
         let check =
             if self == Self::Asks && lane != "03" { "sh ask.sh" } else { "grep -q 0 ask.sh" };
         plan(&[&own], &[check])
@@ -67,7 +67,7 @@ async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Heard, World) 
     (told, world)
 }
 
-/// What became of the second lane, when the others are in the result.
+/// Returns how the second lane ended; the others must be merged.
 fn of_second<'a>(told: &'a Heard, world: &World) -> &'a LaneEnd {
     let [EndedLane { end: LaneEnd::Merged, .. }, second, EndedLane { end: LaneEnd::Merged, .. }] =
         told.outcome.lanes.as_slice()
@@ -83,7 +83,7 @@ fn of_second<'a>(told: &'a Heard, world: &World) -> &'a LaneEnd {
 const YOLO: (&str, &str) = ("policy.mode", "\"yolo\"");
 
 #[tokio::test]
-async fn a_lane_that_dies_again_and_again_is_given_up() {
+async fn a_lane_that_keeps_crashing_is_given_up() {
     let (told, world) = told(Second::Panics, &[YOLO]).await;
     let LaneEnd::Failed { why: Delivery::NeedsWork { why, .. } } = of_second(&told, &world) else {
         panic!("{:?}", told.outcome.lanes)
@@ -97,14 +97,14 @@ async fn a_lane_that_dies_again_and_again_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_lane_whose_model_is_silent_ends_with_its_role() {
+async fn a_lane_whose_model_never_answers_fails_after_the_role_timeout() {
     let (told, world) = told(Second::Hangs, &[YOLO, ("limits.role_timeout_seconds", "1")]).await;
     assert!(matches!(of_second(&told, &world), LaneEnd::Failed { .. }), "{:?}", told.outcome.lanes);
 }
 
 #[tokio::test]
-async fn a_lane_has_its_share_of_the_budget_and_no_more() {
-    // Four parts of eight calls: one is the planner's, and each lane can make two.
+async fn a_lane_cannot_exceed_its_share_of_the_budget() {
+    // Eight calls in four parts: one call was the planner's, and each lane gets two.
     let (told, world) = told(Second::Spends, &[YOLO, ("budget.calls", "9")]).await;
     let LaneEnd::Failed { why: Delivery::BudgetExhausted { .. } } = of_second(&told, &world) else {
         panic!("{:?}", told.outcome.lanes)
@@ -119,7 +119,7 @@ async fn a_lane_has_its_share_of_the_budget_and_no_more() {
 }
 
 #[tokio::test]
-async fn what_two_lanes_want_is_asked_once_and_told_to_both() {
+async fn a_question_of_two_lanes_is_asked_once_and_answered_for_both() {
     let (told, world) = told(Second::Asks, &[("policy.approval", "\"auto\"")]).await;
     assert_eq!(*of_second(&told, &world), LaneEnd::Merged);
     let [question] = told.questions.as_slice() else { panic!("{:?}", told.questions) };
@@ -128,5 +128,5 @@ async fn what_two_lanes_want_is_asked_once_and_told_to_both() {
     let yes = |envelope: &&Arc<Envelope>| matches!(envelope.event, Event::ApprovalGiven { .. });
     let lanes: Vec<_> =
         told.events.iter().filter(yes).map(|envelope| envelope.scope.lane()).collect();
-    assert_eq!(lanes.len(), 3, "both lanes, and all of them together: {lanes:?}");
+    assert_eq!(lanes.len(), 3, "both lanes, and the combined result: {lanes:?}");
 }

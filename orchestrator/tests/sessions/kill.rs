@@ -1,4 +1,4 @@
-//! Admission, the crew and the journal lost in the middle of a run: each run has one end, and it is the right one.
+//! Losing admission, the crew or the journal in the middle of a run: each run has exactly one end, and the right one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,12 +21,12 @@ use testkit::{Heard, Says, World, hired};
 enum Lost {
     Admission,
     Crew,
-    /// The role whose call it is.
+    /// The role that makes the call.
     Role,
     Journal,
 }
 
-/// A model whose first call by `role` loses something on the way.
+/// A model during whose first call by `role` something is lost.
 struct Losing {
     lost: Lost,
     role: AgentRole,
@@ -37,13 +37,13 @@ struct Losing {
 
 impl Losing {
     fn lose(&self) {
-        // Admission is hired first, and then the crew.
-        let hired_by_it = hired(self.orchestrator.get().unwrap());
+        // Admission is started first, then the crew.
+        let started = hired(self.orchestrator.get().unwrap());
         match self.lost {
-            Lost::Admission => hired_by_it[0].kill(),
-            Lost::Crew => hired_by_it[1].kill(),
+            Lost::Admission => started[0].kill(),
+            Lost::Crew => started[1].kill(),
             Lost::Role => {
-                hired(&hired_by_it[1])[usize::from(self.role == AgentRole::Editor)].kill();
+                hired(&started[1])[usize::from(self.role == AgentRole::Editor)].kill();
             }
             Lost::Journal => fs::remove_dir_all(self.session.join("blobs")).unwrap(),
         }
@@ -55,7 +55,7 @@ impl Says for Losing {
         if request.role == self.role && !self.done.swap(true, Ordering::SeqCst) {
             self.lose();
             if self.lost == Lost::Role {
-                // It dies while it waits for the answer.
+                // The role dies while it waits for the answer.
                 std::future::pending::<()>().await;
             }
         }
@@ -64,7 +64,7 @@ impl Says for Losing {
     }
 }
 
-/// A run in which something is lost.
+/// Runs a request during which something is lost.
 async fn run(lost: Lost, role: AgentRole) -> (Heard, World) {
     let world = World::greeting();
     let (done, orchestrator) = (AtomicBool::new(false), OnceLock::new());
@@ -74,12 +74,13 @@ async fn run(lost: Lost, role: AgentRole) -> (Heard, World) {
     model.orchestrator.set(orchestrator.cell()).unwrap();
     let request = Request::new("Fix the greeting", Some(Intent::Edit));
     let working = Heard::of(&orchestrator, signals, request, |_| ());
-    let told = tokio::time::timeout(Duration::from_secs(30), working).await.expect("it hangs");
+    let told =
+        tokio::time::timeout(Duration::from_secs(30), working).await.expect("the request hangs");
     (told, world)
 }
 
 #[tokio::test]
-async fn a_lost_router_is_replaced_and_nothing_that_was_spent_is_forgotten() {
+async fn lost_admission_is_replaced_and_its_spending_is_recovered() {
     for role in [AgentRole::Architect, AgentRole::Editor] {
         let (told, world) = run(Lost::Admission, role).await;
         let delivered = Delivery::Delivered { verified: Verified::Proven };
@@ -92,7 +93,7 @@ async fn a_lost_router_is_replaced_and_nothing_that_was_spent_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_lost_crew_is_the_end_of_its_run() {
+async fn a_lost_crew_ends_its_run() {
     for role in [AgentRole::Architect, AgentRole::Editor] {
         let (told, world) = run(Lost::Crew, role).await;
         assert!(
@@ -119,14 +120,14 @@ async fn without_a_journal_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_run_in_which_somebody_died_replays_with_the_same_deaths() {
-    for (lost, deaths) in [(Lost::Role, 1), (Lost::Admission, 1)] {
+async fn a_run_with_crashes_replays_with_the_same_crashes() {
+    for (lost, crashes) in [(Lost::Role, 1), (Lost::Admission, 1)] {
         for role in [AgentRole::Architect, AgentRole::Editor] {
             let (told, world) = run(lost, role).await;
             let scratch = World::greeting();
             let delivered = Delivery::Delivered { verified: Verified::Proven };
             assert_eq!(told.outcome.delivery, delivered, "{lost:?} {role:?}");
-            assert_eq!(told.count("RoleCrashed@v1"), deaths, "{lost:?} {role:?}");
+            assert_eq!(told.count("RoleCrashed@v1"), crashes, "{lost:?} {role:?}");
             let replayed = replay(&world.session(), &scratch.state()).await.unwrap();
             let [run] = replayed.as_slice() else { panic!("{replayed:?}") };
             assert_eq!(run.difference, None, "{lost:?} {role:?}");

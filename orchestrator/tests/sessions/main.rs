@@ -1,4 +1,4 @@
-//! Sessions at work, from a request to its outcome: real actors, real files, and a model of one's own.
+//! Sessions from a request to its outcome, with real actors, real files and scripted models.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -15,17 +15,17 @@ use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
 use testkit::{Heard, Says, World};
 
-// Lanes that work at once.
+// Concurrent lanes.
 mod isolation;
 mod order;
 
-// What dies in the middle of a run.
+// Losses in the middle of a run.
 mod kill;
 
 // All of it, a thousand times.
 mod simulation;
 
-/// Has a request done in lanes. `heard` hears of events.
+/// Runs a request in lanes. `heard` is called with each event.
 async fn in_lanes<S: Says>(
     world: &World,
     model: &Arc<S>,

@@ -1,4 +1,4 @@
-//! Lanes may end in any order: what comes of them is the same, and so is what is written down of how they come together.
+//! Lanes may end in any order: their result is the same, and so are the recorded events of the merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::in_lanes;
 
 const LANES: usize = 5;
 
-/// A model that lets each lane's Editor answer when those before it in `order` have ended.
+/// A model that lets each lane's Editor answer once the lanes before it in `order` have ended.
 struct InOrder {
     order: Vec<usize>,
     ended: watch::Sender<usize>,
@@ -33,10 +33,10 @@ impl InOrder {
         }
         let before = self.order.iter().position(|it| *it == lane).unwrap();
         self.ended.subscribe().wait_for(|ended| *ended >= before).await.unwrap();
-        // The third and the fourth touch; the fourth is planned again, and then is alone.
+        // The changes of the third and fourth lane conflict; the fourth is planned again, and then fits.
         let shown = String::from_utf8_lossy(&request.body()).into_owned();
-        let again = shown.contains("THREE");
-        let change = match (lane, again) {
+        let replanned = shown.contains("THREE");
+        let change = match (lane, replanned) {
             (4, false) => "@@ -5,2 +5,2 @@\n-3\n+drei\n 4\n".to_owned(),
             (4, true) => "@@ -5,3 +5,3 @@\n THREE\n-4\n+FOUR\n 5\n".to_owned(),
             (3, _) => "@@ -5,2 +5,2 @@\n-3\n+THREE\n 4\n".to_owned(),
@@ -54,7 +54,7 @@ impl Says for InOrder {
     }
 }
 
-/// The files, and what is told of coming together, of lanes that ended in this order; and the order in which they did.
+/// Runs lanes that end in this order; returns the files, the events of the merge, and the actual order.
 async fn run(order: Vec<usize>) -> (BTreeMap<String, String>, Vec<String>, Vec<usize>) {
     let (ended, _) = watch::channel(0);
     let world = World::new(&[("common.txt", "a\n1\nb\n2\n3\n4\n5\n6\n8\n")]);
@@ -74,7 +74,7 @@ async fn run(order: Vec<usize>) -> (BTreeMap<String, String>, Vec<String>, Vec<u
     (world.files(), of_merging(&told.events), order)
 }
 
-/// The events of coming together.
+/// Returns the events of the merge.
 fn of_merging(events: &[Arc<Envelope>]) -> Vec<String> {
     let merging = events.iter().filter(|envelope| {
         let kind = envelope.event.kind();
@@ -85,7 +85,7 @@ fn of_merging(events: &[Arc<Envelope>]) -> Vec<String> {
 }
 
 #[test]
-fn whoever_ends_first_the_result_is_the_same() {
+fn the_result_does_not_depend_on_the_order_of_lanes() {
     let mut random = Rng::with_seed(5);
     let mut first = None;
     let mut orders = BTreeSet::new();
@@ -96,9 +96,9 @@ fn whoever_ends_first_the_result_is_the_same() {
         let (files, events, ended) = runtime.block_on(run(order.clone()));
         assert_eq!(ended, order, "round {round}");
         orders.insert(order);
-        let came = (files, events);
-        let first = first.get_or_insert_with(|| came.clone());
-        assert_eq!(&came, first, "round {round}");
+        let result = (files, events);
+        let first = first.get_or_insert_with(|| result.clone());
+        assert_eq!(&result, first, "round {round}");
     }
     let (files, events) = first.unwrap();
     assert!(orders.len() > 50, "{} orders", orders.len());

@@ -1,7 +1,7 @@
-//! Thousands of requests, each with its own misfortunes: models that fail or talk nonsense, roles and admission that die, users
-//! who edit and stop, processes that end in the middle and go on. What must hold at the end of each is what must always hold.
+//! Thousands of requests, each with random failures: models that fail or answer nonsense, roles and admission that crash,
+//! users who edit files and cancel, processes that die and resume. Each must satisfy the same invariants in the end.
 //!
-//! A seed is a life story: the same seed is the same story. One that fails is named, and `DEEPSEEK_SEED` tells it again.
+//! A seed determines a story completely. A failing seed is named; `DEEPSEEK_SEED` replays it alone and prints its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,10 +29,10 @@ use testkit::{Says, World, hired, ignore};
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{CountingIds, IdSource};
 
-/// Lives after which nothing bad happens any more, so that each story has an end.
+/// Processes after which nothing fails any more, so that each story ends.
 const LIVES: usize = 4;
 
-/// What befalls a call of a model.
+/// What happens to a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Answered,
@@ -74,14 +74,14 @@ impl Fate {
     }
 }
 
-/// A world with bad luck, shared by all lives of a session.
+/// Random failures, shared by all lives of a session.
 struct Luck {
     random: Mutex<Rng>,
-    /// Whether it has turned: nothing bad happens any more.
+    /// True once nothing fails any more.
     turned: bool,
     workspace: PathBuf,
     orchestrator: OnceLock<Orchestrator>,
-    /// Lanes that asked a model in this life: they are past what is recorded of them.
+    /// Lanes that called the model in this life, so they are past their recordings.
     asked: Mutex<BTreeSet<String>>,
     dies: Notify,
 }
@@ -91,23 +91,22 @@ impl Luck {
         if self.turned { Fate::Answered } else { Fate::of(&mut self.random.lock().unwrap()) }
     }
 
-    /// Those who work for the orchestrator: the crew or the team, which have somebody below them, and admission, which has
-    /// nobody.
+    /// Returns a child of the orchestrator: the crew or team, which have children, or admission, which has none.
     fn hired(&self, has_children: bool) -> Option<ActorCell> {
         let hired = hired(&self.orchestrator.get().unwrap().cell());
         let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
-        // A team that has hired nobody yet cannot be told from admission.
+        // A team without children yet looks like admission.
         let mut meant = hired.iter().filter(is_meant);
         meant.next().filter(|_| meant.next().is_none()).cloned()
     }
 
-    /// Kills the role that asks.
+    /// Kills the role that makes the call.
     fn kill(&self, role: AgentRole) {
         hired(&self.hired(true).unwrap())[usize::from(role == AgentRole::Editor)].kill();
     }
 
-    /// Kills a lane, if there is one. None dies while one of them is driven again by what it did in an earlier life, in which
-    /// it did not die.
+    /// Kills a lane, if there is one; but none while any lane is still replaying an earlier life, in which it did not
+    /// die.
     fn kill_lane(&self) {
         let lanes = self.hired(true).map(|team| team.get_children()).unwrap_or_default();
         if lanes.len() > self.asked.lock().unwrap().len() {
@@ -122,7 +121,7 @@ impl Luck {
         fs::read_to_string(self.workspace.join("greet.txt")).unwrap()
     }
 
-    /// What a model says that knows what it does: the whole greeting becomes this.
+    /// Returns a diff that changes the whole greeting to this text.
     fn change_to(&self, greeting: &str) -> String {
         let now = self.greeting();
         let lines = |text: &str, mark: &str| -> String {
@@ -153,7 +152,7 @@ impl Says for Luck {
             }
             Fate::Refused => return Err(ModelError::Auth { message: "no".to_owned() }),
             Fate::RoleDies if request.role == AgentRole::LanePlanner => {}
-            // It dies of what it does; nothing is printed about it.
+            // It panics without printing anything.
             Fate::RoleDies if request.lane.is_some() => {
                 std::panic::resume_unwind(Box::new("a bug"))
             }
@@ -192,7 +191,7 @@ impl Says for Luck {
     }
 }
 
-/// What is said in a team: three lanes make a file each, and two of them change another.
+/// Answers as a model in a team: three lanes create a file each, and two of them also change another.
 fn in_a_team(request: &ChatRequest, fate: Fate) -> Option<String> {
     if request.role == AgentRole::LanePlanner {
         let own = ["a.txt", "b.txt", "c.txt"].map(str::to_owned);
@@ -216,7 +215,7 @@ fn in_a_team(request: &ChatRequest, fate: Fate) -> Option<String> {
     let line = if fate == Fate::WrongChange { "wrong" } else { lane };
     let mut said = created(own, line);
     if both {
-        // The greeting as it was shown last.
+        // The greeting as last shown.
         let shown = request.body();
         let shown = String::from_utf8_lossy(&shown);
         let old =
@@ -233,7 +232,7 @@ struct Story {
     world: World,
     config: Arc<Config>,
     ids: Arc<dyn IdSource>,
-    /// How the request ended, as its last life was told or recorded.
+    /// How the request ended, as reported or recorded in its last life.
     told: Option<Delivery>,
 }
 
@@ -272,17 +271,17 @@ impl Story {
         Setup { config, ids, ..self.world.setup(model, &[]) }
     }
 
-    /// Lives until there is an end, and sees that it is a good one.
+    /// Lives until the request ends, then checks the result.
     fn tell(mut self) {
         let mut lives = 0;
         while !self.live(lives >= LIVES) {
             lives += 1;
-            assert!(lives < LIVES + 3, "seed {}: no end", self.seed);
+            assert!(lives < LIVES + 3, "seed {}: it does not end", self.seed);
         }
         self.check();
     }
 
-    /// One life of the process; whether the request came to its end.
+    /// Lives one life of the process; returns true if the request ended.
     fn live(&mut self, turned: bool) -> bool {
         let luck = Arc::new(Luck {
             random: Mutex::new(self.random.fork()),
@@ -318,7 +317,7 @@ impl Story {
         self.told.is_some()
     }
 
-    /// How the request ended, if the process died between recording that and telling it.
+    /// Returns how the request ended, if the process died after recording that but before reporting it.
     fn recorded_end(&self) -> Option<Delivery> {
         let records = read(&self.session()).unwrap().records;
         records.iter().find_map(|record| end(&record.event().unwrap()).map(|(it, _)| it.clone()))
@@ -341,8 +340,7 @@ impl Story {
         }
     }
 
-    /// Goes on with the session. A process that another story starts may hold its lock for a moment, until it is another
-    /// program.
+    /// Resumes the session. A process spawned by another story may inherit its lock for a moment, until it calls `exec`.
     async fn go_on(
         &self,
         luck: &Arc<Luck>,
@@ -355,7 +353,7 @@ impl Story {
         }
     }
 
-    /// Of what nobody waited for, some may not have been written when the process died.
+    /// Drops events from the end of the journal: those that nothing waited for may be lost when the process dies.
     fn lose_the_tail(&mut self) {
         const WAITED_FOR: [&str; 13] = [
             "ModelRequest",
@@ -375,7 +373,7 @@ impl Story {
         let path = self.session().join("events.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        // In a lane a change is waited for when it is staged, and written without more ado.
+        // In a lane, staging a change is waited for; it is then written without further events.
         let in_lane = |line: &str| line.contains("PatchStaged") && line.contains("\"lane\":");
         let waited_for =
             |line: &&str| in_lane(line) || WAITED_FOR.iter().any(|kind| line.contains(kind));
@@ -388,7 +386,7 @@ impl Story {
         fs::write(path, left).unwrap();
     }
 
-    /// Tells a story that was asked for in its events.
+    /// Prints the events of a story, if its seed was requested.
     fn tell_events(&self) {
         if std::env::var_os("DEEPSEEK_SEED").is_none() {
             return;
@@ -398,7 +396,7 @@ impl Story {
         }
     }
 
-    /// Sees that what must hold holds.
+    /// Checks the invariants.
     fn check(&self) {
         let seed = self.seed;
         let records = read(&self.session()).unwrap_or_else(|e| panic!("seed {seed}: {e}")).records;
@@ -406,9 +404,9 @@ impl Story {
         let events: Vec<Event> = records.iter().map(|record| record.event().unwrap()).collect();
         let ends: Vec<(&Delivery, u64)> = events.iter().filter_map(end).collect();
         let [(delivery, tokens)] = ends.as_slice() else {
-            panic!("seed {seed}: {ends:?}, told was {:?}", self.told);
+            panic!("seed {seed}: {ends:?}, reported was {:?}", self.told);
         };
-        // A budget is not exceeded, however many lives it took.
+        // A budget is not exceeded, however many lives the request took.
         let budget = self.config.budget.tokens;
         assert!(budget == 0 || *tokens <= budget, "seed {seed}: {tokens} of {budget} tokens");
         self.check_workspace(delivery, &events);
@@ -417,7 +415,7 @@ impl Story {
             matches!(event, Event::RoleCrashed { role: actors::words::Role::Admission })
         };
         if budget > 0 && events.iter().any(died) {
-            // How far a budget reaches depends on what admission that died had counted.
+            // How far a budget reaches depends on what the lost admission had counted.
             return;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -428,7 +426,7 @@ impl Story {
         }
     }
 
-    /// What is in the workspace is what the journal tells, and nothing else.
+    /// Checks that the workspace contains exactly what the journal reports.
     fn check_workspace(&self, delivery: &Delivery, events: &[Event]) {
         let seed = self.seed;
         let names = |dir: &Path| -> BTreeSet<String> {
@@ -447,7 +445,7 @@ impl Story {
         );
         assert!(
             names(&self.world.state().join("commits")).is_empty(),
-            "seed {seed}: an open commit"
+            "seed {seed}: an unfinished commit"
         );
         let read = |name: &str| self.world.read(name);
         assert!(["theirs\n", "edited\n"].contains(&read("theirs.txt").as_str()), "seed {seed}");
@@ -468,7 +466,7 @@ impl Story {
         assert!(applied <= begun, "seed {seed}: {applied} of {begun} commits");
     }
 
-    /// What lanes made is in the workspace with all of a lane or with nothing of it, and what was delivered is all there.
+    /// Checks that the workspace has all or nothing of each lane's files, and everything that was delivered.
     fn check_lanes(&self, delivery: &Delivery, events: &[Event], made: &BTreeSet<String>) {
         let seed = self.seed;
         let wrote = events.iter().any(|event| matches!(event, Event::PatchCommitting { .. }));
@@ -492,7 +490,7 @@ impl Story {
         assert!(!is_over || kept.len() <= 1, "seed {seed}: {kept:?}");
     }
 
-    /// Every call has one number, at most one reply, and a body that is kept to the byte.
+    /// Checks that every call has a unique number, at most one reply, and a stored body.
     fn check_calls(&self, records: &[Record], events: &[Event]) {
         let seed = self.seed;
         let mut replies: BTreeMap<(Option<String>, u64), usize> = BTreeMap::new();
@@ -519,7 +517,7 @@ fn end(event: &Event) -> Option<(&Delivery, u64)> {
 }
 
 #[test]
-fn whatever_happens_what_must_hold_holds() {
+fn invariants_hold_for_any_sequence_of_failures() {
     if let Some(seed) = std::env::var("DEEPSEEK_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Story::new(seed).tell();
         return;

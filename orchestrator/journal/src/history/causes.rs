@@ -1,7 +1,7 @@
-//! What each event of a session was caused by, back to what the user asked. Pure.
+//! Finds the cause of each event of a session, back to the user's request. Pure.
 //!
-//! A run goes one way through the stages, so a cause is the nearest earlier event of the run that others come of. Calls,
-//! answers and commands name theirs, and a few stages look further back than the one before them.
+//! A run passes through its stages in order, so the cause is usually the nearest earlier event of the run that can lead
+//! on to others. Calls, answers and commands name their cause, and a few stages look further back than the previous one.
 
 use actors::delivery::StagedFor;
 use actors::event::Event as E;
@@ -9,15 +9,15 @@ use actors::words::{Asked, Side};
 
 use super::entry::StoryEntry;
 
-/// The number of the cause of each event of a session, given from its first.
+/// Returns the number of the cause of each event. `entries` starts at the session's first event.
 pub(super) fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
     let cause = |(at, entry)| cause(entries.get(..at).unwrap_or_default(), entry);
     entries.iter().enumerate().map(cause).collect()
 }
 
-/// The chain of causes of the event with this number: itself first.
+/// Returns the chain of causes of the event numbered `seq`, starting with the event itself.
 pub(super) fn chain(causes: &[Option<u64>], seq: u64) -> Vec<u64> {
-    // A cause always comes before what it causes, so this ends.
+    // A cause always precedes its effect, so this ends.
     let cause = |seq: &u64| {
         let at = usize::try_from(seq.checked_sub(1)?).ok()?;
         causes.get(at).copied().flatten().filter(|cause| cause < seq)
@@ -25,14 +25,14 @@ pub(super) fn chain(causes: &[Option<u64>], seq: u64) -> Vec<u64> {
     std::iter::successors(Some(seq), cause).collect()
 }
 
-/// The cause of an event, among those before it in its lane, or else in its run.
+/// Returns the cause of an event: the nearest candidate in its lane, or else in its run.
 fn cause(before: &[StoryEntry], effect: &StoryEntry) -> Option<u64> {
     let event = effect.event.as_ref()?;
     if let E::TurnAdded { speaker: Side::User, .. } = event {
-        // What the user says has no cause in here.
+        // User messages have no cause in the journal.
         return None;
     } else if let E::SessionStateChanged { .. } | E::TransitionRefused { .. } = event {
-        // It is written right behind its cause.
+        // It is written directly after its cause.
         return effect.seq.checked_sub(1);
     } else if effect.run.is_none() && !is_of_a_change(event) {
         return None;
@@ -43,8 +43,11 @@ fn cause(before: &[StoryEntry], effect: &StoryEntry) -> Option<u64> {
     own.or_else(of_run).map(|cause| cause.seq)
 }
 
-/// Whether an event, as the nearest before another, can be its cause.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others come of the nearest that leads on")]
+/// Returns true if the nearest earlier event can be the cause of another.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all others follow from the nearest event that leads on"
+)]
 fn may_cause(cause: &E, effect: &E) -> bool {
     match effect {
         E::ModelReply { call, .. } | E::CallDropped { call, .. } => {
@@ -53,7 +56,7 @@ fn may_cause(cause: &E, effect: &E) -> bool {
         E::ApprovalGiven { ask, .. } | E::ApprovalDenied { ask: Some(ask), .. } => {
             matches!(cause, E::ApprovalAsked { ask: asked, .. } if asked == ask)
         }
-        // Checks on the untouched tree run beside the other roles, and are those of the plan.
+        // Checks on the unchanged tree run in parallel with the other roles; the plan asks for them.
         E::ApprovalAsked { action: Asked::Command(_), .. }
         | E::ApprovalDenied { action: Asked::Command(_), .. }
         | E::VerificationRun { baseline: true, .. } => {
@@ -63,7 +66,7 @@ fn may_cause(cause: &E, effect: &E) -> bool {
             cause,
             E::LanesBegun { .. } | E::LaneConflicted { .. } | E::LanesBisected { .. }
         ),
-        // One way back is not the cause of another.
+        // One undo patch is not the cause of another.
         E::PatchStaged { .. } | E::RunFinished { .. }
             if matches!(cause, E::PatchStaged { purpose: StagedFor::WayBack, .. }) =>
         {
@@ -82,7 +85,7 @@ fn may_cause(cause: &E, effect: &E) -> bool {
     }
 }
 
-/// Whether an event is one that the next stage comes of, and does not only stand beside the way.
+/// Returns true if the next stage can follow from an event; false for events that only accompany the run.
 const fn leads_on(event: &E) -> bool {
     !matches!(
         event,
@@ -105,7 +108,7 @@ const fn leads_on(event: &E) -> bool {
     )
 }
 
-/// Whether an event is about whether and how a change may be made.
+/// Returns true for events that decide whether and how a change may be made.
 pub(super) const fn is_of_the_gate(event: &E) -> bool {
     matches!(
         event,
@@ -116,7 +119,7 @@ pub(super) const fn is_of_the_gate(event: &E) -> bool {
     )
 }
 
-/// Whether an event is what becomes of a change that may be made.
+/// Returns true for events about a change, from the decision to its result.
 const fn is_of_a_change(event: &E) -> bool {
     is_of_the_gate(event)
         || matches!(
@@ -146,11 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_nothing_is_said_of_follows_from_the_nearest_of_its_lane_and_leads_on() {
+    fn an_unlisted_kind_follows_from_the_nearest_event_of_its_lane_and_leads_on() {
         let turn =
             |speaker| E::TurnAdded { speaker, text: String::new(), intent: None, card: None };
         let decided = E::IntentDecided { intent: Intent::Edit, reason: IntentBy::Words };
-        // Nothing names this kind.
+        // No rule names this kind.
         let crashed = || Some(E::RoleCrashed { role: Role::Editor });
         let (run, lane) = (Some("r"), LaneId::new(1));
         let entries = story(vec![
@@ -160,7 +163,7 @@ mod tests {
             (run, None, Some(E::FilesRead { files: vec![] })),
             (run, None, crashed()),
             (run, lane, crashed()),
-            // Of a later version.
+            // From a later version.
             (run, None, None),
             (Some("other"), None, crashed()),
             (None, None, crashed()),

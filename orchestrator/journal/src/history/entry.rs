@@ -1,4 +1,4 @@
-//! An event of the past, with its place in the journal of its session. Values only.
+//! A recorded event and its place in the journal of its session. Values only.
 
 use actors::event::Event;
 use actors::lane_id::LaneId;
@@ -6,21 +6,21 @@ use serde::Serialize;
 
 use crate::read::Record;
 
-/// An event of the past.
+/// A recorded event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoryEntry {
-    /// Its number.
+    /// Its number in the journal.
     pub seq: u64,
     /// When it was written.
     pub at: String,
-    /// Kind and version, as they were written.
+    /// Kind and version, as written.
     pub kind: String,
     /// The run it belongs to.
     pub run: Option<String>,
     /// The lane it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lane: Option<LaneId>,
-    /// What of them it belongs to: a small question, or the report.
+    /// The part of the run or lane it belongs to: a small question, or the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// The event; absent when this version does not know its kind or form.
@@ -48,25 +48,25 @@ impl StoryEntry {
         self.kind.split('@').next().unwrap_or_default()
     }
 
-    /// Whether it is of the same part of the same run as another, or of no part like it.
+    /// Returns true if both events belong to the same run, lane and part.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         (&self.run, self.lane, &self.part) == (&other.run, other.lane, &other.part)
     }
 }
 
-/// What is known of one session: its first events, or those that were asked for.
+/// The loaded events of one session: a prefix, or those of the requested topics.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// Its id.
+    /// The session's id.
     pub(crate) session: String,
     /// How many events it has in all.
     pub(crate) events: u64,
-    /// In their order.
+    /// The loaded events, in order.
     pub(crate) entries: Vec<StoryEntry>,
 }
 
 impl Kept {
-    /// The events that this version knows, in their order.
+    /// Returns the events that this version knows, in order.
     pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (&StoryEntry, &Event)> {
         self.entries.iter().filter_map(|entry| Some((entry, entry.event.as_ref()?)))
     }

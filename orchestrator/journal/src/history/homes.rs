@@ -1,4 +1,4 @@
-//! Which workspace each session is at home in, by the first line of its journal.
+//! Maps each session to its workspace, using the first line of its journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,20 +11,20 @@ use tools::regular;
 use crate::EVENTS;
 use crate::read::{Place, ReadError, scan};
 
-/// Longer than any first line.
+/// Read limit for the first line; longer than any real one.
 const LONGEST: u64 = 1 << 20;
 
-/// All sessions with the workspaces they are at home in.
+/// All sessions with their workspaces.
 #[derive(Debug)]
 pub struct Homes {
     sessions: PathBuf,
     at: BTreeMap<String, Option<String>>,
-    /// Journals that do not tell.
+    /// Journals whose workspace cannot be determined.
     pub troubles: Vec<ReadError>,
 }
 
 impl Homes {
-    /// Looks at the first lines of all journals in the directory `sessions`.
+    /// Reads the first line of each journal in the directory `sessions`.
     pub fn find(sessions: &Path) -> Self {
         let mut homes =
             Self { sessions: sessions.to_owned(), at: BTreeMap::new(), troubles: Vec::new() };
@@ -43,22 +43,22 @@ impl Homes {
         homes
     }
 
-    /// The directory of a session.
+    /// Returns the directory of a session.
     pub fn dir(&self, session: &str) -> PathBuf {
         self.sessions.join(session)
     }
 
-    /// The workspace of a session; none when its journal does not tell.
+    /// Returns the workspace of a session; `None` if its journal does not name one.
     pub fn of(&self, session: &str) -> Option<&str> {
         self.at.get(session)?.as_deref()
     }
 
-    /// All sessions, oldest first: ids sort by time.
+    /// Returns all sessions, oldest first: ids sort by time.
     pub fn sessions(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.at.keys().map(String::as_str)
     }
 
-    /// The sessions of a workspace, oldest first.
+    /// Returns the sessions of a workspace, oldest first.
     pub fn sessions_in<'a>(
         &'a self,
         workspace: &'a str,
@@ -67,7 +67,7 @@ impl Homes {
         here.map(|(session, _)| session.as_str())
     }
 
-    /// The workspaces that have sessions, by name.
+    /// Returns the workspaces that have sessions, sorted by name.
     pub fn workspaces(&self) -> Vec<&str> {
         let mut workspaces: Vec<&str> = self.at.values().flatten().map(String::as_str).collect();
         workspaces.sort_unstable();
@@ -76,12 +76,12 @@ impl Homes {
     }
 }
 
-/// The workspace that the first line of a journal names; none when there is no whole line yet.
+/// Returns the workspace that the first line of a journal names; `None` if there is no complete line yet.
 fn home(session: &Path) -> Result<Option<String>, ReadError> {
     let path = session.join(EVENTS);
     let file = match regular::open_to_read(&path) {
         Ok(file) => file,
-        // What is no directory, or was begun and not gone on with, is no session.
+        // Not a directory, or a session that was never written to: not a session.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {

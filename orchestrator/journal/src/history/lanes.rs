@@ -1,4 +1,4 @@
-//! What lanes did, put together from how their attempts began and ended. Pure.
+//! Reconstructs the work of lanes from the start and end of their attempts. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,42 +10,42 @@ use tree::RepoPath;
 
 use super::entry::{Kept, StoryEntry};
 
-/// A lane of a run: the last of its attempts that changed something, or else the last.
+/// A lane of a run: its last attempt that changed something, or else its last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneWork {
-    /// The session it was in.
+    /// The lane's session.
     pub session: String,
-    /// The run.
+    /// The lane's run.
     pub run: String,
-    /// Its number.
+    /// The lane's number.
     pub lane: LaneId,
-    /// What it is, in a few words; empty when it never began.
+    /// Short title; empty if the lane never began.
     pub title: String,
-    /// What became of it.
+    /// The lane's state.
     pub state: LaneState,
-    /// Which attempt; zero if it never began.
+    /// Number of the attempt; zero if the lane never began.
     pub attempt: u32,
-    /// What was changed in it.
+    /// The changes made in the lane.
     pub files: Vec<StagedFile>,
 }
 
-/// What became of a lane, or of its last attempt while its run has no end.
+/// The outcome of a lane; while its run has not ended, that of its last attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneState {
-    /// It is at work.
+    /// At work.
     Begun,
-    /// It is done.
+    /// Done.
     Completed,
-    /// It did not get done.
+    /// Not done.
     Failed,
-    /// What it did is in the result.
+    /// Its changes are in the result.
     Merged,
-    /// What it did is in what is staged.
+    /// Its changes are in a staged patch.
     Staged,
     /// There was nothing to change.
     Empty,
-    /// What it did and what somebody else did exclude each other.
+    /// Its changes conflict with those of another lane.
     Conflicted,
 }
 
@@ -61,18 +61,18 @@ impl From<&LaneEnd> for LaneState {
     }
 }
 
-/// A lane that is followed through its session.
+/// A lane while the session is being read.
 #[derive(Debug)]
 struct Followed {
     work: LaneWork,
-    /// What it staged since it last began or ended.
+    /// Patches staged since it last began or ended.
     since: Vec<(String, Vec<StagedFile>)>,
 }
 
 /// The lanes of a run.
 type Team = BTreeMap<LaneId, Followed>;
 
-/// The lanes of a session, by number; the newest run first.
+/// Returns the lanes of a session, by number; the newest run first.
 pub(super) fn lanes(kept: &Kept) -> Vec<LaneWork> {
     let mut teams: Vec<(&str, Team)> = Vec::new();
     let mut applied = BTreeSet::new();
@@ -98,7 +98,7 @@ pub(super) fn lanes(kept: &Kept) -> Vec<LaneWork> {
     teams.flat_map(|(_, team)| team.into_values().map(|lane| lane.ended(&applied))).collect()
 }
 
-/// How an attempt of a lane began or ended.
+/// Returns the start or end of an attempt, if the event is one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are not about attempts")]
 fn attempt(session: &str, run: &str, entry: &StoryEntry, event: &Event) -> Option<LaneWork> {
     let (attempt, state, title, files) = match event {
@@ -117,7 +117,7 @@ fn attempt(session: &str, run: &str, entry: &StoryEntry, event: &Event) -> Optio
     Some(LaneWork { session, run, lane: entry.lane?, title, state, attempt: *attempt, files })
 }
 
-/// What is known of a lane, with what comes next of it.
+/// Updates what is known of a lane with its next event.
 fn take_in(team: &mut Team, next: LaneWork) {
     let Some(Followed { work: known, since }) = team.get_mut(&next.lane) else {
         team.insert(next.lane, Followed::from(next));
@@ -128,7 +128,7 @@ fn take_in(team: &mut Team, next: LaneWork) {
     if !next.title.is_empty() {
         known.title = next.title;
     }
-    // What an attempt did before is not forgotten for one that did nothing.
+    // Keep the work of an earlier attempt when this one changed nothing.
     if !next.files.is_empty() || known.files.is_empty() {
         (known.attempt, known.files) = (next.attempt, next.files);
     }
@@ -149,7 +149,7 @@ impl From<LaneWork> for Followed {
 }
 
 impl Followed {
-    /// The lane; one that did not end has changed what its patches came to.
+    /// Returns the lane. If it did not end, its changes are those of its applied patches.
     fn ended(self, applied: &BTreeSet<&str>) -> LaneWork {
         let Self { mut work, since } = self;
         if work.state == LaneState::Begun {
@@ -163,7 +163,7 @@ impl Followed {
     }
 }
 
-/// Changes one after the other, as one change of each file.
+/// Combines successive changes into one change per file.
 fn together(changes: impl Iterator<Item = StagedFile>) -> Vec<StagedFile> {
     let mut all: BTreeMap<RepoPath, StagedFile> = BTreeMap::new();
     for file in changes {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_did_not_end_did_what_its_applied_patches_came_to() {
+    fn an_unfinished_lane_has_the_combined_changes_of_its_applied_patches() {
         let lanes = of_lane(vec![
             spawned(1),
             staged("a", vec![file("kept", Some("0"), Some("1")), file("gone", None, Some("1"))]),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_attempt_did_is_not_forgotten_for_one_that_did_nothing() {
+    fn an_attempt_without_changes_does_not_hide_the_work_of_an_earlier_one() {
         let spent = Amount::default();
         let failed = |attempt, files| Event::LaneFailed {
             attempt,

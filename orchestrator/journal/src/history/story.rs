@@ -1,4 +1,4 @@
-//! One session with all that is told of it, and why each of its events happened. Values only.
+//! One session with all its details and the cause of each event. Values only.
 
 use std::collections::BTreeSet;
 
@@ -13,54 +13,54 @@ use crate::staged::StagedPatch;
 /// A session with all its events.
 #[derive(Debug)]
 pub struct Story {
-    /// The session in a few words.
+    /// Summary of the session.
     pub summary: Summary,
     /// Its events, in order.
     pub entries: Vec<StoryEntry>,
     calls: Vec<Call>,
-    /// The patch sets of all sessions that are in the workspace.
+    /// Ids of the patch sets of all sessions that are applied in the workspace.
     applied: BTreeSet<String>,
 }
 
-/// An event with what led to it and what it led to.
+/// An event with its causes and effects.
 #[derive(Debug)]
 pub struct Explained<'s> {
     /// The event.
     pub entry: &'s StoryEntry,
     /// Its causes, nearest first.
     pub because: Vec<&'s StoryEntry>,
-    /// What it led to, in order.
+    /// Its effects, in order.
     pub led_to: Vec<&'s StoryEntry>,
-    /// Of a command of a verification: what the whole came to.
+    /// For a command of a verification: the result of the whole verification.
     pub verdict: Vec<&'s StoryEntry>,
 }
 
 impl Story {
-    /// The story of a session whose events are all there; none when it has not begun.
+    /// Builds the story from all events of a session; `None` if the session has not begun.
     pub(super) fn of(kept: Kept, applied: BTreeSet<String>) -> Option<Self> {
         let (summary, calls) = (Summary::of(&kept)?, calls(&kept));
         Some(Self { summary, entries: kept.entries, calls, applied })
     }
 
-    /// The call that an event begins or ends.
+    /// Returns the call that an event begins or ends.
     pub fn call(&self, entry: &StoryEntry) -> Option<&Call> {
         let replied = |call: &Call| call.reply.as_ref().map(|reply| reply.seq);
         self.calls.iter().rfind(|it| it.seq == entry.seq || replied(it) == Some(entry.seq))
     }
 
-    /// The patch set that an event stages.
+    /// Returns the patch set that an event stages.
     pub fn patch(&self, entry: &StoryEntry) -> Option<StagedPatch> {
         StagedPatch::of(&self.summary.id, entry.event.as_ref()?, &self.applied)
     }
 
-    /// What belongs to the event with this number; none when there is none.
+    /// Explains the event numbered `seq`; `None` if there is no such event.
     pub fn explain(&self, seq: u64) -> Option<Explained<'_>> {
         let of = |seq: u64| self.entries.get(usize::try_from(seq.checked_sub(1)?).ok()?);
         let entry = of(seq)?;
         let causes = causes(&self.entries);
         let because = chain(&causes, seq).into_iter().skip(1).filter_map(of).collect();
         let mut led_to = Vec::new();
-        // What is decided about an effect belongs to it, up to its being in the workspace.
+        // The decisions about a change count as its effects, until it is in the workspace.
         let mut followed = vec![seq];
         for (effect, cause) in self.entries.iter().zip(&causes) {
             if cause.is_some_and(|cause| followed.contains(&cause)) {
@@ -73,7 +73,7 @@ impl Story {
         Some(Explained { entry, because, led_to, verdict: self.verdict(entry) })
     }
 
-    /// What a verification of which this command is a part came to, and how its failure was classified.
+    /// Returns the result of the verification that this command belongs to, and how a failure was classified.
     fn verdict(&self, entry: &StoryEntry) -> Vec<&StoryEntry> {
         let Some(Event::VerificationRun { baseline: false, .. }) = entry.event else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! A session in a few words. Pure.
+//! The summary of a session. Pure.
 
 use actors::delivery::Delivery;
 use actors::event::Event;
@@ -8,39 +8,39 @@ use serde::Serialize;
 use super::entry::Kept;
 use super::usage::{Tally, calls};
 
-/// A session in a few words.
+/// The summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Its id.
+    /// The session's id.
     pub id: String,
     /// When it began.
     pub started: String,
-    /// Its workspace.
+    /// The session's workspace.
     pub workspace: String,
-    /// Version of the program that began it.
+    /// Version of the program that started it.
     pub version: String,
-    /// What it is doing, or was when it ended.
+    /// Its current state, or its last one.
     pub state: SessionState,
-    /// What the user asked, in order.
+    /// The user's messages, in order.
     pub requests: Vec<String>,
-    /// How the last request ended; none when it did not.
+    /// How the last request ended; `None` if it has not.
     pub ended: Option<&'static str>,
-    /// The first patch set that was applied in it.
+    /// The first patch set applied in it.
     pub applied: Option<String>,
-    /// How many events it has.
+    /// Number of events.
     pub events: u64,
-    /// What its calls of models used.
+    /// Usage of its model calls.
     #[serde(skip)]
     pub usage: Tally,
 }
 
 impl Summary {
-    /// Whether something was asked in it that has no end.
+    /// Returns true if its last request has not ended.
     pub fn is_cut_short(&self) -> bool {
         !self.requests.is_empty() && self.ended.is_none()
     }
 
-    /// Sums up a session; none when it has not begun.
+    /// Summarises a session; `None` if it has not begun.
     pub(super) fn of(kept: &Kept) -> Option<Self> {
         let (first, Event::SessionStarted { workspace, version, .. }) = kept.known().next()? else {
             return None;
@@ -78,7 +78,7 @@ impl Summary {
     }
 }
 
-/// The state of a delivery, as it is written in the journal.
+/// Returns the name of a delivery, as written in the journal.
 const fn ending(delivery: &Delivery) -> &'static str {
     match delivery {
         Delivery::Delivered { .. } => "delivered",

@@ -1,4 +1,4 @@
-//! Calls of models, and what they used, added up. Pure.
+//! Model calls and their combined usage. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::entry::{Kept, StoryEntry};
 
-/// A call of a model.
+/// A model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Call {
     /// The session it was made in.
@@ -19,56 +19,56 @@ pub struct Call {
     /// Number of the event of its request.
     #[serde(skip)]
     pub seq: u64,
-    /// When it was asked.
+    /// When the request was sent.
     #[serde(skip)]
     pub at: String,
     /// The run it was made in.
     #[serde(skip)]
     pub run: Option<String>,
-    /// The lane that asked.
+    /// The lane that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lane: Option<LaneId>,
     /// Number of the call in its run, or in its lane.
     pub call: u64,
-    /// Who asked.
+    /// The role that made the call.
     pub role: AgentRole,
-    /// Who was asked.
+    /// The model's name.
     pub model: String,
-    /// Which try it was, from zero.
+    /// Number of the attempt, from zero.
     pub retry: u32,
     /// The exact request.
     pub body: Blob,
-    /// What came back; none when nobody knows.
+    /// The reply; `None` if it is not known.
     pub reply: Option<CallReply>,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallReply {
-    /// Number of its event.
+    /// Number of the reply's event.
     pub seq: u64,
     /// `ok`, or the class of the error.
     pub outcome: String,
-    /// The error in words.
+    /// The error message.
     pub message: String,
-    /// What it used, if the server said.
+    /// Token usage, if the server reported it.
     pub usage: Option<Usage>,
-    /// What it cost, if that is known.
+    /// The cost, if known.
     pub cost_nano_usd: Option<Usd>,
-    /// Tokens sent before that the cache did not have.
+    /// Prompt tokens that were sent before but missed the cache.
     pub avoidable_misses: u64,
     /// The answer.
     pub answer: Option<Blob>,
 }
 
-/// The calls of a session, each with the first reply to it.
+/// Returns the calls of a session, each with its first reply.
 pub(super) fn calls(kept: &Kept) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for (entry, event) in kept.known() {
         if let Some(call) = asked(&kept.session, entry, event) {
             calls.push(call);
         } else if let Some((call, reply)) = answered(entry.seq, event) {
-            // Each lane numbers its calls.
+            // Each lane numbers its own calls.
             let is_it = |it: &&mut Call| {
                 (it.call, it.lane, &it.run) == (call, entry.lane, &entry.run) && it.reply.is_none()
             };
@@ -97,7 +97,7 @@ fn asked(session: &str, entry: &StoryEntry, event: &Event) -> Option<Call> {
     })
 }
 
-/// The number of a call, with what came of it.
+/// Returns the number of a call and its result, if the event is a reply.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are not about calls")]
 fn answered(seq: u64, event: &Event) -> Option<(u64, CallReply)> {
     match event {
@@ -138,7 +138,7 @@ fn answered(seq: u64, event: &Event) -> Option<(u64, CallReply)> {
     }
 }
 
-/// What some calls used together. What nobody knows is counted, and never taken for nothing.
+/// Combined usage of several calls. Unknown values are counted separately, never as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Tally {
     /// Attempts.
@@ -155,14 +155,14 @@ pub struct Tally {
     pub avoidable_misses: u64,
     /// Calls whose tokens are not known.
     pub calls_of_unknown_usage: u64,
-    /// What the calls cost whose cost is known: an estimate, by the price table.
+    /// Total cost of the calls whose cost is known: an estimate from the price table.
     pub cost_nano_usd: Usd,
     /// Calls whose cost is not known.
     pub calls_of_unknown_cost: u64,
 }
 
 impl Tally {
-    /// All these calls together.
+    /// Adds up the usage of all these calls.
     pub fn of<'c>(calls: impl IntoIterator<Item = &'c Call>) -> Self {
         let mut tally = Self::default();
         calls.into_iter().for_each(|call| tally.add(call));
@@ -190,7 +190,7 @@ impl Tally {
         self.avoidable_misses = self.avoidable_misses.saturating_add(avoidable);
     }
 
-    /// What they cost, in words: what is known, and that there is more.
+    /// Formats the cost; calls of unknown cost are mentioned.
     pub fn cost(&self) -> String {
         match (self.calls - self.calls_of_unknown_cost, self.calls_of_unknown_cost) {
             (_, 0) => self.cost_nano_usd.to_string(),
@@ -201,13 +201,13 @@ impl Tally {
 }
 
 impl Call {
-    /// The day it was made on, in UTC.
+    /// Returns the day of the call, in UTC.
     pub fn day(&self) -> &str {
         self.at.split_once('T').map_or(&self.at, |(day, _)| day)
     }
 }
 
-/// What calls used, told apart by a key, in the order of the keys.
+/// Groups usage by a key, in the order of the keys.
 pub fn told_apart(calls: &[Call], key: impl Fn(&Call) -> String) -> BTreeMap<String, Tally> {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     for call in calls {

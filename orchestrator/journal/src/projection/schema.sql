@@ -1,9 +1,9 @@
--- The tables of a projection. Lines, format 3: raise it when other events are kept, or in another form.
+-- The tables of a projection. Line format 3: raise it when other events are kept, or in another form.
 --
--- A line of a journal that is asked of many sessions at once is kept as it stands there, under the topic it is asked by.
--- No line is ever changed; what belongs together is put together by who asks.
+-- A journal line that queries across sessions need is kept verbatim, under the topic of the query. Lines never change;
+-- the reader combines related ones.
 
--- How far each journal was read. `stamp` is null where it has to be looked at again in any case.
+-- How far each journal was read. `stamp` is null if the journal must be read again in any case.
 CREATE TABLE journals (session TEXT PRIMARY KEY, stamp TEXT, seq INTEGER NOT NULL, bytes INTEGER NOT NULL,
     sum TEXT NOT NULL, hash TEXT NOT NULL) STRICT, WITHOUT ROWID;
 

@@ -1,4 +1,4 @@
-//! Brings the tables up to date with the journals: what was added is added, what is no longer what it was is read anew.
+//! Brings the tables up to date with the journals: adds new lines, and reads journals again that changed otherwise.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,15 +18,15 @@ use crate::read::{Place, ReadError, Record, scan};
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mark {
-    /// What the file looked like from outside; none when it has to be looked at again in any case.
+    /// File metadata when it was read; `None` if it must be read again in any case.
     stamp: Option<String>,
-    /// Behind the last line that was read.
+    /// The end of the last line read.
     place: Place,
     /// Hash of everything before it.
     hash: String,
 }
 
-/// Projects all sessions of a workspace. Returns what is wrong with journals; their valid beginnings are projected.
+/// Projects all sessions of a workspace. Returns the damage in journals; their valid beginnings are projected.
 pub(super) fn sync(
     connection: &mut Connection,
     homes: &Homes,
@@ -52,18 +52,19 @@ pub(super) fn sync(
     Ok(troubles)
 }
 
-/// From here on nobody else writes, so that what is read of the tables is what is written after.
+/// Begins a write transaction. No other process writes until it ends, so rows read in it cannot change before they are
+/// updated.
 fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// Projects what a journal has beyond its mark; all of it, when what is before the mark is not what it was.
+/// Projects the lines of a journal after its mark, or all lines if those before the mark have changed.
 fn project(
     tables: &Transaction<'_>,
     session: &str,
     path: &Path,
 ) -> rusqlite::Result<Option<ReadError>> {
-    // Looked at before it is read, so that what is added meanwhile is seen the next time.
+    // Taken before reading, so that lines added during the read are noticed next time.
     let read = stamp(path).and_then(|stamp| Ok((stamp, regular::read(path, MAX_STATE_BYTES)?)));
     let (stamp, text) = match read {
         Ok(read) => read,
@@ -95,7 +96,7 @@ fn project(
     Ok(damage)
 }
 
-/// What tells from outside that a file may have changed.
+/// Returns metadata that changes when the file does.
 fn stamp(path: &Path) -> io::Result<String> {
     let meta = fs::metadata(path)?;
     Ok(format!(
@@ -109,7 +110,7 @@ fn stamp(path: &Path) -> io::Result<String> {
     ))
 }
 
-/// Hash of the first `bytes` of a text; none when it is shorter.
+/// Returns the hash of the first `bytes` of a text; `None` if the text is shorter.
 fn hash(text: &[u8], bytes: usize) -> Option<String> {
     text.get(..bytes).map(|prefix| FileHash::of(prefix).to_string())
 }
@@ -144,7 +145,7 @@ fn set_mark(tables: &Connection, session: &str, mark: &Mark) -> rusqlite::Result
     Ok(())
 }
 
-/// Takes a session out of all tables.
+/// Removes a session from all tables.
 fn forget(tables: &Connection, session: &str) -> rusqlite::Result<()> {
     for table in ["lines", "journals"] {
         let delete = format!("DELETE FROM {table} WHERE session = ?1");

@@ -1,4 +1,4 @@
-//! Projections of journals that go on, are cut short, damaged and exchanged, in databases that are, too.
+//! Projections of journals that grow, are truncated, damaged or replaced, in databases that suffer the same.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl State {
         Projection { database: self.0.path().join(name), workspace: WORKSPACE.to_owned() }
     }
 
-    /// Puts a journal in the place of one, as another file.
+    /// Replaces a session's journal with another file.
     fn write(&self, session: &str, journal: &[u8]) {
         let dir = self.homes().dir(session);
         fs::create_dir_all(&dir).unwrap();
@@ -51,20 +51,20 @@ impl State {
         Homes::find(&self.0.path().join("sessions"))
     }
 
-    /// All lines of a database that had to be usable, and the line numbers of damage.
+    /// Returns all lines from the file's tables, which must be usable, and the reported damage.
     fn lines(&self, name: &str) -> (Vec<String>, Vec<String>) {
         let at = self.projection(name).kept_at(Place::Kept, &self.homes(), &TOPICS);
         let Gathered { value, troubles } = at.unwrap();
         (shown(&value), troubles.iter().map(ToString::to_string).collect())
     }
 
-    /// All lines, wherever they had to be put.
+    /// Returns all lines, wherever the tables had to be put.
     fn asked(&self, name: &str) -> Vec<String> {
         shown(&self.projection(name).kept(&self.homes(), &TOPICS).unwrap().value)
     }
 }
 
-/// Each session, and behind it each line that is kept of it.
+/// Lists each session, followed by its lines.
 fn shown(sessions: &[Kept]) -> Vec<String> {
     let of = |kept: &Kept| {
         let entries = kept.entries.iter().map(|entry| format!("{entry:?}"));
@@ -74,7 +74,7 @@ fn shown(sessions: &[Kept]) -> Vec<String> {
     sessions.iter().flat_map(of).collect()
 }
 
-/// A journal of these events, begun in the workspace.
+/// Writes a journal of these events in the workspace.
 fn journal(events: Vec<Event>) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn three_turns() -> Vec<u8> {
     journal(vec![turn("one"), turn("two"), turn("three")])
 }
 
-/// Events of most of the kinds that are worth rows, in no order that makes sense.
+/// Generates events of most projected kinds, in no sensible order.
 fn any_event() -> impl Strategy<Value = Event> {
     let text = || prop_oneof!["[a-c]", "\\PC{0,8}", Just("a\0b".to_owned())];
     let usage = proptest::option::of((any::<u64>(), any::<u64>()));
@@ -222,16 +222,16 @@ fn any_event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// However a journal came to be what it is, its rows are those of one that is read for the first time.
+    /// However a journal reached its present state, its rows equal those of a first read.
     #[test]
-    fn what_is_added_bit_by_bit_is_what_is_made_at_once(
+    fn incremental_sync_equals_a_full_read(
         events in proptest::collection::vec(any_event(), 0..24),
         cuts in proptest::collection::vec(0.0..1.0, 0..5),
     ) {
         let state = State::new();
         let journal = journal(events);
         for cut in cuts {
-            // Anywhere: most leave a torn line behind, and some take back what was there.
+            // Anywhere: most cuts leave a torn line, and some remove earlier lines.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small file")]
             let at = (journal.len() as f64 * cut) as usize;
             state.write("s", &journal[..at]);
@@ -245,10 +245,10 @@ proptest! {
         prop_assert_eq!(&grown[0], &format!("s of {lines} events"));
         let history = History::find(state.0.path(), Path::new(WORKSPACE));
         let lanes = history.lanes().unwrap().value;
-        prop_assert!(lanes.is_empty(), "no event is of a lane: {lanes:?}");
+        prop_assert!(lanes.is_empty(), "no event belongs to a lane: {lanes:?}");
         let (sessions, story) =
             (history.sessions(Reach::Here).unwrap().value, history.story("s").unwrap().value);
-        prop_assert_eq!(&sessions[..], std::slice::from_ref(&story.summary), "the journal says what the tables say");
+        prop_assert_eq!(&sessions[..], std::slice::from_ref(&story.summary), "journal and tables agree");
         prop_assert_eq!(Tally::of(&history.calls(Reach::Here).unwrap().value), story.summary.usage);
         for seq in 1..=lines as u64 {
             let explained = story.explain(seq).unwrap();
@@ -258,7 +258,7 @@ proptest! {
 }
 
 #[test]
-fn a_journal_that_is_no_longer_what_it_was_is_projected_anew() {
+fn a_changed_journal_is_projected_again() {
     let (old, new) =
         (three_turns(), journal(vec![turn("other"), turn("words"), turn("here"), turn("now")]));
     let second_line = old.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -272,7 +272,7 @@ fn a_journal_that_is_no_longer_what_it_was_is_projected_anew() {
         let (rows, troubles) = state.lines("grown");
         assert_ne!(rows, before);
         assert_eq!((rows, troubles.clone()), state.lines("fresh"));
-        // What is damaged is named every time, and not only when it is found.
+        // Damage is reported every time, not only when it is found.
         assert_eq!(troubles, state.lines("grown").1);
         state.write("s", &old);
         assert_eq!(state.lines("grown"), state.lines("again"));
@@ -280,7 +280,7 @@ fn a_journal_that_is_no_longer_what_it_was_is_projected_anew() {
 }
 
 #[test]
-fn damage_is_named_by_its_line_and_what_comes_before_it_is_projected() {
+fn damage_is_reported_with_its_line_and_the_lines_before_it_are_projected() {
     let state = State::new();
     let mut journal = three_turns();
     let end = journal.len();
@@ -292,7 +292,7 @@ fn damage_is_named_by_its_line_and_what_comes_before_it_is_projected() {
 }
 
 #[test]
-fn sessions_that_are_gone_or_elsewhere_have_no_rows() {
+fn deleted_sessions_and_those_of_other_workspaces_have_no_rows() {
     let state = State::new();
     state.write("a", &three_turns());
     state.write("b", &three_turns());
@@ -305,7 +305,7 @@ fn sessions_that_are_gone_or_elsewhere_have_no_rows() {
 }
 
 #[test]
-fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
+fn a_damaged_or_outdated_database_is_rebuilt() {
     let state = State::new();
     for session in ["a", "b", "c"] {
         state.write(session, &three_turns());
@@ -333,12 +333,12 @@ fn a_database_that_is_damaged_or_of_another_version_is_made_again() {
     for bad in [&holed[..], &garbage, &good[..good.len() / 2], &good[..10], &renamed, &other, &[]] {
         fs::write(&path, bad).unwrap();
         assert_eq!(state.asked("p"), whole);
-        assert_eq!(state.lines("p").0, whole, "the next one needs no other place");
+        assert_eq!(state.lines("p").0, whole, "the file is usable again");
     }
 }
 
 #[test]
-fn one_that_somebody_uses_is_not_taken_away() {
+fn a_database_in_use_is_not_removed() {
     let state = State::new();
     state.write("a", &three_turns());
     let (whole, _) = state.lines("p");
@@ -352,7 +352,7 @@ fn one_that_somebody_uses_is_not_taken_away() {
 }
 
 #[test]
-fn where_no_file_can_be_there_is_an_answer_all_the_same() {
+fn queries_work_without_a_usable_file() {
     let state = State::new();
     state.write("a", &three_turns());
     fs::write(state.0.path().join("file"), "").unwrap();
@@ -362,7 +362,7 @@ fn where_no_file_can_be_there_is_an_answer_all_the_same() {
 }
 
 #[test]
-fn several_at_once_all_have_the_answer() {
+fn concurrent_queries_get_the_same_answer() {
     let state = State::new();
     state.lines("p");
     for session in 0..20 {

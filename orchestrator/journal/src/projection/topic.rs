@@ -1,25 +1,28 @@
-//! Which events are asked of many sessions at once, and by which question. Pure.
+//! Which events are queried across many sessions, and by which query. Pure.
 
 use actors::event::Event;
 
-/// What events of many sessions are asked for. An event that has no topic stands in its journal only.
+/// A kind of query across sessions. Events without a topic are only in their journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// What was asked in a session, and how it ended.
+    /// The requests of a session and how they ended.
     Sessions,
-    /// What models were asked, and what it cost.
+    /// Model calls and their cost.
     Calls,
-    /// Which patch sets there are.
+    /// Staged patch sets.
     Patches,
-    /// Which of them are in the workspace.
+    /// Patch sets applied to the workspace.
     Commits,
-    /// What lanes did.
+    /// Work of lanes.
     Lanes,
 }
 
 impl Topic {
-    /// The topic of an event.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are asked of one session only")]
+    /// Returns the topic of an event.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "most events are queried in one session only"
+    )]
     pub(crate) fn of(event: &Event) -> Option<Self> {
         Some(match event {
             Event::SessionStarted { .. }
@@ -39,7 +42,7 @@ impl Topic {
         })
     }
 
-    /// Its name in the tables.
+    /// Returns its name in the tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",

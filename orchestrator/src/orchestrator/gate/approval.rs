@@ -1,4 +1,4 @@
-//! Whether an effect may happen: policy decides, the user is asked where it says so, and the answer is journaled.
+//! Decides whether an effect may happen: policy decides, the user is asked where it says so, and the answer is recorded.
 
 use std::sync::{Arc, PoisonError};
 
@@ -16,28 +16,28 @@ use tree::{Change, RepoPath};
 
 use super::super::SaidTo;
 use super::decision::{Decision, Goes};
-use super::question::{Question, Reply, ToldBefore};
+use super::question::{AnsweredBefore, Question, Reply};
 use super::{Gate, lines_of};
 
 impl Gate {
-    /// What policy says.
+    /// Returns the decision of policy.
     async fn decide(&self, stage: Stage, act: Act<'_>, goes: Goes, what: &Asked) -> Verdict {
         let mut decision = Decision { gate: self, stage, act, goes, what };
         let decided = self.run.perform(&mut decision).await;
         decided.unwrap_or_else(|closed| Verdict::Deny { why: closed.to_string() })
     }
 
-    /// Takes the patch of a lane through: commands will run on what it says, before anybody sees the whole.
+    /// Approves a lane's patch: commands will run on it before the user sees the combined result.
     pub(super) async fn approve(mut self, patch: &str, changes: &[Change]) -> Result<(), Denied> {
         let lane = self.run.scope().lane().map(|lane| format!(" --lane {lane}"));
         let lane = lane.unwrap_or_default();
         let hint = format!(
-            "see it with `deepseek diff{lane}`, or run again with `--approval auto`, which does not ask for patches"
+            "see it with `deepseek diff{lane}`, or run again with `--approval auto`, which applies patches without asking"
         );
         if self.run.publisher.follows() {
             return self.pass_copy(patch, changes, hint).await;
         }
-        // Lanes ask one after the other.
+        // Lanes ask one at a time.
         let said = Arc::clone(&self.said);
         let _turn = said.lock().await;
         self.pass_copy(patch, changes, hint).await
@@ -53,7 +53,7 @@ impl Gate {
         self.pass_patch(patch, change, Goes::IntoACopy, hint).await.map(drop)
     }
 
-    /// Takes a patch through, whoever wrote it, or the part of it that the user takes.
+    /// Approves a patch, whoever wrote it, or the part of it that the user takes.
     pub(super) async fn pass_patch(
         &mut self,
         patch: &str,
@@ -75,7 +75,7 @@ impl Gate {
         self.pass(verdict, Proposal::Patch(changes.to_vec(), taken), what, hint).await
     }
 
-    /// Takes a command through, or the network for it.
+    /// Approves a command, or network access for it.
     pub(super) async fn permit(
         mut self,
         command: &CommandLine,
@@ -105,19 +105,19 @@ impl Gate {
         if !matches!(verdict, Verdict::Ask { .. }) {
             return self.pass(verdict, proposal, what, hint).await.map(drop);
         }
-        let mut told = ToldBefore { what: &what, hint: &hint };
+        let mut told = AnsweredBefore { what: &what, hint: &hint };
         if let Ok(Some(said)) = self.run.perform(&mut told).await {
             return said.result;
         }
         if self.run.publisher.follows() {
             return self.pass(verdict, proposal, what, hint).await.map(drop);
         }
-        // Lanes ask one after the other, and nothing is asked twice.
+        // Lanes ask one at a time, and nothing is asked twice.
         let said = Arc::clone(&self.said);
         let mut said = said.lock().await;
         let key = (command.command().clone(), reach);
         if let Some(said) = said.get(&key) {
-            return self.say_again(what, said).await;
+            return self.repeat_answer(what, said).await;
         }
         let result = self.pass(verdict, proposal, what, hint).await.map(drop);
         if result.is_ok()
@@ -125,7 +125,7 @@ impl Gate {
             && matches!(level, Confining::Floor { .. })
             && let Err(error) = self.run.sandbox.accept(&level)
         {
-            tracing::warn!(%error, "that the user accepts how far commands are confined could not be noted");
+            tracing::warn!(%error, "could not save that the user accepts this level of confinement");
         }
         if let Some((ask, by)) = self.asked.take() {
             said.insert(key, SaidTo { ask, by, result: result.clone() });
@@ -133,13 +133,13 @@ impl Gate {
         result
     }
 
-    /// For how long a yes to a command can hold.
+    /// Returns how long an approval of a command can last.
     const fn holds(&self) -> Holds {
         if self.grant.is_some() { Holds::InThisRun } else { Holds::Always }
     }
 
-    /// Writes down what was said to the same command before, in answer to another lane.
-    async fn say_again(&self, what: Asked, said: &SaidTo) -> Result<(), Denied> {
+    /// Records the earlier answer about the same command for this lane.
+    async fn repeat_answer(&self, what: Asked, said: &SaidTo) -> Result<(), Denied> {
         let ask = said.ask.clone();
         let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
         let event = match &result {
@@ -153,12 +153,12 @@ impl Gate {
             },
         };
         if self.run.record(event).await.is_err() {
-            tracing::debug!("what was said before could not be journaled again");
+            tracing::debug!("an earlier answer could not be recorded again");
         }
         result
     }
 
-    /// Allows, asks or denies, and writes down what was asked and answered.
+    /// Allows, asks or denies; records the question and the answer.
     async fn pass(
         &mut self,
         verdict: Verdict,
@@ -169,7 +169,7 @@ impl Gate {
         let hint = Wording::from(hint);
         let why = match verdict {
             Verdict::Allow => return Ok(Extent::Whole),
-            // What is staged stays so: it was journaled before it came here.
+            // A staged patch stays staged: it was recorded before it came here.
             Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
                 let (action, why_told) = (what.clone(), why.clone());
@@ -199,7 +199,7 @@ impl Gate {
                 }
                 Err(Denied { what, why, hint, said })
             }
-            // That the run is over is told by its end.
+            // The end of the run reports that it is over.
             Err(JournalClosed) => {
                 let why = "the request was stopped".into();
                 Err(Denied { what, why, hint, said: None })
@@ -207,7 +207,7 @@ impl Gate {
         }
     }
 
-    /// Keeps what the user said against something: it is remembered.
+    /// Keeps an objection of the user, to be remembered.
     fn objected(&self, to: String, words: String) {
         let objection = UserWord::Objection { to, words };
         let user_said = self.run.user_said.lock();
@@ -230,7 +230,7 @@ impl Gate {
             action: what.clone(),
             why: why.as_str().into(),
         };
-        // Recorded, so that everything before it is on the screen when the question comes.
+        // Waits until it is recorded, so that everything before it is on the screen when the question appears.
         self.run.record(proposed).await?;
         let mut question = Question { gate: self, ask: ask.clone(), what, proposal, why };
         let reply = self.run.perform(&mut question).await?;
@@ -240,7 +240,7 @@ impl Gate {
     }
 }
 
-/// What a proposal is about: the files of a change, or a command.
+/// Returns the files or the command that a proposal is about.
 fn about(proposal: &Proposal) -> String {
     match proposal {
         Proposal::Patch(changes, _) => {
@@ -254,18 +254,18 @@ fn about(proposal: &Proposal) -> String {
     }
 }
 
-/// What would let a command run.
+/// Returns a hint on what would let a command run.
 fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Confining) -> String {
     let rules = &run.terms.rules;
     let missing = rules.missing_rules(command.command());
     if rules.denies_by_approval(command.command()) {
-        return "to run it in this run: --yolo; with --approval suggest listed commands run, and others are asked for"
+        return "to run it in this run: --yolo; with --approval suggest, listed commands run and others need approval"
             .to_owned();
     }
-    // YOLO does not answer the questions on confinement.
+    // YOLO mode does not answer questions about confinement.
     let walls = match level {
         Confining::Floor { .. } if !run.sandbox.is_accepted(level) => {
-            "to accept how far commands are confined: deepseek config set sandbox.floor accept"
+            "to accept this level of confinement: deepseek config set sandbox.floor accept"
         }
         Confining::None(_) => "to run commands unconfined: --no-sandbox",
         Confining::Full(_) | Confining::Floor { .. } | Confining::Off => "",
@@ -273,7 +273,8 @@ fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Confini
     let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
     let listing = match (rules.is_empty(), verdict) {
         (true, Verdict::Deny { .. }) => {
-            return "no flag allows it: policy.deny_commands and plan mode come first".to_owned();
+            return "no flag allows it: policy.deny_commands and plan mode take precedence"
+                .to_owned();
         }
         (true, _) if !walls.is_empty() => String::new(),
         (true, _) => "to run it in this run: --yolo".to_owned(),

@@ -1,4 +1,4 @@
-//! The way of a change into the workspace: staged, approved, a checkpoint to go back to, and then written as a whole.
+//! The path of a change into the workspace: staged, approved, preceded by a checkpoint, and written atomically.
 
 use actors::effect::{Effect, Trace};
 use actors::event::Event;
@@ -12,7 +12,7 @@ use super::decision::Goes;
 use crate::main_tree::MainTree;
 
 impl Gate {
-    /// Takes a change through, or what the user takes of it, and gives the tree back.
+    /// Commits a change, or the part of it that the user takes, and returns the tree.
     pub(super) async fn commit(
         mut self,
         tree: MainTree,
@@ -24,7 +24,7 @@ impl Gate {
             return (Some(tree), Err(CommitRefused::Gone));
         }
         let hint = format!(
-            "the patch is staged: look at it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
+            "the patch is staged: see it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
         );
         let change = (staged.changes.as_slice(), staged.taken);
         let taken = match self.pass_patch(&patch, change, Goes::IntoTheWorkspace, hint).await {
@@ -35,7 +35,8 @@ impl Gate {
             let mut rest = staged.clone();
             rest.changes.retain(|change| left_out.paths.contains(&change.path));
             staged.changes.retain(|change| !left_out.paths.contains(&change.path));
-            // The whole is open until the last of these says what was taken of it: nothing is lost in between.
+            // The whole patch stays open until the last of these events records what was taken of it: nothing is lost in
+            // between.
             if staged.taken == Taken::RestStays
                 && self.run.publish(Event::staged(&self.run.fresh_id(), &rest)).await.is_err()
             {
@@ -48,7 +49,7 @@ impl Gate {
             }
         }
         let (note, changes) = (self.note(&patch, &staged.title), staged.changes);
-        // Whoever applied a patch set that was staged before may have been killed before that was recorded.
+        // A process applying an earlier staged patch set may have been killed before that was recorded.
         let maybe_written = staged.id.as_ref() == Some(&patch);
         let mut commit = Commit {
             tree: Some(tree),
@@ -64,16 +65,16 @@ impl Gate {
     }
 }
 
-/// The effect of a change that is written to the workspace. How far it had come is noted, so that only the rest is done.
+/// The effect of writing a change to the workspace. Its progress is tracked, so that only the rest is done.
 struct Commit {
-    /// Away while it is worked on.
+    /// `None` while a blocking call uses it.
     tree: Option<MainTree>,
     patch: String,
     changes: Vec<Change>,
     note: Note,
     checkpoint_made: bool,
     begun: bool,
-    /// Whether the workspace may hold the change although nothing is recorded of that.
+    /// True if the workspace may already contain the change although that is not recorded.
     maybe_written: bool,
 }
 
@@ -81,7 +82,7 @@ impl Effect for Commit {
     type Outcome = Result<(), CommitRefused>;
     type Stop = CommitRefused;
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no steps of a commit")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are not steps of a commit")]
     fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         match event {
             Event::CheckpointCreated { patch, .. } if *patch == self.patch => {
@@ -115,7 +116,7 @@ impl Effect for Commit {
 }
 
 impl Commit {
-    /// Makes the checkpoint and then the change, as far as that was not done before.
+    /// Makes the checkpoint and then the change, skipping what was done before.
     async fn write(&mut self, run: &Run) -> Result<(), CommitRefused> {
         let changes = self.changes.clone();
         let maybe_written = self.begun || self.maybe_written;
@@ -127,7 +128,7 @@ impl Commit {
             self.with_tree(move |tree| tree.forget(&checkpoint)).await?;
             return Err(CommitRefused::Gone);
         }
-        // Everything that is needed to make the change, or to unmake it, is on disk before the first byte is written.
+        // Everything needed to make or undo the change is on disk before the first byte is written.
         if !self.begun {
             run.record(Event::PatchCommitting { patch: self.patch.clone() }).await?;
         }
@@ -138,7 +139,7 @@ impl Commit {
         written
     }
 
-    /// Makes the checkpoint to go back to, unless it was made before.
+    /// Makes the checkpoint, unless it was made before.
     async fn checkpoint(&mut self, run: &Run) -> Result<Checkpoint, CommitRefused> {
         let (changes, note) = (self.changes.clone(), self.note.clone());
         let (stop, now, made_before) = (run.stop.clone(), run.clock.now(), self.checkpoint_made);
@@ -165,7 +166,7 @@ impl Commit {
         Ok(checkpoint)
     }
 
-    /// Does what blocks with the tree, which comes back whatever becomes of it.
+    /// Does blocking work with the tree and takes it back.
     async fn with_tree<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&MainTree) -> T + Send + 'static,

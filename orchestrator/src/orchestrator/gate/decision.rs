@@ -1,4 +1,4 @@
-//! What policy says to an effect, and what it said in a recorded run.
+//! The decision of policy about an effect, live or reconstructed from a recorded run.
 
 use actors::closed::JournalClosed;
 use actors::effect::{Effect, Position, Trace};
@@ -16,11 +16,11 @@ use super::Gate;
 pub(super) enum Goes {
     /// In the workspace.
     IntoTheWorkspace,
-    /// In a copy of it, where commands run.
+    /// In a copy of the workspace, where commands run.
     IntoACopy,
 }
 
-/// The effect of asking policy. What it said in a recorded run is told by the events that followed from it.
+/// The effect of asking policy. In a recorded run, the decision follows from the later events.
 pub(super) struct Decision<'g> {
     pub(super) gate: &'g Gate,
     pub(super) stage: Stage,
@@ -36,7 +36,7 @@ impl Effect for Decision<'_> {
 
     fn look(&mut self, event: &Event) -> Trace<Verdict> {
         let recorded = recorded_verdict(event, self.what).unwrap_or(Verdict::Allow);
-        // What barred it then is not known now, but that it was barred is.
+        // The rule that denied it is not recorded, only the denial.
         let was_barred = matches!(recorded, Verdict::Deny { .. });
         if was_barred || self.gate.run.publisher.takes_requests() || self.could_be(&recorded) {
             Trace::Foretold(recorded)
@@ -46,23 +46,23 @@ impl Effect for Decision<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Verdict, JournalClosed> {
-        if let Some(barred) = self.gate.bars(self.stage, self.act) {
+        if let Some(barred) = self.gate.denied_since(self.stage, self.act) {
             return Ok(barred);
         }
         let confinement = if self.runs() {
             confinement(&run.sandbox, &run.confinement().await)
         } else {
-            // Nothing is run by it.
+            // It runs nothing.
             Confinement::Full
         };
         let verdict = self.verdict(confinement);
         if self.gate.grant.is_some() {
             return Ok(verdict);
         }
-        // What runs behind walls harms nothing outside, and what a lane wrote is asked for when it comes out.
+        // Confined commands harm nothing outside, and a lane's changes need approval when they leave it.
         let stays_within = self.goes == Goes::IntoACopy && confinement.is_confined();
         let is_allowed = || match self.what {
-            // A lane may have changed what the command runs.
+            // Not in lanes: a lane may have changed what the command runs.
             Asked::Command(text) if run.scope().lane().is_none() => CommandLine::parse(text)
                 .is_ok_and(|line| self.gate.always.allows(&line, degree(confinement))),
             Asked::Command(_) | Asked::Network(_) | Asked::Patch(_) => false,
@@ -73,8 +73,8 @@ impl Effect for Decision<'_> {
 }
 
 impl Decision<'_> {
-    /// What policy says, and the approved card of a mission where there is one: it answers what it names, and what it does not
-    /// name is asked with the difference, whatever is allowed elsewhere. How far commands are confined it does not answer.
+    /// Returns the decision of policy, or of a mission's approved card if there is one. The card allows what it names;
+    /// everything else needs approval, whatever is allowed elsewhere. It does not decide about confinement.
     fn verdict(&self, confinement: Confinement) -> Verdict {
         let rules = &self.gate.run.terms.rules;
         let verdict = rules.decide(self.stage, self.act, confinement);
@@ -103,12 +103,12 @@ impl Decision<'_> {
         Verdict::Allow
     }
 
-    /// Whether commands run by it.
+    /// Returns true if it runs commands.
     fn runs(&self) -> bool {
         matches!(self.act, Act::Command(_)) || self.goes == Goes::IntoACopy
     }
 
-    /// Whether policy says so on some machine: how far commands were confined on the one that it was recorded on is not known.
+    /// Returns true if policy decides so at some level of confinement: the level on the recording machine is not known.
     fn could_be(&self, recorded: &Verdict) -> bool {
         let levels = if self.runs() { Confinement::ALL.as_slice() } else { &[Confinement::Full] };
         levels.iter().map(|level| self.verdict(*level)).any(|verdict| {
@@ -116,7 +116,7 @@ impl Decision<'_> {
                 (Verdict::Allow, Verdict::Allow)
                 | (Verdict::Ask { .. }, Verdict::Ask { .. })
                 | (Verdict::Stage { .. }, Verdict::Stage { .. }) => true,
-                // The user had allowed it always, or it stayed within its walls.
+                // The user had always allowed it, or it was confined.
                 (Verdict::Ask { .. }, Verdict::Allow) => self.runs(),
                 _ => false,
             }
@@ -124,8 +124,8 @@ impl Decision<'_> {
     }
 }
 
-/// What policy said to `what`, if an event tells that it did not simply let it go ahead.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other events come of no verdict")]
+/// Returns the recorded decision about `what`, if an event shows that it was not simply allowed.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events follow from no verdict")]
 fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
     match event {
         Event::ApprovalAsked { action, why, .. } if action == what => {
@@ -134,7 +134,7 @@ fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
         Event::ApprovalDenied { ask: None, action, why, .. } if action == what => {
             Some(Verdict::Deny { why: why.to_string() })
         }
-        // What was said to the same command in answer to another lane.
+        // An earlier answer about the same command, repeated for another lane.
         Event::ApprovalDenied { ask: Some(_), action, why, .. } if action == what => {
             Some(Verdict::Ask { why: why.to_string() })
         }
@@ -143,7 +143,7 @@ fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
     }
 }
 
-/// How far commands are confined, without what the user thinks of it.
+/// Returns the degree of confinement, regardless of whether the user accepted it.
 const fn degree(confinement: Confinement) -> Degree {
     match confinement {
         Confinement::Full => Degree::Full,

@@ -1,4 +1,4 @@
-//! A question to the user, and the same question that was answered to another lane before.
+//! A question to the user, and the lookup of an answer already given to another lane.
 
 use std::time::Duration;
 
@@ -16,24 +16,25 @@ use tree::{Change, RepoPath};
 use super::super::SaidTo;
 use super::Gate;
 
-/// What came of a question.
+/// The reply to a question.
 pub(super) enum Reply {
     Yes(Extent),
     No { by: DeniedBy, why: Wording, said: Option<String> },
 }
 
-/// The effect of a question that is journaled: the user answers, or no answer comes.
+/// The effect of a recorded question: the user answers, or no answer comes.
 pub(super) struct Question<'g> {
     pub(super) gate: &'g Gate,
     pub(super) ask: String,
     pub(super) what: &'g Asked,
     pub(super) proposal: Proposal,
-    /// Why it is asked.
+    /// Why approval is needed.
     pub(super) why: String,
 }
 
 impl Question<'_> {
-    /// What is taken when only these paths are wanted; a no where that is nothing, or where nothing but the whole can be taken.
+    /// Returns what is taken if only these paths are wanted; a denial if that is nothing, or if only the whole can be
+    /// taken.
     fn part(
         &self,
         wanted: &[String],
@@ -56,14 +57,18 @@ impl Question<'_> {
         Ok(if is_whole { Extent::Whole } else { Extent::Part(LeftOut { paths, said }) })
     }
 
-    /// Notes that the command is not asked for again.
+    /// Saves that the command is always allowed.
     async fn always(&self, run: &Run) {
         let Proposal::Command(command, Holds::Always) = &self.proposal else { return };
         let Ok(line) = CommandLine::parse(command) else { return };
         match self.gate.always.allow(&line, run.confinement().await.degree()) {
             Ok(true) => {}
-            Ok(false) => tracing::warn!("what the command runs is too large to allow it always"),
-            Err(error) => tracing::warn!(%error, "that the command is allowed could not be noted"),
+            Ok(false) => {
+                tracing::warn!("the command cannot always be allowed: what it runs is too large");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not save that the command is always allowed");
+            }
         }
     }
 }
@@ -72,7 +77,7 @@ impl Effect for Question<'_> {
     type Outcome = Reply;
     type Stop = JournalClosed;
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are not answers")]
     fn look(&mut self, event: &Event) -> Trace<Reply> {
         match event {
             Event::ApprovalGiven { ask, left_out, said } if *ask == self.ask => {
@@ -95,7 +100,7 @@ impl Effect for Question<'_> {
         let mut stop = run.stop.clone();
         let answer = tokio::select! {
             answer = run.publisher.ask(self.proposal.clone(), self.why.clone()) => answer,
-            // There was no answer, and none is waited for any more.
+            // The run was stopped before an answer.
             _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
             () = tokio::time::sleep(patience) => None,
         };
@@ -123,8 +128,8 @@ impl Effect for Question<'_> {
             Err(no) => no,
         };
         let why = match (by, &said) {
-            (DeniedBy::User, None) => "you said no".to_owned(),
-            (DeniedBy::User, Some(words)) => format!("you said no: {words}"),
+            (DeniedBy::User, None) => "you declined".to_owned(),
+            (DeniedBy::User, Some(words)) => format!("you declined: {words}"),
             (DeniedBy::Nobody | DeniedBy::Policy, _) => {
                 format!("{}, and there is no terminal to ask on", self.why)
             }
@@ -138,13 +143,14 @@ impl Effect for Question<'_> {
     }
 }
 
-/// The effect of looking whether the answer to a command was given to another lane: an answer without a question before it.
-pub(super) struct ToldBefore<'g> {
+/// The effect of checking whether the command was already answered for another lane, which is recorded as an answer
+/// without a question.
+pub(super) struct AnsweredBefore<'g> {
     pub(super) what: &'g Asked,
     pub(super) hint: &'g str,
 }
 
-impl Effect for ToldBefore<'_> {
+impl Effect for AnsweredBefore<'_> {
     type Outcome = Option<SaidTo>;
     type Stop = JournalClosed;
     const POSITION: Position = Position::NextIfAtAll;

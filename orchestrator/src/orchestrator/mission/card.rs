@@ -1,5 +1,5 @@
-//! The effects around a card: it is taken up where it was made before, and the user is asked. Nothing but the user's word, or
-//! the hash that the user names, approves it: no mode, and no way of approving, answers for a mission.
+//! The effects around a card: looking up an earlier card, and asking the user. Only the user approves a card, by
+//! answering or by naming its hash; no mode and no approval setting does.
 
 use actors::closed::JournalClosed;
 use actors::effect::{Effect, Trace};
@@ -10,10 +10,10 @@ use actors::words::CardAnswer;
 use missions::card::Card;
 use tree::FileHash;
 
-/// The effect of taking up a card that was made before.
+/// The effect of looking up an earlier card.
 pub(super) struct Taking {
     pub(super) hash: FileHash,
-    /// The card, as far as it is known here.
+    /// The card as JSON, if this session knows it.
     pub(super) known: Option<Vec<u8>>,
 }
 
@@ -35,7 +35,7 @@ impl Effect for Taking {
     }
 }
 
-/// The effect of asking the user whether a card is to be carried out.
+/// The effect of asking the user whether to carry out a card.
 pub(super) struct Answering<'c> {
     pub(super) card: &'c Card,
     pub(super) hash: FileHash,
@@ -55,15 +55,15 @@ impl Effect for Answering<'_> {
             Attendance::Attended => {
                 let what = Proposal::Mission(self.card.to_string());
                 run.publisher
-                    .ask(what, "a mission begins only when its card is approved".to_owned())
+                    .ask(what, "a mission starts only after its card is approved".to_owned())
                     .await
             }
             Attendance::Unattended => None,
         };
         let answer = match asked {
-            // There is nothing else that "always" could mean here: the next card is another one.
+            // "Always" can mean nothing more here: the next card is a different one.
             Some(Answer::Yes | Answer::Always) => CardAnswer::Approved,
-            // A card has no files to take one by one.
+            // A card has no files to take individually.
             Some(Answer::No | Answer::Only { .. }) => CardAnswer::Rejected,
             Some(Answer::Because(words)) => {
                 CardAnswer::Modify(run.redactor.redact(&words).into_owned())
@@ -77,7 +77,7 @@ impl Effect for Answering<'_> {
 }
 
 /// How a mission ends that is not carried out.
-pub(super) mod taken_up {
+pub(super) mod not_carried_out {
     use actors::delivery::Delivery;
     use missions::card::Card;
     use tree::FileHash;
@@ -90,31 +90,32 @@ pub(super) mod taken_up {
         Ending { answer, card: card.map(Box::new), ..delivery.into() }
     }
 
-    /// Nobody approved it yet.
+    /// The card is not approved yet.
     pub(in super::super) fn waits(card: Card) -> Ending {
         let hash = card.hash();
         let hint = format!(
-            "carry it out with `deepseek mission approve {hash}`, or have it changed with `deepseek mission modify {hash} \"…\"`"
+            "carry it out with `deepseek mission approve {hash}`, or revise it with `deepseek mission modify {hash} \"…\"`"
         );
-        denied(Some(card), "the mission waits for its card to be approved".to_owned(), hint)
+        denied(Some(card), "the mission card awaits approval".to_owned(), hint)
     }
 
-    /// The user does not want it.
+    /// The user rejected the card.
     pub(in super::super) fn rejected(card: Card) -> Ending {
-        let hint = "say what is to be different, or ask for another mission".to_owned();
+        let hint = "say what should change, or start another mission".to_owned();
         denied(Some(card), "the mission was rejected".to_owned(), hint)
     }
 
-    /// It was changed too often.
+    /// The card was revised too often.
     pub(in super::super) fn too_many(card: Card, most: u32) -> Ending {
         let what = format!("the card was changed {most} times");
-        let hint = "say in the goal what is wanted, or raise missions.max_versions".to_owned();
+        let hint = "state more precisely in the goal what you want, or raise missions.max_versions"
+            .to_owned();
         denied(Some(card), what, hint)
     }
 
     /// There is no such card.
     pub(in super::super) fn unknown(hash: FileHash) -> Ending {
         let hint = "`deepseek mission list` shows the cards of this workspace".to_owned();
-        denied(None, format!("no card {hash} waits for approval in this session"), hint)
+        denied(None, format!("no card {hash} awaits approval in this session"), hint)
     }
 }
