@@ -252,7 +252,7 @@ impl Work {
     /// Renders the question to the steering model. `said` is the latest output of the command.
     pub fn question(&self, prompts: &Prompts, said: &str) -> String {
         let told = |(at, round): (usize, &TakenStep)| {
-            let stays = if round.stays { "stays" } else { "taken back" };
+            let stays = if round.stays { "kept" } else { "undone" };
             format!("{}. {} — {}, {stays}", at + 1, round.step, round.end)
         };
         let first = self.rounds.len().saturating_sub(TOLD);
@@ -406,7 +406,7 @@ mod tests {
             ..work(vec![round(true), round(false)], WorkBounds::default())
         };
         let question = work.question(&Prompts::default(), "");
-        assert!(question.contains("1. s — e, stays\n2. s — e, taken back"), "{question}");
+        assert!(question.contains("1. s — e, kept\n2. s — e, undone"), "{question}");
         assert!(
             question.contains("write the notes") && !question.contains("is reached"),
             "{question}"

@@ -3,12 +3,12 @@
 //! It never waits for models or tools: it starts work in other tasks and receives the results as messages, tagged with
 //! their run. Results of a run that is over are dropped.
 
-mod again;
 mod end;
 mod gate;
 mod gathering;
 mod handle;
 mod mission;
+mod recorded_run;
 mod review;
 mod run;
 mod workspace;

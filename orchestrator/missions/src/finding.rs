@@ -215,7 +215,7 @@ pub fn findings(answer: &str) -> Result<Vec<ToldFinding>, ContractError> {
             "FINDING" if told.len() >= MOST_FINDINGS => {}
             "FINDING" => told.push(finding(rest)?),
             "NONE" => {}
-            _ => return Err(format!("only lines {FINDING} or NONE|<why> may stand here")),
+            _ => return Err(format!("only lines {FINDING} or NONE|<why> are allowed here")),
         }
         Ok(())
     })?;

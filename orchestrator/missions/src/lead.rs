@@ -154,8 +154,11 @@ impl Grammar for PlanBounds {
 /// Summarises the checks of a finding.
 pub(crate) fn checks(finding: &Observation) -> String {
     let Observation { mechanical, flash, pro, doubt, .. } = finding;
-    let lines =
-        if *mechanical == Some(false) { "its lines have changed" } else { "its lines stand" };
+    let lines = if *mechanical == Some(false) {
+        "its lines have changed"
+    } else {
+        "its lines are unchanged"
+    };
     let flash = flash.map(|it| format!("small model: {}", it.name()));
     let pro = pro.map(|it| format!("you: {}", it.name()));
     let said = [flash, pro, doubt.clone()].into_iter().flatten();

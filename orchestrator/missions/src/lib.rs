@@ -3,6 +3,7 @@
 //! Decisions are pure; questions to models are effects of the run. Nothing here writes to the workspace.
 
 pub mod card;
+pub mod card_text;
 pub mod cards;
 pub mod children;
 pub mod execution;
@@ -19,4 +20,3 @@ mod researcher;
 pub mod rlm;
 pub mod sampling;
 pub mod sources;
-pub mod told;

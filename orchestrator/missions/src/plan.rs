@@ -156,7 +156,7 @@ impl Reader {
         let text = filled(text.trim(), &format!("{key}|<id of a task>|<text>"))?;
         let tasks = &mut self.tasks;
         let id: LaneId = id.trim().parse().map_err(|error| format!("{error}"))?;
-        let task = tasks.get_mut(&id).ok_or(format!("TASK|{id} has to stand above this line"))?;
+        let task = tasks.get_mut(&id).ok_or(format!("TASK|{id} must precede this line"))?;
         let bare = without_dot_slash(&text, &mut Vec::new()).to_owned();
         match key {
             "READS" => task.reads.push(
@@ -170,7 +170,7 @@ impl Reader {
             "ACCEPT" => task.acceptance.push(text),
             "AFTER" => task.after.push(bare.parse().map_err(|error| format!("{error}"))?),
             _ => return Err(
-                "only GROUP|, UNDER|, TASK|, READS|, WRITES|, RUN|, EXPECT|, ACCEPT| and AFTER| lines may stand here"
+                "only GROUP|, UNDER|, TASK|, READS|, WRITES|, RUN|, EXPECT|, ACCEPT| and AFTER| lines are allowed here"
                     .to_owned(),
             ),
         }
@@ -187,7 +187,7 @@ impl Reader {
             return Err("each group has a number of its own, from 1".to_owned());
         }
         if above != 0 && !self.groups.contains_key(&above) {
-            return Err(format!("GROUP|{above} has to stand above this line"));
+            return Err(format!("GROUP|{above} must precede this line"));
         }
         let above = Some(above).filter(|above| *above != 0);
         self.groups.insert(id, Group { id, above, text, findings: Vec::new() });
@@ -197,7 +197,7 @@ impl Reader {
     fn under(&mut self, rest: &str) -> Result<(), String> {
         let (group, numbers) = rest.split_once('|').ok_or(format!("the line must read {UNDER}"))?;
         let group = group.trim().parse().ok().and_then(|id: u32| self.groups.get_mut(&id));
-        let group = group.ok_or("the GROUP line of it has to stand above this line")?;
+        let group = group.ok_or("its GROUP line must precede this line")?;
         for number in numbers.split(',').map(str::trim) {
             let number = number.trim_start_matches(['F', 'f', '#']).parse().ok();
             let known = number.filter(|it| (1..=self.bounds.findings).contains(it));
@@ -304,11 +304,11 @@ MISSION_PLAN_END";
             ("WRITES|01|src/lib.rs", "only reads"),
             ("WRITES|03|src/cache.rs", "one owner"),
             ("WRITES|02|../out", "a path that is written"),
-            ("READS|09|a", "TASK|09 has to stand above"),
+            ("READS|09|a", "TASK|09 must precede"),
             ("AFTER|01|03", "waits for"),
             ("UNDER|2|7", "no finding of that number"),
             ("UNDER|7|1", "GROUP line"),
-            ("GROUP|3|9|x", "GROUP|9 has to stand above"),
+            ("GROUP|3|9|x", "GROUP|9 must precede"),
             ("Some talk", "TASK"),
         ] {
             let error = with(line).unwrap_err();

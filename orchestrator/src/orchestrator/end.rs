@@ -16,7 +16,7 @@ use missions::card::Card;
 use missions::children::Children;
 use tree::Change;
 
-use super::again::{Progress, progress};
+use super::recorded_run::{Progress, progress};
 use super::{Outcome, State};
 use crate::memory::{self, Delivered, Place, remember};
 use crate::request::LAST_REQUEST;

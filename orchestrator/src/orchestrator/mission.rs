@@ -20,12 +20,12 @@ use index::Index;
 use lanes::crew::call_failed;
 use lanes::team::TeamReport;
 use missions::card::Card;
+use missions::card_text::MissionReport;
 use missions::children::Children;
 use missions::execution::Execution;
 use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
 use missions::research::{self, Research, Researched};
-use missions::told::MissionReport;
 use ractor::ActorRef;
 
 use self::card::{Answering, Taking, not_carried_out};

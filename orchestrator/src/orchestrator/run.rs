@@ -38,9 +38,9 @@ use tools::blocking::on_a_thread;
 use tools::redact::values_in;
 
 use super::NotSteered;
-use super::again::Beginning;
 use super::end::{Ending, failed, journal_closed};
 use super::gathering::{Gathering, Recall, begins_with};
+use super::recorded_run::Beginning;
 use super::workspace::MainWorkspace;
 use super::{Active, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent, Prose};
