@@ -24,7 +24,7 @@ use super::{Extras, copy, threads};
 use crate::{Entries, RepoPath, Snapshots};
 use tools::relocate::relocate;
 
-/// A larger file is not searched for paths to its directory.
+/// A larger file is not searched for paths to the user's directory.
 const MAX_MOVED_BYTES: u64 = 1 << 20;
 
 /// Copies the paths that `from` names from the workspace to `half`, which will become `dir`, unless `entries` has files
