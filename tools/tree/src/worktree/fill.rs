@@ -223,7 +223,7 @@ pub(super) fn copy_left_out(
         match copy(path) {
             Ok(stamp) => copied.push((path.clone(), stamp)),
             Err(error) => {
-                tracing::debug!(%path, %error, "cannot copy a file that the snapshot left out")
+                tracing::debug!(%path, %error, "cannot copy a file that the snapshot left out");
             }
         }
     }
