@@ -1,10 +1,10 @@
-//! How long it takes to gather the evidence for a request where the index is there and has every file as it is.
+//! Measures how long it takes to gather the evidence for a request with an up-to-date index.
 //!
 //! `cargo bench -p deepseek-search --bench gather -- REPOSITORY...`, where each is a git directory with some history.
-//! The requests are the messages of the newest commits. `first` is a call in a process that has read nothing of the
-//! index yet, `next` one after others. Told are medians; CPU is that of all threads.
+//! The requests are the messages of the newest commits. `first` is a call in a process that has not read the index yet,
+//! `next` one after others. The figures are medians; CPU is that of all threads.
 
-#![expect(clippy::print_stdout, reason = "it is there to tell figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark reports by printing")]
 
 mod clones;
 mod indexed;
@@ -18,7 +18,7 @@ use deepseek_search::{EvidenceOptions, Spread, gather};
 
 const REQUESTS: &str = "40";
 const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000, spread: Spread::Wide };
-/// What a first call may take, in milliseconds of CPU, of a tree of at most so many files.
+/// Limits for a first call, in milliseconds of CPU, for a tree of at most that many files.
 const TARGETS: [(usize, f64); 2] = [(700, 30.0), (5000, 150.0)];
 
 /// Wall and CPU time.
@@ -29,7 +29,7 @@ fn main() -> Outcome<()> {
     for repository in repositories() {
         let clone = Clone::of(&repository)?;
         clone.check_out("HEAD")?;
-        // Files that were modified at the last moment are read once more.
+        // Files that were just modified are read once more.
         for _ in 0..2 {
             indexed::index(&clone)?.update(|_, _| ())?;
         }
@@ -43,7 +43,7 @@ fn main() -> Outcome<()> {
             first.push(time(|| gather(message, &cold, &OPTIONS, &[]))?);
             next.push(time(|| gather(message, &warm, &OPTIONS, &[]))?);
         }
-        // The first of the warm one was a first call, too.
+        // The first call of the warm index was a first call as well.
         let ((wall, cpu), (next_wall, next_cpu)) = (median(first), median(next.split_off(1)));
         let target = TARGETS.iter().find(|(most, _)| files <= most + most / 10);
         let target = target.map_or("none".to_owned(), |(_, target)| {
@@ -62,7 +62,7 @@ fn time<T>(work: impl FnOnce() -> T) -> Outcome<Times> {
     Ok((began.elapsed(), cpu()?.saturating_sub(before)))
 }
 
-/// The CPU time of all threads that live.
+/// Returns the CPU time of all running threads.
 fn cpu() -> io::Result<Duration> {
     let mut sum = 0;
     for thread in fs::read_dir("/proc/self/task")? {
@@ -72,7 +72,7 @@ fn cpu() -> io::Result<Duration> {
     Ok(Duration::from_nanos(sum))
 }
 
-/// The medians, in milliseconds.
+/// Returns the medians, in milliseconds.
 fn median(times: Vec<Times>) -> (f64, f64) {
     let (wall, cpu): (Vec<Duration>, Vec<Duration>) = times.into_iter().unzip();
     let middle = |mut all: Vec<Duration>| {

@@ -1,20 +1,23 @@
-//! How often the evidence for a real commit shows the files, and the place, that the commit changed. It is no test.
+//! Measures how often the evidence for a real commit shows the files, and the place, that the commit changed. It is not
+//! a test.
 //!
-//! `cargo bench -p deepseek-search --bench recall -- REPOSITORY...`, where each is a git directory with its full history:
-//! the figures in `docs/adr/0020-*.md` are of BurntSushi/ripgrep, slawlor/ractor, jj-vcs/jj, Aider-AI/aider and git/git.
+//! `cargo bench -p deepseek-search --bench recall -- REPOSITORY...`, where each is a git directory with its full
+//! history. The figures in `docs/adr/0020-*.md` are for BurntSushi/ripgrep, slawlor/ractor, jj-vcs/jj, Aider-AI/aider
+//! and git/git.
 //!
-//! The draw: of the newest 1,500 commits without merges, those that modify one to three files of source that are there
-//! before, and no more than ten files in all, ordered by the hash of their id with the seed; of each repository the
-//! first `COMMITS` (or `RECALL_COMMITS`). A commit is of the tuning half if the hash of its id begins with an even digit.
-//! The tree and the history are those of the parent. The request is the message, its subject, or the message as in an
-//! issue: without words that look like paths and without the names of the changed files.
+//! The sample: of the newest 1,500 commits without merges, those that modify one to three existing source files and at
+//! most ten files overall, ordered by the hash of their id with the seed; from each repository the first `COMMITS` (or
+//! `RECALL_COMMITS`). A commit is in the tuning half if the hash of its id begins with an even digit. The tree and the
+//! history are those of its parent. The request is the message, its subject, or the message as in an issue: without
+//! words that look like paths and without the names of the changed files.
 //!
-//! Beside it stands plain BM25 over whole files: see `plain`.
+//! The baseline is plain BM25 over whole files: see `plain`.
 //!
-//! Weights are chosen on commits of the tuning half only, drawn with seeds of their own. `deepseek-recall-1` and `-2` were
-//! looked at and in part tuned on; `-3` and `-4` were drawn and run once each, after the last change of what is shown.
+//! Weights are chosen on commits of the tuning half only, sampled with separate seeds. `deepseek-recall-1` and `-2`
+//! were inspected and partly tuned on; `-3` and `-4` were sampled and run once each, after the last change to what is
+//! shown.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is there to tell figures")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark reports by printing")]
 
 mod clones;
 mod indexed;
@@ -34,28 +37,28 @@ const COMMITS: usize = 38;
 const MAX_FILES: usize = 10;
 const MAX_TARGETS: usize = 3;
 const BUDGETS: [usize; 2] = [6000, 12_000];
-/// Lines around a change within which what is shown counts as its region.
+/// Lines within this distance of a change count as its region.
 const REGION: usize = 20;
 
-/// A commit of the draw.
+/// A commit of the sample.
 struct Drawn {
     id: String,
     message: String,
     targets: Vec<RepoPath>,
 }
 
-/// Which commits count, which of the three forms a request has, and what answers.
+/// The half that a commit is in, the form of its request, and the system that answered.
 type Key = (&'static str, &'static str, &'static str);
 
-/// What is found for a request.
+/// The answer to a request.
 struct Answer {
-    /// The files that have to do with it, best first.
+    /// The related files, best first.
     order: Vec<RepoPath>,
-    /// By budget: what is shown, and how many tokens that has.
+    /// By budget: the lines shown, and how many tokens they have.
     shown: [(Vec<Shown>, usize); 2],
 }
 
-/// Lines of a file that are shown.
+/// Shown lines of a file.
 struct Shown {
     path: RepoPath,
     first: usize,
@@ -68,7 +71,8 @@ struct Score {
     single: usize,
     single_in_ten: usize,
     all_in_ten: usize,
-    /// By budget: all with content, any with content, region of the first change, its very lines, tokens.
+    /// By budget: all changed files shown, any of them shown, region of the first change shown, its exact lines shown,
+    /// tokens.
     shown: [[usize; 5]; 2],
 }
 
@@ -108,7 +112,7 @@ fn half(commit: &Drawn) -> &'static str {
     if hash.starts_with(even) { "tuning" } else { "held out" }
 }
 
-/// What our evidence shows.
+/// Returns the answer from our evidence.
 fn answer(index: &Index, request: &str) -> Answer {
     let (files, _) = index.files();
     let order = index.rank(request, &files).files.into_iter().map(|file| file.path).collect();
@@ -128,7 +132,7 @@ fn answer(index: &Index, request: &str) -> Answer {
 }
 
 impl Score {
-    /// Adds what was found for a commit, whose first change is in `range`.
+    /// Adds the answer for a commit whose first change is in `range`.
     fn add(&mut self, answer: &Answer, commit: &Drawn, range: (usize, usize)) {
         let in_ten = |path: &RepoPath| answer.order.iter().take(10).any(|found| found == path);
         let (all, one) = (commit.targets.iter().all(in_ten), commit.targets.len() == 1);
@@ -243,7 +247,7 @@ fn forms(commit: &Drawn) -> [(&'static str, String); 3] {
     [("1 full", full), ("2 subject", subject), ("3 issue", issue)]
 }
 
-/// The first and the last line that the commit changes first in the file, by the numbers before it.
+/// Returns the first and last line of the commit's first change in the file, as numbered before the commit.
 fn first_change(clone: &Clone, id: &str, path: &RepoPath) -> Outcome<(usize, usize)> {
     let diff =
         clone.git(&["diff", "-U0", "--no-color", &format!("{id}^"), id, "--", path.as_str()])?;

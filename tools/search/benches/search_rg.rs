@@ -1,10 +1,11 @@
-//! How long `fs.search_rg` takes beside a process of ripgrep that looks for the same, in turns.
+//! Compares the time of `fs.search_rg` with that of a ripgrep process for the same patterns, in turns.
 //!
-//! `cargo bench -p deepseek-search --bench search_rg -- REPOSITORY...`, where each is a git directory with some history, and
-//! `rg` is installed. Patterns are words of the messages of the newest commits, alone and joined to expressions.
+//! `cargo bench -p deepseek-search --bench search_rg -- REPOSITORY...`, where each is a git directory with some
+//! history, and `rg` is installed. Patterns are words from the messages of the newest commits, alone and combined into
+//! expressions.
 
-#![expect(clippy::print_stdout, reason = "it is there to tell figures")]
-#![expect(clippy::disallowed_methods, reason = "ripgrep is what is compared with")]
+#![expect(clippy::print_stdout, reason = "a benchmark reports by printing")]
+#![expect(clippy::disallowed_methods, reason = "ripgrep runs for comparison")]
 
 mod clones;
 
@@ -18,9 +19,9 @@ use deepseek_search::{Sights, Unseen};
 use tree::ReadTree;
 
 const PATTERNS: usize = 60;
-/// Bytes of matches that are told.
+/// Maximum size of the returned matches, in bytes.
 const ROOM: usize = 16_000;
-/// Matches of a file that ripgrep looks for.
+/// Maximum number of matches per file for ripgrep.
 const PER_FILE: &str = "21";
 
 fn main() -> Outcome<()> {
@@ -57,7 +58,7 @@ fn ripgrep(directory: &Path, pattern: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Words, names, and expressions made of two words.
+/// Returns words, names, and expressions made of two words.
 fn patterns(messages: &str) -> Vec<String> {
     let words: Vec<&str> = messages
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -72,7 +73,7 @@ fn patterns(messages: &str) -> Vec<String> {
     (0..PATTERNS).map(pattern).collect()
 }
 
-/// In milliseconds.
+/// Percentiles in milliseconds.
 struct Percentiles {
     middle: f64,
     high: f64,

@@ -1,4 +1,5 @@
-//! The evidence for a request: what of the tree goes into the first prompt. It asks no model and writes nothing.
+//! Gathers the evidence for a request: the parts of the tree that go into the first prompt. It calls no model and
+//! writes nothing.
 
 use std::cell::LazyCell;
 
@@ -11,77 +12,77 @@ use super::reader::{Reader, Unshown};
 use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
 
-/// Bounds of the evidence.
+/// Options for gathering evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvidenceOptions {
-    /// Most tokens of what is shown for the request, as [`super::estimate_tokens`] counts them, while no title has more
-    /// than [`super::TITLE_BYTES`]. A bound, and a goal: room that helps is used.
+    /// Maximum number of tokens to show for the request, as counted by [`super::estimate_tokens`], if no title is
+    /// longer than [`super::TITLE_BYTES`]. It is also a goal: space that helps is used.
     pub tokens: usize,
-    /// How the room is used.
+    /// How the space is used.
     pub spread: Spread,
 }
 
-/// How the room is used for what a request is about.
+/// How the space is divided among files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// Some lines of many files, and a list of files: for whoever has to find all that a change touches.
+    /// Some lines of many files, and a list of files: for a model that has to find everything a change touches.
     Wide,
-    /// More lines of a few files, and the names of the next ones: for whoever can look for the rest.
+    /// More lines of a few files, and the names of the next ones: for a model that can look up the rest.
     Deep,
-    /// None but the files that are named: for whoever has a change before them that says what it is about.
+    /// Named files only: for a model that already has a change that shows what it is about.
     Named,
 }
 
-/// What is known about a request before a model is asked.
+/// What is known about a request before any model is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// What says the same for every request: instructions, what the project is.
+    /// The part that is the same for every request: instructions and project overview.
     pub stable: Vec<EvidenceItem>,
-    /// The commands that would check a change.
+    /// The commands that check a change.
     pub checks: Vec<String>,
-    /// Texts, in the order in which they are worth reading.
+    /// Texts, in reading order.
     pub items: Vec<EvidenceItem>,
     /// Files, most relevant first.
     pub map: Vec<MapLine>,
-    /// What was named and is not shown whole, with the reason, one line each.
+    /// What was named but is not shown whole, one line each with the reason.
     pub omitted: Vec<String>,
-    /// Files of the tree that may be read.
+    /// Number of readable files of the tree.
     pub files: usize,
-    /// Whether there are more that were not looked at.
+    /// True if there are more files, which were not examined.
     pub truncated: bool,
-    /// Whether something was not known in time, such as earlier commits.
+    /// True if some information was not available in time, such as the commit history.
     pub partial: bool,
 }
 
-/// Lines of a file.
+/// Lines of a file with their origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceItem {
-    /// Why it is here.
+    /// Why it is shown.
     pub kind: ItemKind,
     /// The file.
     pub path: RepoPath,
     /// First line shown, from 1.
     pub first_line: usize,
-    /// Last line shown; before the first for an empty file.
+    /// Last line shown; before the first one for an empty file.
     pub last_line: usize,
-    /// Lines of the whole file.
+    /// Number of lines of the whole file.
     pub lines: usize,
     /// Hash of the whole file.
     pub hash: FileHash,
-    /// The lines with their ends, as they are.
+    /// The unchanged lines with their line endings.
     pub text: String,
 }
 
 /// Why lines are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ItemKind {
-    /// `AGENTS.md` and its like: what the project tells every agent.
+    /// Instructions of the project for every agent, such as `AGENTS.md`.
     Instructions,
-    /// It says what the project is.
+    /// It describes the project.
     Overview,
     /// The user named the file.
     Named,
-    /// It has to do with what the request talks about, or the tree is small.
+    /// It is related to the request, or the tree is small.
     Passage,
 }
 
@@ -90,15 +91,14 @@ pub enum ItemKind {
 pub struct MapLine {
     /// The file.
     pub path: RepoPath,
-    /// Its main definitions, such as `fn gather`; empty where they would say nothing new.
+    /// Its main definitions, such as `fn gather`. Empty if they would say nothing new.
     pub definitions: Vec<String>,
 }
 
 /// Gathers the evidence for `request` from the tree of `index`.
 ///
-/// Files that the index may not read are neither searched nor shown nor listed. `checks` are the commands that would
-/// check a change. The same request on the same tree gives the same
-/// evidence, unless it is partial.
+/// Files that the index may not read are neither searched nor shown nor listed. `checks` are the commands that check a
+/// change. The same request on the same tree gives the same evidence, unless it is partial.
 pub fn gather(
     request: &str,
     index: &Index,
@@ -113,7 +113,7 @@ pub fn gather(
     packing.stable(checks);
     packing.notes(&names.omitted);
     packing.instructions();
-    // Only where it is needed: a small tree has no index.
+    // Computed only if needed: a small tree has no index.
     let ranking = LazyCell::new(|| index.rank(request, &files));
     packing.named(|| &ranking);
     if !packing.everything() {
@@ -122,7 +122,8 @@ pub fn gather(
     Evidence { truncated, ..packing.finish() }
 }
 
-/// What `words` are about, in at most `bytes`: the best lines of the first files, and the names of the next ones.
+/// Gathers what `words` are about, in at most `bytes`: the best lines of the first files, and the names of the next
+/// ones.
 pub fn about(words: &str, index: &Index, bytes: usize) -> Evidence {
     let (files, truncated) = index.files();
     let may_show = shows(index);
@@ -134,7 +135,7 @@ pub fn about(words: &str, index: &Index, bytes: usize) -> Evidence {
     Evidence { truncated, ..packing.finish() }
 }
 
-/// Whether a file of the index may be shown.
+/// Returns a function that tells whether a file of the index may be shown, and why not.
 fn shows(index: &Index) -> impl Fn(&RepoPath) -> Result<(), Unshown> + '_ {
     let hidden = Hidden::below(index.tree().root());
     move |path| match (index.may_read(path), hidden.has(path)) {

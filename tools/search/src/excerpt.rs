@@ -1,15 +1,15 @@
-//! Which lines of a text to show. Pure: lines are never cut, and nothing is read.
+//! Selects the lines of a text to show. Pure: lines are never cut, and nothing is read.
 
-/// Digits for which there is room before a line.
+/// Minimum width of the line number, in digits.
 const NUMBER_DIGITS: usize = 4;
 
-/// A line as it is shown, behind its number; an empty one is `  15|`.
+/// Formats a line with its number in front. An empty one is `  15|`.
 pub(super) fn numbered(number: usize, line: &str) -> String {
     let space = if line == "\n" { "" } else { " " };
     format!("{number:>NUMBER_DIGITS$}|{space}{line}")
 }
 
-/// A fence that is longer than any in `text`.
+/// Returns a code fence that is longer than any in `text`.
 pub(super) fn fence(text: &str) -> String {
     let (mut longest, mut rest) = (0, text);
     while let Some(run) = rest.find('`').and_then(|start| rest.get(start..)) {
@@ -19,26 +19,26 @@ pub(super) fn fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Bytes that [`numbered`] puts before a line.
+/// Returns the number of bytes that [`numbered`] puts in front of a line.
 fn number_bytes(number: usize, line: &str) -> usize {
     let digits = number.checked_ilog10().unwrap_or_default() as usize + 1;
     digits.max(NUMBER_DIGITS) + 1 + usize::from(line != "\n")
 }
 
-/// Lines `first` to `last`, from 1, both included; `last` is before `first` when there are none.
+/// Lines `first` to `last`, from 1, both inclusive. `last` is before `first` if there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-/// A text and where its lines begin.
+/// A text with the positions of its lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     text: String,
-    /// The byte at which each line begins, and the end of the text.
+    /// The byte offset of each line, and the end of the text.
     starts: Vec<usize>,
-    /// Bytes that it takes to show all lines before each line, and all lines.
+    /// The bytes needed to show all lines before each line, and all lines.
     costs: Vec<usize>,
 }
 
@@ -55,22 +55,22 @@ impl Lines {
         Lines { text: text.to_owned(), starts, costs }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub(super) fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// All of them.
+    /// Returns the span of all lines.
     pub(super) fn all(&self) -> Span {
         Span { first: 1, last: self.count() }
     }
 
-    /// The lines with their ends; empty where there are none.
+    /// Returns the lines with their line endings. Empty if the span is out of range.
     pub(super) fn slice(&self, span: Span) -> &str {
         let from = self.starts.get(span.first.saturating_sub(1));
         let to = self.starts.get(span.last);
@@ -78,7 +78,7 @@ impl Lines {
         range.unwrap_or_default()
     }
 
-    /// Bytes that it takes to show the lines.
+    /// Returns the bytes needed to show the lines.
     pub(super) fn cost(&self, span: Span) -> usize {
         let from = self.costs.get(span.first.saturating_sub(1));
         let to = self.costs.get(span.last);
@@ -89,19 +89,19 @@ impl Lines {
         self.cost(Span { first: line, last: line })
     }
 
-    /// As many whole lines from the first one as can be shown in `max_bytes`.
+    /// Returns as many whole lines from the beginning as can be shown in `max_bytes`.
     pub(super) fn head(&self, max_bytes: usize) -> Option<Span> {
         self.from(1, max_bytes)
     }
 
-    /// As many whole lines from line `first` on as can be shown in `max_bytes`.
+    /// Returns as many whole lines starting at line `first` as can be shown in `max_bytes`.
     pub(super) fn from(&self, first: usize, max_bytes: usize) -> Option<Span> {
         let before = self.costs.get(first.saturating_sub(1))?;
         let last = self.costs.partition_point(|cost| *cost <= before.saturating_add(max_bytes)) - 1;
         (last >= first).then_some(Span { first, last })
     }
 
-    /// As many whole lines around `line` as can be shown in `max_bytes`.
+    /// Returns as many whole lines around `line` as can be shown in `max_bytes`.
     pub(super) fn around(&self, line: usize, max_bytes: usize) -> Option<Span> {
         let line = line.clamp(1, self.count().max(1));
         let mut span = Span { first: line, last: line };
@@ -125,14 +125,14 @@ impl Lines {
     }
 }
 
-/// What of `span` is not in `shown`.
+/// Returns the parts of `span` that are not in `shown`.
 pub(super) fn uncovered(span: Span, shown: &[Span]) -> Vec<Span> {
     shown.iter().fold(vec![span], |left, shown| {
         left.into_iter().flat_map(|span| outside(span, *shown)).collect()
     })
 }
 
-/// Spans in order, with those that touch or overlap made one.
+/// Returns the spans in order, with adjacent and overlapping ones merged.
 pub(super) fn merge(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort();
     let mut merged: Vec<Span> = Vec::new();
@@ -145,7 +145,7 @@ pub(super) fn merge(mut spans: Vec<Span>) -> Vec<Span> {
     merged
 }
 
-/// What of `span` is before and after `shown`.
+/// Returns the parts of `span` before and after `shown`.
 fn outside(span: Span, shown: Span) -> impl Iterator<Item = Span> {
     let before = Span { last: span.last.min(shown.first.saturating_sub(1)), ..span };
     let after = Span { first: span.first.max(shown.last + 1), ..span };
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_and_surroundings_are_whole_lines() {
+    fn heads_and_context_are_whole_lines() {
         let lines = Lines::of("12\n45\n修\n");
         assert_eq!(lines.head(8), None);
         assert_eq!(lines.head(17), Some(span(1, 1)));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_merged_and_kept_apart_from_what_is_shown() {
+    fn spans_are_merged_and_shown_lines_subtracted() {
         assert_eq!(merge(vec![span(8, 9), span(1, 3), span(4, 5)]), [span(1, 5), span(8, 9)]);
         let shown = [span(4, 5), span(8, 20)];
         assert_eq!(uncovered(span(1, 9), &shown), [span(1, 3), span(6, 7)]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes_to_show_a_line_is_known() {
+    fn the_cost_of_a_line_is_exact() {
         for number in [1, 9, 9999, 10_000, 123_456] {
             for line in ["", "\n", " \n", "a\n"] {
                 let shown = numbered(number, line);
@@ -207,7 +207,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn stays_inside_any_text(text in "[a修 {}\n]{0,60}", line in 0usize..20, max in 0usize..90) {
+        fn spans_stay_inside_any_text(text in "[a修 {}\n]{0,60}", line in 0usize..20, max in 0usize..90) {
             let lines = Lines::of(&text);
             for span in [lines.head(max), lines.around(line, max)].into_iter().flatten() {
                 proptest::prop_assert!(span.first >= 1 && span.last <= lines.count());

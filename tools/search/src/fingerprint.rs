@@ -1,4 +1,4 @@
-//! One hash over everything in a tree that is not ignored: what the result of a command on it depends on.
+//! Hashes every file of a tree that is not ignored: everything that the result of a command on the tree may depend on.
 
 use std::io;
 use std::path::Path;
@@ -8,10 +8,11 @@ use sha2::{Digest as _, Sha256};
 use tools::regular;
 use tree::{FileHash, list};
 
-/// Bytes of a tree that are worth reading to save a command.
+/// Maximum size of a tree that is worth reading to save running a command, in bytes.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// Hash of every path with its content; `None` when the tree has more than `max_files`, is too large or cannot be read.
+/// Returns the hash of every path with its content. `None` if the tree has more than `max_files` files, is too large,
+/// or cannot be read.
 pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {
     let listing = list(root, max_files);
     let bytes = listing.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
@@ -26,7 +27,7 @@ pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {
     Some(FileHash::of(text.as_bytes()))
 }
 
-/// Read in pieces, because a file may be larger than memory.
+/// Reads the file in pieces, because it may be larger than memory.
 fn file_hash(path: &Path) -> io::Result<String> {
     let mut hasher = Hasher(Sha256::new());
     io::copy(&mut regular::open_to_read(path)?, &mut hasher)?;
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_follows_names_and_contents_and_nothing_ignored() {
+    fn the_hash_depends_on_names_and_contents_but_not_on_ignored_files() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(".gitignore"), "target\n").unwrap();
         std::fs::write(dir.path().join("a"), "1").unwrap();

@@ -1,10 +1,11 @@
-//! Finding what a request is about: text in the files of a tree, and the evidence that goes into a prompt.
+//! Finds what a request is about: searches the files of a tree, and gathers the evidence that goes into a prompt.
 //!
-//! Everything here blocks and belongs on a blocking thread. Nothing here writes, and nothing asks a model.
+//! Everything here blocks and belongs on a blocking thread. Nothing here writes or calls a model.
 
 mod evidence;
 mod excerpt;
 mod fingerprint;
+mod long_file;
 mod look;
 mod named;
 mod overview;
@@ -13,7 +14,6 @@ mod passages;
 mod reader;
 mod render;
 mod spans;
-mod telling;
 mod terms;
 mod text;
 mod wanted;

@@ -1,5 +1,5 @@
-//! What somebody asks to see of a tree: lines of a file, what matches a pattern, where a name is defined and used, what a
-//! directory holds. Everything is bounded, and says how much was left out. How it is put into words is not decided here.
+//! Answers questions about a tree: lines of a file, matches of a pattern, definitions and uses of a name, contents of a
+//! directory. All answers are bounded and say how much was left out. Their wording is decided elsewhere.
 
 mod matches;
 mod symbol;
@@ -13,72 +13,72 @@ use tree::{Entry, Hidden, Listed, ReadTree, RepoPath, TreeError, list_for_models
 pub use self::matches::{FileMatches, Matches};
 pub use self::symbol::{Defined, Symbol};
 
-/// Files of a tree that are looked through.
+/// Maximum number of files examined.
 const MAX_FILES: usize = 50_000;
 /// Larger files are neither searched nor shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
-/// Definitions of a file that are looked through, or listed in place of its content.
+/// Maximum number of definitions listed in place of a file's content.
 const OUTLINE: usize = 200;
-/// Files that are named in the place of one that is not there.
+/// Maximum number of similar files suggested for a missing one.
 const MEANT: usize = 5;
 
-/// A tree, with what may be seen of it. It blocks.
+/// A tree together with what may be seen of it. All methods block.
 pub struct Sights<'a> {
     tree: &'a ReadTree,
     hidden: Hidden,
     may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>,
 }
 
-/// Why there is nothing to see.
+/// Why there is nothing to show.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Unseen {
-    /// The policy does not allow it.
+    /// The policy does not allow reading it.
     #[error("{0}")]
     Refused(String),
-    /// The user does not want models to see it.
+    /// `.deepseekignore` hides it from models.
     #[error("`.deepseekignore` hides it from models")]
     Hidden,
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("there is no such file")]
     NoFile,
-    /// Nothing is there, but elsewhere there are files of that name.
+    /// The file does not exist, but there are files of that name elsewhere.
     #[error("there is no such file; there is {}", .0.join(", "))]
     NamedElsewhere(Vec<String>),
-    /// No file is below it.
+    /// There is no readable file below it.
     #[error("there is no such directory, or it holds nothing that may be read")]
     NoDirectory,
-    /// It has no lines.
+    /// It is not text.
     #[error("it is not text")]
     NotText,
-    /// It is a directory, a link, a device.
+    /// It is a directory, a symlink or a device.
     #[error("it is not a regular file")]
     NotAFile,
-    /// It is not read at all.
+    /// It exceeds the size limit. The value is its size in bytes.
     #[error("it has {0} bytes, which is more than can be read")]
     TooLarge(u64),
-    /// The range lies behind its end.
+    /// The range is past its end. The value is its number of lines.
     #[error("it has only {0} lines")]
     NoLines(usize),
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// It is not a pattern.
+    /// The pattern is not a one-line regular expression.
     #[error(
         "it is not a regular expression for one line; to search for a character such as ( or [ itself, write \\( or \\["
     )]
     NoPattern,
-    /// It stands for no file.
+    /// The glob matches no readable file.
     #[error("no file that may be read matches `{0}`")]
     NoFiles(String),
-    /// It is not a pattern for paths.
+    /// The glob is invalid.
     #[error("`{0}` is not a pattern for paths")]
     NoGlob(String),
-    /// No line matches.
+    /// No line matches. The value is the number of files searched.
     #[error("nothing matches in {0} files")]
     NoMatch(usize),
 }
 
-/// Lines of a file that belong together.
+/// Consecutive lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lines {
     /// The file.
@@ -87,42 +87,42 @@ pub struct Lines {
     pub first: usize,
     /// Number of the last line.
     pub last: usize,
-    /// How many lines the file has.
+    /// Number of lines of the whole file.
     pub of: usize,
-    /// The lines, with their ends.
+    /// The lines with their line endings.
     pub text: String,
 }
 
-/// A file, or as much of it as was asked for and fits.
+/// A file, or as much of it as was requested and fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// Its lines.
+    /// Lines of the file.
     Lines(Lines),
-    /// What it defines, since the whole of it does not fit: line and name.
+    /// Its definitions, because the whole file does not fit.
     Outline {
-        /// How many lines it has.
+        /// Number of lines of the file.
         of: usize,
-        /// Line, kind and name of each definition.
+        /// Line number of each definition, with its kind and name.
         definitions: Vec<(usize, String)>,
     },
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// Names; those of directories end with `/` and the number of files below them.
+    /// Names; those of directories end with `/` and the number of files below.
     pub names: Vec<String>,
-    /// How many did not fit.
+    /// Number of names that did not fit.
     pub more: usize,
 }
 
 impl<'a> Sights<'a> {
-    /// Of `tree`; `may_read` says of a path why it may not be read.
+    /// Creates a view of `tree`. `may_read` returns why a path may not be read.
     pub fn new(tree: &'a ReadTree, may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>) -> Self {
         Self { tree, hidden: Hidden::below(tree.root()), may_read }
     }
 
-    /// A file, or those of its lines that were asked for: at most `max_lines` of them and `room` bytes.
+    /// Returns a file, or the requested lines of it: at most `max_lines` lines and `room` bytes.
     pub fn file(
         &self,
         path: &RepoPath,
@@ -135,7 +135,7 @@ impl<'a> Sights<'a> {
         shown_of(path, text, lines, max_lines, room)
     }
 
-    /// Where files are that may be meant by a path at which there is none.
+    /// Returns the files that may be meant by a path that does not exist.
     fn meant(&self, path: &RepoPath) -> Unseen {
         let files = self.files();
         let paths = || files.iter().map(|file| file.path.as_str());
@@ -149,7 +149,7 @@ impl<'a> Sights<'a> {
         if meant.is_empty() { Unseen::NoFile } else { Unseen::NamedElsewhere(meant) }
     }
 
-    /// What a directory holds; the whole tree's top when none is named.
+    /// Returns the contents of a directory, or of the root if it is `None`, in at most `room` bytes.
     pub fn names(&self, directory: Option<&RepoPath>, room: usize) -> Result<Names, Unseen> {
         let above = directory.map(|path| format!("{path}/")).unwrap_or_default();
         let mut children: BTreeMap<String, usize> = BTreeMap::new();
@@ -174,7 +174,7 @@ impl<'a> Sights<'a> {
         Ok(Names { more: all - names.len(), names })
     }
 
-    /// The files that may be read, in the order of their paths.
+    /// Returns the readable files in path order.
     fn files(&self) -> Vec<Listed> {
         let mut files = list_for_models(self.tree.root(), MAX_FILES).files;
         files.retain(|file| (self.may_read)(&file.path).is_ok());
@@ -199,7 +199,8 @@ impl<'a> Sights<'a> {
     }
 }
 
-/// Of the text of a file all lines, or those that were asked for: at most `max_lines` of them and `room` bytes.
+/// Returns all of a file's `text`, or the requested lines: at most `max_lines` lines and `room` bytes. A whole file
+/// that does not fit is returned as an outline.
 pub fn shown_of(
     path: &RepoPath,
     text: String,
@@ -231,7 +232,7 @@ fn take(room: &mut usize, bytes: usize) -> bool {
     fits
 }
 
-/// The lines from `first` to `last`, as many as have room; the first always does, cut if it must be.
+/// Returns the lines from `first` to `last` that fit into `room` bytes. The first is always included, cut if necessary.
 fn cut(
     path: &RepoPath,
     text: &str,
@@ -255,7 +256,7 @@ fn cut(
     Lines { path: path.clone(), first, last: end, of, text: shown }
 }
 
-/// What a file defines, as much as has room.
+/// Returns the definitions of a file that fit into `room` bytes.
 fn outline(path: &RepoPath, text: &str, mut room: usize) -> Vec<(usize, String)> {
     let named = definitions(path, text)
         .into_iter()
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_shown_whole_in_part_or_by_what_it_defines() {
+    fn a_file_is_shown_whole_in_part_or_as_an_outline() {
         let (_home, tree) = tree(&[("a/cart.rs", CART)]);
         let sights = Sights::new(&tree, ALL);
         let shown = |lines, room| sights.file(&path("a/cart.rs"), lines, 400, room).unwrap();
@@ -308,12 +309,12 @@ mod tests {
         assert_eq!((of, definitions.first_chunk()), (14, Some(&first)));
         let long = sights.file(&path("a/cart.rs"), Some((1, 14)), 3, 10_000);
         assert!(matches!(long, Ok(Shown::Lines(Lines { first: 1, last: 3, .. }))));
-        let behind = sights.file(&path("a/cart.rs"), Some((15, 20)), 400, 10_000);
-        assert_eq!(behind, Err(Unseen::NoLines(14)));
+        let past_the_end = sights.file(&path("a/cart.rs"), Some((15, 20)), 400, 10_000);
+        assert_eq!(past_the_end, Err(Unseen::NoLines(14)));
     }
 
     #[test]
-    fn what_may_not_be_read_is_neither_shown_nor_searched_nor_listed() {
+    fn a_refused_file_is_neither_shown_nor_searched_nor_listed() {
         let (_home, tree) = tree(&[(".env", "KEY=Cart"), ("a/cart.rs", CART)]);
         let may_read = |path: &RepoPath| match path.as_str() {
             ".env" => Err("it is a secret file".to_owned()),
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_from_models_is_neither_shown_nor_searched_nor_listed() {
+    fn a_file_hidden_from_models_is_neither_shown_nor_searched_nor_listed() {
         let (_home, tree) =
             tree(&[(".deepseekignore", "/a/\n"), ("a/cart.rs", CART), ("b.rs", "struct Cart;\n")]);
         let sights = Sights::new(&tree, ALL);
@@ -340,18 +341,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_named_where_it_is() {
+    fn a_missing_file_is_suggested_elsewhere() {
         let (_home, tree) = tree(&[("a/src/cart.rs", ""), ("b/src/cart.rs", ""), ("c.rs", "")]);
         let why = |name| Sights::new(&tree, ALL).file(&path(name), None, 400, 100).unwrap_err();
         let both = "there is no such file; there is a/src/cart.rs, b/src/cart.rs";
         assert_eq!(why("cart.rs").to_string(), both);
         assert_eq!(why("src/cart.rs").to_string(), both);
-        assert_eq!(why("a/cart.rs").to_string(), both, "the name counts if nothing else does");
+        assert_eq!(why("a/cart.rs").to_string(), both, "the file name is enough");
         assert_eq!(why("dog.rs"), Unseen::NoFile);
     }
 
     #[test]
-    fn a_directory_is_listed_with_how_much_is_below() {
+    fn a_directory_is_listed_with_file_counts() {
         let (_home, tree) = tree(&[("a/b/c.rs", ""), ("a/b/d.rs", ""), ("a/e.rs", ""), ("f", "")]);
         let sights = Sights::new(&tree, ALL);
         assert_eq!(sights.names(None, 100).unwrap().names, ["a/ (3 files)", "f"]);

@@ -1,4 +1,5 @@
-//! Which files, directories and definitions the user named. What only looks like a path names nothing.
+//! Resolves the files, directories and definitions that the user named. Text that only looks like a path resolves to
+//! nothing.
 
 use std::path::Path;
 
@@ -8,38 +9,38 @@ use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_han, is_surely_file};
 use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError};
 
-/// A file the user named.
+/// A file that the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamedFile {
     pub(super) path: RepoPath,
-    /// The line that was named with it, from 1.
+    /// The line named with it, counted from 1.
     pub(super) line: Option<usize>,
 }
 
-/// What the user named, in the order of mention.
+/// Everything the user named, in the order of mention.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) files: Vec<NamedFile>,
     pub(super) directories: Vec<RepoPath>,
-    /// Names from a program, without what they are names in: `bar` of `foo::bar()`.
+    /// Names from a program without their qualifiers: `bar` for `foo::bar()`.
     pub(super) symbols: Vec<String>,
-    /// What was named and is not shown, with the reason, one line each.
+    /// What was named but is not shown, one line each with the reason.
     pub(super) omitted: Vec<String>,
 }
 
-/// What a piece of text names.
+/// The result of resolving a piece of text.
 enum Target {
     File(RepoPath),
     Directory(RepoPath),
-    /// The ends of several paths.
+    /// It is the end of several paths.
     Several,
     Unshown(Unshown),
     Outside(PathError),
     Nothing,
 }
 
-/// Looks up the paths among `terms`. `files` are the sorted files of the tree that may be read; a file that is not
-/// among them is looked for on disk, since the user may name what is ignored, hidden or refused.
+/// Looks up the paths among `terms`. `files` are the readable files of the tree, sorted. Other files are looked up on
+/// disk, because the user may name one that is ignored, hidden or refused.
 pub(super) fn resolve(
     terms: &[Term],
     tree: &ReadTree,
@@ -64,14 +65,14 @@ pub(super) fn resolve(
             }
             Target::Unshown(why) => names.omit(&term.text, &why),
             Target::Outside(why) => names.omit(&term.text, &why),
-            // The words of a path that fits several files are searched for like any others.
+            // The words of an ambiguous path are searched for like any others.
             Target::Several | Target::Nothing => {}
         }
     }
     names
 }
 
-/// The name from a program that a term is, if it is one that says which definition is meant.
+/// Returns the unqualified name if the term is a name from a program that can identify a definition.
 fn symbol(term: &Term) -> Option<String> {
     const LEAST: usize = 4;
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -96,7 +97,7 @@ impl Names {
         }
     }
 
-    /// The directories of everything named, each before those inside it, without the root.
+    /// Returns the directories of everything named, parents first, without the root.
     pub(super) fn directories_of_all(&self) -> Vec<RepoPath> {
         let mut all: Vec<RepoPath> = self.directories.clone();
         all.extend(self.files.iter().filter_map(|file| file.path.parent()));
@@ -117,7 +118,7 @@ fn target(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
     if !matches!(found, Target::Nothing | Target::Outside(_)) {
         return found;
     }
-    // Diffs write `a/` and `b/` before a path, and some people a slash.
+    // Diffs put `a/` or `b/` before a path, and some people a slash.
     for prefix in ["a/", "b/", "/"] {
         if let Some(stripped) = text.strip_prefix(prefix)
             && let target @ Target::File(_) = at(stripped, tree, files)
@@ -138,7 +139,7 @@ fn target(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
     }
 }
 
-/// What is at the path `text`.
+/// Resolves `text` as an exact path.
 fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
     let path = match RepoPath::parse(text) {
         Ok(path) => path,
@@ -148,7 +149,7 @@ fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
     if files.binary_search_by(|file| file.path.cmp(&path)).is_ok() {
         return Target::File(path);
     }
-    // Nothing of a file that may be refused is read to see whether it is there.
+    // Reads no byte: reading the file may not be allowed.
     match tree.entry(&path, 0) {
         Ok(Entry::File(_) | Entry::TooLarge { .. }) => Target::File(path),
         Ok(Entry::Directory) => Target::Directory(path),
@@ -161,22 +162,22 @@ fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
     }
 }
 
-/// `text` without the root before it.
+/// Returns `text` without a leading root path.
 fn below<'a>(root: &Path, text: &'a str) -> &'a str {
     let inside = Path::new(text).strip_prefix(root).ok().and_then(Path::to_str);
     inside.filter(|inside| text.starts_with('/') && !inside.is_empty()).unwrap_or(text)
 }
 
-/// Whether a file holds settings or data, which are named where the talk is of what reads them.
+/// Returns true for settings and data files, which users name when they talk about the code that reads them.
 pub(super) fn is_data(path: &RepoPath) -> bool {
     const PROSE: [&str; 4] = [".md", ".rst", ".adoc", ".txt"];
     let is_prose = PROSE.iter().any(|end| path.as_str().ends_with(end));
     FileKind::of(path) >= FileKind::Document && !is_prose
 }
 
-/// Whether `text` is the last components of `path`, in upper or lower case.
+/// Returns true if `text` equals the last components of `path`, ignoring ASCII case.
 ///
-/// Chinese has no space before a name: there the name may be the end of the text.
+/// Chinese has no space before a name, so there the name may be the end of `text`.
 fn is_end(text: &str, path: &RepoPath) -> bool {
     if text.starts_with(is_han) && path.name().starts_with(is_han) {
         return text.ends_with(path.name());
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_there_however_it_is_written() {
+    fn finds_files_in_every_spelling() {
         for (request, file) in [
             ("see ./src/lib.rs", "src/lib.rs"),
             ("see ROOT/src/lib.rs:3", "src/lib.rs"),
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_it_does_not_show() {
+    fn reports_named_files_that_are_not_shown() {
         for (request, omitted) in [
             ("open .env", ".env: the policy does not let it be read"),
             ("make src/new.rs", "src/new.rs: no such file"),
@@ -263,19 +264,19 @@ mod tests {
     }
 
     #[test]
-    fn names_nothing_for_prose() {
+    fn prose_names_nothing() {
         let (files, names) = names("and/or node.js e.g. read/write self.x .unwrap src/nothing");
         assert!(files.is_empty() && names.omitted.is_empty() && names.directories.is_empty());
     }
 
     #[test]
-    fn names_from_a_program_are_known_without_what_is_before_them() {
+    fn names_from_a_program_lose_their_qualifiers() {
         let request = "`Cart::total()` panics in remove_line, see `no such thing` and `new`";
         assert_eq!(names(request).1.symbols, ["total", "Cart", "remove_line"]);
     }
 
     #[test]
-    fn several_fits_are_no_name() {
+    fn an_ambiguous_path_names_nothing() {
         let (files, names) = names("look at mod.rs in src/deep/");
         assert!(files.is_empty());
         assert_eq!(names.directories, [RepoPath::parse("src/deep").unwrap()]);

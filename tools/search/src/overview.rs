@@ -1,14 +1,14 @@
-//! Which lines at the beginning of a README say something: not its logos, badges and markup. Pure.
+//! Selects the informative lines at the beginning of a README: no logos, badges or markup. Pure.
 
 use super::excerpt::{Lines, Span, merge};
 
-/// The first lines that say something, in at most `bytes` of them.
+/// Returns the first informative lines, in at most `bytes`.
 pub(super) fn overview(lines: &Lines, bytes: usize) -> Vec<Span> {
     let mut reading = Reading::default();
     let (mut spans, mut left, mut was_blank) = (Vec::new(), bytes, true);
     for (line, at) in lines.text().lines().zip(1..) {
         let is_blank = line.trim().is_empty();
-        if !reading.says_something(line) || is_blank && was_blank {
+        if !reading.is_informative(line) || is_blank && was_blank {
             continue;
         }
         let span = Span { first: at, last: at };
@@ -19,7 +19,7 @@ pub(super) fn overview(lines: &Lines, bytes: usize) -> Vec<Span> {
     merge(spans)
 }
 
-/// Where in a README a line stands.
+/// The state of reading a README.
 #[derive(Default)]
 struct Reading {
     in_code: bool,
@@ -27,8 +27,9 @@ struct Reading {
 }
 
 impl Reading {
-    /// Whether a line does not only draw something. Blank lines say something: they part paragraphs.
-    fn says_something(&mut self, line: &str) -> bool {
+    /// Returns true unless a line only draws something. Blank lines count as informative, because they separate
+    /// paragraphs.
+    fn is_informative(&mut self, line: &str) -> bool {
         let line = line.trim();
         if line.starts_with("```") || line.starts_with("~~~") {
             self.in_code = !self.in_code;
@@ -51,7 +52,7 @@ impl Reading {
     }
 }
 
-/// What of a line stands in no brackets: neither in tags nor in links and pictures.
+/// Returns the characters of a line outside brackets: not part of tags, links or pictures.
 fn outside_brackets(line: &str) -> impl Iterator<Item = char> {
     let mut depth = 0_usize;
     line.chars().filter(move |c| {
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_lines_as_have_room_are_shown() {
+    fn as_many_lines_as_fit_are_shown() {
         assert_eq!(shown("# A\n\nb\nc\n", 19), "# A\n\n");
         assert_eq!(shown("", 9), "");
         assert_eq!(shown("<img\n", 99), "");
@@ -90,7 +91,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn only_lines_of_the_text_in_order(text in "[<>\\[\\]!()a` \n]{0,60}", bytes in 0usize..90) {
+        fn spans_are_sorted_and_fit(text in "[<>\\[\\]!()a` \n]{0,60}", bytes in 0usize..90) {
             let lines = Lines::of(&text);
             let spans = overview(&lines, bytes);
             proptest::prop_assert!(spans.is_sorted());

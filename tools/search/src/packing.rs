@@ -1,54 +1,55 @@
-//! Fits what is known for a request into a budget, section by section, and never more than the budget holds.
+//! Fits the evidence for a request into a budget, section by section, and never exceeds it.
 
 use index::{FileKind, RankedFile, Ranking};
 use tree::{Listed, RepoPath};
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine, Spread};
 use super::excerpt::{Span, merge, uncovered};
+use super::long_file::spans_of_long_file;
 use super::named::{Names, is_data};
 use super::overview::overview;
 use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, Pick, Turn, choose};
 use super::reader::{Reader, Text, Unshown};
 use super::render;
 use super::spans::{defined, main_definitions, spans};
-use super::telling::telling;
 use super::wanted::{Wanted, share};
 
-/// Files that speak to agents, in every directory on the way to what is named.
+/// Instruction files for agents, read from every directory on the path to a named file.
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Bytes of the instructions in the stable part, and of what says what the project is and how it is worked on.
+/// Maximum sizes in the stable part, in bytes: of an instruction file, of the README, and of the contribution guide.
 const INSTRUCTION_BYTES: usize = 6000;
 const README_BYTES: usize = 1200;
 const CONVENTION_BYTES: usize = 800;
 
-/// A tree of at most so many bytes of text is shown whole.
+/// A tree with at most this many bytes of text is shown whole.
 const SMALL_TREE_BYTES: u64 = 8000;
-/// A tree of more files is not small.
+/// A tree with more files than this is not small.
 const SMALL_TREE_FILES: usize = 200;
 
-/// Files in the map, and definitions of each.
+/// Maximum number of files in the map.
 const MAP: usize = 40;
-/// What part of the room is kept for it.
+/// The map gets at least one part in this many of the space.
 const MAP_PART: usize = 8;
-/// Files that are named behind those that are shown for a few words.
+/// Maximum number of further files that are only named, if few files are shown.
 const NEXT_FILES: usize = 6;
+/// Maximum number of definitions listed per file.
 const DEFINITIONS_PER_FILE: usize = 6;
-/// Definitions of a file that are shown because they are named.
+/// Maximum number of definitions per file that are shown because the user named them.
 const MOST_NAMED: usize = 2;
-/// A longer name is a generated one.
+/// Longer names are assumed to be generated.
 const MAX_DEFINITION_BYTES: usize = 60;
 
-/// Evidence that is being put together.
+/// Evidence being assembled.
 pub(super) struct Packing<'a> {
     reader: Reader<'a>,
     files: &'a [Listed],
     names: &'a Names,
-    /// Bytes of the whole budget, and those that are left.
+    /// Bytes of the whole budget, and bytes left.
     total: usize,
     left: usize,
-    /// What is shown of which file, and may not be shown again.
+    /// The lines already shown, which are not shown again.
     shown: Vec<(RepoPath, Span)>,
-    /// Files that are shown whole.
+    /// Files shown whole.
     whole: Vec<RepoPath>,
     evidence: Evidence,
 }
@@ -66,7 +67,7 @@ impl<'a> Packing<'a> {
         Packing { reader, files, names, total, left: total, shown, whole, evidence }
     }
 
-    /// What is the same for every request: instructions, what the project is, conventions and checks.
+    /// Adds what is the same for every request: instructions, project overview, conventions and checks.
     pub(super) fn stable(&mut self, checks: &[String]) {
         self.evidence.checks = checks.to_vec();
         let at_root = |name: &str| {
@@ -102,7 +103,7 @@ impl<'a> Packing<'a> {
             self.evidence
                 .stable
                 .push(EvidenceItem { text: said, ..item(kind, &path, &text, span) });
-            // What only draws is not worth showing, unless the file is named.
+            // The skipped lines only draw something and are not shown later, unless the user names the file.
             if span.last == lines.count() {
                 self.whole.push(path.clone());
             }
@@ -110,18 +111,18 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// What of these lines of a file is not shown yet.
+    /// Returns the parts of `spans` that are not shown yet.
     fn unseen(&self, path: &RepoPath, spans: &[Span]) -> Vec<Span> {
         let shown = self.shown.iter().filter(|(shown, _)| shown == path);
         let shown: Vec<Span> = shown.map(|(_, span)| *span).collect();
         spans.iter().flat_map(|span| uncovered(*span, &shown)).collect()
     }
 
-    /// Lines about what is not shown, in at most an eighth of the budget.
+    /// Adds notes about what is not shown, in at most an eighth of the budget.
     pub(super) fn notes(&mut self, notes: &[String]) {
         for note in notes {
-            let told: usize = self.evidence.omitted.iter().map(String::len).sum();
-            if told + note.len() <= self.total / 8
+            let noted: usize = self.evidence.omitted.iter().map(String::len).sum();
+            if noted + note.len() <= self.total / 8
                 && take_line(&mut self.left, self.evidence.omitted.is_empty(), note)
             {
                 self.evidence.omitted.push(note.clone());
@@ -129,7 +130,7 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The instructions below the root on the way to what is named, in at most a quarter of the budget.
+    /// Adds the instruction files in the directories of named files, in at most a quarter of the budget.
     pub(super) fn instructions(&mut self) {
         let mut section = self.total / 4;
         let mut seen: Vec<_> = self.evidence.stable.iter().map(|item| item.hash).collect();
@@ -148,7 +149,8 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The named files: whole while they fit; large ones share what small ones leave, and show what the request is about.
+    /// Adds the named files: whole if they fit. Large ones share what small ones leave, and show the lines that the
+    /// request is about.
     pub(super) fn named<'r>(&mut self, ranking: impl Fn() -> &'r Ranking) {
         let mut wanted = Vec::new();
         for file in &self.names.files {
@@ -173,13 +175,19 @@ impl<'a> Packing<'a> {
             let max_bytes = share.saturating_sub(overhead(&file.path, &text));
             let spans = match file.line {
                 Some(line) => lines.around(line, max_bytes).into_iter().collect(),
-                None => telling(&file.path, &text, overhead(&file.path, &text), share, ranking()),
+                None => spans_of_long_file(
+                    &file.path,
+                    &text,
+                    overhead(&file.path, &text),
+                    share,
+                    ranking(),
+                ),
             };
             self.part(ItemKind::Named, &file.path, &text, &spans, &mut section);
         }
     }
 
-    /// All files of a tree that is small; whether it is.
+    /// Adds all files if the tree is small. Returns true if it is.
     pub(super) fn everything(&mut self) -> bool {
         let is_worth = |file: &&Listed| FileKind::of(&file.path) != FileKind::Aside;
         let files = self.files.iter().filter(is_worth).take(SMALL_TREE_FILES + 1);
@@ -206,7 +214,7 @@ impl<'a> Packing<'a> {
         true
     }
 
-    /// What has to do with the request, and the files that come next.
+    /// Adds passages related to the request, and the next files.
     pub(super) fn spread(&mut self, ranking: &Ranking, spread: Spread) {
         match spread {
             Spread::Wide => {
@@ -221,7 +229,7 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The lines that have to do with the request, by turns.
+    /// Adds the lines related to the request, in turns.
     fn passages(&mut self, ranking: &Ranking, turns: &[Turn]) {
         self.evidence.partial = ranking.partial;
         let candidates: Vec<&RankedFile> = ranking
@@ -258,7 +266,7 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The first files that have to do with the request and are not shown.
+    /// Names the first related files that are not shown.
     fn next_files(&mut self, ranking: &Ranking) {
         let mut section = self.left;
         let shown: Vec<&RepoPath> = self.evidence.items.iter().map(|item| &item.path).collect();
@@ -268,7 +276,7 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The files that have to do with the request, with what they define.
+    /// Adds the related files with their definitions, then other files.
     fn map(&mut self, ranking: &Ranking) {
         let mut section = (self.total / MAP_PART).max(self.left / 2).min(self.left);
         for file in ranking.files.iter().take(MAP) {
@@ -292,13 +300,14 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The evidence. Settings and data that were named are read after what the request is about.
+    /// Returns the evidence. Named settings and data files come after the files that the request is about.
     pub(super) fn finish(mut self) -> Evidence {
         self.evidence.items.sort_by_key(|it| it.kind == ItemKind::Named && is_data(&it.path));
         self.evidence
     }
 
-    /// Shows the file, but for what is shown already: whole if that is at most `max_bytes`, and else its beginning.
+    /// Shows the part of the file that is not shown yet: whole if it takes at most `max_bytes`, otherwise its
+    /// beginning.
     fn head(
         &mut self,
         kind: ItemKind,
@@ -323,7 +332,7 @@ impl<'a> Packing<'a> {
         self.part(kind, path, text, &spans, section);
     }
 
-    /// Shows some lines, but for what is shown already, and says so where they are not all.
+    /// Shows the parts of `spans` that are not shown yet, and adds a note if some lines of the file remain unshown.
     fn part(
         &mut self,
         kind: ItemKind,
@@ -335,17 +344,17 @@ impl<'a> Packing<'a> {
         let lines = &text.lines;
         let mut shown = self.unseen(path, spans);
         shown.retain(|span| self.push(item(kind, path, text, *span), section));
-        let told: Vec<String> =
+        let shown_ranges: Vec<String> =
             shown.iter().map(|span| format!("{}-{}", span.first, span.last)).collect();
         self.shown.extend(shown.into_iter().map(|span| (path.clone(), span)));
         if self.unseen(path, &[lines.all()]).is_empty() {
             self.whole.push(path.clone());
             return;
         }
-        let note = if told.is_empty() {
+        let note = if shown_ranges.is_empty() {
             format!("{path}: does not fit")
         } else {
-            format!("{path}: only lines {} of {} fit", told.join(", "), lines.count())
+            format!("{path}: only lines {} of {} fit", shown_ranges.join(", "), lines.count())
         };
         self.notes(&[note]);
     }
@@ -354,7 +363,7 @@ impl<'a> Packing<'a> {
         self.notes(&[format!("{path}: {why}")]);
     }
 
-    /// Adds the item if it fits into the section and the budget.
+    /// Adds the item if it fits into both the section and the budget.
     fn push(&mut self, item: EvidenceItem, section: &mut usize) -> bool {
         let cost = render::item(&item).len();
         if cost > *section || cost > self.left {
@@ -387,7 +396,8 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Takes the bytes of a line in a list, and of the list's title before the first one.
+/// Takes the bytes of a list line from `left`, plus those of the list's title for the first one. Returns false if they
+/// do not fit.
 fn take_line(left: &mut usize, is_first: bool, line: &str) -> bool {
     let title = if is_first { render::TITLE_BYTES } else { 0 };
     match left.checked_sub(render::list_line(line).len() + title) {
@@ -399,7 +409,7 @@ fn take_line(left: &mut usize, is_first: bool, line: &str) -> bool {
     }
 }
 
-/// Bytes around the lines of an item, at most.
+/// Returns an upper bound for the bytes around the lines of an item.
 fn overhead(path: &RepoPath, text: &Text) -> usize {
     const HEAD_BYTES: usize = 56;
     path.as_str().len() + 2 * text.fence.len() + HEAD_BYTES

@@ -1,4 +1,4 @@
-//! How files share the room for what a request is about: breadth first. Pure.
+//! Divides the space for passages among the files: breadth first. Pure.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use tree::RepoPath;
 use super::excerpt::{Span, uncovered};
 use super::reader::Text;
 
-/// What files get, one turn after the other: the best lines of many, then more of the first, then of others.
+/// The turns in which files get space: first the best lines of many files, then more of the first ones, then of others.
 pub(super) const MANY_FILES: [Turn; 9] = [
     Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
     Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
@@ -19,54 +19,54 @@ pub(super) const MANY_FILES: [Turn; 9] = [
     Turn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
     Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
 ];
-/// The same where fewer files get more each.
+/// The turns when fewer files get more space each.
 pub(super) const FEW_FILES: [Turn; 3] = [
     Turn { from: 0, to: 6, nth: 0, part: 6, most: usize::MAX },
     Turn { from: 0, to: 3, nth: 1, part: 6, most: usize::MAX },
     Turn { from: 0, to: 6, nth: 2, part: 6, most: usize::MAX },
 ];
-/// The room that breadth counts on; what there is beyond it shows more of the first files.
+/// The space used for breadth; anything beyond it goes to the first files.
 const BREADTH_BYTES: usize = 20_000;
-/// Files that get lines at all.
+/// Maximum number of files that get any lines.
 pub(super) const MOST_FILES: usize = 40;
-/// Fewer lines are not worth an item, and fewer bytes hold none.
+/// Minimum number of lines for an item, and minimum number of bytes to hold one.
 const MIN_LINES: usize = 3;
 const MIN_BYTES: usize = 80;
-/// How many times as much what the user named may take.
+/// Lines that the user named may take this many times the usual space.
 const NAMED_SHARE: usize = 4;
-/// How many of a file's best lines get a turn.
+/// Maximum number of spans per file that get a turn.
 pub(super) const MOST_SPANS: usize = 5;
 
-/// A turn: some of the files get some of their lines.
+/// A turn, in which some files get one span each.
 pub(super) struct Turn {
-    /// The first of the files, and the one after the last.
+    /// Index of the first file, and of the one after the last.
     from: usize,
     to: usize,
-    /// Their best lines, their second best, and so on.
+    /// Which span each file gets: 0 for its best, 1 for its second best, and so on.
     nth: usize,
-    /// Each gets at most this part of the room, and of this much.
+    /// Each file gets at most one part in `part` of the space, counting at most `most` bytes of it.
     part: usize,
     most: usize,
 }
 
-/// What is chosen of a file.
+/// The lines chosen from a file.
 pub(super) struct Pick {
     pub(super) path: RepoPath,
     pub(super) text: Rc<Text>,
-    /// Bytes around the lines of an item, at most.
+    /// Upper bound of the bytes around the lines of an item.
     pub(super) overhead: usize,
-    /// Lines worth showing, best first.
+    /// Spans worth showing, best first.
     pub(super) worth: Vec<Span>,
-    /// How many of them the user named: these are shown as whole as can be.
+    /// How many of them the user named; these come first and are shown as completely as possible.
     pub(super) named: usize,
-    /// Lines that are shown already.
+    /// Spans that are already shown.
     pub(super) shown: Vec<Span>,
-    /// Lines that are chosen.
+    /// Spans that are chosen.
     pub(super) chosen: Vec<Span>,
 }
 
-/// Chooses lines of at most [`MOST_FILES`] files, best first, that take at most `room` bytes. `pick` says what there is to
-/// choose from of each; it is asked for those only that get one of the turns.
+/// Chooses spans of at most [`MOST_FILES`] files, best first, in at most `room` bytes. `pick` returns what there is to
+/// choose from in a file; it is called only for files that get a turn.
 pub(super) fn choose(
     turns: &[Turn],
     room: usize,
@@ -91,8 +91,8 @@ pub(super) fn choose(
 }
 
 impl Pick {
-    /// Chooses the lines that are the best after `nth` others, in at most `left` bytes and no more than is `fair`. A file
-    /// that is no larger than that is chosen whole.
+    /// Chooses span number `nth`, in at most `left` bytes and no more than `fair`. A file that fits completely is
+    /// chosen whole.
     pub(super) fn add(&mut self, nth: usize, fair: usize, left: &mut usize) {
         let lines = &self.text.lines;
         let fair = if nth < self.named { fair.saturating_mul(NAMED_SHARE) } else { fair };
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// What is chosen of each file that was asked for.
+    /// Returns the spans chosen from each file that got a turn.
     fn chosen(room: usize, picks: Vec<Pick>) -> Vec<Vec<(usize, usize)>> {
         let mut picks = picks.into_iter();
         let of = |pick: &Pick| {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn small_files_come_whole_and_others_with_their_best_lines_in_turn() {
+    fn small_files_are_shown_whole_and_others_get_their_best_lines_in_turns() {
         let picks = vec![
             pick(5, &[(2, 3)], &[]),
             pick(900, &[(100, 110), (300, 310)], &[]),
@@ -161,11 +161,11 @@ mod tests {
         let expected = [vec![(1, 5)], vec![(100, 110), (300, 310)], vec![(200, 210)]];
         assert_eq!(chosen(8000, picks), expected);
         let picks = vec![pick(900, &[(100, 110)], &[]), pick(900, &[(200, 210)], &[])];
-        assert!(chosen(600, picks).iter().all(Vec::is_empty), "too little for anybody");
+        assert!(chosen(600, picks).iter().all(Vec::is_empty), "not enough space for any file");
     }
 
     #[test]
-    fn what_is_named_gets_more_room() {
+    fn named_lines_get_more_space() {
         let lines = |named: usize| {
             let named = Pick { named, ..pick(900, &[(100, 160)], &[]) };
             let chosen = chosen(8000, vec![named, pick(900, &[(200, 210)], &[])]);
@@ -176,25 +176,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_not_chosen_again() {
+    fn shown_lines_are_not_chosen_again() {
         let picks = vec![pick(900, &[(100, 110), (105, 120)], &[(90, 104)])];
         assert_eq!(chosen(16_000, picks), [[(105, 120)]]);
     }
 
     #[test]
-    fn a_file_without_a_turn_is_not_asked_for() {
+    fn a_file_without_a_turn_is_not_read() {
         let mut asked = 0;
         choose(&MANY_FILES, 4000, |_| {
             asked += 1;
             Some(pick(900, &[(1, 20)], &[]))
         });
         assert!(asked < MOST_FILES, "{asked}");
-        choose(&MANY_FILES, 0, |_| panic!("there is no room"));
+        choose(&MANY_FILES, 0, |_| panic!("there is no space"));
     }
 
     proptest::proptest! {
         #[test]
-        fn the_room_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
+        fn the_available_space_is_never_exceeded(room in 0usize..20_000, files in 1usize..50) {
             let picks = choose(&MANY_FILES, room, |n| {
                 (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
             });

@@ -1,4 +1,4 @@
-//! Text of the tree, each file read once and only if it may be shown.
+//! Reads the text files of a tree, each once and only if it may be shown.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -35,9 +35,9 @@ pub(super) enum Unshown {
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) lines: Lines,
-    /// Most texts are looked at and not shown: a hash is made when it is asked for.
+    /// Computed on demand, because most texts are examined but not shown.
     hash: OnceCell<FileHash>,
-    /// What can stand around any of its lines.
+    /// A code fence that is safe for any of its lines.
     pub(super) fence: String,
 }
 
@@ -46,20 +46,20 @@ impl Text {
         Text { lines: Lines::of(text), hash: OnceCell::new(), fence: fence(text) }
     }
 
-    /// Takes a hash that is known already.
+    /// Sets the hash if it is already known.
     pub(super) fn knows(&self, hash: Option<FileHash>) {
         if let Some(hash) = hash {
             self.hash.get_or_init(|| hash);
         }
     }
 
-    /// Of the whole file.
+    /// Returns the hash of the whole file.
     pub(super) fn hash(&self) -> FileHash {
         *self.hash.get_or_init(|| FileHash::of(self.lines.text().as_bytes()))
     }
 }
 
-/// Reads files and remembers them.
+/// Reads files and caches them.
 pub(super) struct Reader<'a> {
     tree: &'a ReadTree,
     max_bytes: u64,
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         Reader { tree, max_bytes, may_show, read: BTreeMap::new() }
     }
 
-    /// The text of a file.
+    /// Returns the text of a file, or why it is not shown.
     pub(super) fn text(&mut self, path: &RepoPath) -> Result<Rc<Text>, Unshown> {
         if let Some(known) = self.read.get(path) {
             return known.clone();
@@ -113,7 +113,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn shows_text_and_says_why_not() {
+    fn text_files_are_cached_and_others_have_a_reason() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("a"), "text 修\n").unwrap();
         fs::write(home.path().join("binary"), b"a\0b").unwrap();

@@ -1,34 +1,34 @@
-//! Evidence as the text of a prompt. Pure; contents stay as they are and cannot break out of their fences.
+//! Renders evidence as the text of a prompt. Pure; contents are unchanged and cannot break out of their fences.
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::excerpt::{fence, numbered};
 
-/// Digits of a hash that are shown.
+/// Number of hash digits shown.
 const HASH_DIGITS: usize = 8;
 
-/// How many tokens `text` is, roughly: one for four bytes, rounded up.
+/// Estimates the tokens of `text`: one per four bytes, rounded up.
 pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(BYTES_PER_TOKEN)
 }
 
-/// What [`estimate_tokens`] takes for a token.
+/// Bytes that [`estimate_tokens`] counts as one token.
 pub const BYTES_PER_TOKEN: usize = 4;
 
-/// Most bytes that the title of a section takes.
+/// Maximum size of a section title, in bytes.
 pub const TITLE_BYTES: usize = 80;
 
-/// The lines above the sections that have a title, each of at most [`TITLE_BYTES`] with the end of its line.
+/// The titles of sections, each of at most [`TITLE_BYTES`] including its line ending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Titles {
-    /// Above the commands that would check a change.
+    /// Title of the commands that check a change.
     pub checks: String,
-    /// Above the map.
+    /// Title of the map.
     pub map: String,
-    /// Above what is not shown.
+    /// Title of the notes about what is not shown.
     pub omitted: String,
 }
 
-/// The part that is the same for every request: no hash, no count, nothing of a file of source.
+/// Renders the part that is the same for every request: no hashes, no counts, nothing from source files.
 pub fn render_stable(evidence: &Evidence, titles: &Titles) -> String {
     let mut text: String = evidence.stable.iter().map(stable_item).collect();
     if !evidence.checks.is_empty() {
@@ -37,7 +37,7 @@ pub fn render_stable(evidence: &Evidence, titles: &Titles) -> String {
     text
 }
 
-/// The part that is about the request, with these titles.
+/// Renders the part that depends on the request.
 pub fn render(evidence: &Evidence, titles: &Titles) -> String {
     let mut text: String = evidence.items.iter().map(item).collect();
     for (title, section) in [
@@ -55,7 +55,7 @@ fn list(lines: &[String]) -> String {
     lines.iter().map(|line| list_line(line)).collect()
 }
 
-/// One item of the stable part, without what changes with every change of it.
+/// Renders one item of the stable part, without the hash and line numbers, which change with every edit.
 pub(super) fn stable_item(item: &EvidenceItem) -> String {
     let cut = if item.last_line < item.lines { " (beginning)" } else { "" };
     let kind = match item.kind {
@@ -67,7 +67,7 @@ pub(super) fn stable_item(item: &EvidenceItem) -> String {
     format!("### {}{cut}{kind}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
 }
 
-/// One item: a line that says what it is, and its text in a fence.
+/// Renders one item: a heading line, and its text in a fence.
 pub(super) fn item(item: &EvidenceItem) -> String {
     let hash: String = item.hash.to_string().chars().take(HASH_DIGITS).collect();
     let lines = if item.last_line < item.first_line {
@@ -95,7 +95,7 @@ pub(super) fn item(item: &EvidenceItem) -> String {
     text
 }
 
-/// One file of the map.
+/// Renders one file of the map.
 pub(super) fn map_line(line: &MapLine) -> String {
     if line.definitions.is_empty() {
         return format!("{}\n", line.path);
@@ -103,7 +103,7 @@ pub(super) fn map_line(line: &MapLine) -> String {
     format!("{}: {}\n", line.path, line.definitions.join(", "))
 }
 
-/// One line of a list.
+/// Renders one line of a list.
 pub(super) fn list_line(line: &str) -> String {
     format!("- {line}\n")
 }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_in_its_place() {
+    fn evidence_is_rendered_section_by_section() {
         let path = |text| RepoPath::parse(text).unwrap();
         let evidence = Evidence {
             stable: vec![shown(ItemKind::Instructions, "Be kind.\n", 1, 2)],
@@ -182,7 +182,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_breaks_out(text in "[`~a\n ]{1,40}") {
+        fn no_text_breaks_out_of_its_fence(text in "[`~a\n ]{1,40}") {
             let fence = fence(&text);
             proptest::prop_assert!(fence.len() >= 3 && !text.contains(&fence));
         }

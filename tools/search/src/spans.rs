@@ -1,17 +1,18 @@
-//! Which lines of a file to show for a request: windows around what it says, widened to whole definitions. Pure.
+//! Chooses the lines of a file to show for a request: windows around matching lines, widened to whole definitions.
+//! Pure.
 
 use index::{Definition, RankedFile, WINDOW};
 
 use crate::excerpt::Span;
 
-/// A definition of more lines is not shown whole for a few of them.
+/// A longer definition is not shown whole for the sake of a few lines.
 const MAX_DEFINITION_LINES: u32 = 60;
-/// Lines shown before and after what speaks for a window.
+/// Lines of context before and after the matching lines of a window.
 const CONTEXT: u32 = 3;
-/// Lines that say less than this share of the best line of their window do not widen it.
-const TELLING: f64 = 0.25;
+/// Lines with less than this fraction of the weight of the best line in their window do not widen it.
+const MIN_WEIGHT: f64 = 0.25;
 
-/// The lines most worth showing, best first and at most so many; they may overlap.
+/// Returns at most `most` spans worth showing, best first. They may overlap.
 pub(super) fn spans(
     file: &RankedFile,
     definitions: &[Definition],
@@ -24,7 +25,7 @@ pub(super) fn spans(
     windows.map(|window| span(window, &file.lines, definitions, count)).collect()
 }
 
-/// The definitions with one of these names, those that are long up to a line: at most `most`.
+/// Returns the spans of at most `most` definitions with one of these names. Long ones are cut.
 pub(super) fn defined(
     names: &[String],
     definitions: &[Definition],
@@ -51,23 +52,23 @@ fn span(
     let end = lines.partition_point(|(line, _)| *line <= last);
     let inside = || lines.get(start..end).unwrap_or_default().iter();
     let best = inside().map(|(_, weight)| *weight).fold(0.0, f64::max);
-    let telling =
-        || inside().filter(|(_, weight)| *weight >= TELLING * best).map(|(line, _)| *line);
-    let (from, to) = (telling().next().unwrap_or(first), telling().next_back().unwrap_or(last));
+    let relevant =
+        || inside().filter(|(_, weight)| *weight >= MIN_WEIGHT * best).map(|(line, _)| *line);
+    let (from, to) = (relevant().next().unwrap_or(first), relevant().next_back().unwrap_or(last));
     let start = whole(from, definitions).map_or(from.saturating_sub(CONTEXT), |(first, _)| first);
     let end = whole(to, definitions).map_or(to.saturating_add(CONTEXT), |(_, last)| last);
     let number = |line: u32| line.clamp(1, count.max(1)) as usize;
     Span { first: number(start), last: number(end) }
 }
 
-/// The largest definition around `line` that is small enough to be shown whole.
+/// Returns the largest definition around `line` that is small enough to be shown whole.
 fn whole(line: u32, definitions: &[Definition]) -> Option<(u32, u32)> {
     let around = definitions.iter().filter(|d| (d.first..=d.last).contains(&line));
     let small = around.map(|d| (d.first, d.last)).filter(|(f, l)| l - f < MAX_DEFINITION_LINES);
     small.max_by_key(|(first, last)| last - first)
 }
 
-/// The main definitions of a file, as a map shows them: the outermost `most`, in the order of lines.
+/// Returns the main definitions of a file, as shown in a map: the outermost `most`, in line order.
 pub(super) fn main_definitions(definitions: &[Definition], most: usize) -> Vec<&Definition> {
     let mut main: Vec<&Definition> = definitions.iter().filter(|d| d.kind != "impl").collect();
     main.sort_by_key(|definition| (definition.depth, definition.line));
@@ -99,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_cut_to_what_speaks_for_it() {
+    fn a_window_is_cut_to_its_matching_lines() {
         let file = file(&[21], &[(20, 9.0), (22, 0.1), (30, 1.0), (33, 0.5), (61, 9.0)]);
         assert_eq!(spans(&file, &[], 100, 9), [Span { first: 27, last: 36 }]);
         assert_eq!(spans(&file, &[], 34, 9), [Span { first: 27, last: 34 }]);
     }
 
     #[test]
-    fn it_is_widened_to_whole_definitions_that_are_small() {
+    fn a_window_is_widened_to_small_whole_definitions() {
         let lines = [(30, 1.0), (41, 1.0)];
         let definitions =
             [definition("all", 1, 99, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_is_named_is_shown_from_its_beginning() {
+    fn a_named_definition_is_shown_from_its_beginning() {
         let definitions =
             [definition("all", 1, 999, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
         let of = |names: &[&str]| {

@@ -1,4 +1,4 @@
-//! Text in files, line by line, by ripgrep's own libraries. It searches the files it is given and lists none.
+//! Searches text in files line by line with ripgrep's own libraries. It searches the given files and lists none itself.
 
 use std::thread;
 
@@ -8,14 +8,14 @@ use thiserror::Error;
 
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
-/// Files searched before it is asked whether there are hits enough.
+/// Files searched before checking whether there are enough hits.
 const BATCH_FILES: usize = 1024;
-/// Files that are worth a thread of their own.
+/// Number of files that are worth another thread.
 const FILES_PER_THREAD: usize = 128;
 /// More threads do not read faster from one disk.
 const MAX_THREADS: usize = 8;
 
-/// How a pattern is meant.
+/// How a pattern is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternKind {
     /// Every character stands for itself.
@@ -24,27 +24,27 @@ pub enum PatternKind {
     Regex,
 }
 
-/// Bounds of a search.
+/// Limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// Larger files are passed over.
+    /// Maximum file size in bytes; larger files are skipped.
     pub file_bytes: u64,
-    /// Hits in one file.
+    /// Maximum number of hits in one file.
     pub hits_per_file: usize,
-    /// Hits in all.
+    /// Maximum number of hits overall.
     pub hits: usize,
-    /// Longer lines are cut, on a character boundary.
+    /// Maximum length of a returned line in bytes; longer ones are cut at a character boundary.
     pub line_bytes: usize,
 }
 
-/// A line with a match.
+/// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The file.
     pub path: RepoPath,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// The line without its end, at most [`SearchLimits::line_bytes`] of it; what is not UTF-8 is replaced.
+    /// The line without its line ending, at most [`SearchLimits::line_bytes`] of it. Invalid UTF-8 is replaced.
     pub text: String,
 }
 
@@ -57,9 +57,9 @@ pub struct PatternError {
     source: grep_regex::Error,
 }
 
-/// Lines of `files` that match, in the order of `files` and then by line.
+/// Returns the matching lines of `files`, in the order of `files` and then by line.
 ///
-/// Binary and unreadable files have none. Upper and lower case differ.
+/// Binary and unreadable files have no matches. The search is case-sensitive.
 pub fn search(
     tree: &ReadTree,
     files: &[Listed],
@@ -105,7 +105,7 @@ fn hits_in(
     hits
 }
 
-/// Gives every matching line of a text file, with its number, to `on_line` until that returns false.
+/// Calls `on_line` with every matching line of a text file and its number, until it returns false.
 pub(super) fn matching_lines(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
@@ -126,11 +126,11 @@ pub(super) fn matching_lines(
         Ok(on_line(line, text.trim_end_matches(['\n', '\r'])))
     });
     if let Err(error) = searcher.search_slice(matcher, &state.bytes, sink) {
-        tracing::debug!(path = %file.path, %error, "a file could not be searched");
+        tracing::debug!(path = %file.path, %error, "cannot search a file");
     }
 }
 
-/// What `work` makes of every file, in the order of `files`, on as many threads as are worth it.
+/// Returns the result of `work` for every file, in the order of `files`, on as many threads as are worthwhile.
 pub(super) fn in_parallel<T: Send>(
     files: &[Listed],
     work: impl Fn(&mut Searcher, &Listed) -> T + Sync,

@@ -1,21 +1,21 @@
-//! Named files that wait for their share of the room. Pure.
+//! Divides the available space among the named files. Pure.
 
 use std::rc::Rc;
 
 use super::named::NamedFile;
 use super::reader::Text;
 
-/// A named file that waits for its share.
+/// A named file and its share.
 pub(super) struct Wanted<'a> {
     pub(super) file: &'a NamedFile,
     pub(super) text: Rc<Text>,
-    /// Bytes to show it whole.
+    /// Bytes needed to show it whole.
     pub(super) cost: usize,
-    /// Bytes it gets.
+    /// Bytes assigned to it.
     pub(super) share: usize,
 }
 
-/// Gives every file its share of `bytes`: what a small one does not need, the larger ones get.
+/// Divides `bytes` evenly among the files. What small files do not need goes to the larger ones.
 pub(super) fn share(wanted: &mut [Wanted<'_>], bytes: usize) {
     let mut by_cost: Vec<&mut Wanted<'_>> = wanted.iter_mut().collect();
     by_cost.sort_by_key(|wanted| wanted.cost);

@@ -1,10 +1,6 @@
-//! The first snapshot of a large tree, which is in no repository, and the next one, when nothing has changed.
+//! Measures the first snapshot of a large tree outside any repository, and the next one when nothing has changed.
 //!
-//! ```text
-//! cargo bench -p deepseek-tree --bench snapshot                   200,000 files, made for it
-//! cargo bench -p deepseek-tree --bench snapshot -- DIR            a directory, which is only read
-//! ```
-//! Ends with 1 if the first takes more than 5 seconds.
+//! Exits with 1 if the first takes more than 5 seconds.
 
 #![expect(
     clippy::unwrap_used,
@@ -33,9 +29,9 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
 };
 
 fn main() -> ExitCode {
-    // Cargo adds the word `--bench` to those of the user.
+    // Cargo appends `--bench` to the arguments.
     let given = std::env::args().skip(1).find(|word| word != "--bench").map(PathBuf::from);
-    // Beside the build, so that it is a disk and no memory.
+    // In the build directory, so that it is on a disk and not in memory.
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let home = given.unwrap_or_else(|| {
         let home = place.path().join("home");
@@ -62,7 +58,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(took.first().is_none_or(|first| *first > TARGET)))
 }
 
-/// Files of some lines each, no two alike.
+/// Writes files of a few lines each, no two alike.
 fn fill(home: &Path) {
     for dir in 0..DIRECTORIES {
         let below = home.join(format!("src/{:02}/{dir:04}", dir / 50));

@@ -1,17 +1,14 @@
-//! A lane's worktree against `git worktree add` and `git worktree remove`: made and removed in turns, of one repository.
+//! Compares a lane's worktree with `git worktree add` and `git worktree remove`: created and removed in turns, from the
+//! same repository.
 //!
-//! ```text
-//! cargo bench -p deepseek-tools --bench worktree                  on a repository made for it
-//! cargo bench -p deepseek-tools --bench worktree -- DIR           on a copy of a repository, given by an absolute path
-//! ```
-//! Ends with 1 if both together take longer than git does.
+//! Exits with 1 if both together take longer than git's.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::indexing_slicing,
-    reason = "a benchmark reports by printing, starts what it is compared with, and fails by panicking"
+    reason = "a benchmark reports by printing, runs git for comparison, and fails by panicking"
 )]
 
 use std::fmt::Write as _;
@@ -26,7 +23,7 @@ use tools::clock::Timestamp;
 
 const FILES: usize = 4200;
 const ROUNDS: usize = 15;
-/// What both may take together, in times of git's.
+/// Upper bound for both together, as a multiple of git's time.
 const TARGET: f64 = 1.0;
 
 const LIMITS: SnapshotLimits = SnapshotLimits {
@@ -38,7 +35,7 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
 };
 
 fn main() -> ExitCode {
-    // Cargo adds the word `--bench` to those of the user.
+    // Cargo appends `--bench` to the arguments.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let disk = ("a disk", Path::new(env!("CARGO_TARGET_TMPDIR")));
     let memory = ("a file system in memory", Path::new("/dev/shm"));
@@ -48,7 +45,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!met))
 }
 
-/// Measures in a directory of `place`; whether the target is met.
+/// Measures in a directory of `place`. Returns true if the target is met.
 fn measure(name: &str, place: &Path, origin: Option<&str>) -> bool {
     let home = TempDir::new_in(place).unwrap();
     let repository = home.path().canonicalize().unwrap().join("repository");
@@ -59,7 +56,7 @@ fn measure(name: &str, place: &Path, origin: Option<&str>) -> bool {
     git(&repository, &["gc", "-q"]);
     let world = World::of(&repository, place);
     let mut rounds = Vec::new();
-    // The first warms what is cached, and is not counted.
+    // The first round warms the caches and is not counted.
     for _ in 0..=ROUNDS {
         rounds.push([world.ours(), world.without_workspace(), world.gits()]);
     }
@@ -68,7 +65,7 @@ fn measure(name: &str, place: &Path, origin: Option<&str>) -> bool {
     report(&rounds)
 }
 
-/// How long a worktree took to be made, and to be removed.
+/// How long it took to create a worktree, and to remove it.
 type Times = [Duration; 2];
 
 fn report(rounds: &[[Times; 3]]) -> bool {
@@ -80,7 +77,7 @@ fn report(rounds: &[[Times; 3]]) -> bool {
     };
     let mut met = true;
     for (what, way) in [
-        ("ours, from the workspace as it is", 0),
+        ("ours, from the workspace", 0),
         ("ours, when the workspace has other files", 1),
         ("git worktree add --detach, remove --force", 2),
     ] {
@@ -110,12 +107,12 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// A repository, a snapshot of it, and places for its worktrees.
+/// A repository, a snapshot of it, and directories for its worktrees.
 struct World {
     repository: PathBuf,
     snapshots: Snapshots,
     snapshot: Snapshot,
-    /// A directory without any of the files, with the same private repository.
+    /// Snapshots of a directory without any of the files, with the same private repository.
     elsewhere: Snapshots,
     state: TempDir,
 }
@@ -129,7 +126,7 @@ impl World {
             Snapshots::new(private.clone(), repository.to_owned(), outside.clone(), LIMITS);
         let tree = ReadTree::open(repository).unwrap();
         let snapshot = snapshots.take(&tree, &[], Timestamp::MAX).unwrap();
-        // It lies in the same repository, so that objects are borrowed from there.
+        // It is in the same repository, so that objects are borrowed from there.
         let below = repository.join("empty/below");
         fs::create_dir_all(&below).unwrap();
         let elsewhere = Snapshots::new(private, below, outside, LIMITS);
@@ -181,7 +178,8 @@ fn git(dir: &Path, words: &[&str]) {
     assert!(command.stdin(Stdio::null()).status().unwrap().success(), "git {words:?}");
 }
 
-/// Sources as projects have them: up to six directories deep, most of a few thousand bytes and some of many.
+/// Writes sources like those of real projects: up to six directories deep, most of them a few thousand bytes and some
+/// much larger.
 fn write_repository(dir: &Path) {
     let mut random = fastrand::Rng::with_seed(4200);
     let mut dirs = vec![dir.to_owned()];

@@ -1,4 +1,4 @@
-//! A commit under way: staged beside its targets, swapped in, or taken back. Nobody who asks for a commit sees it.
+//! One commit attempt: staged next to its targets, swapped in, or undone. Callers of a commit never see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -6,25 +6,26 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::beside::{Names, keep, permissions, place, remove, replace, sync, write_file};
 use super::commit_log::{Intended, Intent, Swaps};
 use super::confine::{Root, open_below};
+use super::file_ops::{Names, keep, permissions, place, remove, replace, sync, write_file};
 use super::write::CommitError;
 use super::{Change, FileHash, FileMode, FileState, Op, RepoPath};
 use tools::fault;
 
-/// What becomes of each path.
+/// What happens to each path.
 pub(super) type Targets<'a> = BTreeMap<RepoPath, Target<'a>>;
 
-/// One path of a commit: a rename is two of them.
+/// One path of a commit. A rename has two targets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) before: Option<&'a FileState>,
     pub(super) after: Option<&'a FileState>,
-    /// Whose permission bits the new file takes.
+    /// The path whose permission bits the new file gets.
     like: Option<&'a RepoPath>,
 }
 
+/// Returns the target of every path that `changes` touch.
 pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
     let mut targets = BTreeMap::new();
     let mut add = |path: &RepoPath, target| match targets.insert(path.clone(), target) {
@@ -46,7 +47,7 @@ pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
     Ok(targets)
 }
 
-/// What a commit to `targets` is about to do.
+/// Returns the intent of a commit to `targets`.
 pub(super) fn intent(
     id: String,
     label: &str,
@@ -59,9 +60,9 @@ pub(super) fn intent(
         for above in std::iter::successors(path.parent(), RepoPath::parent) {
             match root.directory(&above) {
                 Err(Errno::NOENT | Errno::NOTDIR) => made.insert(above),
-                // A symlink that goes.
-                Err(Errno::LOOP) if goes(&above, targets) => made.insert(above),
-                // It is there, or it will be refused when it is opened to be written to.
+                // A symlink that this commit removes.
+                Err(Errno::LOOP) if is_removed(&above, targets) => made.insert(above),
+                // It exists, or opening it for writing will fail.
                 Ok(_) | Err(_) => break,
             };
         }
@@ -77,26 +78,27 @@ pub(super) fn intent(
     Intent { id, root: identity, label: label.to_owned(), targets, made }
 }
 
-/// Whether the file or symlink at `path`, or at one above it, goes, so that there can be a directory.
-pub(super) fn goes(path: &RepoPath, targets: &Targets<'_>) -> bool {
+/// Returns true if the commit removes a file or symlink at `path` or at one of its parents, which makes room for a
+/// directory.
+pub(super) fn is_removed(path: &RepoPath, targets: &Targets<'_>) -> bool {
     let mut all = std::iter::successors(Some(path.clone()), RepoPath::parent);
     all.any(|path| {
         targets.get(&path).is_some_and(|target| target.before.is_some() && target.after.is_none())
     })
 }
 
-/// A commit under way, with all that is needed to take it back.
+/// A commit in progress, with everything needed to undo it.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     pub(super) root: &'a Root,
-    /// Part of its temporary names.
+    /// Commit id, part of the temporary names.
     pub(super) id: &'a str,
     pub(super) steps: Vec<Step>,
-    /// Directories made for it, outermost first.
+    /// Directories created for this commit, outermost first.
     made: Vec<(OwnedFd, RepoPath)>,
 }
 
-/// What is done at one path.
+/// What is done at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Create,
@@ -104,7 +106,7 @@ enum Deed {
     Remove,
 }
 
-/// One target on its way.
+/// The progress of one target.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) path: RepoPath,
@@ -112,12 +114,12 @@ pub(super) struct Step {
     pub(super) names: Names,
     deed: Deed,
     pub(super) swapped: bool,
-    /// It was swapped first, to make room for a directory.
+    /// True if it was swapped early, to make room for a directory.
     aside: bool,
 }
 
 impl Step {
-    /// Puts the new file in its place, or takes the old one away.
+    /// Moves the new file into place, or removes the old one.
     fn swap(&mut self) -> Result<(), CommitError> {
         let (dir, name) = (self.dir.as_fd(), self.path.name());
         let done = match self.deed {
@@ -129,7 +131,7 @@ impl Step {
         done.map_err(|source| CommitError::io(&self.path, source))
     }
 
-    /// Puts the old file back in its place, and drops what is temporary.
+    /// Restores the old file and removes the temporary names.
     fn undo(&self) -> Result<(), CommitError> {
         let (dir, name) = (self.dir.as_fd(), self.path.name());
         let restored = match self.deed {
@@ -152,10 +154,10 @@ impl<'a> Attempt<'a> {
         Attempt { root, id, steps: Vec::new(), made: Vec::new() }
     }
 
-    /// Makes directories, writes new files under temporary names and gives old files a second name. The new files are durable
-    /// on return, and before several swaps so is all the rest.
+    /// Creates directories, writes the new files under temporary names and gives the old files a second name. The new
+    /// files are durable on return; if there are several swaps, so is everything else.
     ///
-    /// A file that goes, and that others arrive below, goes at once.
+    /// A file that makes room for a directory is removed here already.
     pub(super) fn stage(&mut self, targets: &Targets<'_>) -> Result<(), CommitError> {
         let permissions: Vec<Option<Mode>> =
             targets.values().map(|target| self.permissions(target.like?)).collect();
@@ -199,7 +201,7 @@ impl<'a> Attempt<'a> {
         permissions(dir.as_fd(), path.name())
     }
 
-    /// Opens the directory `path` goes into and makes what is missing of it.
+    /// Opens the parent directory of `path`, creating missing directories.
     fn parent(&mut self, path: &RepoPath) -> Result<OwnedFd, CommitError> {
         if let Some(dir) = self.root.parent_of(path)? {
             return Ok(dir);
@@ -226,13 +228,13 @@ impl<'a> Attempt<'a> {
         Ok(dir)
     }
 
-    /// Puts every new file in its place, in path order. Durable on return.
+    /// Swaps every target, in path order. Durable on return.
     pub(super) fn swap(&mut self) -> Result<(), CommitError> {
         self.steps.iter_mut().filter(|step| !step.swapped).try_for_each(Step::swap)?;
         self.sync()
     }
 
-    /// Syncs every directory that was touched, once.
+    /// Syncs each affected directory once.
     fn sync(&self) -> Result<(), CommitError> {
         let made = self.made.iter().map(|(dir, path)| (path, dir));
         let all = self.steps.iter().map(|step| (&step.path, &step.dir)).chain(made);
@@ -242,7 +244,8 @@ impl<'a> Attempt<'a> {
         dirs.try_for_each(|(path, dir)| sync(dir).map_err(|source| CommitError::io(path, source)))
     }
 
-    /// Drops the second names and removes directories that deletions emptied. The changes are durable by now.
+    /// Removes the second names and the directories that deletions emptied. The changes are already durable at this
+    /// point.
     pub(super) fn finish(self) {
         for step in &self.steps {
             step.names.drop_in(step.dir.as_fd());
@@ -252,7 +255,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Puts everything back as it was, durably; fails if the system does not let it.
+    /// Restores everything, durably. Fails if the system does not allow it.
     pub(super) fn undo(self) -> Result<(), CommitError> {
         let (aside, others): (Vec<&Step>, Vec<&Step>) =
             self.steps.iter().rev().partition(|step| step.aside);
@@ -261,12 +264,12 @@ impl<'a> Attempt<'a> {
             rustix::fs::unlinkat(above, path.name(), AtFlags::REMOVEDIR).unwrap_or_default();
         }
         aside.into_iter().map(Step::undo).fold(others, Result::and)?;
-        // If it is not durable, the intent may be found again, and what is there is then as before all the same.
+        // Ignored: if the sync failed, a later start may find the intent, but the files are as before anyway.
         self.sync().or(Ok(()))
     }
 }
 
-/// The old permission bits, but for whether the file may be executed, if that changes.
+/// Returns the old permission bits, with the executable bits changed if the change says so.
 fn executable(mode: Mode, target: &Target<'_>) -> Mode {
     let is =
         |state: Option<&FileState>| state.is_some_and(|state| state.mode == FileMode::Executable);
@@ -279,7 +282,7 @@ fn executable(mode: Mode, target: &Target<'_>) -> Mode {
     }
 }
 
-/// Removes the directories above `path` that are empty now.
+/// Removes the parent directories of `path` that are now empty.
 pub(super) fn remove_emptied(root: &Root, path: &RepoPath) {
     for above in std::iter::successors(path.parent(), RepoPath::parent) {
         let Ok(Some(dir)) = root.parent_of(&above) else { break };

@@ -1,51 +1,51 @@
-//! What is at a path, and what becomes of it: values, nothing is read or written here.
+//! File states and changes as plain values. Nothing is read or written here.
 
 use super::line_counts::line_counts;
 use super::{FileHash, RepoPath};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A file as it was read.
+/// A file as read from disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
-    /// All of it; of a symlink, where it leads.
+    /// The whole content; for a symlink, its target.
     pub bytes: Bytes,
-    /// What kind of file it is.
+    /// The kind of file.
     pub mode: FileMode,
 }
 
-/// What git tells apart of files.
+/// The kinds of file that git distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileMode {
-    /// A file that is only read and written.
+    /// A file that is not executable.
     Regular,
     /// A file that its owner may execute.
     Executable,
-    /// A symlink, which is never followed. Reads tell of one only where they are asked to.
+    /// A symlink, which is never followed. Reads return one only when asked to.
     Symlink,
 }
 
 impl FileMode {
-    /// Of a file that is no symlink.
+    /// Returns the mode of a regular file.
     pub const fn of_file(executable: bool) -> FileMode {
         if executable { FileMode::Executable } else { FileMode::Regular }
     }
 }
 
 impl FileState {
-    /// The hash of the bytes.
+    /// Returns the hash of the bytes.
     pub fn hash(&self) -> FileHash {
         FileHash::of(&self.bytes)
     }
 }
 
-/// What is at a path.
+/// The entry found at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// Nothing.
     Missing,
-    /// A regular file, read.
+    /// A regular file, with its content.
     File(FileState),
     /// A directory.
     Directory,
@@ -53,63 +53,63 @@ pub enum Entry {
     Symlink,
     /// A FIFO, a socket, a device.
     Other,
-    /// A regular file larger than was asked for, not read.
+    /// A regular file larger than the caller's limit. It was not read.
     TooLarge {
-        /// Its size.
+        /// Size of the file.
         bytes: u64,
     },
 }
 
-/// What a change does.
+/// The operation of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "op")]
 pub enum Op {
-    /// A file where nothing was.
+    /// Creates a file.
     Create,
-    /// Other bytes in a file that stays.
+    /// Changes the content or mode of a file.
     Modify,
-    /// The file goes.
+    /// Deletes the file.
     Delete,
-    /// The file leaves `from` and arrives at the path of the change, perhaps with other bytes.
+    /// Moves the file from `from` to the path of the change, possibly with other content.
     Rename {
-        /// Where it was.
+        /// The old path.
         from: RepoPath,
     },
 }
 
-/// One path, before and after.
+/// A change of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The path after the change; of a deletion, the path that goes.
+    /// The path after the change; for a deletion, the deleted path.
     pub path: RepoPath,
-    /// What happens.
+    /// The operation.
     pub op: Op,
-    /// The file before, at `from` of a rename; none for a creation.
+    /// The file before; for a rename, the one at `from`. `None` for a creation.
     pub before: Option<FileState>,
-    /// The file after; none for a deletion.
+    /// The file after. `None` for a deletion.
     pub after: Option<FileState>,
 }
 
-/// A change without its bytes, for the journal and the screen.
+/// A change without its content, for the journal and the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeSummary {
     /// The path after the change.
     pub path: RepoPath,
-    /// What happens.
+    /// The operation.
     #[serde(flatten)]
     pub op: Op,
-    /// Hash of the bytes before.
+    /// Hash of the content before. `None` for a creation.
     pub before: Option<FileHash>,
-    /// Hash of the bytes after.
+    /// Hash of the content after. `None` for a deletion.
     pub after: Option<FileHash>,
-    /// Lines that are new.
+    /// Number of added lines.
     pub added: usize,
-    /// Lines that are gone.
+    /// Number of removed lines.
     pub removed: usize,
 }
 
 impl Change {
-    /// Every path it touches: one, or two for a rename.
+    /// Returns every affected path: one, or two for a rename.
     pub fn paths(&self) -> impl Iterator<Item = &RepoPath> {
         let from = match &self.op {
             Op::Rename { from } => Some(from),
@@ -118,7 +118,7 @@ impl Change {
         std::iter::once(&self.path).chain(from)
     }
 
-    /// Every path it touches, with the file there before and after: one, or two for a rename.
+    /// Returns every affected path with the file before and after: one entry, or two for a rename.
     pub fn sides(&self) -> Vec<(&RepoPath, Option<&FileState>, Option<&FileState>)> {
         let (before, after) = (self.before.as_ref(), self.after.as_ref());
         match &self.op {
@@ -127,7 +127,7 @@ impl Change {
         }
     }
 
-    /// The change of one path; none if there is none.
+    /// Returns the change from `before` to `after` at `path`, or `None` if they are equal.
     pub fn of(
         path: RepoPath,
         before: Option<FileState>,
@@ -143,14 +143,14 @@ impl Change {
         Some(Change { path, op, before, after })
     }
 
-    /// Lines that are new and lines that are gone.
+    /// Returns the number of added and removed lines.
     pub fn line_counts(&self) -> (usize, usize) {
         let [before, after] = [&self.before, &self.after]
             .map(|state| state.as_ref().map_or(&[][..], |state| &state.bytes));
         line_counts(before, after)
     }
 
-    /// The change without its bytes.
+    /// Returns the change without its content.
     pub fn summary(&self) -> ChangeSummary {
         let (added, removed) = self.line_counts();
         ChangeSummary {

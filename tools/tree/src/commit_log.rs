@@ -1,7 +1,8 @@
-//! What commits are about to do, written down before they do it, so that the next start can settle what a crash left open.
+//! Intents of commits, recorded before anything is changed, so that the next start can settle a commit that a crash
+//! interrupted.
 //!
-//! One small file for each commit that is under way, in a directory outside the tree; it is gone when the commit is over.
-//! Whoever reads or writes the intents of a tree holds the lock of that tree.
+//! Each commit in progress has one small file in a directory outside the tree, which is removed when the commit is
+//! over. Reading or writing the intents of a tree requires the lock of that tree.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,34 +15,34 @@ use serde::{Deserialize, Serialize};
 use super::{FileHash, FileMode, FileState, RepoPath};
 use tools::regular::{self, MAX_STATE_BYTES};
 
-/// Where the intents of commits are kept.
+/// The directory in which intents are stored.
 #[derive(Debug, Clone)]
 pub struct CommitLog {
     dir: Option<PathBuf>,
     patience: Duration,
 }
 
-/// What a commit is about to do to a tree.
+/// The changes a commit is about to make to a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Intent {
-    /// Its own, part of the names of its temporary files.
+    /// Unique id, part of the names of the temporary files.
     pub(super) id: String,
     /// Hash of the tree's path.
     pub(super) root: FileHash,
-    /// What it is to whoever asked for it.
+    /// The caller's label for the commit.
     pub(super) label: String,
-    /// What becomes of each path.
+    /// The change of each path.
     pub(super) targets: Vec<Intended>,
-    /// Directories that are missing and are made for it, outermost first.
+    /// Missing directories that the commit creates.
     pub(super) made: BTreeSet<RepoPath>,
 }
 
-/// One path of an intent: none stands for no file.
+/// One path of an intent. `None` stands for no file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Intended {
     pub(super) path: RepoPath,
     pub(super) before: Option<FileHash>,
-    /// Not there in intents of versions that knew regular files only.
+    /// Missing in intents of versions that supported regular files only.
     #[serde(default)]
     pub(super) before_mode: Option<FileMode>,
     pub(super) after: Option<FileHash>,
@@ -49,7 +50,7 @@ pub(super) struct Intended {
     pub(super) after_mode: Option<FileMode>,
 }
 
-/// A side of a path: before, or after.
+/// The state of a path before or after the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -57,8 +58,8 @@ pub(super) enum Side {
 }
 
 impl Intended {
-    /// Whether `found` is the file of this side. That a file is executable counts only where nothing else changes: elsewhere
-    /// somebody may have changed it, and it stays so.
+    /// Returns true if `found` is the file of this side. The executable bit counts only if nothing else changes;
+    /// otherwise the user may have changed it, and it stays.
     pub(super) fn is(&self, side: Side, found: &FileState) -> bool {
         let (hash, mode) = match side {
             Side::Before => (self.before, self.before_mode),
@@ -74,17 +75,19 @@ impl Intended {
     }
 }
 
-/// How many swaps a commit is made of.
+/// How many swaps a commit consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Swaps {
-    /// It is made, or it is not, whatever else is lost.
+    /// The swap is made or not, whatever else is lost.
     One,
-    /// A power cut may leave some of them made, so that all that is needed to settle it has to be durable before the first.
+    /// A power cut may leave only some of them made, so everything needed to settle the commit must be durable before
+    /// the first one.
     Several,
 }
 
 impl Swaps {
-    /// Of a commit to so many paths, for which so many directories are made: one of them may be there without its file.
+    /// Returns the swaps of a commit that changes `paths` paths and creates `made` directories. A directory counts
+    /// because it may exist without its file.
     pub(super) const fn of(paths: usize, made: usize) -> Swaps {
         if paths == 1 && made == 0 { Swaps::One } else { Swaps::Several }
     }
@@ -96,43 +99,44 @@ impl Intent {
     }
 }
 
-/// How far the commit of an intent is known to have come.
+/// How far the commit of an intent is known to have progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Some of its changes may be made.
+    /// Some of its changes may have been made.
     Begun,
-    /// All of them are made and durable; what is left are temporary files.
+    /// All changes are made and durable. Only temporary files may be left.
     Done,
 }
 
-/// An intent that is written down.
+/// A recorded intent.
 #[derive(Debug)]
 pub(super) struct Written {
     file: Option<PathBuf>,
 }
 
-/// What the name of an intent ends with when its commit is done.
+/// File extension of an intent whose commit is done.
 const DONE: &str = "done";
 
 impl CommitLog {
-    /// Intents are kept in `dir`, which is made. Whoever else writes to the same tree is waited for at most `patience`.
+    /// Stores intents in `dir`, which is created. A commit waits at most `patience` for another process that is writing
+    /// to the same tree.
     pub fn at(dir: PathBuf, patience: Duration) -> io::Result<Self> {
         regular::create_dir(&dir)?;
         Ok(Self { dir: Some(dir), patience })
     }
 
-    /// Nothing is kept: a commit that is killed cannot be settled.
+    /// Stores no intents: an interrupted commit cannot be settled.
     pub const fn none(patience: Duration) -> Self {
         Self { dir: None, patience }
     }
 
-    /// How long whoever else writes to the same tree is waited for.
+    /// Returns how long a commit waits for another process that is writing to the same tree.
     pub(super) const fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Writes an intent down. That of several swaps is durable on return; of a single one a power cut may leave files under
-    /// temporary names at most, so that only a process that is killed has to find it.
+    /// Records an intent. It is durable on return if there are several swaps. With a single swap a power cut can leave
+    /// at most temporary files behind, so the intent only has to survive the death of the process.
     pub(super) fn write(&self, intent: &Intent) -> io::Result<Written> {
         let Some(dir) = &self.dir else { return Ok(Written { file: None }) };
         let bytes = serde_json::to_vec(intent)?;
@@ -155,7 +159,7 @@ impl CommitLog {
         }
     }
 
-    /// The intents that are open for the tree whose path has the hash `root`.
+    /// Returns the open intents of the tree whose path has the hash `root`.
     pub(super) fn open_intents(&self, root: FileHash) -> io::Result<Vec<(Intent, Stage, Written)>> {
         let entries = match self.dir.as_ref().map(fs::read_dir) {
             None => return Ok(Vec::new()),
@@ -177,7 +181,7 @@ impl CommitLog {
             {
                 Ok(intent) if intent.root == root => found.push((intent, stage, written)),
                 Ok(_) => {}
-                // It is torn, so it was never durable, and nothing was done for it.
+                // It is torn, so it was never durable, and nothing was done on its behalf.
                 Err(_) => written.forget(),
             }
         }
@@ -185,13 +189,13 @@ impl CommitLog {
     }
 }
 
-/// What the names of a tree's intents begin with.
+/// Returns the prefix of the file names of a tree's intents.
 fn key(root: FileHash) -> String {
     root.to_string().chars().take(16).collect()
 }
 
 impl Written {
-    /// The changes are made: from now on only temporary files are removed on its account. Durable on return.
+    /// Marks the commit as done: from now on settling it only removes temporary files. Durable on return.
     pub(super) fn done(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let done = file.with_extension(DONE);
@@ -201,7 +205,7 @@ impl Written {
         done.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
     }
 
-    /// The commit is over, one way or the other.
+    /// Removes the intent, because the commit is over.
     pub(super) fn forget(self) {
         if let Some(file) = self.file {
             tools::fault::point().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The root directory, held open, and the only ways down from it. No symlink is followed on the way.
+//! The root directory, held open, and the only ways to descend from it. No symlink is followed on the way.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::{FileHash, RepoPath, TreeError};
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A directory that is held open, so that no other can be put in its place.
+/// A directory held open, so that no other can take its place.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// Opens `path`, which may itself be reached over symlinks: it is the user's word.
+    /// Opens `path`. It may contain symlinks, because the user chose it.
     pub(super) fn open(path: &Path) -> Result<Root, TreeError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| {
@@ -33,7 +33,7 @@ impl Root {
         &self.path
     }
 
-    /// Whether the path leads to the directory that is held.
+    /// Returns true if the path still leads to the open directory.
     pub(super) fn is_in_place(&self) -> bool {
         let held = rustix::fs::fstat(&self.dir);
         let there = rustix::fs::stat(&self.path);
@@ -42,15 +42,15 @@ impl Root {
         })
     }
 
-    /// Hash of the path without symlinks, by which every process knows the directory.
+    /// Returns the hash of the canonical path, which identifies the directory across processes.
     pub(super) fn identity(&self) -> Result<FileHash, TreeError> {
         let failed = |source| TreeError::Root { root: self.path.display().to_string(), source };
         let path = self.path.canonicalize().map_err(failed)?;
         Ok(FileHash::of(path.as_os_str().as_encoded_bytes()))
     }
 
-    /// Keeps other processes from committing here while it lives. Whoever does is waited for, at most for `patience`; where
-    /// the file system has no locks there is none.
+    /// Locks the directory against commits of other processes, for as long as the returned file is open. Waits at most
+    /// `patience` for the current holder. On a file system without locks, nothing is locked.
     pub(super) fn lock(&self, patience: Duration) -> Result<OwnedFd, Errno> {
         let lock = open_below(self.dir(), ".")?;
         match lock_within(&lock, patience) {
@@ -63,7 +63,7 @@ impl Root {
         self.dir.as_fd()
     }
 
-    /// Opens the directory that `path` is in; none if it is missing.
+    /// Opens the parent directory of `path`. Returns `None` if it is missing.
     pub(super) fn parent_of(&self, path: &RepoPath) -> Result<Option<OwnedFd>, TreeError> {
         let opened = match path.parent() {
             None => open_below(self.dir(), "."),
@@ -85,7 +85,8 @@ impl Root {
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(self.dir(), path.as_str(), DIRECTORY, Mode::empty(), resolve) {
-            // Not there, forbidden, or raced with a rename; or a symlink or a file, which the walk tells apart.
+            // `openat2` is missing or forbidden, raced with a rename, or met a symlink or a file, which `walk`
+            // distinguishes.
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::NOTDIR) => self.walk(path),
             opened => opened,
         }
@@ -97,7 +98,8 @@ impl Root {
         self.walk(path)
     }
 
-    /// One component at a time, each opened in the one before: as safe as `openat2`, with more calls.
+    /// Opens one component at a time, each relative to the one before: as safe as `openat2`, but with more system
+    /// calls.
     fn walk(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         let mut dir = open_below(self.dir(), ".")?;
         for name in path.components() {
@@ -107,7 +109,7 @@ impl Root {
     }
 }
 
-/// Locks a file, waiting for whoever has it at most for `patience`; then it fails with `WOULDBLOCK`.
+/// Locks a file, waiting at most `patience` for the current holder. Then it fails with `WOULDBLOCK`.
 #[expect(clippy::disallowed_methods, reason = "commits are made on threads that may block")]
 pub(super) fn lock_within(file: impl AsFd, patience: Duration) -> Result<(), Errno> {
     const PAUSE: Duration = Duration::from_millis(5);
@@ -122,7 +124,7 @@ pub(super) fn lock_within(file: impl AsFd, patience: Duration) -> Result<(), Err
     }
 }
 
-/// Opens the directory `name` in `dir`. A symlink is `LOOP`, another file is `NOTDIR`.
+/// Opens the directory `name` in `dir`. Fails with `LOOP` for a symlink and `NOTDIR` for any other file.
 pub(super) fn open_below(dir: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(dir, name, DIRECTORY, Mode::empty()).map_err(|errno| match errno {
         Errno::NOTDIR | Errno::LOOP if file_type(dir, name) == Some(FileType::Symlink) => {
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_down_agree() {
+    fn walk_and_openat2_agree() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(home.path().join("a/b")).unwrap();
         std::fs::write(home.path().join("a/file"), "").unwrap();

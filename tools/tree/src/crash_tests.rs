@@ -1,4 +1,4 @@
-//! The commit, failing and dying at every step: the tree is as before or as after, and nothing else is left.
+//! Commits that fail or die at every step: the tree is in its state before or after, and nothing else is left.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use tools::fault::armed::{Fault, at};
 
 type Listing = BTreeMap<String, String>;
 
-/// A tree, what is done to it, and a place for its log.
+/// A tree, the changes made to it, and a directory for its log.
 struct Case {
     home: tempfile::TempDir,
     log: tempfile::TempDir,
@@ -23,7 +23,7 @@ impl Case {
         Case { home: sample(), log: tempfile::tempdir().unwrap(), changes: all_kinds() }
     }
 
-    /// A file makes room for a directory of its name.
+    /// A file is replaced by a directory of the same name.
     fn file_to_directory() -> Case {
         let changes = vec![
             change("m/m", Op::Rename { from: path("m") }, Some("old"), Some("old")),
@@ -41,7 +41,7 @@ impl Case {
         Case { changes, ..Case::every_kind() }
     }
 
-    /// One change, of which nothing beside it has to be durable.
+    /// A single change, so that nothing else has to be durable.
     fn alone(change: Change) -> Case {
         Case { changes: vec![change], ..Case::every_kind() }
     }
@@ -71,27 +71,27 @@ impl Case {
         self.home.path()
     }
 
-    /// Commits with a fault: what came of it, unless it died, and whether the fault was met.
+    /// Commits with a fault. Returns the result, unless the commit died, and whether the fault was reached.
     fn commit(&self, step: u64, fault: Fault) -> (Option<Result<Committed, CommitError>>, bool) {
         let tree = self.tree();
         let work = || catch_unwind(AssertUnwindSafe(|| tree.commit(&self.changes, "test"))).ok();
         at(step, fault, work)
     }
 
-    /// Settles with a fault, as a start would. Whether the fault was met.
+    /// Settles with a fault, as a start would. Returns whether the fault was reached.
     fn recover(&self, step: u64, fault: Fault) -> bool {
         let tree = self.tree();
         let work = || drop(catch_unwind(AssertUnwindSafe(|| tree.recover())));
         at(step, fault, work).1
     }
 
-    /// The log is empty when nothing is open.
+    /// Counts the open intents: the log is empty when there are none.
     fn open_intents(&self) -> usize {
         fs::read_dir(self.log.path()).unwrap().count()
     }
 }
 
-/// The files that may be executed.
+/// Returns the executable files.
 fn executable(root: &Path) -> Vec<String> {
     let is = |name: &String| {
         use std::os::unix::fs::PermissionsExt as _;
@@ -101,7 +101,7 @@ fn executable(root: &Path) -> Vec<String> {
     listing(root).into_keys().filter(is).collect()
 }
 
-/// A process that another test starts may hold a lock for a moment, until it is another program.
+/// A process started by another test may hold a lock for a moment, until it has executed its program.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn log_at(dir: &Path) -> CommitLog {
@@ -118,7 +118,7 @@ const CASES: [fn() -> Case; 7] = [
     Case::one_deleted,
 ];
 
-/// The tree of a case before, and after an undisturbed commit.
+/// Returns the tree of a case before and after a commit without faults.
 fn before_and_after(case: fn() -> Case) -> (Listing, Listing) {
     let case = case();
     let before = listing(case.root());
@@ -128,7 +128,7 @@ fn before_and_after(case: fn() -> Case) -> (Listing, Listing) {
 }
 
 #[test]
-fn dying_at_any_step_is_settled_by_the_next_start() {
+fn a_commit_that_dies_at_any_step_is_settled_by_the_next_start() {
     for case in CASES {
         let (before, after) = before_and_after(case);
         let mut ends = [0, 0];
@@ -151,9 +151,9 @@ fn dying_at_any_step_is_settled_by_the_next_start() {
 }
 
 #[test]
-fn one_swap_is_made_or_not_though_a_power_cut_took_its_intent() {
+fn a_single_swap_is_made_or_not_even_if_a_power_cut_lost_its_intent() {
     for case in [Case::one_modified, Case::one_created, Case::one_deleted] {
-        // Neither temporary files nor emptied directories are files that were there.
+        // Ignores temporary files and emptied directories.
         let files = |mut listing: Listing| {
             listing.retain(|name, _| !name.contains(".deepseek-commit") && !name.ends_with('/'));
             listing
@@ -181,7 +181,7 @@ fn one_swap_is_made_or_not_though_a_power_cut_took_its_intent() {
 }
 
 #[test]
-fn what_may_be_executed_is_settled_too() {
+fn executable_bits_are_settled() {
     let case = || {
         let of = |name: &str, before, after| Change::of(path(name), before, after).unwrap();
         let changes = vec![
@@ -203,7 +203,7 @@ fn what_may_be_executed_is_settled_too() {
 }
 
 #[test]
-fn an_intent_of_a_version_without_links_is_settled() {
+fn an_intent_of_a_version_without_symlinks_is_settled() {
     for step in 0.. {
         let case = Case::every_kind();
         if !case.commit(step, Fault::Dies).1 {
@@ -228,24 +228,24 @@ fn an_intent_of_a_version_without_links_is_settled() {
 }
 
 #[test]
-fn dying_while_settling_is_settled_by_the_start_after() {
+fn dying_while_settling_is_settled_by_the_following_start() {
     for case in CASES {
         let (before, after) = before_and_after(case);
         for step in 0.. {
-            let mut fault_met = false;
-            // Every fifth of them, and another five each time.
+            let mut fault_reached = false;
+            // Every fifth step, with another offset each time.
             for second in (step % 5..).step_by(5) {
                 let case = case();
-                fault_met = case.commit(step, Fault::Dies).1;
-                let again = fault_met && case.recover(second, Fault::Dies);
+                fault_reached = case.commit(step, Fault::Dies).1;
+                let died_again = fault_reached && case.recover(second, Fault::Dies);
                 case.tree().recover().unwrap();
                 let now = listing(case.root());
                 assert!(now == before || now == after, "steps {step}, {second}: {now:?}");
-                if !again {
+                if !died_again {
                     break;
                 }
             }
-            if !fault_met {
+            if !fault_reached {
                 break;
             }
         }
@@ -253,20 +253,22 @@ fn dying_while_settling_is_settled_by_the_start_after() {
 }
 
 #[test]
-fn an_error_at_any_step_puts_everything_back() {
+fn an_error_at_any_step_restores_everything() {
     for case in CASES {
         let (before, after) = before_and_after(case);
         for step in 0.. {
             let case = case();
-            let (done, met) = case.commit(step, Fault::Fails);
+            let (done, reached) = case.commit(step, Fault::Fails);
             let now = listing(case.root());
             match done.unwrap() {
                 Ok(_) => assert_eq!(now, after, "step {step}"),
-                Err(CommitError::Stale { .. }) => panic!("step {step} is no change by somebody"),
+                Err(CommitError::Stale { .. }) => {
+                    panic!("step {step} reports a change by another program")
+                }
                 Err(_) => assert_eq!(now, before, "step {step}"),
             }
             assert_eq!(case.open_intents(), 0, "step {step}");
-            if !met {
+            if !reached {
                 break;
             }
         }
@@ -274,7 +276,7 @@ fn an_error_at_any_step_puts_everything_back() {
 }
 
 #[test]
-fn what_is_made_again_after_a_deletion_stays() {
+fn a_file_created_again_after_a_deletion_stays() {
     for step in 0.. {
         let case = Case::deletions();
         if !case.commit(step, Fault::Dies).1 {
@@ -292,19 +294,19 @@ fn what_is_made_again_after_a_deletion_stays() {
 }
 
 #[test]
-fn whoever_else_commits_is_waited_for_and_then_named() {
+fn a_commit_waits_for_another_process_and_then_fails() {
     let case = Case::every_kind();
     let lock = fs::File::open(case.root()).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let hurried = WriteTree::open(case.root(), CommitLog::none(Duration::ZERO)).unwrap();
-    assert!(matches!(hurried.recover(), Err(CommitError::Busy)));
-    assert!(matches!(hurried.commit(&case.changes, "test"), Err(CommitError::Busy)));
+    let impatient = WriteTree::open(case.root(), CommitLog::none(Duration::ZERO)).unwrap();
+    assert!(matches!(impatient.recover(), Err(CommitError::Busy)));
+    assert!(matches!(impatient.commit(&case.changes, "test"), Err(CommitError::Busy)));
     drop(lock);
     case.tree().commit(&case.changes, "test").unwrap();
 }
 
 #[test]
-fn what_somebody_changed_meanwhile_is_left_and_reported() {
+fn a_file_changed_by_the_user_is_left_and_reported() {
     let mut left = 0;
     for step in 0.. {
         let case = Case::every_kind();
@@ -319,7 +321,7 @@ fn what_somebody_changed_meanwhile_is_left_and_reported() {
         let temporary = listing(case.root());
         assert!(temporary.keys().all(|name| !name.contains(".deepseek-commit")), "step {step}");
         for settled in settled {
-            // None is left of a commit that was done before.
+            // A commit that was already done leaves none.
             assert!(settled.left.iter().all(|left| *left == path("m")), "step {step}");
             left += settled.left.len();
         }
@@ -328,7 +330,7 @@ fn what_somebody_changed_meanwhile_is_left_and_reported() {
 }
 
 #[test]
-fn a_file_with_the_bytes_of_a_symlink_is_somebody_elses() {
+fn a_file_with_the_bytes_of_a_symlink_is_not_ours() {
     let mut left = 0;
     for step in 0.. {
         let case = Case::links();
@@ -348,7 +350,7 @@ fn a_file_with_the_bytes_of_a_symlink_is_somebody_elses() {
 }
 
 #[test]
-fn without_its_temporary_files_nothing_is_touched() {
+fn a_commit_without_its_temporary_files_is_stuck_and_touches_nothing() {
     let (before, _) = before_and_after(Case::every_kind);
     let mut stuck = 0;
     for step in 0.. {
@@ -372,7 +374,7 @@ fn without_its_temporary_files_nothing_is_touched() {
 }
 
 #[test]
-fn commits_of_other_trees_and_torn_intents_are_left_alone() {
+fn commits_of_other_trees_are_left_alone_and_torn_intents_dropped() {
     let (one, other) = (Case::every_kind(), Case::every_kind());
     let log = || log_at(one.log.path());
     assert!(one.commit(12, Fault::Dies).1);
@@ -388,7 +390,7 @@ fn commits_of_other_trees_and_torn_intents_are_left_alone() {
 }
 
 #[test]
-fn a_log_that_can_not_be_written_stops_the_commit() {
+fn a_commit_fails_if_its_log_cannot_be_written() {
     let case = Case::every_kind();
     let before = listing(case.root());
     let log = log_at(&case.log.path().join("below"));

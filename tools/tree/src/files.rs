@@ -1,4 +1,4 @@
-//! The files of a tree, as ripgrep and git see them. It reads directories and ignore files, never contents.
+//! Lists the files of a tree as ripgrep and git see them. Reads directories and ignore files, never contents.
 
 use std::collections::BTreeSet;
 use std::fs::{FileType, Metadata};
@@ -8,59 +8,59 @@ use std::path::{Path, PathBuf};
 use ignore::{DirEntry, WalkBuilder};
 
 use super::RepoPath;
-use super::beside::is_temporary;
+use super::file_ops::is_temporary;
 use super::ignored::{Ignored, Rules};
 
-/// Directories that are never part of the work: the repository's own, and ours.
+/// Directories that are never listed: git's and ours.
 const NEVER: [&str; 2] = [".git", ".deepseek"];
 
 /// A regular file of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Where it is.
+    /// The path.
     pub path: RepoPath,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was modified, in nanoseconds since 1970.
+    /// Modification time, in nanoseconds since 1970.
     pub modified: i64,
 }
 
-/// The files of a tree.
+/// A list of the files of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// Sorted by path.
     pub files: Vec<Listed>,
-    /// Whether there are more than were asked for.
+    /// True if there are more files than the limit.
     pub truncated: bool,
 }
 
 /// Lists at most `max_files` files below `root`.
 ///
-/// `.gitignore` and `.ignore` count, with or without a repository; hidden files are listed. Symlinks, unreadable
-/// directories and names that are no [`RepoPath`] are passed over. The user's global ignore file does not count:
+/// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
+/// directories and names that are not a valid [`RepoPath`] are skipped. The user's global ignore file does not apply:
 /// the same tree gives the same list everywhere.
 pub fn list(root: &Path, max_files: usize) -> Listing {
     list_by(root, max_files, Rules::WithDotIgnore)
 }
 
-/// The same without what `.deepseekignore` hides from models.
+/// Like [`list`], without the files that `.deepseekignore` hides from models.
 pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
     list_by(root, max_files, Rules::ForModels)
 }
 
-/// What `.deepseekignore` hides from models, whoever names it. Each ignore file is read once.
+/// The files that `.deepseekignore` hides from models, even when the user names them. Each ignore file is read once.
 pub struct Hidden {
     root: PathBuf,
     ignored: Ignored,
 }
 
 impl Hidden {
-    /// In the tree at `root`.
+    /// Returns the hidden files of the tree at `root`.
     pub fn below(root: &Path) -> Hidden {
         Hidden { root: root.to_owned(), ignored: Ignored::new(top_of(root), Rules::Hidden) }
     }
 
-    /// Whether the file at `path`, or a directory it lies in, is hidden.
+    /// Returns true if the file at `path` or one of its parents is hidden.
     pub fn has(&self, path: &RepoPath) -> bool {
         let above = std::iter::successors(path.parent(), RepoPath::parent);
         let is_hidden = |path: &RepoPath, is_dir| {
@@ -85,14 +85,16 @@ fn list_by(root: &Path, max_files: usize, rules: Rules) -> Listing {
     Listing { files, truncated }
 }
 
-/// Walks everything below `root`. Ignore files are not its business: it would open whatever is in their place.
+/// Walks everything below `root`. It does not handle ignore files, because it would open whatever has taken their
+/// place.
 fn walker(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.standard_filters(false).follow_links(false);
     walk
 }
 
-/// The highest directory whose ignore files count: the top of the repository around `root`, or itself without one.
+/// Returns the highest directory whose ignore files apply: the top of the repository around `root`, or `root` itself
+/// outside a repository.
 fn top_of(root: &Path) -> PathBuf {
     let has_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
     root.ancestors().find(has_git).unwrap_or(root).to_owned()
@@ -102,8 +104,8 @@ fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {
     ignored.is_ignored(entry.path(), entry.file_type().is_some_and(|kind| kind.is_dir()))
 }
 
-/// What git would add below `root`: files and symlinks that are not ignored, the user's own excludes included, and those that
-/// are `tracked`. What lies below `outside`, and names that are no [`RepoPath`], are passed over.
+/// Returns what git would add below `root`: files and symlinks that are not ignored (the user's global excludes apply),
+/// and the `tracked` ones. Skips everything below `outside` and names that are not a valid [`RepoPath`].
 pub(super) fn git_sees(
     root: &Path,
     outside: &Path,
@@ -115,8 +117,8 @@ pub(super) fn git_sees(
     seen
 }
 
-/// What git would add in a worktree that is a repository's top, or in none: no rules above `root` hold. What lies below
-/// the directories `but` is passed over.
+/// Returns what git would add in a worktree that is the top of a repository, or outside any. Rules above `root` do not
+/// apply. Skips everything below the directories `but`.
 pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
     leaves(root, root.to_owned(), but)
 }
@@ -147,7 +149,7 @@ fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {
     Some(Listed { path, bytes: data.len(), modified: modified(&data) })
 }
 
-/// When a file was modified, in nanoseconds since 1970.
+/// Returns the modification time of a file, in nanoseconds since 1970.
 pub fn modified(data: &Metadata) -> i64 {
     data.mtime().saturating_mul(1_000_000_000).saturating_add(data.mtime_nsec())
 }
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_what_ripgrep_would_and_hidden_files() {
+    fn lists_the_files_ripgrep_would_and_hidden_ones() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
         write(root, ".gitignore", "target/\n*.log\n");
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_are_not_shown_is_hidden_with_all_that_lies_in_it() {
+    fn deepseekignore_hides_a_directory_with_everything_in_it() {
         let home = tempfile::tempdir().unwrap();
         write(home.path(), ".deepseekignore", "/data/\n*.key\n");
         write(home.path(), "sub/.deepseekignore", "!a.key\n");
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_there_are_more() {
+    fn reports_truncation() {
         let home = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             write(home.path(), name, "");
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn ignore_files_above_count_inside_a_repository_only() {
+    fn ignore_files_above_the_root_apply_only_inside_a_repository() {
         let home = tempfile::tempdir().unwrap();
         write(home.path(), ".gitignore", "*.tmp\n");
         write(home.path(), "sub/a.tmp", "");

@@ -1,4 +1,4 @@
-//! The name of some bytes: their SHA-256, written in hexadecimal.
+//! SHA-256 hashes of file contents, written in hexadecimal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,28 +6,28 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 of the bytes of a file.
+/// The SHA-256 of a file's content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct FileHash([u8; 32]);
 
-/// Text that is not 64 hexadecimal digits.
+/// The text is not 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a sha256 is 64 hexadecimal digits, not `{0}`")]
 pub struct ParseHashError(String);
 
 impl FileHash {
-    /// The hash of `bytes`.
+    /// Returns the hash of `bytes`.
     pub fn of(bytes: &[u8]) -> FileHash {
         FileHash(Sha256::digest(bytes).into())
     }
 
-    /// From a SHA-256 that was computed in pieces.
+    /// Creates a hash from a SHA-256 that was computed incrementally.
     pub const fn from_digest(digest: [u8; 32]) -> FileHash {
         FileHash(digest)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_hash_everybody_else_prints() {
+    fn matches_the_hash_printed_by_other_tools() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(FileHash::of(b"").to_string(), empty);
         assert_eq!(empty.parse::<FileHash>().unwrap(), FileHash::of(b""));

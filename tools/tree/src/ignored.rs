@@ -1,5 +1,5 @@
-//! What `.gitignore`, `.ignore` and a repository's `info/exclude` say of paths. The rules are git's; the files are opened as
-//! ones that anybody may have put there, which the walker of `ignore` does not do.
+//! Decides which paths `.gitignore`, `.ignore` and a repository's `info/exclude` ignore. The rules are git's. The
+//! ignore files are opened as untrusted files, which the walker of the `ignore` crate does not do.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,37 +13,37 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::repository;
 use tools::regular;
 
-/// Bytes of one ignore file; a larger one is passed over.
+/// Maximum size of one ignore file, in bytes; larger ones are skipped.
 const MAX_BYTES: u64 = 256 << 10;
-/// Bytes of all of them together.
+/// Maximum size of all ignore files together, in bytes.
 const MAX_BYTES_IN_ALL: u64 = 2 << 20;
 
-/// Which rules count beside `.gitignore` and `info/exclude`.
+/// Which rules apply in addition to `.gitignore` and `info/exclude`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rules {
-    /// `.ignore`, as for search.
+    /// `.ignore`, as in searches.
     WithDotIgnore,
-    /// `.ignore`, and `.deepseekignore`: what models are not shown. The latter counts more than all others.
+    /// `.ignore` and `.deepseekignore`, which hides files from models. The latter takes precedence over all others.
     ForModels,
-    /// `.deepseekignore` and nothing else: what models are not shown even if somebody names it.
+    /// `.deepseekignore` only: files that models may not see even when the user names them.
     Hidden,
-    /// The user's own global excludes, as for git.
+    /// The user's global excludes, as in git.
     WithGlobal,
 }
 
-/// The rules for the paths below a directory.
+/// The ignore rules for the paths below a directory.
 pub(super) struct Ignored {
-    /// No rules of directories above this one hold.
+    /// Rules of directories above this one do not apply.
     top: PathBuf,
     rules: Rules,
     global: Gitignore,
-    /// By path, whose bytes are hashed sooner than its components.
+    /// By path, as an `OsString` because it hashes faster than the components of a `PathBuf`.
     known: Mutex<HashMap<OsString, Arc<Directory>>>,
-    /// Bytes that may still be read.
+    /// Remaining bytes that may be read.
     left: AtomicU64,
 }
 
-/// The rules of one directory, and of those above it.
+/// The rules of one directory, linked to those of its parent.
 struct Directory {
     above: Option<Arc<Directory>>,
     hidden: Gitignore,
@@ -54,7 +54,7 @@ struct Directory {
 }
 
 impl Ignored {
-    /// `top` is an absolute path.
+    /// Creates the rules for the paths below `top`, an absolute path.
     pub(super) fn new(top: PathBuf, rules: Rules) -> Self {
         let global = match rules {
             Rules::WithGlobal => GitignoreBuilder::new(&top).build_global().0,
@@ -64,7 +64,7 @@ impl Ignored {
         Self { top, rules, global, known, left }
     }
 
-    /// Whether what is at `path`, below the top, is ignored. What is above it is taken not to be.
+    /// Returns true if `path`, which is below the top, is ignored. Assumes that none of its parents is.
     pub(super) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
         let (mut hidden, mut search) = (Match::None, Match::None);
         let (mut git, mut exclude) = (Match::None, Match::None);
@@ -84,7 +84,7 @@ impl Ignored {
             if in_repository && exclude.is_none() {
                 exclude = directory.exclude.matched(path, is_dir);
             }
-            // A repository inside another has rules of its own only.
+            // Only its own rules apply to a nested repository.
             in_repository &= !directory.is_repository;
             next = directory.above.as_deref();
         }
@@ -125,7 +125,7 @@ impl Ignored {
         directory
     }
 
-    /// The rules for `dir` that stand in a file. One that cannot be read has none, like a line that is no glob.
+    /// Reads the rules for `dir` from a file. An unreadable file and invalid lines are skipped.
     fn rules_in(&self, dir: &Path, file: &Path) -> Gitignore {
         let most = MAX_BYTES.min(self.left.load(Ordering::Relaxed));
         let bytes = match regular::read(file, most) {
@@ -134,7 +134,7 @@ impl Ignored {
                 return Gitignore::empty();
             }
             Err(error) => {
-                tracing::warn!(file = %file.display(), %error, "an ignore file is passed over");
+                tracing::warn!(file = %file.display(), %error, "skipped an ignore file");
                 return Gitignore::empty();
             }
         };
@@ -142,14 +142,14 @@ impl Ignored {
         let mut builder = GitignoreBuilder::new(dir);
         for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
             if let Err(error) = builder.add_line(None, &without_alternatives(line)) {
-                tracing::debug!(file = %file.display(), %error, "a line of an ignore file is passed over");
+                tracing::debug!(file = %file.display(), %error, "skipped a line of an ignore file");
             }
         }
         builder.build().unwrap_or_else(|_| Gitignore::empty())
     }
 }
 
-/// A line whose braces stand for themselves, as they do for git.
+/// Escapes the braces of a line, since git takes them literally.
 fn without_alternatives(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len());
     let mut after_backslash = false;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_are_letters_as_they_are_to_git_however_deep() {
+    fn braces_are_literal_as_in_git_at_any_depth() {
         assert!(ignored("{a,b}\n", "{a,b}"));
         assert!(!ignored("{a,b}\n", "a"));
         assert!(ignored("\\{a\n", "{a"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_are_not_shown_is_ignored_for_them_only() {
+    fn deepseekignore_applies_to_models_only() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".deepseekignore"), "data\n!kept.log\n").unwrap();
         fs::write(home.path().join(".gitignore"), "*.log\n").unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearer_counts_more_and_what_is_too_large_not_at_all() {
+    fn nearer_rules_take_precedence_and_large_files_are_skipped() {
         let home = tempfile::tempdir().unwrap();
         let at = |path: &str| home.path().join(path);
         fs::create_dir_all(at("sub")).unwrap();

@@ -1,12 +1,12 @@
-//! A directory of the user's files: safe paths into it, reads, and the one way to change it.
+//! A directory of the user's files: safe paths, reads, and the only way to change it.
 //!
-//! Nothing here follows a symlink, leaves the root, or opens anything but regular files and directories.
+//! Nothing in this crate follows a symlink, leaves the root, or opens anything but regular files and directories.
 
 mod attempt;
-mod beside;
 mod change;
 mod commit_log;
 mod confine;
+mod file_ops;
 mod files;
 mod hash;
 mod ignored;
@@ -38,36 +38,36 @@ pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;
 
-/// Why a path of the tree could not be looked at.
+/// Why a path of the tree could not be accessed.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// The root is missing or not a directory.
     #[error("cannot open the directory {root}")]
     Root {
-        /// As it was given.
+        /// The root as the caller gave it.
         root: String,
-        /// What the system said.
+        /// The system error.
         #[source]
         source: io::Error,
     },
-    /// A directory on the way is a symlink.
-    #[error("{path} lies behind a symlink")]
+    /// A directory on the path is a symlink.
+    #[error("{path} is behind a symlink")]
     ThroughSymlink {
-        /// The path asked for.
+        /// The requested path.
         path: RepoPath,
     },
-    /// Something on the way is not a directory.
-    #[error("{path} lies below something that is not a directory")]
+    /// A component of the path is not a directory.
+    #[error("{path} is below something that is not a directory")]
     ParentNotDirectory {
-        /// The path asked for.
+        /// The requested path.
         path: RepoPath,
     },
-    /// Anything else the system said.
+    /// Any other system error.
     #[error("cannot read {path}")]
     Io {
-        /// The path asked for.
+        /// The requested path.
         path: RepoPath,
-        /// What the system said.
+        /// The system error.
         #[source]
         source: io::Error,
     },

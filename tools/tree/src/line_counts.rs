@@ -1,30 +1,30 @@
-//! How many lines are new and how many are gone between two texts, in time that grows with their size. Pure.
+//! Counts the added and removed lines between two texts, in time roughly linear in their size. Pure.
 
 use std::collections::HashMap;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Pairs of lines up to which two pieces are compared as well as can be.
+/// Two pieces are compared by a full diff if they have at most this many pairs of lines.
 const PAIRS: usize = 1_000_000;
-/// How far two large pieces without a line of their own are searched for the next lines they share.
+/// How many lines ahead two large pieces without a unique common line are searched for the next common lines.
 const AHEAD: usize = 64;
-/// How many lines must be shared there.
+/// How many common lines in a row are required there.
 const SHARED: usize = 3;
-/// Bytes that are compared at once: one after the other takes longer than all the rest.
+/// Bytes compared at a time. Comparing single bytes would take longer than all the rest.
 const PIECE: usize = 256;
 
-/// Lines that are new, and lines that are gone.
+/// Returns the number of added and removed lines.
 pub(super) fn line_counts(before: &[u8], after: &[u8]) -> (usize, usize) {
     let (prefix, suffix) = common_bytes(before, after);
     let [old, new] =
         [before, after].map(|text| text.get(prefix..text.len() - suffix).unwrap_or_default());
-    // Room for the lines of one of them: most are in both.
+    // Capacity for the lines of one of them: most are in both.
     let mut numbers = HashMap::with_capacity(memchr::memchr_iter(b'\n', old).count() + 1);
     let [old, new] = [old, new].map(|text| numbered(text, &mut numbers));
     count(&old, &new)
 }
 
-/// The lines of a text as numbers, equal ones with the same.
+/// Returns the lines of a text as numbers. Equal lines have equal numbers.
 fn numbered<'t>(text: &'t [u8], numbers: &mut HashMap<&'t [u8], u32>) -> Vec<u32> {
     let number = |line| {
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
@@ -35,7 +35,7 @@ fn numbered<'t>(text: &'t [u8], numbers: &mut HashMap<&'t [u8], u32>) -> Vec<u32
     lines.filter(|line| !line.is_empty()).map(number).collect()
 }
 
-/// Bytes of whole lines that two texts share at their start, and behind those at their end.
+/// Returns how many bytes of whole lines two texts share at their start, and how many of the rest at their end.
 fn common_bytes(a: &[u8], b: &[u8]) -> (usize, usize) {
     let pieces = a.chunks_exact(PIECE).zip(b.chunks_exact(PIECE));
     let same = PIECE * pieces.take_while(|(a, b)| a == b).count();
@@ -54,7 +54,7 @@ fn common_bytes(a: &[u8], b: &[u8]) -> (usize, usize) {
     let rest = a_rest.iter().rev().zip(b_rest.iter().rev());
     let same = same + rest.take_while(|(a, b)| a == b).count();
     let end = a.get(a.len() - same..).unwrap_or_default();
-    // A line that begins before what is shared is not shared.
+    // A line that starts before the shared bytes is not shared.
     let starts = |text: &[u8]| {
         let at = text.len() - same;
         at == prefix || text.get(at - 1) == Some(&b'\n')
@@ -67,7 +67,7 @@ fn common_bytes(a: &[u8], b: &[u8]) -> (usize, usize) {
     (prefix, suffix)
 }
 
-/// Of numbered lines: those that are new, and those that are gone.
+/// Returns the number of added and removed lines.
 fn count(old: &[u32], new: &[u32]) -> (usize, usize) {
     if old.len().saturating_mul(new.len()) <= PAIRS {
         return compared(old, new);
@@ -85,7 +85,7 @@ fn count(old: &[u32], new: &[u32]) -> (usize, usize) {
     counts
 }
 
-/// As well as can be.
+/// Counts by a full diff.
 fn compared(old: &[u32], new: &[u32]) -> (usize, usize) {
     if old.is_empty() || new.is_empty() {
         return (new.len(), old.len());
@@ -99,7 +99,7 @@ fn compared(old: &[u32], new: &[u32]) -> (usize, usize) {
     capture_diff_slices(Algorithm::Histogram, old, new).iter().fold((0, 0), counts)
 }
 
-/// How often a line is in a text, and where.
+/// How often a line occurs in a text, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Times {
     Never,
@@ -107,7 +107,7 @@ enum Times {
     Often,
 }
 
-/// Lines that are once in both, as long as they keep their order: the most there can be.
+/// Returns the longest sequence of lines that occur exactly once in both texts and in the same order.
 fn anchors(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
     let numbers = old.iter().chain(new).max().map_or(0, |most| *most as usize + 1);
     let once = |lines: &[u32]| {
@@ -126,7 +126,7 @@ fn anchors(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
     };
     let pairs = old.iter().filter_map(|line| Some((at(&in_old, *line)?, at(&in_new, *line)?)));
     let pairs: Vec<(usize, usize)> = pairs.collect();
-    // The longest run that ascends on both sides: the ends of the runs so far, and what is before each.
+    // The longest increasing subsequence: the ends of the runs so far, and the predecessor of each.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     let at = |index: usize| pairs.get(index).map_or(0, |(_, new)| *new);
@@ -144,7 +144,7 @@ fn anchors(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
     run
 }
 
-/// Line by line, looking a little ahead: a right count, though perhaps not the smallest.
+/// Counts line by line with a short lookahead: a valid count, though perhaps not the smallest.
 fn walked(old: &[u32], new: &[u32]) -> (usize, usize) {
     let (mut a, mut b) = (0, 0);
     let (mut added, mut removed) = (0, 0);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn small_texts_are_compared_as_well_as_can_be() {
+    fn small_texts_are_compared_by_a_full_diff() {
         for (before, after, counts) in [
             ("", "", (0, 0)),
             ("1\n2\n3\n", "1\n3\n4\n5", (2, 1)),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_found_around_pieces() {
+    fn shared_lines_are_found_across_pieces() {
         let text: Vec<u8> = lines(&(0..400).collect::<Vec<_>>());
         for at in 0..400 {
             let changed: Vec<u32> =
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn large_texts_are_counted_by_what_they_share() {
+    fn large_texts_are_counted_by_their_common_lines() {
         let before: Vec<u32> = (0..20_000).map(|at| if at % 3 == 0 { 0 } else { at }).collect();
         let mut after = before.clone();
         for at in (7..19_000).step_by(40) {
@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_counted_leads_from_one_to_the_other(
+        fn counts_lead_from_one_text_to_the_other(
             before in proptest::collection::vec(0..9_u32, 0..60),
             after in proptest::collection::vec(0..9_u32, 0..60),
         ) {

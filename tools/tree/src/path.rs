@@ -1,4 +1,4 @@
-//! A path inside the workspace that is safe by construction. It says nothing about what is there.
+//! A path inside the workspace that is safe by construction. It says nothing about what exists there.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 use policy::{is_ignorable, spells};
 use serde::{Deserialize, Serialize};
 
-/// Longest component the usual file systems hold, in bytes.
+/// Longest component that common file systems allow, in bytes.
 const MAX_COMPONENT_BYTES: usize = 255;
-/// Longest path a system call takes, in bytes, with some room left for the root.
+/// Longest path that a system call accepts, in bytes, minus a reserve for the root.
 const MAX_PATH_BYTES: usize = 3072;
 
 /// A workspace-relative path: `/`-separated, without `.`, `..`, empty or repository (`.git`) components.
@@ -22,10 +22,10 @@ const MAX_PATH_BYTES: usize = 3072;
 #[serde(into = "String", try_from = "String")]
 pub struct RepoPath(String);
 
-/// Why text is not a path inside the workspace.
+/// Why a text is not a path inside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// Nothing is left after `.` components.
+    /// The path is empty after removing `.` components.
     #[error("an empty path")]
     Empty,
     /// Begins with `/`, a drive or `~`.
@@ -37,16 +37,16 @@ pub enum PathError {
     /// Two slashes in a row, or one at the end.
     #[error("a path with an empty component")]
     EmptyComponent,
-    /// `.git`, in any spelling some file system takes for it.
+    /// `.git`, in any spelling that some file system treats as equal.
     #[error("a path into the repository's own directory")]
     GitDir,
     /// A control character.
     #[error("a path with a control character")]
     ControlCharacter,
-    /// A backslash, a separator elsewhere.
+    /// A backslash, which is a separator on other systems.
     #[error("a path with a backslash")]
     Backslash,
-    /// A component or the whole is longer than file systems hold.
+    /// A component or the whole path is longer than file systems allow.
     #[error("a path that is too long")]
     TooLong,
     /// Not UTF-8.
@@ -55,7 +55,7 @@ pub enum PathError {
 }
 
 impl RepoPath {
-    /// Checks `text`; `.` components are dropped.
+    /// Parses `text` and drops `.` components.
     pub fn parse(text: &str) -> Result<RepoPath, PathError> {
         if text.chars().any(char::is_control) {
             return Err(PathError::ControlCharacter);
@@ -92,45 +92,46 @@ impl RepoPath {
         if is_absolute(&path) { Err(PathError::Absolute) } else { Ok(RepoPath(path)) }
     }
 
-    /// As [`RepoPath::parse`], from bytes of unknown encoding.
+    /// Like [`RepoPath::parse`], from bytes of unknown encoding.
     pub fn from_bytes(bytes: &[u8]) -> Result<RepoPath, PathError> {
         RepoPath::parse(std::str::from_utf8(bytes).map_err(|_| PathError::NotUtf8)?)
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its components, outermost first.
+    /// Returns the components, outermost first.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/')
     }
 
-    /// The last component.
+    /// Returns the last component.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// The directory it is in; none at the root.
+    /// Returns the parent directory, or `None` for a path at the root.
     pub fn parent(&self) -> Option<RepoPath> {
         self.0.rsplit_once('/').map(|(parent, _)| RepoPath(parent.to_owned()))
     }
 
-    /// Whether it is `other`, or lies below it.
+    /// Returns true if the path is `other` or below it.
     pub fn is_at_or_below(&self, other: &RepoPath) -> bool {
         let rest = self.0.strip_prefix(other.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Whether it leads into this program's own directory, `.deepseek`, in any spelling some file system takes for it.
+    /// Returns true if the path leads into this program's own directory, `.deepseek`, in any spelling that some file
+    /// system treats as equal.
     pub fn is_in_our_directory(&self) -> bool {
         self.components().any(|part| spells(part, &[".deepseek", "deepse~1"]))
     }
 
-    /// Whether every common system can hold a file of this name, and a reader can see what it is.
+    /// Returns true if every common system allows such a name and it has no invisible characters.
     ///
-    /// Asked of new names only: what is there already may be called anything.
+    /// Applies to new names only; existing files may have any name.
     pub fn is_portable(&self) -> bool {
         self.components().all(is_portable_name)
     }
@@ -170,7 +171,7 @@ impl AsRef<str> for RepoPath {
     }
 }
 
-/// `text` without its `.` components.
+/// Returns `text` without its `.` components.
 fn without_dots(text: &str) -> String {
     let is_named = |part: &&str| *part != ".";
     if text.split('/').all(|part| is_named(&part)) {
@@ -197,7 +198,7 @@ fn is_portable_name(part: &str) -> bool {
         && !is_device(stem)
 }
 
-/// Names that Windows gives to devices, whatever the directory and the extension.
+/// Returns true for names that Windows reserves for devices, whatever the directory and the extension.
 fn is_device(stem: &str) -> bool {
     let stem = stem.to_ascii_uppercase();
     let numbered = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
@@ -214,7 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn accepts_what_workspaces_hold() {
+    fn accepts_names_found_in_workspaces() {
         for text in [
             "a",
             "src/lib.rs",

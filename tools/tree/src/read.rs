@@ -1,4 +1,4 @@
-//! Reading below a root. It cannot write, and it opens nothing that could block or lead outside.
+//! Reads below a root. Cannot write, and opens nothing that could block or lead outside.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -11,7 +11,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::confine::Root;
 use super::{Entry, FileMode, FileState, RepoPath, TreeError};
 
-/// A directory that may be read. Cheap to clone.
+/// A directory open for reading. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ReadTree {
     root: Arc<Root>,
@@ -27,23 +27,23 @@ impl ReadTree {
         ReadTree { root: Arc::clone(root) }
     }
 
-    /// The directory, as it was opened.
+    /// Returns the path as it was opened.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Whether the directory is still where it was when it was opened, and not another in its place.
+    /// Returns true if the path still leads to the opened directory and not to a replacement.
     pub fn is_in_place(&self) -> bool {
         self.root.is_in_place()
     }
 
-    /// What is said of it when it is not.
+    /// Returns the message for a directory that is no longer in place.
     pub fn gone(&self) -> String {
         let root = self.root().display();
-        format!("{root} was moved, deleted or replaced while the request was at work")
+        format!("{root} was moved, deleted or replaced while the request was running")
     }
 
-    /// Where the symlink at `path` points to. It is not followed.
+    /// Returns the target of the symlink at `path`, without following it.
     pub fn link(&self, path: &RepoPath) -> Result<Vec<u8>, TreeError> {
         let failed = |errno: Errno| TreeError::Io { path: path.clone(), source: errno.into() };
         let dir = self.root.parent_of(path)?.ok_or(Errno::NOENT).map_err(failed)?;
@@ -51,7 +51,7 @@ impl ReadTree {
         Ok(target.into_bytes())
     }
 
-    /// What is at `path`, where a symlink is a file, too: one of which the bytes are where it leads.
+    /// Returns the entry at `path`. A symlink is returned as a file whose content is its target.
     pub fn entry_or_link(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let entry = self.entry(path, max_bytes)?;
         if entry != Entry::Symlink {
@@ -61,8 +61,8 @@ impl ReadTree {
         Ok(Entry::File(FileState { bytes, mode: FileMode::Symlink }))
     }
 
-    /// The names in a directory, sorted; of the root, if none is given. None where that is no directory, or more than `most`
-    /// are there, or behind a symlink.
+    /// Returns the sorted names in `dir`, or in the root if it is `None`. Empty if `dir` is not a directory, is behind
+    /// a symlink, or has more than `most` entries.
     pub fn names(&self, dir: Option<&RepoPath>, most: usize) -> Vec<String> {
         let mut path = self.root().to_owned();
         for part in dir.iter().flat_map(|dir| dir.as_str().split('/')) {
@@ -81,7 +81,7 @@ impl ReadTree {
         names
     }
 
-    /// What is at `path`. A file of more than `max_bytes` is not read.
+    /// Returns the entry at `path`. A file larger than `max_bytes` is not read.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let Some(dir) = self.root.parent_of(path)? else {
             return Ok(Entry::Missing);
@@ -102,7 +102,7 @@ impl ReadTree {
             | FileType::BlockDevice
             | FileType::Unknown => return Ok(Entry::Other),
         }
-        // Something else may have taken the name meanwhile: then it is neither followed nor waited for.
+        // The file may have been replaced since `statat`: do not follow a symlink or block on a FIFO.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(dir.as_fd(), path.name(), flags, Mode::empty()) {
             Ok(file) => file,
@@ -132,12 +132,13 @@ fn read_regular(file: &OwnedFd, max_bytes: u64) -> Result<Entry, Errno> {
     Ok(Entry::File(FileState { bytes: bytes.into(), mode }))
 }
 
-/// Reads a file that was just seen to have `size` bytes: in one go, unless it is changing. It stops beyond `max_bytes`.
+/// Reads a file that was just seen to have `size` bytes, in one read unless it is changing. Stops after more than
+/// `max_bytes`.
 pub(super) fn read_to_end(file: impl AsFd, size: u64, max_bytes: u64) -> Result<Vec<u8>, Errno> {
     let [size, max] = [size, max_bytes].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut bytes = Vec::with_capacity(size.saturating_add(1));
     while bytes.len() <= max {
-        // With room to spare, a read that fills no more than `size` bytes has met the end.
+        // The buffer has spare capacity, so a read that ends at exactly `size` bytes has reached the end.
         bytes.reserve(1);
         let read = retry_on_intr(|| rustix::io::read(&file, spare_capacity(&mut bytes)))?;
         if read == 0 || bytes.len() == size {
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_is_there_and_reads_files_only() {
+    fn returns_the_kind_of_entry_and_reads_files_only() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join("d")).unwrap();
         std::fs::write(home.path().join("d/f"), "text").unwrap();

@@ -1,4 +1,4 @@
-//! The user's repository: found, and looked over before a library opens it, so that nothing in it can be waited for.
+//! Finds the user's repository and checks it before a library opens it, so that nothing in it can block.
 
 use std::collections::HashSet;
 use std::fs::{self, FileType};
@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 
 use tools::regular;
 
-/// Files that are read whole, and that no repository makes large.
+/// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
 const ALTERNATES: &str = "objects/info/alternates";
-/// Bytes of one of them.
+/// Maximum size of one of them, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
-/// Bytes of a list of references or of an index.
+/// Maximum size of a list of references or of an index, in bytes.
 const MAX_LIST_BYTES: u64 = 1 << 30;
-/// Directories of a repository that are not read here.
+/// Directories of a repository that are never read here.
 const NOT_READ: [&str; 6] = ["hooks", "logs", "lfs", "modules", "rr-cache", "worktrees"];
-/// Repositories that may borrow objects of each other.
+/// Maximum number of object directories followed through alternates, including the repository's own.
 const MAX_ALTERNATES: usize = 5;
 
-/// The user's repository, which is only read; its configuration runs nothing.
+/// The user's repository. It is only read, and its configuration cannot run anything.
 pub struct UserRepository {
     /// The repository.
     pub repository: gix::Repository,
-    /// The directory that it is about.
+    /// The top of its work tree.
     pub top: PathBuf,
 }
 
 impl UserRepository {
-    /// The repository that `dir` is in, if there is one and nothing in it can be waited for.
+    /// Opens the repository around `dir`. Returns `None` if there is none, or if something in it could block.
     pub fn around(dir: &Path) -> Option<UserRepository> {
         let (top, git_dir) = top_around(dir)?;
         if let Some(what) = what_blocks(&git_dir) {
-            tracing::warn!(what = %what.display(), "the repository is not opened: this is not what git leaves there");
+            tracing::warn!(what = %what.display(), "the repository is not opened: git would not create such a file there");
             return None;
         }
         let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
@@ -41,7 +41,8 @@ impl UserRepository {
     }
 }
 
-/// Whether git tracks something below `dir`, which lies in the tree at `root`. Where the repository cannot be read, it may.
+/// Returns true if git tracks something below `dir`, which is in the tree at `root`. Also true if the repository cannot
+/// be read.
 pub fn tracks_below(root: &Path, dir: &Path) -> bool {
     let Some((top, _)) = top_around(root) else { return false };
     let Some(UserRepository { repository, .. }) = UserRepository::around(root) else { return true };
@@ -52,7 +53,7 @@ pub fn tracks_below(root: &Path, dir: &Path) -> bool {
     index.prefixed_entries(prefix.as_slice().into()).is_some()
 }
 
-/// Those of `paths` below the tree at `root` that git tracks; without a repository, those that are there.
+/// Returns those of `paths`, relative to `root`, that git tracks; outside a repository, those that exist.
 pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let around = UserRepository::around(root);
     let tracked = around.as_ref().and_then(|UserRepository { repository, top }| {
@@ -68,7 +69,7 @@ pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
 }
 
-/// The commit that is checked out around `dir`, in hexadecimal, found without opening the repository.
+/// Returns the commit checked out around `dir`, in hexadecimal, without opening the repository.
 pub fn head_of(dir: &Path) -> Option<String> {
     let (_, git_dir) = top_around(dir)?;
     let head = regular::read_text(&git_dir.join("HEAD"), MAX_BYTES).ok()?;
@@ -88,7 +89,8 @@ fn commit_in(text: &str) -> Option<String> {
     is_id.then(|| id.to_owned())
 }
 
-/// The repository that `dir` is the top of: its `.git`, or the directory that a `.git` file names.
+/// Returns the git directory of the repository whose top is `dir`: its `.git`, or the directory that a `.git` file
+/// names.
 pub(super) fn of(dir: &Path) -> Option<PathBuf> {
     let dot_git = dir.join(".git");
     let data = fs::metadata(&dot_git).ok()?;
@@ -100,7 +102,7 @@ pub(super) fn of(dir: &Path) -> Option<PathBuf> {
     Some(dir.join(named))
 }
 
-/// The directory that the repository `dir` is in is about, and that repository.
+/// Returns the top of the repository around `dir`, and its git directory.
 fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     dir.ancestors().find_map(|dir| {
         let git_dir = of(dir).filter(|git_dir| git_dir.join("HEAD").exists())?;
@@ -108,7 +110,7 @@ fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// Where a repository, or the worktree of one, has what its worktrees share.
+/// Returns the directory with what the worktrees of a repository share.
 pub(super) fn common_dir(git_dir: &Path) -> PathBuf {
     match regular::read_text(&git_dir.join("commondir"), MAX_BYTES) {
         Ok(common) => git_dir.join(common.trim()),
@@ -116,7 +118,7 @@ pub(super) fn common_dir(git_dir: &Path) -> PathBuf {
     }
 }
 
-/// Why a repository is not opened: the first thing in it that could be waited for, or that has no end.
+/// Returns the first file in a repository that could block or is too large. Such a repository is not opened.
 pub(super) fn what_blocks(git_dir: &Path) -> Option<PathBuf> {
     let common = common_dir(git_dir);
     let of_worktree = (common != git_dir).then_some(git_dir);
@@ -129,7 +131,7 @@ pub(super) fn what_blocks(git_dir: &Path) -> Option<PathBuf> {
     });
     let mut next = 0;
     blocked.or_else(|| {
-        // Objects of other repositories are opened, too.
+        // Objects of other repositories are opened as well.
         while let Some(dir) = objects.get(next).cloned() {
             next += 1;
             if next > MAX_ALTERNATES {
@@ -146,7 +148,7 @@ pub(super) fn what_blocks(git_dir: &Path) -> Option<PathBuf> {
             }
             let lines = regular::read_text(&list, MAX_BYTES).unwrap_or_default();
             if lines.lines().any(|line| line.starts_with('"')) {
-                // What is quoted there is read by rules of its own; git does not quote what it writes.
+                // Quoted lines have parsing rules of their own, and git does not write any.
                 return Some(list);
             }
             objects
@@ -160,13 +162,13 @@ fn is_larger(file: &Path, max_bytes: u64) -> bool {
     fs::metadata(file).is_ok_and(|data| data.len() > max_bytes && !data.is_dir())
 }
 
-/// The first of the files that are read whole in a repository of our own which is not one.
+/// Returns the first file that should be regular and is not, in a repository of our own.
 pub(super) fn not_regular(git_dir: &Path) -> Option<PathBuf> {
     let files = SMALL.iter().copied().chain(["packed-refs"]).map(|name| git_dir.join(name));
     files.into_iter().find(|file| fs::metadata(file).is_ok_and(|data| !data.is_file()))
 }
 
-/// A pipe or a device below `dir`, or below what symlinks there lead to.
+/// Returns a pipe or a device below `dir`, following symlinks.
 fn special_below(dir: &Path) -> Option<PathBuf> {
     let is_special =
         |kind: FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();

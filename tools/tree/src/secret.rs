@@ -1,4 +1,4 @@
-//! The secret files of a tree, read so that what stands in them can be taken out of other texts. Nothing else reads them.
+//! Reads the secret files of a tree, so that their contents can be masked in other texts. Nothing else reads them.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -8,16 +8,17 @@ use tools::regular;
 
 use super::repository;
 
-/// Entries that are looked at; those near the root come first.
+/// Maximum number of directory entries visited; those near the root come first.
 const MAX_ENTRIES: usize = 100_000;
-/// Secret files that are read, and bytes of one of them.
+/// Maximum number of secret files read, and maximum size of one, in bytes.
 const MAX_FILES: usize = 1_000;
 const MAX_BYTES: u64 = 1 << 20;
-/// Directories that only hold what was installed or built.
+/// Directories that only hold installed packages or build output.
 const NOT_LOOKED_INTO: [&str; 7] =
     [".git", ".deepseek", "node_modules", "target", ".venv", "venv", "__pycache__"];
 
-/// The texts of the files below `root` whose path `is_secret`, ignored ones included.
+/// Returns the texts of the files below `root` whose path `is_secret`, including ignored ones, and the git
+/// configuration of each repository.
 pub fn secret_texts(root: &Path, is_secret: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut texts = Vec::new();
     let mut left = MAX_ENTRIES;
@@ -44,7 +45,7 @@ pub fn secret_texts(root: &Path, is_secret: &dyn Fn(&str) -> bool) -> Vec<String
     texts
 }
 
-/// The configuration of the repository that `dir` is the top of: its remotes may have passwords.
+/// Returns the configuration of the repository whose top is `dir`: its remotes may contain passwords.
 fn configuration_of(dir: &Path) -> Option<String> {
     let config = |git_dir: PathBuf| repository::common_dir(&git_dir).join("config");
     regular::read_text(&config(repository::of(dir)?), MAX_BYTES).ok()
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_files_are_found_wherever_they_are_and_nothing_is_waited_for() {
+    fn secret_files_are_found_everywhere_without_blocking() {
         let home = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = home.path().join(path);

@@ -1,7 +1,7 @@
-//! Settles a commit that a crash cut short, from its intent and from what is there: completed, or taken back.
+//! Settles a commit that a crash interrupted, from its intent and from the files found: completes or undoes it.
 //!
-//! It tells the paths apart by hashes. A file that is neither as it was before nor as it would be after has been changed by
-//! somebody else meanwhile: it is left alone and reported.
+//! It identifies files by hash. A file that matches neither its state before nor its state after was changed by another
+//! program: it is left alone and reported.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -11,37 +11,37 @@ use rustix::fs::AtFlags;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::remove_emptied;
-use super::beside::{Names, drop_name, place, remove, replace, sync};
 use super::commit_log::{Intended, Intent, Side, Stage};
 use super::confine::Root;
+use super::file_ops::{Names, drop_name, place, remove, replace, sync};
 use super::write::CommitError;
 use super::{Entry, ReadTree, RepoPath, TreeError};
 
-/// A commit that was cut short, and is not any more.
+/// An interrupted commit that has been settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// As it was called when it was begun.
+    /// The label given when the commit began.
     pub label: String,
-    /// What was done about it.
+    /// How it was settled.
     pub outcome: Settlement,
-    /// Paths that are as they were found, since somebody else changed them meanwhile; of a commit that is stuck, those that are
-    /// not as before.
+    /// Paths left untouched because another program changed them; for a stuck commit, the paths that are not in their
+    /// state before.
     pub left: Vec<RepoPath>,
 }
 
-/// What was done about a commit that was cut short.
+/// How an interrupted commit was settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
-    /// All of its changes are made.
+    /// All of its changes have been made.
     Completed,
-    /// None of its changes is made.
+    /// All of its changes have been undone.
     TakenBack,
-    /// Neither can be done, since its temporary files are gone. Nothing was touched.
+    /// It can be neither completed nor undone, because its temporary files are gone. Nothing was touched.
     Stuck,
 }
 
-/// What is at a path of the intent.
+/// The state of a path of the intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Before,
@@ -49,20 +49,20 @@ enum Seen {
     Neither,
 }
 
-/// A path of the intent with what was found there and beside it.
+/// A path of the intent with the files found there and next to it.
 struct Found<'a> {
     intended: &'a Intended,
     names: Names,
-    /// The directory it is in; none if that is missing.
+    /// The parent directory, or `None` if it is missing.
     dir: Option<OwnedFd>,
     seen: Seen,
-    /// Whether the new file waits beside it, whole.
-    new_waits: bool,
-    /// Whether the old file is kept beside it, whole.
-    old_waits: bool,
+    /// True if the complete new file is next to it.
+    has_new: bool,
+    /// True if the complete old file is next to it.
+    has_old: bool,
 }
 
-/// Completes what `intent` began or takes it back. Running it again, or being killed in it, does no harm.
+/// Completes or undoes what `intent` began. Running it again, or being killed while it runs, does no harm.
 pub(super) fn settle(
     root: &Arc<Root>,
     intent: &Intent,
@@ -75,11 +75,11 @@ pub(super) fn settle(
     let outcome = if stage == Stage::Done {
         tidy(root, &found);
         Settlement::Completed
-    } else if found.iter().all(Found::can_go_on) {
-        complete(root, &found)?;
+    } else if found.iter().all(Found::can_complete) {
+        complete_all(root, &found)?;
         Settlement::Completed
-    } else if found.iter().all(Found::can_go_back) {
-        take_back(root, intent, &found)?;
+    } else if found.iter().all(Found::can_undo) {
+        undo_all(root, intent, &found)?;
         Settlement::TakenBack
     } else {
         Settlement::Stuck
@@ -104,11 +104,11 @@ fn look<'a>(
     let path = &intended.path;
     let dir = match root.parent_of(path) {
         Ok(dir) => dir,
-        // A file is where a directory would be made, or a link where one was: neither is ours to pass.
+        // A file where the directory would be, or a symlink where it was: we may pass neither.
         Err(TreeError::ParentNotDirectory { .. } | TreeError::ThroughSymlink { .. }) => None,
         Err(error) => return Err(error),
     };
-    // A directory that was to be made in the place of a file says that the file is gone.
+    // A directory to be created in place of a file implies that the file is gone.
     let made_way = || intended.after.is_none() && intent.made.contains(path);
     let seen = match intent.entry(tree, path)? {
         Entry::Directory if made_way() => Seen::After,
@@ -121,7 +121,7 @@ fn look<'a>(
         | Entry::Other
         | Entry::TooLarge { .. } => Seen::Neither,
     };
-    let waits = |name: &str, side| match (&dir, beside(path, name)) {
+    let has = |name: &str, side| match (&dir, sibling(path, name)) {
         (Some(_), Some(path)) => Ok::<_, TreeError>(match intent.entry(tree, &path)? {
             Entry::File(state) => intended.is(side, &state),
             Entry::Missing
@@ -132,22 +132,23 @@ fn look<'a>(
         }),
         _ => Ok(false),
     };
-    let new_waits = waits(&names.new, Side::After)?;
-    let old_waits = waits(&names.old, Side::Before)?;
-    Ok(Found { intended, names, dir, seen, new_waits, old_waits })
+    let has_new = has(&names.new, Side::After)?;
+    let has_old = has(&names.old, Side::Before)?;
+    Ok(Found { intended, names, dir, seen, has_new, has_old })
 }
 
 impl Intent {
-    /// What is at `path`; nothing where its directory is none, or a symlink that goes.
+    /// Returns the entry at `path`. `Missing` if its parent is not a directory, or is a symlink that the commit
+    /// removes.
     fn entry(&self, tree: &ReadTree, path: &RepoPath) -> Result<Entry, TreeError> {
-        let goes = |above: RepoPath| {
+        let is_removed = |above: RepoPath| {
             let mut targets = self.targets.iter().filter(|target| target.path == above);
             targets.any(|target| target.before.is_some() && target.after.is_none())
         };
         match tree.entry_or_link(path, u64::MAX) {
             Err(TreeError::ParentNotDirectory { .. }) => Ok(Entry::Missing),
             Err(TreeError::ThroughSymlink { .. })
-                if std::iter::successors(path.parent(), RepoPath::parent).any(goes) =>
+                if std::iter::successors(path.parent(), RepoPath::parent).any(is_removed) =>
             {
                 Ok(Entry::Missing)
             }
@@ -157,7 +158,7 @@ impl Intent {
     }
 }
 
-/// Whether `entry` is the file of this side, or nothing where there is none.
+/// Returns true if `entry` is the file of this side, or is missing where this side has no file.
 fn is(entry: &Entry, intended: &Intended, side: Side) -> bool {
     let is_none = match side {
         Side::Before => intended.before.is_none(),
@@ -170,30 +171,31 @@ fn is(entry: &Entry, intended: &Intended, side: Side) -> bool {
     }
 }
 
-fn beside(path: &RepoPath, name: &str) -> Option<RepoPath> {
+/// Returns the path of the file `name` next to `path`.
+fn sibling(path: &RepoPath, name: &str) -> Option<RepoPath> {
     let text = path.parent().map_or_else(|| name.to_owned(), |dir| format!("{dir}/{name}"));
     RepoPath::parse(&text).ok()
 }
 
 impl Found<'_> {
-    fn can_go_on(&self) -> bool {
+    fn can_complete(&self) -> bool {
         match self.seen {
             Seen::After | Seen::Neither => true,
-            // Only what is sure to be a file of before is removed: its second name goes last.
-            Seen::Before if self.intended.after.is_none() => self.old_waits,
-            Seen::Before => self.new_waits,
+            // Only remove a file that is certain to be the old one: its second name is removed last.
+            Seen::Before if self.intended.after.is_none() => self.has_old,
+            Seen::Before => self.has_new,
         }
     }
 
-    fn can_go_back(&self) -> bool {
+    fn can_undo(&self) -> bool {
         match self.seen {
             Seen::Before | Seen::Neither => true,
-            Seen::After => self.intended.before.is_none() || self.old_waits,
+            Seen::After => self.intended.before.is_none() || self.has_old,
         }
     }
 
-    /// Makes the change of this path, if it is not made.
-    fn go_on(&self) -> io::Result<()> {
+    /// Makes the change of this path, unless it has been made.
+    fn complete(&self) -> io::Result<()> {
         let (Seen::Before, Some(dir)) = (self.seen, &self.dir) else { return Ok(()) };
         let (dir, name) = (dir.as_fd(), self.intended.path.name());
         match (self.intended.before, self.intended.after) {
@@ -204,8 +206,8 @@ impl Found<'_> {
         }
     }
 
-    /// Takes the change of this path back, if it is made.
-    fn go_back(&self) -> io::Result<()> {
+    /// Undoes the change of this path, if it has been made.
+    fn undo(&self) -> io::Result<()> {
         let (Seen::After, Some(dir)) = (self.seen, &self.dir) else { return Ok(()) };
         let (dir, name) = (dir.as_fd(), self.intended.path.name());
         match self.intended.before {
@@ -215,14 +217,14 @@ impl Found<'_> {
     }
 }
 
-fn complete(root: &Root, found: &[Found<'_>]) -> Result<(), CommitError> {
-    each(found, Found::go_on)?;
+fn complete_all(root: &Root, found: &[Found<'_>]) -> Result<(), CommitError> {
+    each(found, Found::complete)?;
     each(found, |found| found.dir.as_ref().map_or(Ok(()), sync))?;
     tidy(root, found);
     Ok(())
 }
 
-/// What is left to do when all changes are made.
+/// Cleans up after all changes have been made.
 fn tidy(root: &Root, found: &[Found<'_>]) {
     drop_temporary(found);
     for gone in found.iter().filter(|found| found.intended.after.is_none()) {
@@ -230,11 +232,12 @@ fn tidy(root: &Root, found: &[Found<'_>]) {
     }
 }
 
-/// What is new goes first, then the directories made for it, so that a file can return where one of them is.
-fn take_back(root: &Root, intent: &Intent, found: &[Found<'_>]) -> Result<(), CommitError> {
+/// Removes new files first, then the directories created for them, so that an old file can return to the place of such
+/// a directory.
+fn undo_all(root: &Root, intent: &Intent, found: &[Found<'_>]) -> Result<(), CommitError> {
     let (fresh, others): (Vec<_>, Vec<_>) =
         found.iter().partition(|found| found.intended.before.is_none());
-    each(fresh.iter().copied(), Found::go_back)?;
+    each(fresh.iter().copied(), Found::undo)?;
     for Found { names, dir, .. } in found {
         if let Some(dir) = dir {
             drop_name(dir.as_fd(), &names.new);
@@ -245,7 +248,7 @@ fn take_back(root: &Root, intent: &Intent, found: &[Found<'_>]) -> Result<(), Co
             rustix::fs::unlinkat(&dir, made.name(), AtFlags::REMOVEDIR).unwrap_or_default();
         }
     }
-    each(others.iter().copied(), Found::go_back)?;
+    each(others.iter().copied(), Found::undo)?;
     each(found, |found| found.dir.as_ref().map_or(Ok(()), sync))?;
     drop_temporary(found);
     Ok(())

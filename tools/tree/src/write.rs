@@ -1,8 +1,8 @@
-//! The one way to change a tree: all of a set of changes, or none. It decides nothing about their content.
+//! The only way to change a tree: applies a set of changes completely or not at all. It does not judge their content.
 //!
-//! New bytes are staged in temporary files beside their targets and synced; the old files keep a second name; then
-//! each target is replaced by one rename, in path order. Any error puts everything back. What is about to be done is
-//! noted first, so that a later start can settle what a crash cut short.
+//! The new contents are written to temporary files next to their targets and synced, and the old files get a second
+//! name. Then each target is replaced by one rename, in path order. Any error restores everything. The intent is
+//! recorded first, so that a later start can settle a commit that a crash interrupted.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,14 +10,14 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::attempt::{Attempt, Step, Targets, goes, intent, targets};
+use super::attempt::{Attempt, Step, Targets, intent, is_removed, targets};
 use super::commit_log::{CommitLog, Swaps, Written};
 use super::confine::Root;
 use super::settle::{Settled, settle};
 use super::{Change, Entry, FileHash, FileMode, FileState, ReadTree, RepoPath, TreeError};
 use tools::clock;
 
-/// A directory that may be changed.
+/// A directory open for writing.
 #[derive(Debug)]
 pub struct WriteTree {
     root: Arc<Root>,
@@ -25,61 +25,61 @@ pub struct WriteTree {
     log: CommitLog,
 }
 
-/// What a commit wrote.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Committed {
-    /// Every path touched, with the hash of what is there now; none where nothing is.
+    /// Every affected path with the hash of the file there now. `None` where there is no file.
     pub paths: BTreeMap<RepoPath, Option<FileHash>>,
 }
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// A path is no longer as the changes expect it.
-    #[error("{path} changed meanwhile")]
+    /// A path is no longer in the state that the changes expect.
+    #[error("{path} has changed in the meantime")]
     Stale {
         /// The first such path.
         path: RepoPath,
     },
-    /// Two changes touch one path.
+    /// Two changes affect the same path.
     #[error("{path} is changed twice in one commit")]
     Twice {
         /// The path.
         path: RepoPath,
     },
-    /// A path could not be looked at.
+    /// A path could not be accessed.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The system refused; everything is as it was.
+    /// A write failed. Everything has been restored.
     #[error("cannot write {path}")]
     Io {
-        /// The path at fault.
+        /// The path that failed.
         path: RepoPath,
-        /// What the system said.
+        /// The system error.
         #[source]
         source: io::Error,
     },
-    /// Another process commits to this tree, for longer than it is waited for.
+    /// Another process is committing to this tree and did not finish within the configured wait.
     #[error("another process is writing in this directory")]
     Busy,
-    /// What is to be done cannot be noted, or what was cut short not be read; everything is as it was.
-    #[error("cannot note what is about to be written")]
+    /// The intent cannot be recorded, or the interrupted commits cannot be read. The tree is unchanged.
+    #[error("cannot record the intent of the commit")]
     Log {
-        /// What the system said.
+        /// The system error.
         #[source]
         source: io::Error,
     },
-    /// The system refused, and refused to put `path` back too. Its old bytes are in a file beside it until the next start
-    /// tries again.
+    /// A write failed, and so did restoring `path`. Its old content stays in a temporary file next to it until the next
+    /// start tries again.
     #[error(
-        "cannot write {path}, nor put it back; its old content is in {kept_in} beside it until the next start"
+        "cannot write {path} or restore it; its old content is in {kept_in} next to it until the next start"
     )]
     NotRestored {
-        /// The path at fault.
+        /// The path that failed.
         path: RepoPath,
-        /// Name of the file that holds the old bytes.
+        /// Name of the file with the old content.
         kept_in: String,
-        /// What the system said.
+        /// The system error.
         #[source]
         source: io::Error,
     },
@@ -92,21 +92,21 @@ impl CommitError {
 }
 
 impl WriteTree {
-    /// Opens the directory `root`, whose commits are noted in `log` while they are under way.
+    /// Opens the directory `root`. Commits in progress are recorded in `log`.
     pub fn open(root: &Path, log: CommitLog) -> Result<WriteTree, TreeError> {
         let root = Arc::new(Root::open(root)?);
         Ok(WriteTree { identity: root.identity()?, root, log })
     }
 
-    /// The same directory, for reading.
+    /// Returns a reader of the same directory.
     pub fn reader(&self) -> ReadTree {
         ReadTree::of(&self.root)
     }
 
-    /// Makes all of `changes`, or none of them. `label` is what a later start calls the commit if a crash cuts it short.
+    /// Applies all of `changes`, or none of them. A later start reports the commit by `label` if a crash interrupts it.
     ///
-    /// Every path must be as its change says it was before. Permission bits stay as they are, new directories are made
-    /// and emptied ones removed. Success is durable.
+    /// Fails unless every path is in the state that its change expects. Permission bits are kept, missing directories
+    /// are created and emptied ones removed. The commit is durable on success.
     pub fn commit(
         &self,
         changes: &(impl AsRef<[Change]> + ?Sized),
@@ -115,7 +115,7 @@ impl WriteTree {
         let targets = targets(changes.as_ref())?;
         let _lock = self.lock()?;
         for settled in self.settle_open()? {
-            tracing::warn!(?settled, "an earlier commit was cut short");
+            tracing::warn!(?settled, "settled an interrupted commit");
         }
         self.check(&targets, &[])?;
         let intent = intent(clock::token(), label, self.identity, &self.root, &targets);
@@ -127,16 +127,16 @@ impl WriteTree {
             .and_then(|()| attempt.swap());
         match done {
             Ok(()) => {
-                // A single swap that is made is found to be, without a mark.
+                // A single swap needs no mark: a later start finds that it was made.
                 if intent.swaps() == Swaps::Several
                     && let Err(error) = written.done()
                 {
-                    tracing::debug!(%error, "a commit that is made cannot be marked so");
+                    tracing::debug!(%error, "cannot mark a finished commit as done");
                 }
                 attempt.finish();
             }
             Err(error) => {
-                // What cannot be put back now is settled by a later start.
+                // If this fails, a later start settles it.
                 attempt.undo()?;
                 written.forget();
                 return Err(error);
@@ -147,8 +147,7 @@ impl WriteTree {
         Ok(Committed { paths })
     }
 
-    /// Settles the commits that a crash cut short: each is completed or taken back. To be called before the tree is
-    /// looked at.
+    /// Settles the commits that a crash interrupted: completes or undoes each of them. Call it before reading the tree.
     pub fn recover(&self) -> Result<Vec<Settled>, CommitError> {
         let _lock = self.lock()?;
         self.settle_open()
@@ -169,11 +168,12 @@ impl WriteTree {
         open.into_iter().map(settle_one).collect()
     }
 
-    /// Whether every target is as it should be, but for the steps that are made already.
+    /// Checks that every target is in the expected state, except for those that `steps` have swapped already.
     fn check(&self, targets: &Targets<'_>, steps: &[Step]) -> Result<(), CommitError> {
         let reader = self.reader();
-        let made = |path: &RepoPath| steps.iter().any(|step| step.swapped && step.path == *path);
-        for (path, target) in targets.iter().filter(|(path, _)| !made(path)) {
+        let is_swapped =
+            |path: &RepoPath| steps.iter().any(|step| step.swapped && step.path == *path);
+        for (path, target) in targets.iter().filter(|(path, _)| !is_swapped(path)) {
             let size = target.before.map_or(0, |state| state.bytes.len() as u64);
             let same = match reader.entry_or_link(path, size) {
                 Ok(Entry::Missing) => target.before.is_none(),
@@ -187,7 +187,7 @@ impl WriteTree {
                     false
                 }
                 Err(TreeError::ParentNotDirectory { .. } | TreeError::ThroughSymlink { .. })
-                    if path.parent().is_some_and(|above| goes(&above, targets)) =>
+                    if path.parent().is_some_and(|above| is_removed(&above, targets)) =>
                 {
                     target.before.is_none()
                 }

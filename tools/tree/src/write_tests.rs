@@ -1,4 +1,4 @@
-//! The commit, tried on real directories.
+//! Commits to real directories.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -33,7 +33,7 @@ pub(super) fn script(text: &str) -> FileState {
     FileState { mode: FileMode::Executable, ..state(text) }
 }
 
-/// Every file below `root` with its content, and every directory.
+/// Returns every file below `root` with its content, and every directory.
 pub(super) fn listing(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -74,7 +74,7 @@ pub(super) fn all_kinds() -> Vec<Change> {
 }
 
 #[test]
-fn makes_every_change_and_leaves_nothing_else() {
+fn a_commit_makes_every_change_and_leaves_nothing_else() {
     let home = sample();
     let done = open(home.path()).commit(&all_kinds(), "test").unwrap();
     let expected = [("m", "new"), ("n/", ""), ("n/e/", ""), ("n/e/w", "fresh"), ("r2", "moved on")];
@@ -84,7 +84,7 @@ fn makes_every_change_and_leaves_nothing_else() {
     assert_eq!(done.paths[&path("r")], None);
 }
 
-/// A tree with symlinks and files that lanes may make of each other, and what is made of them.
+/// A tree with symlinks and files that lanes may turn into each other, and changes that do so.
 pub(super) fn links() -> (tempfile::TempDir, Vec<Change>) {
     let home = sample();
     let at = |name: &str| home.path().join(name);
@@ -106,7 +106,7 @@ pub(super) fn links() -> (tempfile::TempDir, Vec<Change>) {
         of("new/link", None, Some(link("../m"))),
         of("new/run", None, Some(script("run"))),
         of("plain", Some(state("run")), Some(script("run"))),
-        // With the bytes that it has.
+        // A symlink with the bytes of the file.
         of("same", Some(state("a")), Some(link("a"))),
         of("to-dir", Some(link("a")), None),
         of("to-dir/file", None, Some(state("below"))),
@@ -117,7 +117,7 @@ pub(super) fn links() -> (tempfile::TempDir, Vec<Change>) {
 }
 
 #[test]
-fn symlinks_and_what_may_be_executed_change_like_files() {
+fn symlinks_and_executable_bits_change_like_files() {
     let (home, changes) = links();
     let at = |name: &str| home.path().join(name);
     let before = listing(home.path());
@@ -139,10 +139,10 @@ fn symlinks_and_what_may_be_executed_change_like_files() {
         assert_eq!(now.get(name).map(String::as_str), Some(content), "{name}");
     }
     assert!(!now.contains_key("gone") && !now.contains_key("moved"));
-    assert_eq!(now["a/b/gone"], "gone", "what a link led to stays");
+    assert_eq!(now["a/b/gone"], "gone", "the target of a link stays");
     let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("plain"), mode("new/run") & 0o100), (0o750, 0o100));
-    assert_eq!(mode("to-file") & 0o111, 0, "it is not as open as a link");
+    assert_eq!(mode("to-file") & 0o111, 0, "a file does not get the permissions of the symlink");
     assert_eq!(done.paths[&path("new/link")], Some(FileHash::of(b"../m")));
 
     // A directory does not become a file or symlink in one commit.
@@ -179,7 +179,7 @@ fn a_symlink_is_not_the_file_of_its_name() {
 }
 
 #[test]
-fn any_error_puts_everything_back() {
+fn any_error_restores_everything() {
     for broken in ["a/b/gone", "m", "n/e/w", "r", "r2"] {
         let home = sample();
         let mut changes = all_kinds();
@@ -189,7 +189,7 @@ fn any_error_puts_everything_back() {
         let targets = targets(&changes).unwrap();
         let mut attempt = Attempt::new(&tree.root, "id");
         attempt.stage(&targets).unwrap();
-        // A second name that vanished makes the swap of this step fail after those before it.
+        // Without its file the swap of this step fails, after those before it.
         let step = attempt.steps.iter_mut().find(|step| step.path == path(broken)).unwrap();
         let gone = broken == "a/b/gone" || broken == "r";
         let victim = if gone { step.path.name() } else { step.names.new.as_str() };
@@ -205,7 +205,7 @@ fn any_error_puts_everything_back() {
 }
 
 #[test]
-fn refuses_a_tree_that_moved_on() {
+fn a_tree_that_has_changed_is_refused() {
     for (at, content) in [("m", "other"), ("n/e/w", "appeared"), ("r2", "appeared")] {
         let home = sample();
         fs::create_dir_all(home.path().join(at).parent().unwrap()).unwrap();
@@ -233,7 +233,7 @@ fn a_target_that_appears_late_is_not_overwritten() {
 }
 
 #[test]
-fn writes_through_no_symlink() {
+fn a_commit_does_not_write_through_symlinks() {
     let home = sample();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("f"), "x").unwrap();
@@ -268,7 +268,7 @@ fn a_directory_swapped_for_a_symlink_does_not_lead_outside() {
 }
 
 #[test]
-fn breaks_hard_links_instead_of_writing_through_them() {
+fn hard_links_are_broken_and_not_written_through() {
     let home = sample();
     let outside = tempfile::tempdir().unwrap();
     fs::hard_link(home.path().join("m"), outside.path().join("m")).unwrap();
@@ -278,7 +278,7 @@ fn breaks_hard_links_instead_of_writing_through_them() {
 }
 
 #[test]
-fn one_path_is_changed_once() {
+fn two_changes_of_one_path_are_refused() {
     let home = sample();
     let twice = [all_kinds().remove(1), all_kinds().remove(1)];
     assert!(matches!(open(home.path()).commit(&twice, "test"), Err(CommitError::Twice { .. })));

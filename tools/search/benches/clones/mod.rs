@@ -1,6 +1,6 @@
-//! Clones of repositories that benchmarks of this crate work on.
+//! Clones of repositories for the benchmarks of this crate.
 
-#![expect(clippy::disallowed_methods, reason = "the commits are checked out by git itself")]
+#![expect(clippy::disallowed_methods, reason = "git itself checks out the commits")]
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// What a benchmark ends with.
+/// The result of a benchmark.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// A clone that shares its objects with the repository it is of.
+/// A clone that shares its objects with the original.
 pub(crate) struct Clone {
     /// Its work tree.
     pub(crate) tree: PathBuf,
     _home: TempDir,
 }
 
-/// The repositories named on the command line: Cargo adds the word `--bench` to them.
+/// Returns the repositories named on the command line, without the `--bench` that Cargo adds.
 pub(crate) fn repositories() -> Vec<PathBuf> {
     std::env::args().skip(1).filter(|word| !word.starts_with("--")).map(PathBuf::from).collect()
 }
@@ -30,7 +30,7 @@ impl Clone {
         let origin = repository.display().to_string();
         git(home.path(), &["clone", "-q", "--shared", "--no-checkout", &origin, "clone"])?;
         let tree = home.path().join("clone");
-        // Films are no part of it, and not every clone has them.
+        // Videos are excluded: they do not matter, and not every clone has them.
         git(&tree, &["config", "core.sparseCheckout", "true"])?;
         std::fs::write(tree.join(".git/info/sparse-checkout"), "/*\n!*.mp4\n!*.gif\n")?;
         Ok(Clone { tree, _home: home })
@@ -41,7 +41,7 @@ impl Clone {
         self.git(&["checkout", "-q", "-f", "--detach", commit]).map(drop)
     }
 
-    /// Runs git in it.
+    /// Runs git in the clone.
     pub(crate) fn git(&self, arguments: &[&str]) -> Outcome<String> {
         git(&self.tree, arguments)
     }

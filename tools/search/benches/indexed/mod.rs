@@ -8,7 +8,7 @@ use tree::ReadTree;
 
 use crate::clones::{Clone, Outcome};
 
-/// Opens it beside the clone, as a process that has just begun finds it.
+/// Opens the index next to the clone, as a new process does.
 pub(crate) fn index(clone: &Clone) -> Outcome<Index> {
     let options = IndexOptions {
         dir: clone.tree.with_file_name("index"),

@@ -1,5 +1,5 @@
-//! Plain BM25 over whole files, to compare with: no stems, no kinds of files, no history. What it finds is shown in the same
-//! room, the best lines of each file in turn.
+//! Plain BM25 over whole files as a baseline: no stems, no kinds of files, no history. Its results are shown in the
+//! same space, the best lines of each file in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 2_000_000;
 /// The texts of a tree.
 pub(crate) struct Plain {
     files: Vec<File>,
-    /// How many files have a word.
+    /// The number of files with each word.
     having: BTreeMap<String, f64>,
 }
 
@@ -47,7 +47,7 @@ impl Plain {
         plain
     }
 
-    /// What it finds for a request.
+    /// Returns the answer to a request.
     pub(crate) fn answer(&self, request: &str) -> Answer {
         let sought: BTreeSet<String> = words(request).collect();
         let count = |count: usize| u32::try_from(count).map_or(f64::MAX, f64::from);
@@ -90,7 +90,7 @@ impl Plain {
 }
 
 impl File {
-    /// The window of its lines whose words say the most, and how many bytes it has.
+    /// Returns the window of lines with the most significant words, and its size in bytes.
     fn best(&self, sought: &BTreeMap<String, f64>) -> (Shown, usize) {
         let lines: Vec<&str> = self.text.lines().collect();
         let wide = WINDOW as usize;

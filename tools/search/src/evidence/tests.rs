@@ -1,4 +1,4 @@
-//! What a request is shown of a repository.
+//! Evidence for requests in a small repository.
 
 use super::*;
 use crate::{TITLE_BYTES, Titles, estimate_tokens};
@@ -21,7 +21,7 @@ fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     fs::write(path, text).unwrap();
 }
 
-/// A repository of 50 source files and some that are special.
+/// A repository with 50 source files and some special ones.
 fn repository() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let root = home.path();
@@ -70,7 +70,7 @@ fn index(home: &tempfile::TempDir, state: &Path) -> Index {
     Index::new(ReadTree::open(home.path()).unwrap(), options)
 }
 
-/// The repository with its index, up to date.
+/// Returns an up-to-date index of the repository.
 fn indexed(home: &tempfile::TempDir) -> (tempfile::TempDir, Index) {
     let state = tempfile::tempdir().unwrap();
     let index = index(home, state.path());
@@ -88,7 +88,7 @@ fn with(home: &tempfile::TempDir, request: &str, options: EvidenceOptions) -> Ev
     ask(&index, request, options)
 }
 
-/// As a prompt would have it, with titles of the greatest length.
+/// Renders as a prompt does, with titles of the maximum length.
 fn render(evidence: &Evidence) -> String {
     let title = |mark: &str| mark.repeat(TITLE_BYTES - 1);
     let titles = Titles { checks: title("c"), map: title("m"), omitted: title("o") };
@@ -105,7 +105,7 @@ fn shown(evidence: &Evidence, kind: ItemKind) -> Vec<String> {
 }
 
 #[test]
-fn a_named_file_is_shown_whole_with_its_instructions_and_silences_nothing() {
+fn a_named_file_is_shown_whole_with_its_instructions_and_related_files() {
     let evidence = of("In ./src/part_07.rs rename `helper_7` as the pagination does");
     assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_07.rs:1-8"]);
     assert_eq!(shown(&evidence, ItemKind::Instructions), ["src/AGENTS.md:1-1"]);
@@ -122,11 +122,15 @@ fn a_request_in_words_finds_what_it_is_about() {
         let line = evidence.map.iter().find(|line| line.path.as_str() == path);
         line.map(|line| line.definitions.clone())
     };
-    assert_eq!(definitions("src/pager.rs"), Some(Vec::new()), "it is shown whole");
+    assert_eq!(
+        definitions("src/pager.rs"),
+        Some(Vec::new()),
+        "a file shown whole has no definitions in the map"
+    );
 }
 
 #[test]
-fn the_stable_part_says_the_same_for_every_request_and_after_every_change_of_source() {
+fn the_stable_part_is_the_same_for_every_request_and_source_change() {
     let home = repository();
     let stable = |request: &str| {
         let titles = Titles { checks: "Checks:".to_owned(), ..Titles::default() };
@@ -159,7 +163,7 @@ fn a_small_tree_is_shown_whole_and_needs_no_index() {
 }
 
 #[test]
-fn chinese_requests_work() {
+fn chinese_requests_are_understood() {
     let evidence = of("修改登录页面的文字");
     assert_eq!(shown(&evidence, ItemKind::Passage), ["文档/分页.md:1-2"]);
     let evidence = of("请看文档/分页.md，修复问题");
@@ -167,7 +171,7 @@ fn chinese_requests_work() {
 }
 
 #[test]
-fn what_may_not_or_cannot_be_shown_is_told() {
+fn files_that_cannot_be_shown_are_listed_with_a_reason() {
     for (request, why) in [
         ("use .env", ".env: the policy does not let it be read"),
         ("see notes/private.md", "notes/private.md: `.deepseekignore` hides it from models"),
@@ -187,7 +191,7 @@ fn what_may_not_or_cannot_be_shown_is_told() {
 }
 
 #[test]
-fn status_text_names_only_what_is_there() {
+fn git_status_output_names_only_existing_files() {
     let evidence = of(" M src/part_01.rs\n?? src/gone.rs\n");
     assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_01.rs:1-8"]);
     assert_eq!(evidence.omitted, ["src/gone.rs: no such file"]);
@@ -200,16 +204,16 @@ fn a_large_named_file_is_shown_around_its_line() {
     let evidence = with(&home, "look at src/long.rs:2500", options);
     let item = evidence.items.iter().find(|item| item.kind == ItemKind::Named).unwrap();
     assert!(item.first_line < 2500 && item.last_line > 2500 && item.lines == 5000);
-    let told =
+    let note =
         format!("src/long.rs: only lines {}-{} of 5000 fit", item.first_line, item.last_line);
-    assert_eq!(evidence.omitted, [told]);
+    assert_eq!(evidence.omitted, [note]);
     let head = with(&home, "look at src/long.rs and src/part_01.rs", options);
     assert_eq!(shown(&head, ItemKind::Named).get(1).unwrap(), "src/part_01.rs:1-8");
     assert!(shown(&head, ItemKind::Named).first().unwrap().starts_with("src/long.rs:1-"));
 }
 
 #[test]
-fn a_large_named_file_is_shown_where_the_request_is_about_it() {
+fn a_large_named_file_is_shown_at_the_relevant_lines() {
     let home = repository();
     let row = |n: u32| format!("let row_{n} = {n};\n");
     let mut rows: Vec<String> = (0..6000).map(row).collect();
@@ -226,7 +230,7 @@ fn a_large_named_file_is_shown_where_the_request_is_about_it() {
 }
 
 #[test]
-fn settings_that_are_named_are_read_after_what_reads_them() {
+fn named_settings_come_after_the_code_that_reads_them() {
     let home = repository();
     write(home.path(), ".gitignore", "target\n");
     let evidence = with(&home, "a .gitignore with pagination", OPTIONS);
@@ -235,7 +239,7 @@ fn settings_that_are_named_are_read_after_what_reads_them() {
 }
 
 #[test]
-fn what_the_stable_part_shows_is_not_shown_again() {
+fn lines_in_the_stable_part_are_not_shown_again() {
     let home = repository();
     let logo = "<p align=\"center\"><img src=\"logo.svg\"></p>\n";
     let text = format!("{logo}# Pages\n\nCuts books.\n{}", "more of pagination\n".repeat(200));
@@ -275,7 +279,7 @@ fn an_empty_tree_and_an_empty_request_are_fine() {
 }
 
 #[test]
-fn the_budget_holds_and_the_same_comes_twice() {
+fn the_budget_is_kept_and_evidence_is_deterministic() {
     const REQUESTS: [&str; 6] = [
         "see src/long.rs, docs/fences.md and data/logo.png with `helper_7`",
         "the pagination of pages",
@@ -298,7 +302,7 @@ fn the_budget_holds_and_the_same_comes_twice() {
 }
 
 #[test]
-fn no_request_is_too_strange() {
+fn no_request_panics() {
     let home = repository();
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
@@ -308,7 +312,7 @@ fn no_request_is_too_strange() {
 }
 
 #[test]
-fn whoever_can_look_is_shown_more_of_fewer_files() {
+fn a_deep_spread_shows_more_of_fewer_files() {
     let home = repository();
     let text = |n: u32| {
         let line = |k: u32| format!("    // what a parcel weighs, {n} and {k}\n");
@@ -336,7 +340,7 @@ fn whoever_can_look_is_shown_more_of_fewer_files() {
 }
 
 #[test]
-fn whoever_has_a_change_before_them_is_shown_what_is_named() {
+fn a_named_spread_shows_named_files_only() {
     let options = EvidenceOptions { tokens: 6000, spread: Spread::Named };
     let evidence = with(&repository(), "src/pager.rs", options);
     assert_eq!(shown(&evidence, ItemKind::Named).len(), 1);

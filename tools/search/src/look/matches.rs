@@ -1,4 +1,4 @@
-//! Lines that match a pattern: of many files some of each, before all of a few.
+//! Lines that match a pattern: some of each of many files rather than all of a few.
 
 use std::iter;
 
@@ -9,42 +9,42 @@ use tree::{Listed, RepoPath};
 use super::super::text::{Hit, PatternKind, SearchLimits, search};
 use super::{MAX_FILE_BYTES, Sights, Unseen, take};
 
-/// At most so many matches are told.
+/// Maximum number of matches returned.
 pub(super) const MATCHES: Most = Most { in_file: 20, in_all: 100 };
-/// Bytes of a line that are told.
+/// Maximum length of a returned line, in bytes.
 const HIT_BYTES: usize = 200;
-/// Matches that are looked at before those that are told are chosen.
+/// Maximum number of matches collected before choosing which to return.
 const SEEN: usize = 2000;
 
-/// Lines that match.
+/// Matching lines by file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Matches {
-    /// Source before tests, tests before documents; then in the order of paths.
+    /// Sources before tests, and tests before documents, then by path.
     pub files: Vec<FileMatches>,
-    /// Whether other files have some as well.
+    /// True if other files have matches as well.
     pub more: bool,
 }
 
-/// How many lines are told of those that match.
+/// How many of the matching lines are returned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Most {
     pub(super) in_file: usize,
     pub(super) in_all: usize,
 }
 
-/// Lines of a file that match.
+/// The matching lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatches {
     /// The file.
     pub path: RepoPath,
-    /// Number and text of each line, without the spaces around it.
+    /// Number and text of each line, without surrounding whitespace.
     pub lines: Vec<(usize, String)>,
-    /// Whether the file has others.
+    /// True if the file has more matches.
     pub more: bool,
 }
 
 impl Sights<'_> {
-    /// Lines that match `pattern`, in files that `glob` chooses.
+    /// Returns the lines that match `pattern` in files chosen by `glob`, in at most `room` bytes.
     pub fn matches(
         &self,
         pattern: &str,
@@ -63,7 +63,7 @@ impl Sights<'_> {
         Ok(fitting(self.hits(&files, pattern, &limits)?, MATCHES, room))
     }
 
-    /// All lines that match, within the limits; there is one at least.
+    /// Returns all matching lines within the limits. Fails with `NoMatch` if there are none.
     pub(super) fn hits(
         &self,
         files: &[Listed],
@@ -76,14 +76,15 @@ impl Sights<'_> {
     }
 }
 
-/// Files that globs choose, as ripgrep's `--glob` does: those of any of them, but for what one with `!` before it leaves out.
+/// Files chosen by globs, as with ripgrep's `--glob`: those that match any of them, except for those that match one
+/// with a leading `!`.
 struct Chosen {
     of: Vec<GlobMatcher>,
     but: Vec<GlobMatcher>,
 }
 
 impl Chosen {
-    /// By globs with commas between them. None if one of them is no glob.
+    /// Parses comma-separated globs. Returns `None` if one of them is invalid.
     fn by(globs: &str, files: &[Listed]) -> Option<Self> {
         let mut chosen = Self { of: Vec::new(), but: Vec::new() };
         let mut depth = 0_usize;
@@ -110,7 +111,7 @@ impl Chosen {
     }
 }
 
-/// What a glob matches: a name alone means a file of that name anywhere, and a directory all that is below it.
+/// Compiles a glob. A bare name matches files of that name anywhere, and a directory matches everything below it.
 fn matcher(glob: &str, files: &[Listed]) -> Option<GlobMatcher> {
     let bare = glob.trim_end_matches('/');
     let below = format!("{bare}/");
@@ -133,7 +134,7 @@ pub(super) fn limits() -> SearchLimits {
     }
 }
 
-/// As many hits as have room: the fewer of each file, the more files there are.
+/// Returns as many hits as fit into `room` bytes: the more files there are, the fewer hits of each.
 pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
     let mut files: Vec<FileMatches> = Vec::new();
     for Hit { path, line, text } in hits {
@@ -144,12 +145,12 @@ pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
         }
     }
     files.sort_by_cached_key(|file| (FileKind::of(&file.path), file.path.clone()));
-    let told = |most: usize| -> (usize, usize) {
+    let size = |most: usize| -> (usize, usize) {
         let lines = |file: &FileMatches| file.lines.len().min(most);
         (files.iter().map(lines).sum(), files.iter().map(|file| cost(file, most)).sum())
     };
     let fits = |most: &usize| {
-        let (lines, bytes) = told(*most);
+        let (lines, bytes) = size(*most);
         lines <= bound.in_all && bytes <= room
     };
     let halved = |most: &usize| (*most > 1).then_some(most / 2);
@@ -167,7 +168,7 @@ pub(super) fn fitting(hits: Vec<Hit>, bound: Most, room: usize) -> Matches {
     Matches { more: shown.len() < all, files: shown }
 }
 
-/// Bytes that it takes to tell so many matches of a file.
+/// Returns the number of bytes for the first `most` matches of a file.
 fn cost(file: &FileMatches, most: usize) -> usize {
     const AROUND: usize = 8;
     let lines = file.lines.iter().take(most).map(|(_, text)| text.len() + AROUND);
@@ -179,31 +180,31 @@ mod tests {
     use super::super::tests::{ALL, CART, tree};
     use super::*;
 
-    fn told(matches: &Matches) -> Vec<(&str, usize, bool)> {
+    fn summary(matches: &Matches) -> Vec<(&str, usize, bool)> {
         matches.files.iter().map(|it| (it.path.as_str(), it.lines.len(), it.more)).collect()
     }
 
     #[test]
-    fn matches_are_bounded_and_each_file_says_so() {
+    fn matches_are_bounded_and_truncation_is_marked_per_file() {
         let many = "  needle\n".repeat(25);
         let (_home, tree) =
             tree(&[("a.txt", "needle\nhay\n"), ("d/b.txt", &many), ("d/c.rs", "x needle")]);
         let sights = Sights::new(&tree, ALL);
         let one = sights.matches("^need", Some("a.*"), 10_000).unwrap();
-        assert_eq!((told(&one), one.more), (vec![("a.txt", 1, false)], false));
+        assert_eq!((summary(&one), one.more), (vec![("a.txt", 1, false)], false));
         let all = sights.matches("need", None, 10_000).unwrap();
         let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 20, true)];
-        assert_eq!((told(&all).as_slice(), all.more), (expected.as_slice(), false));
+        assert_eq!((summary(&all).as_slice(), all.more), (expected.as_slice(), false));
         assert_eq!(all.files[2].lines[1], (2, "needle".to_owned()));
         let tight = sights.matches("need", None, 70).unwrap();
         let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 1, true)];
-        assert_eq!((told(&tight).as_slice(), tight.more), (expected.as_slice(), false));
+        assert_eq!((summary(&tight).as_slice(), tight.more), (expected.as_slice(), false));
         let tiny = sights.matches("need", None, 40).unwrap();
-        assert_eq!((told(&tiny).len(), tiny.more), (1, true));
+        assert_eq!((summary(&tiny).len(), tiny.more), (1, true));
     }
 
     #[test]
-    fn what_matches_nothing_says_why() {
+    fn no_match_has_a_reason() {
         let (_home, tree) = tree(&[("a.txt", "needle\nhay\n"), ("d/c.rs", "x")]);
         let sights = Sights::new(&tree, ALL);
         assert_eq!(sights.matches("nowhere", None, 10_000), Err(Unseen::NoMatch(2)));
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_choose_and_leave_out() {
+    fn globs_include_and_exclude() {
         let (_home, tree) = tree(&[
             ("a/cart.rs", CART),
             ("a/cart.py", "Cart"),

@@ -1,4 +1,4 @@
-//! Where a name is defined and used: in which type or module, if the name says so, and in code before prose.
+//! Finds where a name is defined and used: in the type or module that qualifies it, and in code before prose.
 
 use std::collections::BTreeMap;
 
@@ -9,47 +9,48 @@ use super::super::text::{Hit, SearchLimits};
 use super::matches::{Most, fitting, limits};
 use super::{Lines, Matches, Sights, Unseen, cut};
 
-/// Lines with a name among which its definitions and uses are looked for.
+/// Maximum number of lines with the name that are searched for definitions and uses.
 const SYMBOL_HITS: usize = 20_000;
-/// Definitions of a name that are shown with their lines, how many lines of each, and how many are named besides.
+/// Maximum number of definitions shown with their lines, of lines shown of each, and of further definitions that are
+/// only named.
 const DEFINITIONS: usize = 5;
 const DEFINITION_LINES: usize = 60;
 const OTHERS: usize = 20;
-/// Uses that are told.
+/// Limits for the uses returned.
 const USES: Most = Most { in_file: 8, in_all: 40 };
 
-/// What languages call what is called.
+/// Words for functions in various languages.
 const FUNCTIONS: [&str; 5] = ["fn", "def", "func", "function", "method"];
 
 /// Where a name is defined and used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its definitions with their lines.
+    /// Its first definitions with their lines.
     pub definitions: Vec<Defined>,
-    /// File and line of others, of which no line is shown.
+    /// File and line of further definitions, which are not shown.
     pub others: Vec<(RepoPath, usize)>,
-    /// Lines elsewhere that have it.
+    /// Other lines that contain it.
     pub uses: Matches,
-    /// How many comments and documents mention it, and are left out.
+    /// Number of lines in comments and documents that mention it and are left out.
     pub prose: usize,
 }
 
 /// A definition, or the beginning of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defined {
-    /// Its lines.
+    /// The shown lines.
     pub lines: Lines,
-    /// Its last line, shown or not.
+    /// Its last line, even if it is not shown.
     pub last: usize,
 }
 
-/// A name as it was asked for: `Type::name()`, `module.name`, `Type<T>`, `impl Trait for Type`.
+/// A name as requested: `Type::name()`, `module.name`, `Type<T>`, `impl Trait for Type`.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     bare: String,
-    /// What it is a part of.
+    /// The type or module that qualifies it.
     owner: Option<String>,
-    /// Whether the blocks of a type are meant, and not the type.
+    /// True if the `impl` blocks of a type are meant rather than the type.
     is_impl: bool,
 }
 
@@ -65,7 +66,7 @@ impl Name {
                 _ => {}
             }
         }
-        // What stands before a space is a word of the language: `fn`, `impl Trait for`.
+        // Words before a space are keywords of the language: `fn`, `impl Trait for`.
         let is_impl = plain.split_whitespace().next() == Some("impl");
         let path = plain.split_whitespace().next_back()?;
         let mut parts = path.split(|c| !is_word(c)).filter(|part| !part.is_empty()).rev();
@@ -74,7 +75,7 @@ impl Name {
         Some(Self { bare, owner: owner.map(str::to_owned), is_impl })
     }
 
-    /// The definitions of it in a file, and of each whether it belongs to the owner.
+    /// Returns the definitions of the name in a file, each with whether it belongs to the owner.
     fn among<'d>(&self, path: &RepoPath, all: &'d [Definition]) -> Vec<(bool, &'d Definition)> {
         let stem = path.name().split('.').next().unwrap_or_default();
         let is_owner = |name: &str| self.owner.as_deref() == Some(name);
@@ -92,7 +93,7 @@ impl Name {
     }
 }
 
-/// A definition that was found.
+/// A definition found.
 struct Found {
     path: RepoPath,
     is_owned: bool,
@@ -102,7 +103,7 @@ struct Found {
 }
 
 impl Sights<'_> {
-    /// Where `name` is defined, with the lines of it, and where it is used.
+    /// Returns where `name` is defined, with the lines, and where it is used, in about `room` bytes.
     pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, Unseen> {
         let name = Name::of(name).ok_or(Unseen::NoPattern)?;
         let word = format!(r"\b{}\b", regex::escape(&name.bare));
@@ -146,7 +147,7 @@ impl Sights<'_> {
                 && !found.iter().any(|it| it.path == hit.path && it.line == hit.line)
         };
         let mut elsewhere: Vec<Hit> = by_file.into_values().flatten().collect();
-        // A name as common as `new` is used where what it belongs to is named, or defined.
+        // For common names such as `new`, only count uses in files that mention the owner or contain a definition.
         of_owner.extend(found.iter().map(|it| it.path.clone()));
         elsewhere.retain(|hit| is_elsewhere(hit) && (!is_known || of_owner.contains(&hit.path)));
         let called = called(&name.bare).filter(|_| found.iter().any(|it| it.is_function));
@@ -163,7 +164,7 @@ impl Sights<'_> {
         Ok(Symbol { definitions, others, uses, prose })
     }
 
-    /// The first of the definitions that were found, with their lines, and the room that they leave.
+    /// Returns the first definitions with their lines, and the space they leave.
     fn defined(&self, found: &[Found], mut left: usize) -> (Vec<Defined>, usize) {
         let mut definitions = Vec::new();
         for Found { path, line, last, .. } in found.iter().take(DEFINITIONS) {
@@ -177,7 +178,7 @@ impl Sights<'_> {
     }
 }
 
-/// What the line has in which a function is called, passed or imported, and not only its name as a word of prose.
+/// Returns a pattern for lines in which a function is called, passed or imported, rather than just mentioned as a word.
 fn called(name: &str) -> Option<regex::Regex> {
     let name = regex::escape(name);
     let around = [
@@ -188,7 +189,7 @@ fn called(name: &str) -> Option<regex::Regex> {
     regex::Regex::new(&around.join("|")).ok()
 }
 
-/// Whether a line only speaks of a name: it is a comment, or of a document.
+/// Returns true if a line only mentions a name: it is a comment, or part of a document.
 fn is_prose(hit: &Hit) -> bool {
     const DOCUMENTS: [&str; 6] = ["md", "rst", "txt", "adoc", "tex", "1"];
     const COMMENTS: [&str; 4] = ["//", "/*", "* ", "# "];
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_has_its_definition_whole_and_its_uses() {
+    fn a_symbol_has_its_whole_definition_and_its_uses() {
         let python = "def total(cart):\n    return sum(cart)\n\n\nprint(total([1]))\n";
         let (_home, tree) = tree(&[("a/cart.rs", CART), ("b.py", python)]);
         let sights = Sights::new(&tree, ALL);
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_or_module_that_is_named_is_meant() {
+    fn a_qualifier_selects_the_type_or_module() {
         let dog = "struct Dog;\nimpl Dog {\n    fn new() -> Dog { Dog }\n}\n// Dog::new is best\nfn f() { Dog::new(); }\n";
         let cat =
             "struct Cat;\nimpl Cat {\n    fn new() -> Cat { Cat }\n}\nfn f() { Cat::new(); }\n";
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_used_where_it_is_called_and_not_where_text_has_its_name() {
+    fn a_function_is_used_where_it_is_called_not_where_text_mentions_it() {
         let text = "use x::{go, stop};\nfn go() {}\nlet help = \"how to go on\";\nmap(go);\ncart.go::<T>();\n";
         let (_home, tree) = tree(&[("a.rs", text)]);
         let go = Sights::new(&tree, ALL).symbol("go", 10_000).unwrap();
@@ -255,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn what_only_prose_mentions_is_found_there() {
+    fn a_name_only_mentioned_in_prose_is_found_there() {
         let (_home, tree) = tree(&[("a.rs", "// Bird\n"), ("b.md", "A Bird.\n")]);
         let bird = Sights::new(&tree, ALL).symbol("Bird", 10_000).unwrap();
         assert_eq!((used(&bird), bird.prose), (vec![("a.rs", 1), ("b.md", 1)], 0));
     }
 
     #[test]
-    fn definitions_that_are_not_shown_are_named() {
+    fn further_definitions_are_named() {
         let files: Vec<(String, &str)> =
             (0..8).map(|n| (format!("m{n}.rs"), "fn go() {}\n")).collect();
         let files: Vec<(&str, &str)> =
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_people_write_them() {
+    fn names_are_parsed_as_people_write_them() {
         let read = |asked: &str| {
             Name::of(asked).map(|it| (it.owner.unwrap_or_default(), it.bare, it.is_impl))
         };

@@ -1,4 +1,5 @@
-//! What a request talks about: paths, quoted text, errors, identifiers and words. Pure: whether they exist is asked elsewhere.
+//! Extracts the terms of a request: paths, quoted text, errors, identifiers and words. Pure: whether they exist is
+//! checked elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -6,56 +7,56 @@ mod words;
 
 pub use words::is_han;
 
-/// Most terms of a request that look like paths.
+/// Maximum number of terms that look like paths.
 const MAX_PATHS: usize = 24;
-/// Most quoted texts, errors and identifiers together.
+/// Maximum number of quoted texts, errors and identifiers together.
 const MAX_STRONG: usize = 24;
-/// Most parts of identifiers and plain words together.
+/// Maximum number of identifier parts and plain words together.
 const MAX_WEAK: usize = 16;
-/// Longer text is nobody's name for anything.
+/// Longer text is not a name.
 const MAX_TERM_BYTES: usize = 120;
 
-/// A name with one of these is a file's, and not a method of something.
+/// A name with one of these extensions is a file name and not a method call.
 const FILE_EXTENSIONS: &str = "\
     adoc bash bat c cc cfg cjs conf cpp cs css csv cxx go gradle h hpp html ini java js json \
     jsonl jsx kt less lock lua md mjs mod php pl proto py pyi rb rs rst scala scss sh sql sum \
     svelte svg swift tf toml ts tsx txt vue xml yaml yml zig zsh";
 
-/// Files that are known by a name without an extension.
+/// File names without an extension.
 const BARE_FILES: &str =
     "Dockerfile Gemfile Justfile LICENSE Makefile Procfile README Rakefile justfile";
 
-/// Something a request talks about.
+/// Something that a request mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// What it is.
+    /// The kind of term.
     pub kind: TermKind,
-    /// The text: as written, or in lower case for parts and words.
+    /// The text, as written; in lower case for parts and words.
     pub text: String,
 }
 
-/// What a term is.
+/// The kind of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TermKind {
-    /// Looks like the path of a file or a directory.
+    /// Text that looks like the path of a file or a directory.
     Path {
-        /// The line that was named with it, from 1.
+        /// The line named with it, counted from 1.
         line: Option<usize>,
     },
-    /// Stood in backticks or double quotes.
+    /// Text in backticks or quotes.
     Quoted,
-    /// The part of an error message that is likely to stand in a source file as it is.
+    /// The part of an error message that is likely to occur literally in a source file.
     Error,
     /// A name from a program.
     Identifier,
     /// A word inside an identifier.
     Part,
-    /// Any other word that is not too common to mean something.
+    /// Any other word that is not too common to be useful.
     Word,
 }
 
 impl Term {
-    /// How much it says about what is meant; larger is more.
+    /// Returns how significant the term is; larger is more significant.
     pub fn weight(&self) -> u32 {
         match self.kind {
             TermKind::Path { .. } => 16,
@@ -66,7 +67,7 @@ impl Term {
         }
     }
 
-    /// Whether it is text that somebody took from a program, and not a word of prose.
+    /// Returns true for text taken from a program, as opposed to a word of prose.
     pub fn is_strong(&self) -> bool {
         match self.kind {
             TermKind::Quoted | TermKind::Error | TermKind::Identifier => true,
@@ -74,9 +75,10 @@ impl Term {
         }
     }
 
-    /// Whether it stands in `text`: strong terms as whole words, others also as a word inside an identifier.
+    /// Returns true if `text` contains the term: strong terms as whole words, others also as a word inside an
+    /// identifier.
     ///
-    /// `build` is in `build_tree`, `getBuilds` and `Build`, and not in `rebuild`. Paths are in nothing.
+    /// `build` is in `build_tree`, `getBuilds` and `Build`, but not in `rebuild`. Paths are never found.
     pub fn is_in(&self, text: &str) -> bool {
         match self.kind {
             TermKind::Path { .. } => false,
@@ -87,7 +89,7 @@ impl Term {
         }
     }
 
-    /// Whether `name`, a file name without its extension, is this very term.
+    /// Returns true if `name`, a file name without its extension, equals this term or its plural.
     pub fn is_name(&self, name: &str) -> bool {
         let singular = name.strip_suffix(['s', 'S']);
         name.eq_ignore_ascii_case(&self.text)
@@ -95,7 +97,7 @@ impl Term {
     }
 }
 
-/// The terms of `request`, a bounded number, each kind in the order of its first mention.
+/// Returns a bounded number of terms of `request`. Those of one kind are in the order of first mention.
 pub fn extract(request: &str) -> Vec<Term> {
     let mut found = Found::default();
     let prose = paths(request, &mut found);
@@ -112,14 +114,14 @@ pub fn extract(request: &str) -> Vec<Term> {
             found.add(kind, &text);
         }
     });
-    // Words come last, so that a name is known as a name wherever it is mentioned first.
+    // Words are added last, so that a name counts as a name even if it is mentioned as a word first.
     for (kind, text) in weak {
         found.add(kind, &text);
     }
     found.terms
 }
 
-/// Whether `path` can only be meant as the path of a file.
+/// Returns true if `path` can only be the path of a file.
 pub(super) fn is_surely_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').is_some_and(|(stem, extension)| {
@@ -155,7 +157,7 @@ impl Found {
     }
 }
 
-/// Adds what looks like a path, and returns the request without what surely is one.
+/// Adds everything that looks like a path, and returns the request without the text that certainly is one.
 fn paths(request: &str, found: &mut Found) -> String {
     let mut prose = String::with_capacity(request.len());
     for piece in request.split_inclusive(|c: char| !is_path_char(c)) {
@@ -182,7 +184,7 @@ fn is_path_char(c: char) -> bool {
     c.is_alphanumeric() || "_-./@+~[]$#:".contains(c)
 }
 
-/// What in a run of path characters may be a path: Chinese has no spaces around it.
+/// Returns the parts of a run of path characters that may be paths: Chinese has no spaces around them.
 fn candidates(run: &str) -> Vec<&str> {
     if !run.contains(is_han) {
         return vec![run];
@@ -193,7 +195,7 @@ fn candidates(run: &str) -> Vec<&str> {
     candidates
 }
 
-/// The path in `text`, and the line that follows it as in `a.rs:12:5` or `a.rs#L12`.
+/// Returns the path in `text`, and the line that follows it as in `a.rs:12:5` or `a.rs#L12`.
 fn path_in(text: &str) -> Option<(&str, Option<usize>)> {
     let (path, place) = text.split_once([':', '#']).unwrap_or((text, ""));
     let path = path.trim_start_matches(['@', '+', '-']).trim_end_matches(['.', '-', '+']);
@@ -215,7 +217,7 @@ fn is_path_like(text: &str) -> bool {
     text.contains('/') || BARE_FILES.split(' ').any(|name| name == text) || has_extension(text)
 }
 
-/// Also true of `.env`, whose stem is empty.
+/// Also true for `.env`, whose stem is empty.
 fn has_extension(text: &str) -> bool {
     text.rsplit_once('.').is_some_and(|(_, extension)| {
         extension.len() <= 12
@@ -224,14 +226,14 @@ fn has_extension(text: &str) -> bool {
     })
 }
 
-/// Adds what stands between quotes on this line.
+/// Adds the quoted texts of a line.
 fn quoted(line: &str, found: &mut Found) {
     if line.trim_start().starts_with("```") {
         return;
     }
     for quote in ['`', '"'] {
         let pieces: Vec<&str> = line.split(quote).collect();
-        // Every second piece is inside, except a last one that nothing closes.
+        // Every second piece is inside quotes, except for a last one that is not closed.
         let closed = pieces.len().saturating_sub(1);
         for text in pieces.iter().take(closed).skip(1).step_by(2) {
             add_quoted(text, found);
@@ -258,7 +260,7 @@ fn add_quoted(text: &str, found: &mut Found) {
     }
 }
 
-/// The longest piece of an error message that holds nothing a program would have filled in.
+/// Returns the longest piece of an error message without anything that a program would have filled in.
 fn error_message(line: &str) -> Option<&str> {
     const MARKS: [&str; 4] = ["error", "exception", "panic", "fatal"];
     let (head, message) = line.split_once(": ")?;
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn status_text_does_not_invent_paths() {
+    fn paths_are_found_in_git_status_output() {
         assert_eq!(
             paths_of(" M src/lib.rs\n?? new.py\nR  old.rs -> src/new.rs\n"),
             ["src/lib.rs", "new.py", "old.rs", "src/new.rs"]
@@ -357,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_errors_are_taken_as_they_are() {
+    fn quotes_and_errors_are_taken_literally() {
         assert_eq!(
             strong_of("say \"hello there\" not `goodbye now` or \"open"),
             ["goodbye now", "hello there"]
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn words_leave_out_the_common_ones() {
+    fn common_words_are_left_out() {
         assert_eq!(
             words_of("Please fix the pagination of users, it does not work"),
             ["pagination", "user"]

@@ -1,8 +1,8 @@
-//! Words and identifiers in prose, and where a word begins and ends. It knows nothing of paths and quotes.
+//! Finds words and identifiers in prose, and word boundaries. It does not handle paths and quotes.
 
 use super::TermKind;
 
-/// Words of requests that say nothing about where to look.
+/// Common words of requests that do not help to find anything.
 const COMMON: &str = "\
     about above add added after again all already also always and another any anything app \
     application are ask back bad because been before being below best better between both break bug \
@@ -21,12 +21,12 @@ const COMMON: &str = "\
     used uses using value values very via want was way well were what when where which while who \
     whole why will with without work working works would write wrong you your";
 
-/// The same in Chinese, by pairs of characters.
+/// The same for Chinese, as pairs of characters.
 const COMMON_HAN: &str = "\
     一下 不要 什么 代码 使用 修复 修改 函数 删除 功能 可以 告诉 增加 如何 实现 帮我 应该 怎么 \
     所有 支持 文件 方法 检查 没有 添加 现在 看看 程序 解释 请问 进行 错误 问题 需要 项目";
 
-/// Characters that join Chinese words and belong to none.
+/// Chinese particles, which join words and are not part of any.
 const HAN_PARTICLES: &str = "的了是和把与及或被吗呢吧啊让给都也还很这那我你他它们且";
 
 /// Longest run of Chinese characters that may be one word.
@@ -34,17 +34,17 @@ const MAX_HAN_WORD: usize = 4;
 /// Longest identifier; longer ones are hashes and encoded data.
 const MAX_IDENTIFIER: usize = 64;
 
-/// A Chinese character.
+/// Returns true for a Chinese character.
 pub fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Whether `word`, in lower case, says nothing about where to look.
+/// Returns true if `word`, in lower case, does not help to find anything.
 pub(super) fn is_common(word: &str) -> bool {
     [COMMON, COMMON_HAN].iter().any(|common| common.split(' ').any(|known| known == word))
 }
 
-/// Gives every identifier, part of one and word of `prose` to `on_term`, in order, repetitions included.
+/// Calls `on_term` with every identifier, part of an identifier and word of `prose`, in order and with repetitions.
 pub(super) fn scan(prose: &str, on_term: &mut dyn FnMut(TermKind, String)) {
     for piece in prose.split_inclusive(|c: char| !is_token_char(c)) {
         let token = piece.strip_suffix(|c: char| !is_token_char(c)).unwrap_or(piece);
@@ -67,7 +67,7 @@ fn is_token_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | ':')
 }
 
-/// `a`, `a.b` or `a::b`: the whole, and each name in it.
+/// Handles `a`, `a.b` or `a::b`: reports the whole and each name in it.
 fn chain(run: &str, called: bool, on_term: &mut dyn FnMut(TermKind, String)) {
     let run = run.trim_matches(['.', ':']);
     let names: Vec<&str> = run.split(['.', ':']).filter(|name| !name.is_empty()).collect();
@@ -103,25 +103,25 @@ fn identifier_or_word(
     if (surely_identifier && !is_common(&lower)) || shaped {
         on_term(TermKind::Identifier, name.to_owned());
         let parts = parts(name).into_iter().map(str::to_lowercase);
-        for part in parts.filter(|part| *part != lower && is_telling(part)) {
+        for part in parts.filter(|part| *part != lower && is_significant(part)) {
             on_term(TermKind::Part, part);
         }
-    } else if is_telling(&lower) {
+    } else if is_significant(&lower) {
         on_term(TermKind::Word, singular(&lower).to_owned());
     }
 }
 
-fn is_telling(word: &str) -> bool {
+fn is_significant(word: &str) -> bool {
     word.chars().count() >= 3 && word.chars().all(char::is_alphabetic) && !is_common(word)
 }
 
-/// The word without its plural `s`.
+/// Returns the word without a plural `s`.
 fn singular(word: &str) -> &str {
     let keeps = ["ss", "us", "is", "as", "os"].iter().any(|end| word.ends_with(end));
     word.strip_suffix('s').filter(|stem| stem.len() >= 3 && !keeps).unwrap_or(word)
 }
 
-/// The words of an identifier: `parse_range`, `HttpClient`, `HTTPServer2`.
+/// Returns the words of an identifier such as `parse_range`, `HttpClient` or `HTTPServer2`.
 fn parts(name: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for word in name.split('_').filter(|word| !word.is_empty()) {
@@ -144,7 +144,7 @@ fn parts(name: &str) -> Vec<&str> {
     parts
 }
 
-/// Chinese words: what stands between particles, in pairs where it is long.
+/// Reports Chinese words: the text between particles, split into pairs if it is long.
 fn han(run: &str, on_term: &mut dyn FnMut(TermKind, String)) {
     for piece in run.split(|c| HAN_PARTICLES.contains(c)) {
         let chars: Vec<char> = piece.chars().collect();
@@ -154,7 +154,7 @@ fn han(run: &str, on_term: &mut dyn FnMut(TermKind, String)) {
             on_term(TermKind::Word, piece.to_owned());
             continue;
         }
-        // A pair that shares a character with a common word is half of it and half of its neighbour.
+        // Skips pairs that overlap a common word: they are half of it and half of its neighbour.
         let known: Vec<bool> = pairs.iter().map(|pair| is_common(pair)).collect();
         for (at, pair) in pairs.into_iter().enumerate() {
             let mut near = at.saturating_sub(1)..=at + 1;
@@ -165,7 +165,7 @@ fn han(run: &str, on_term: &mut dyn FnMut(TermKind, String)) {
     }
 }
 
-/// Whether `needle` stands in `text` with no letter, digit or underscore continuing it.
+/// Returns true if `text` contains `needle` and no letter, digit or underscore continues it.
 pub(super) fn has_whole(text: &str, needle: &str) -> bool {
     let continues = |a: Option<char>, b: Option<char>| {
         let in_word = |c: char| c == '_' || (c.is_alphanumeric() && !is_han(c));
@@ -179,9 +179,9 @@ pub(super) fn has_whole(text: &str, needle: &str) -> bool {
     })
 }
 
-/// Whether the lower-case word `needle` stands in `text` as a word, or as a word inside an identifier, or as its plural.
+/// Returns true if `text` contains the lower-case `needle` as a word, as a word inside an identifier, or in the plural.
 pub(super) fn has_word(text: &str, needle: &str) -> bool {
-    // Only ASCII changes case here, so that places in one are places in the other.
+    // Only ASCII changes case, so that byte offsets are the same in both texts.
     text.to_ascii_lowercase().match_indices(needle).any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default();
         let word = text.get(at..at + needle.len()).unwrap_or_default();
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_words_are_known() {
+    fn common_words_are_recognized() {
         for word in ["about", "your", "file", "什么", "项目"] {
             assert!(is_common(word), "{word}");
         }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_begins_and_ends_at_humps_and_underscores() {
+    fn words_are_bounded_by_case_changes_and_underscores() {
         for text in [
             "build",
             "Build it",
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_whole() {
+    fn names_match_as_whole_words() {
         assert!(has_whole("x = foo(1)", "foo"));
         assert!(has_whole("调用foo函数", "foo"));
         assert!(has_whole("a->b", "->"));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_come_apart() {
+    fn identifiers_are_split_into_words() {
         assert_eq!(parts("parse_range"), ["parse", "range"]);
         assert_eq!(parts("HTTPServer2"), ["HTTP", "Server2"]);
         assert_eq!(parts("größeMax"), ["größe", "Max"]);

@@ -1,4 +1,4 @@
-//! A tree of files that was kept, written to a directory of its own.
+//! Writes a stored tree of files to a new directory.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -9,7 +9,7 @@ use super::{Entries, SnapshotError, SnapshotReader};
 use crate::FileMode;
 
 impl SnapshotReader {
-    /// Writes what was kept to `dir`, which must not be there yet. When that fails, it is not there afterwards.
+    /// Writes `entries` to `dir`, which must not exist. If this fails, `dir` is removed.
     pub fn check_out(&self, entries: &Entries, dir: &Path) -> Result<(), SnapshotError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -27,13 +27,13 @@ impl SnapshotReader {
         if written.is_err()
             && let Err(error) = fs::remove_dir_all(dir)
         {
-            tracing::warn!(%error, dir = %dir.display(), "half a tree stays");
+            tracing::warn!(%error, dir = %dir.display(), "a partial checkout was left behind");
         }
         written
     }
 }
 
-/// Nothing lies behind a symlink: a tree has none above a file.
+/// Cannot write through a symlink: a git tree has none above a file.
 fn write(target: &Path, mode: FileMode, content: &[u8]) -> io::Result<()> {
     let above: PathBuf = target.parent().map(Path::to_owned).unwrap_or_default();
     fs::create_dir_all(above)?;

@@ -1,8 +1,8 @@
-//! Checkpoints: the workspace before each change of ours, and what the change was, in one numbered line.
+//! Checkpoints: the state of the workspace before each change of ours, and the change itself, in one numbered sequence.
 //!
-//! A checkpoint is a commit whose tree is the workspace with our change and whose parent's is the workspace without it, so
-//! that what is ours can be told from what is the user's. Its message names the changed files with their objects, which are
-//! always the private repository's own.
+//! A checkpoint is a commit whose tree is the workspace with our change, and whose parent's tree is the workspace
+//! without it. This separates our changes from the user's. Its message lists the changed files with their objects,
+//! which are always stored in the private repository.
 
 use gix::ObjectId;
 use gix::actor::Signature;
@@ -18,31 +18,31 @@ use tools::clock::Timestamp;
 
 pub(super) const REFS: &str = "refs/checkpoints/";
 
-/// What a change is to those who made it.
+/// The description of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// For people, one line.
+    /// One line for people.
     pub title: String,
-    /// The patch set.
+    /// The id of the patch set.
     pub patch: String,
-    /// The session it belongs to.
+    /// The id of the session.
     pub session: String,
-    /// The run it belongs to; none when the user asked for it directly.
+    /// The id of the run; `None` when the user made the change directly.
     pub run: Option<String>,
 }
 
-/// The workspace before a change of ours, and the change.
+/// The workspace before one of our changes, and the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Counts up from one.
     pub number: u64,
-    /// When it was made.
+    /// When the checkpoint was made.
     pub at: Timestamp,
-    /// What the change was.
+    /// The description of the change.
     pub note: Note,
     /// The paths we changed.
     pub own: Vec<Own>,
-    /// Tree of the workspace before the change.
+    /// The tree of the workspace before the change.
     before: ObjectId,
 }
 
@@ -51,13 +51,13 @@ pub struct Checkpoint {
 pub struct Own {
     /// The path.
     pub path: RepoPath,
-    /// The file before; none if there was none.
+    /// The file before; `None` if there was none.
     pub before: Option<Kept>,
-    /// The file after; none if there is none.
+    /// The file after; `None` if there is none.
     pub after: Option<Kept>,
 }
 
-/// What stands in the message of a checkpoint's commit, below its title.
+/// The body of a checkpoint's commit message, below the title.
 #[derive(Serialize, Deserialize)]
 struct Message {
     at: Timestamp,
@@ -66,8 +66,8 @@ struct Message {
 }
 
 impl Snapshots {
-    /// Records the workspace as it is before `changes`, and what it will be, unless it is `stopped`. Nothing is changed in the
-    /// workspace. What the way back needs is durable on return.
+    /// Records the workspace before and after `changes`, which are not applied here. Fails with `Stopped` once
+    /// `stopped` returns true. Everything needed to undo the change is durable on return.
     pub fn record(
         &self,
         tree: &ReadTree,
@@ -91,48 +91,48 @@ impl Snapshots {
         }
         let after = objects.write_tree(&entries, Survives::PowerCut)?;
         let title = note.title.replace('\n', " ");
-        let said = format!("before: {}", note.title);
+        let text = format!("before: {}", note.title);
         objects.settle()?;
-        let parent = objects.commit(before, None, said, now, Survives::PowerCut)?;
+        let parent = objects.commit(before, None, text, now, Survives::PowerCut)?;
         let message = Message { at: now, note, own };
         let json = serde_json::to_string(&message).unwrap_or_default();
-        let said = format!("{title}\n\n{json}\n");
-        let commit = objects.commit(after, Some(parent), said, now, Survives::PowerCut)?;
+        let text = format!("{title}\n\n{json}\n");
+        let commit = objects.commit(after, Some(parent), text, now, Survives::PowerCut)?;
         let number = objects.numbers()?.last().map_or(1, |(number, _)| number + 1);
         objects.name(number, commit)?;
         if let Err(error) = self.collect_garbage(&objects, number) {
-            tracing::warn!(%error, "old checkpoints cannot be dropped");
+            tracing::warn!(%error, "cannot drop old checkpoints");
         }
         let Message { at, note, own } = message;
         Ok((Checkpoint { number, at, note, own, before }, snapshot))
     }
 
-    /// Forgets a checkpoint whose change was not made after all.
+    /// Removes a checkpoint whose change was not made after all.
     pub fn forget(&self, checkpoint: &Checkpoint) -> Result<(), SnapshotError> {
         let _lock = self.lock()?;
         self.open_or_make()?.unname(checkpoint.number)
     }
 
-    /// All checkpoints, oldest first. One that cannot be read is passed over: the others are as good as before.
+    /// Returns all checkpoints, oldest first. Unreadable ones are skipped, because the others are still valid.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, SnapshotError> {
         let Some(objects) = self.open()? else { return Ok(Vec::new()) };
         let read = |(number, commit)| match objects.checkpoint(number, commit) {
             Ok(checkpoint) => checkpoint,
             Err(error) => {
-                tracing::warn!(number, %error, "a checkpoint cannot be read");
+                tracing::warn!(number, %error, "cannot read a checkpoint");
                 None
             }
         };
         Ok(objects.numbers()?.into_iter().filter_map(read).collect())
     }
 
-    /// The workspace as it was before the change of a checkpoint.
+    /// Returns the files of the workspace before the change of a checkpoint.
     pub fn before(&self, checkpoint: &Checkpoint) -> Result<Entries, SnapshotError> {
         self.open()?.map_or_else(|| Ok(Entries::new()), |objects| objects.tree(checkpoint.before))
     }
 }
 
-/// The paths of `changes`, with their content in the repository's own objects.
+/// Returns the paths of `changes`, after storing their contents as objects of the private repository.
 fn own(objects: &Objects, changes: &[Change]) -> Result<Vec<Own>, SnapshotError> {
     let keep = |state: Option<&FileState>| -> Result<Option<Kept>, SnapshotError> {
         let Some(state) = state else { return Ok(None) };
@@ -172,7 +172,7 @@ impl Objects {
         self.own_object(Kind::Commit, &bytes, survives)
     }
 
-    /// The checkpoints by number, with their commits.
+    /// Returns the numbers of the checkpoints with their commits, in ascending order.
     pub(super) fn numbers(&self) -> Result<Vec<(u64, ObjectId)>, SnapshotError> {
         let failed = |source| self.unusable(source);
         let references = self.repo.references().map_err(failed)?;
@@ -204,7 +204,7 @@ impl Objects {
         self.repo.edit_reference(edit).map(drop).map_err(|source| self.unusable(source))
     }
 
-    /// What a commit says of its checkpoint; none if it is not one of ours.
+    /// Reads a checkpoint from its commit. Returns `None` if the commit is not a checkpoint of ours.
     fn checkpoint(&self, number: u64, id: ObjectId) -> Result<Option<Checkpoint>, SnapshotError> {
         let read = |id| self.repo.find_object(id).map_err(|source| self.unusable(source));
         let commit = read(id)?;

@@ -1,4 +1,4 @@
-//! What is dropped from the private repository, so that it does not grow without bound.
+//! Garbage collection of the private repository, so that its size stays bounded.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,17 +11,17 @@ use super::objects::Objects;
 use super::pack::{Packs, drop_pack, size};
 use super::{SnapshotError, Snapshots};
 
-/// Once in so many checkpoints the repository is looked over.
+/// The repository is collected once every this many checkpoints.
 const INTERVAL: u64 = 16;
 
 impl Snapshots {
-    /// Drops the oldest checkpoints beyond the limits, and what only they needed. `newest` stays.
+    /// Drops the oldest checkpoints that exceed the limits, and the objects that only they needed. `newest` stays.
     pub(super) fn collect_garbage(
         &self,
         objects: &Objects,
         newest: u64,
     ) -> Result<(), SnapshotError> {
-        // What lanes wrote is not held before it is a tree.
+        // Objects that lanes have written are not held until they are in a tree.
         if newest.is_multiple_of(INTERVAL) && self.worktrees().is_empty() {
             let limits = self.limits;
             objects.drop_oldest(limits.max_checkpoints)?;
@@ -38,14 +38,15 @@ impl Snapshots {
 }
 
 impl Objects {
-    /// Leaves the newest `keep` checkpoints.
+    /// Drops all but the newest `keep` checkpoints.
     fn drop_oldest(&self, keep: usize) -> Result<(), SnapshotError> {
         let numbers = self.numbers()?;
         let old = numbers.len().saturating_sub(keep.max(1));
         numbers.iter().take(old).try_for_each(|(number, _)| self.unname(*number))
     }
 
-    /// Removes its own objects that neither a checkpoint nor a held tree needs. The bytes of those that stay.
+    /// Removes own objects that neither a checkpoint nor a held tree needs. Returns the size of the remaining ones, in
+    /// bytes.
     fn sweep(&self) -> Result<u64, SnapshotError> {
         let needed = self.needed()?;
         self.drop_half_written();
@@ -64,7 +65,8 @@ impl Objects {
         Ok(bytes + self.sweep_packs(&needed)?)
     }
 
-    /// Drops packs of which less than half is needed; that goes into another one. The bytes of those that stay.
+    /// Drops packs of which less than half is needed, after copying that part to a new pack. Returns the size of the
+    /// remaining packs, in bytes.
     fn sweep_packs(&self, needed: &HashSet<ObjectId>) -> Result<u64, SnapshotError> {
         let mut bytes = 0;
         for (index, ids) in self.packs.borrow().written() {
@@ -74,18 +76,20 @@ impl Objects {
                 bytes += size(&index);
                 continue;
             }
-            let mut anew = Packs::of(self.packs.borrow().dir().to_owned());
+            let mut repacked = Packs::of(self.packs.borrow().dir().to_owned());
             for id in kept {
                 let object = self.repo.find_object(id).map_err(|source| self.unusable(source))?;
-                anew.put(object.kind, &object.data, id).map_err(|source| self.failed(source))?;
+                repacked
+                    .put(object.kind, &object.data, id)
+                    .map_err(|source| self.failed(source))?;
             }
-            let dropped = anew.write().and_then(|()| drop_pack(&index));
+            let dropped = repacked.write().and_then(|()| drop_pack(&index));
             dropped.map_err(|source| self.failed(source))?;
         }
         Ok(bytes)
     }
 
-    /// Removes what a crash left of objects that were being written.
+    /// Removes partly written objects that a crash left behind.
     fn drop_half_written(&self) {
         self.packs.borrow().drop_half_written();
         let entries = fs::read_dir(self.own.path()).into_iter().flatten().flatten();
@@ -95,8 +99,8 @@ impl Objects {
         }
     }
 
-    /// Every object that a checkpoint or a held tree is made of. A commit or a tree that cannot be read stops it: nothing is
-    /// dropped then.
+    /// Returns every object that a checkpoint or a held tree needs. Fails if a commit or a tree cannot be read, so that
+    /// nothing is dropped then.
     fn needed(&self) -> Result<HashSet<ObjectId>, SnapshotError> {
         let failed = |source| self.unusable(source);
         let mut open: Vec<ObjectId> = self.numbers()?.into_iter().map(|(_, id)| id).collect();
@@ -116,7 +120,7 @@ impl Objects {
                 Kind::Tree => {
                     for entry in TreeRefIter::from_bytes(&object.data, id.kind()) {
                         let entry = entry.map_err(failed)?;
-                        // Nothing hangs on a file, and there may be many.
+                        // A file refers to nothing else, and there may be many, so files are not queued.
                         if entry.mode.is_tree() {
                             open.push(entry.oid.to_owned());
                         } else {

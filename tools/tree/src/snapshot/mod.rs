@@ -1,8 +1,8 @@
-//! Whole trees of the user's files, kept in a private repository beside the state. It never writes to the workspace, nor to
-//! the user's repository.
+//! Snapshots of the user's files, stored in a private repository in the program's state directory. Nothing here writes
+//! to the workspace or to the user's repository.
 //!
-//! The repository is an ordinary bare one that git can read. It borrows the objects of the user's through
-//! `objects/info/alternates`; trees, and files that are changed by us, are always its own.
+//! The repository is an ordinary bare repository that git can read. It borrows the objects of the user's repository
+//! through `objects/info/alternates`. Trees, and files that we change, are always stored in it.
 
 mod checkout;
 mod checkpoint;
@@ -35,7 +35,7 @@ use super::{FileMode, FileState, ReadTree, RepoPath, TreeError, repository};
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_NOTE_BYTES};
 
-/// So many files that are not known are written together.
+/// More unknown files than this are written to a pack.
 const MANY: usize = 1000;
 
 /// Snapshots of one workspace.
@@ -43,39 +43,39 @@ const MANY: usize = 1000;
 pub struct Snapshots {
     dir: PathBuf,
     pub(super) workspace: PathBuf,
-    /// What is never part of it, wherever it lies: where the program keeps its state.
+    /// The program's state directory, which is never part of a snapshot, wherever it is.
     pub(super) outside: PathBuf,
     pub(super) limits: SnapshotLimits,
 }
 
-/// How much is kept.
+/// Limits of the private repository and of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotLimits {
-    /// Checkpoints; older ones go first.
+    /// Maximum number of checkpoints; the oldest are dropped first.
     pub max_checkpoints: usize,
-    /// Bytes of the repository, as far as they are its own; older checkpoints go to keep it.
+    /// Maximum size of the repository's own objects, in bytes; older checkpoints are dropped to stay below it.
     pub max_bytes: u64,
-    /// Bytes of one file; larger ones are left out.
+    /// Maximum size of one file, in bytes; larger ones are left out.
     pub max_file_bytes: u64,
-    /// Files of one snapshot; others are left out.
+    /// Maximum number of files in a snapshot; the others are left out.
     pub max_files: usize,
-    /// How long another process that uses the repository is waited for.
+    /// How long to wait for another process that uses the repository.
     pub patience: Duration,
 }
 
 /// The files and symlinks of a tree, by path.
 pub type Entries = BTreeMap<RepoPath, Kept>;
 
-/// A tree of files.
+/// The files of a workspace at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// What is at each path.
+    /// The file or symlink at each path.
     pub entries: Entries,
-    /// Files that were left out: too large or too many, not readable, or not there any more when they were read.
+    /// Files that were left out: too large, too many, unreadable, or gone by the time they were read.
     pub left_out: Vec<RepoPath>,
 }
 
-/// A file or a symlink of a snapshot. As text it is a letter and the name of the object.
+/// A file or symlink of a snapshot. Its text form is a letter for the kind and the object id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kept {
@@ -83,44 +83,44 @@ pub struct Kept {
     pub(super) id: ObjectId,
 }
 
-/// Why there is no snapshot.
+/// Why a snapshot failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The repository cannot be made, read or written.
+    /// The repository cannot be created, read or written.
     #[error("cannot use the private repository {dir}")]
     Repository {
-        /// Where it is.
+        /// The path of the repository.
         dir: PathBuf,
-        /// What is wrong.
+        /// The error of the git library.
         #[source]
         source: Box<gix::Error>,
     },
-    /// A file of the repository cannot be read or written.
+    /// A file cannot be read or written.
     #[error("cannot use {path}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         #[source]
         source: io::Error,
     },
-    /// Another process uses the repository, for longer than it is waited for.
-    #[error("another process uses {dir}")]
+    /// Another process is using the repository and did not finish within the configured wait.
+    #[error("another process is using {dir}")]
     Busy {
         /// The repository.
         dir: PathBuf,
     },
-    /// Nobody wants it any more.
+    /// The caller stopped it.
     #[error("stopped")]
     Stopped,
-    /// An object that should be there is not: the user's repository it was borrowed from has dropped it.
-    #[error("{path} is not kept any more: the repository that had it dropped it")]
+    /// An object is missing: it was borrowed from the user's repository, which has dropped it.
+    #[error("{path} is no longer available: the repository that held it has dropped it")]
     Lost {
-        /// What it was.
+        /// The path of the file.
         path: RepoPath,
     },
-    /// A file of a lane that must be kept, and is larger than files that are.
-    #[error("{path} is too large to be kept")]
+    /// A file that a lane must keep exceeds the size limit.
+    #[error("{path} is too large for a snapshot")]
     TooLarge {
         /// The file.
         path: RepoPath,
@@ -163,39 +163,39 @@ impl TryFrom<String> for Kept {
 }
 
 impl Kept {
-    /// Whether it is a symlink.
+    /// Returns true for a symlink.
     pub fn is_symlink(self) -> bool {
         self.mode == FileMode::Symlink
     }
 
-    /// Whether it is a file that its owner may execute.
+    /// Returns true for a file that its owner may execute.
     pub fn is_executable(self) -> bool {
         self.mode == FileMode::Executable
     }
 
-    /// Whether both have the same bytes, whatever else they are. Of a symlink they are where it leads.
+    /// Returns true if both have the same content, whatever their kind. The content of a symlink is its target.
     pub fn has_bytes_of(self, other: Kept) -> bool {
         self.id == other.id
     }
 
-    /// The same file, when its bytes are kept.
+    /// Returns the entry for a file whose content is stored as `id`.
     pub(super) fn of_file(state: &FileState, id: ObjectId) -> Kept {
         Kept { mode: state.mode, id }
     }
 }
 
-/// The files of snapshots.
+/// Reads the files of snapshots.
 pub struct SnapshotReader {
     objects: Option<Objects>,
 }
 
 impl SnapshotReader {
-    /// The file or symlink that was kept at `path`.
+    /// Returns the file or symlink stored for `path`.
     pub fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
         self.objects(path)?.file(path, kept)
     }
 
-    /// The bytes that were kept: a file's, or where a symlink leads.
+    /// Returns the stored bytes: the content of a file, or the target of a symlink.
     pub(super) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
         self.objects(path)?.content(path, kept)
     }
@@ -206,8 +206,8 @@ impl SnapshotReader {
 }
 
 impl Snapshots {
-    /// Snapshots of `workspace` in the repository `dir`, which is made when it is first written to.
-    /// What lies in `outside` is never part of one.
+    /// Creates a handle for snapshots of `workspace` in the repository `dir`, which is created on the first write.
+    /// Files below `outside` are never part of a snapshot.
     pub const fn new(
         dir: PathBuf,
         workspace: PathBuf,
@@ -217,18 +217,18 @@ impl Snapshots {
         Self { dir, workspace, outside, limits }
     }
 
-    /// Where the repository is.
+    /// Returns the path of the repository.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The workspace they are of.
+    /// Returns the path of the workspace.
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
 
-    /// Takes a snapshot of the workspace as it is: tracked, modified and untracked files, without ignored ones; and
-    /// whatever is at `also`. `now` tells which files are too fresh for their times to be trusted.
+    /// Takes a snapshot of the workspace: tracked, modified and untracked files without the ignored ones, plus the
+    /// files at `also`. `now` decides which files are too fresh for their timestamps to be trusted.
     pub fn take(
         &self,
         tree: &ReadTree,
@@ -242,7 +242,7 @@ impl Snapshots {
         Ok(snapshot)
     }
 
-    /// What is new is settled by the caller, who may have more.
+    /// The caller settles the new objects, because it may add more.
     fn take_locked(
         &self,
         objects: &Objects,
@@ -258,9 +258,9 @@ impl Snapshots {
         if paths.len().saturating_sub(known.len()) > MANY {
             objects.pack();
         }
-        // What is asked for by name comes first, so that it is not among what is too much.
+        // Requested paths come first, so that the limits do not drop them.
         let others = paths.iter().filter(|path| !also.contains(path));
-        // No single snapshot may fill the repository.
+        // A single snapshot may use at most half of the repository.
         let mut room = self.limits.max_bytes / 2;
         for path in also.iter().copied().chain(others).cloned() {
             if stopped() {
@@ -290,7 +290,8 @@ impl Snapshots {
         Ok(snapshot)
     }
 
-    /// Writes what is at `path` to the repository, unless it is there or can be borrowed.
+    /// Stores the file at `path`, unless its object exists or can be borrowed. Returns `None` if it is too large or
+    /// cannot be read.
     pub(super) fn keep(
         &self,
         objects: &Objects,
@@ -317,12 +318,12 @@ impl Snapshots {
         }
     }
 
-    /// What is kept, for reading. Open for as long as it lives.
+    /// Opens the stored files for reading.
     pub fn reader(&self) -> Result<SnapshotReader, SnapshotError> {
         Ok(SnapshotReader { objects: self.open()? })
     }
 
-    /// The paths the user's repository tracks; an ignored file may be among them.
+    /// Returns the paths that the user's repository tracks, which may include ignored files.
     fn tracked(&self) -> Vec<RepoPath> {
         let Some(theirs) = self.theirs() else { return Vec::new() };
         let Ok(index) = theirs.index_or_empty() else { return Vec::new() };
@@ -336,12 +337,12 @@ impl Snapshots {
         inside.filter_map(|path| RepoPath::parse(path).ok()).collect()
     }
 
-    /// The user's repository, if there is one. It is only read, and its configuration runs nothing.
+    /// Returns the user's repository, if there is one. It is only read, and its configuration cannot run anything.
     pub(super) fn theirs(&self) -> Option<gix::Repository> {
         repository::UserRepository::around(&self.workspace).map(|theirs| theirs.repository)
     }
 
-    /// One process at a time uses the repository; others wait for as long as a snapshot takes.
+    /// Locks the repository for this process. Waits at most `limits.patience`, then fails with `Busy`.
     pub(super) fn lock(&self) -> Result<fs::File, SnapshotError> {
         let path = self.dir.with_extension("lock");
         let failed = |source| SnapshotError::Io { path: path.clone(), source };
@@ -358,7 +359,7 @@ impl Snapshots {
         Ok(file)
     }
 
-    /// Removes locks of references, which only a crash can have left while ours is held.
+    /// Removes lock files of references. While we hold our own lock, only a crash can have left them.
     fn drop_stale_locks(&self) {
         let is_lock = |path: &Path| path.extension().is_some_and(|end| end == "lock");
         let mut open = vec![self.dir.join(checkpoint::REFS), self.dir.join(trees::REFS)];
@@ -377,7 +378,7 @@ impl Snapshots {
         }
     }
 
-    /// The repository, if it was ever made.
+    /// Opens the repository. Returns `None` if it has not been created yet.
     pub(super) fn open(&self) -> Result<Option<Objects>, SnapshotError> {
         if !self.dir.exists() {
             return Ok(None);
@@ -401,14 +402,14 @@ impl Snapshots {
         objects.ok_or_else(|| self.io(io::ErrorKind::NotFound.into()))
     }
 
-    /// Makes the repository, whole or not at all.
+    /// Creates the repository completely or not at all.
     fn make(&self) -> Result<(), SnapshotError> {
         let half = self.dir.with_extension("half");
         match fs::remove_dir_all(&half) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io(error)),
             Ok(()) | Err(_) => {}
         }
-        // Files that are private in the workspace stay so here.
+        // Files that are private in the workspace must stay private here.
         fs::DirBuilder::new().mode(0o700).create(&half).map_err(|source| self.io(source))?;
         gix::create::into(&half, gix::create::Kind::Bare, gix::create::Options::default())
             .map_err(|source| self.unusable(source))?;
@@ -419,7 +420,7 @@ impl Snapshots {
         SnapshotError::Io { path: self.dir.clone(), source }
     }
 
-    /// Names the user's objects as ours to read.
+    /// Registers the user's objects as alternates of ours.
     fn borrow_objects(&self) -> Result<(), SnapshotError> {
         let file = self.dir.join("objects/info/alternates");
         let failed = |source| SnapshotError::Io { path: file.clone(), source };

@@ -1,4 +1,4 @@
-//! Objects of the private repository: files in, trees in and out. Which files and trees is decided elsewhere.
+//! Reads and writes objects of the private repository: files and trees. Which ones is decided elsewhere.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,34 +17,35 @@ use super::pack::Packs;
 use super::{Entries, Kept, SnapshotError};
 use crate::{FileMode, FileState, RepoPath};
 
-/// What an object that is written has to survive.
+/// What a written object has to survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Survives {
-    /// A power cut: it is synced, and what a power cut left of an earlier one is written anew.
+    /// A power cut: it is synced, and a damaged object left by an earlier power cut is written again.
     PowerCut,
     /// The death of this process.
     Death,
 }
 
-/// Permissions of an object's file: git's, and those that say it is not synced.
+/// Permissions of an object's file: git's own for synced objects, and writable for objects that are not synced.
 const SYNCED: u32 = 0o444;
 const UNSYNCED: u32 = 0o644;
 
-/// The repository's objects, and those it borrows.
+/// The objects of the repository, including borrowed ones.
 pub(crate) struct Objects {
     pub(crate) repo: gix::Repository,
-    /// Only its own, each in a file.
+    /// Its own loose objects.
     pub(crate) own: loose::Store,
-    /// Its own that are packed.
+    /// Its own packs.
     pub(crate) packs: RefCell<Packs>,
-    /// Whether new ones go into a pack.
+    /// True while new objects go into a pack.
     packing: Cell<bool>,
-    /// The same as the repository's, but what is not there is not looked for again: the user's may miss everything.
+    /// Like the repository's object store, but without a refresh on every miss: the user's repository may lack every
+    /// object.
     known: gix::OdbHandle,
     dir: PathBuf,
 }
 
-/// A directory that is put together.
+/// A directory being assembled.
 #[derive(Default)]
 struct Directory<'a> {
     files: BTreeMap<&'a str, Kept>,
@@ -60,34 +61,35 @@ impl Objects {
         Self { repo, own, packs, packing: Cell::new(false), known, dir: dir.to_owned() }
     }
 
-    /// Whether the object is there, own or borrowed.
+    /// Returns true if the object exists, own or borrowed.
     pub(crate) fn has(&self, id: ObjectId) -> bool {
         self.packs.borrow().have(id) || self.known.exists(&id)
     }
 
-    /// Whether it is its own.
+    /// Returns true if the object is stored in this repository.
     pub(crate) fn owns(&self, id: ObjectId) -> bool {
         self.packs.borrow().have(id) || self.own.contains(&id)
     }
 
-    /// Has new objects written together, until they are [settled](Self::settle): many are many files and syncs otherwise.
+    /// Collects new objects in a pack until they are [settled](Self::settle). Otherwise many objects would mean many
+    /// files and syncs.
     pub(crate) fn pack(&self) {
         self.packing.set(true);
     }
 
-    /// Writes the objects that are put together. They are durable on return.
+    /// Writes the collected objects. They are durable on return.
     pub(crate) fn settle(&self) -> Result<(), SnapshotError> {
         self.packing.set(false);
         self.packs.borrow_mut().write().map_err(|source| self.failed(source))
     }
 
-    /// Keeps these bytes, unless they can be borrowed.
+    /// Stores a blob, unless it exists or can be borrowed.
     pub(crate) fn keep_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         let id = self.id(Kind::Blob, bytes)?;
         if self.has(id) { Ok(id) } else { self.write_new(Kind::Blob, bytes, id) }
     }
 
-    /// Keeps these bytes as its own, so that nobody else can drop them.
+    /// Stores a blob in this repository, so that no other repository can drop it.
     pub(crate) fn own_blob(&self, bytes: &[u8]) -> Result<ObjectId, SnapshotError> {
         self.own_object(Kind::Blob, bytes, Survives::PowerCut)
     }
@@ -99,7 +101,7 @@ impl Objects {
         survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
         let id = self.id(kind, bytes)?;
-        // A pack is synced.
+        // Packs are always synced.
         if self.packs.borrow().have(id) {
             return Ok(id);
         }
@@ -118,7 +120,7 @@ impl Objects {
         }
     }
 
-    /// Writes an object that is not there.
+    /// Writes a new object.
     fn write_new(&self, kind: Kind, bytes: &[u8], id: ObjectId) -> Result<ObjectId, SnapshotError> {
         if !self.packing.get() {
             return self.write_unsynced(kind, bytes, id);
@@ -127,7 +129,7 @@ impl Objects {
         put.map(|()| id).map_err(|source| self.failed(source))
     }
 
-    /// Writes an object and marks it as one that is not synced: a file that may be written to, which those of git are not.
+    /// Writes an object and marks it as not synced by making its file writable, which git's own object files never are.
     fn write_unsynced(
         &self,
         kind: Kind,
@@ -141,7 +143,7 @@ impl Objects {
         Ok(id)
     }
 
-    /// Makes an object of its own durable, unless it is known to be.
+    /// Makes one of its own objects durable, unless it is marked as synced.
     fn sync_object(&self, id: ObjectId) -> Result<(), SnapshotError> {
         let path = self.own.object_path(&id);
         let synced = fs::metadata(&path).and_then(|data| {
@@ -155,7 +157,8 @@ impl Objects {
         synced.map_err(|source| SnapshotError::Io { path, source })
     }
 
-    /// Whether it is there as its own, and can be read: a power cut may have left less of it.
+    /// Returns true if the object is stored here with these bytes. A power cut may have truncated it; such a file is
+    /// removed.
     fn is_whole(&self, id: ObjectId, bytes: &[u8]) -> bool {
         let mut buffer = Vec::new();
         let whole = self.own.contains(&id)
@@ -166,7 +169,7 @@ impl Objects {
         whole
     }
 
-    /// Makes a file or directory of the repository durable.
+    /// Syncs a file or directory of the repository.
     pub(crate) fn sync(&self, name: &str) -> io::Result<()> {
         fs::File::open(self.dir.join(name))?.sync_all()
     }
@@ -181,7 +184,7 @@ impl Objects {
         self.own.write_buf_with_known_id(kind, bytes, id).map_err(|source| self.unusable(source))
     }
 
-    /// Writes the tree of these entries, with all below it.
+    /// Writes the tree of these entries, with all its subtrees.
     pub(crate) fn write_tree(
         &self,
         entries: &Entries,
@@ -220,7 +223,7 @@ impl Objects {
         self.own_object(Kind::Tree, &bytes, survives)
     }
 
-    /// The files and symlinks of a tree.
+    /// Returns the files and symlinks of a tree.
     pub(crate) fn tree(&self, id: ObjectId) -> Result<Entries, SnapshotError> {
         let mut found = BTreeMap::new();
         let mut open = vec![(String::new(), id)];
@@ -244,12 +247,12 @@ impl Objects {
         Ok(found)
     }
 
-    /// The file or symlink that was kept.
+    /// Returns a stored file or symlink.
     pub(crate) fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
         Ok(FileState { bytes: self.content(path, kept)?.into(), mode: kept.mode })
     }
 
-    /// The bytes that were kept: a file's, or where a symlink leads.
+    /// Returns the stored bytes: the content of a file, or the target of a symlink.
     pub(crate) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
         let found = self.repo.try_find_object(kept.id).map_err(|source| self.unusable(source))?;
         let object = found.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?;

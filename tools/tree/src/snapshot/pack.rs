@@ -1,5 +1,5 @@
-//! Many new objects in a few files: packs of git's, each written and synced as a whole. Nothing in them is a difference to
-//! something else.
+//! Writes many new objects to a few git packs, each written and synced as a whole. Objects are stored whole, never as
+//! deltas.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,23 +13,23 @@ use gix::zlib::Compression;
 use gix::zlib::stream::deflate::{Compress, FlushCompress};
 use tools::fault;
 
-/// Bytes of a pack that is written out. No object makes it larger than four gigabytes: files are limited.
+/// Size at which a pack is written out, in bytes. The size limit of files keeps it below 4 GiB.
 const FULL: usize = 32 << 20;
-/// Where the objects begin, behind the signature, the version and how many there are.
+/// Offset of the first object, after the signature, the version and the object count.
 const HEADER: usize = 12;
 
-/// An object of the pack that is filled.
+/// An object of the pack being filled.
 struct Packed {
     id: ObjectId,
     crc: u32,
     offset: u32,
 }
 
-/// The packs of a repository: those that are there, and the one that is filled.
+/// The packs of a repository: the existing ones and the one being filled.
 pub(crate) struct Packs {
     dir: PathBuf,
     there: Vec<index::File>,
-    /// What is in the one that is filled, and in those that it was before.
+    /// Objects in the pack being filled and in those filled before.
     filled: HashSet<ObjectId>,
     objects: Vec<Packed>,
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Packs {
 }
 
 impl Packs {
-    /// Those in `dir`, which need not be there.
+    /// Opens the packs in `dir`, which may be missing.
     pub(crate) fn of(dir: PathBuf) -> Self {
         let there = paths(&dir, "idx").filter_map(|path| read(&path)).collect();
         let deflate = Compress::new(Compression::new(1).unwrap_or_default());
@@ -45,17 +45,17 @@ impl Packs {
         Self { dir, there, filled: HashSet::new(), objects, bytes, deflate }
     }
 
-    /// Where they are.
+    /// Returns the directory of the packs.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Whether one of them has an object.
+    /// Returns true if one of the packs has the object.
     pub(crate) fn have(&self, id: ObjectId) -> bool {
         self.filled.contains(&id) || self.there.iter().any(|pack| pack.lookup(id).is_some())
     }
 
-    /// Puts an object in. It is there once the pack is written.
+    /// Adds an object to the pack being filled. It can be read once the pack is written.
     pub(crate) fn put(&mut self, kind: Kind, data: &[u8], id: ObjectId) -> io::Result<()> {
         if self.bytes.is_empty() {
             self.bytes.resize(HEADER, 0);
@@ -64,13 +64,13 @@ impl Packs {
         let offset = u32::try_from(begin).map_err(io::Error::other)?;
         head(kind, data.len(), &mut self.bytes);
         let at = self.bytes.len();
-        // What cannot be compressed grows by some bytes for each block.
+        // Incompressible data grows by a few bytes per block.
         self.bytes.resize(at + data.len() + data.len() / 256 + 64, 0);
         self.deflate.reset();
         let room = self.bytes.get_mut(at..).unwrap_or_default();
         self.deflate.compress(data, room, FlushCompress::Finish).map_err(io::Error::other)?;
         if self.deflate.total_in() != data.len() as u64 {
-            return Err(io::Error::other("an object is larger than was thought when compressed"));
+            return Err(io::Error::other("a compressed object is larger than expected"));
         }
         let took = usize::try_from(self.deflate.total_out()).map_err(io::Error::other)?;
         self.bytes.truncate(at + took);
@@ -80,7 +80,7 @@ impl Packs {
         if self.bytes.len() < FULL { Ok(()) } else { self.write() }
     }
 
-    /// Writes the pack that is filled, if anything is in it. It is durable on return.
+    /// Writes the pack being filled, unless it is empty. Durable on return.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         let (mut pack, mut objects) =
             (std::mem::take(&mut self.bytes), std::mem::take(&mut self.objects));
@@ -95,7 +95,7 @@ impl Packs {
         objects.sort_by_key(|object| object.id);
         let index = index(&objects, sum)?;
         fs::create_dir_all(&self.dir)?;
-        // The index makes a pack of it, so it comes last.
+        // A pack counts only with its index, so the index is written last.
         for (end, bytes) in [("pack", &pack), ("idx", &index)] {
             let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
             file.write_all(bytes)?;
@@ -107,7 +107,7 @@ impl Packs {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// Drops what only a crash can have left: files that were being written, and a pack that has no index.
+    /// Removes what only a crash can leave behind: temporary files, and packs without an index.
     pub(crate) fn drop_half_written(&self) {
         let half = paths(&self.dir, "pack").filter(|path| !path.with_extension("idx").exists());
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
@@ -118,7 +118,7 @@ impl Packs {
         }
     }
 
-    /// The packs that are written, each with what is in it.
+    /// Returns the written packs: the path of each index, and the objects in it.
     pub(crate) fn written(&self) -> Vec<(PathBuf, Vec<ObjectId>)> {
         let indices = paths(&self.dir, "idx").filter_map(|path| read(&path));
         let ids = |pack: &index::File| pack.iter().map(|entry| entry.oid).collect();
@@ -126,13 +126,13 @@ impl Packs {
     }
 }
 
-/// The bytes of a pack on disk, with its index.
+/// Returns the size of a pack and its index on disk, in bytes.
 pub(crate) fn size(index: &Path) -> u64 {
     let bytes = |path: &Path| fs::metadata(path).map_or(0, |data| data.len());
     bytes(index) + bytes(&index.with_extension("pack"))
 }
 
-/// Drops a pack. What is open of it stays readable.
+/// Removes a pack. Handles that are open stay readable.
 pub(crate) fn drop_pack(index: &Path) -> io::Result<()> {
     fs::remove_file(index)?;
     fs::remove_file(index.with_extension("pack"))
@@ -149,7 +149,7 @@ fn read(path: &Path) -> Option<index::File> {
     index::File::at(path, gix::hash::Kind::Sha1).ok()
 }
 
-/// Kind and size of an object: four bits of the size in the first byte, seven in each that follows.
+/// Writes the kind and size of an object: four bits of the size in the first byte, seven in each following byte.
 fn head(kind: Kind, bytes: usize, pack: &mut Vec<u8>) {
     let kind = match kind {
         Kind::Commit => 1,
@@ -165,13 +165,13 @@ fn head(kind: Kind, bytes: usize, pack: &mut Vec<u8>) {
     pack.push(byte);
 }
 
-/// The lowest bits of a number, seven at most.
+/// Returns the lowest `bits` bits of a number, at most seven.
 fn low(number: usize, bits: u32) -> u8 {
     let [byte, ..] = number.to_le_bytes();
     byte & ((1 << bits) - 1)
 }
 
-/// The index of a pack, in the second version of its format.
+/// Returns the index of a pack in format version 2.
 fn index(objects: &[Packed], pack: ObjectId) -> io::Result<Vec<u8>> {
     let mut bytes = b"\xfftOc\x00\x00\x00\x02".to_vec();
     let mut below = 0;

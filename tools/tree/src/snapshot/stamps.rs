@@ -1,6 +1,6 @@
-//! What is known of files by their size and times, so that a file that did not change is not read again.
+//! Known contents of files by size and timestamps, so that an unchanged file is not read again.
 //!
-//! A line for each path: kind and object, size, times, inode, mode, path. What cannot be read is not known.
+//! One line per path: kind and object, size, times, inode, mode, path. Unreadable lines are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,10 +16,11 @@ use tools::regular::{self, MAX_STATE_BYTES};
 
 const FILE: &str = "stamps";
 
-/// How long a file must have been at rest for its times to tell a later change, in seconds. Some file systems count in twos.
+/// How long a file must have been unchanged before its timestamps are trusted to show a later change, in seconds. Some
+/// file systems have a resolution of two seconds.
 const RESTING_SECONDS: i64 = 3;
 
-/// What the file system says of a file without reading it.
+/// The metadata of a file, which is available without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     bytes: u64,
@@ -29,20 +30,21 @@ pub(crate) struct Stamp {
     mode: u32,
 }
 
-/// What is known, by path.
+/// The known files by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stamps {
     known: BTreeMap<RepoPath, (Stamp, Kept)>,
 }
 
 impl Stamp {
-    /// Of a file or symlink; none if there is neither.
+    /// Returns the stamp of a file or symlink, or `None` for anything else.
     pub(crate) fn of(path: &Path) -> Option<Stamp> {
         let data = fs::symlink_metadata(path).ok()?;
         (data.is_file() || data.is_symlink()).then(|| Stamp::from(&data))
     }
 
-    /// Whether any later write shows, however coarse the clock of the file system is: the content is older than the file.
+    /// Returns true if any later write changes the stamp, however coarse the clock of the file system is: the
+    /// modification time is well before the inode's change time.
     pub(crate) const fn shows_writes(&self) -> bool {
         self.modified.0 < self.changed.0 - RESTING_SECONDS
     }
@@ -70,17 +72,17 @@ impl Stamps {
         Stamps { known: text.lines().filter_map(parse).collect() }
     }
 
-    /// How many files are known.
+    /// Returns the number of known files.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// What is at `path`, if it is the file it was.
+    /// Returns the known content of `path` if its stamp has not changed.
     pub(crate) fn get(&self, path: &RepoPath, stamp: &Stamp) -> Option<Kept> {
         self.known.get(path).filter(|(known, _)| known == stamp).map(|(_, kept)| *kept)
     }
 
-    /// Remembers a file, unless it changed so shortly before `now` that another change might not show.
+    /// Remembers a file, unless it changed so shortly before `now` that another change might not show in its stamp.
     pub(crate) fn add(&mut self, path: RepoPath, stamp: Stamp, kept: Kept, now: Timestamp) {
         let latest = stamp.modified.0.max(stamp.changed.0);
         if latest < now.as_second() - RESTING_SECONDS {
@@ -88,7 +90,7 @@ impl Stamps {
         }
     }
 
-    /// Remembers a file that was just written, if a later write is sure to show.
+    /// Remembers a file that was just written, if a later write is certain to change its stamp.
     pub(crate) fn add_written(&mut self, path: RepoPath, stamp: Stamp, kept: Kept) {
         if stamp.shows_writes() {
             self.known.insert(path, (stamp, kept));

@@ -1,4 +1,4 @@
-//! Snapshots and checkpoints of real directories, with and without a repository of the user's.
+//! Snapshots and checkpoints of real directories, with and without a git repository of the user.
 
 mod pack_tests;
 
@@ -17,7 +17,7 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
     patience: Duration::from_secs(10),
 };
 
-/// Long after anything here was written, so that times are trusted.
+/// Long after anything here was written, so that timestamps are trusted.
 const LATER: Timestamp = Timestamp::MAX;
 
 struct World {
@@ -41,7 +41,7 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    /// Puts it under git, with these files among the repository's objects, and in its index if they are tracked.
+    /// Creates a git repository with these blobs and these tracked paths.
     fn git(&self, blobs: &[&str], tracked: &[&str]) -> gix::Repository {
         let repo = gix::init(self.home.path()).unwrap();
         for text in blobs {
@@ -88,14 +88,14 @@ impl World {
         self.snapshots().reader()?.file(path, kept)
     }
 
-    /// The content of a path in a snapshot.
+    /// Returns the content of a path in a snapshot.
     fn content(&self, entries: &BTreeMap<RepoPath, Kept>, at: &str) -> String {
         let path = path(at);
         let state = self.read(&path, entries[&path]).unwrap();
         String::from_utf8(state.bytes.to_vec()).unwrap()
     }
 
-    /// Makes a change as the main tree does: a checkpoint, then the commit.
+    /// Makes a change the way the main tree does: a checkpoint, then the commit.
     fn change(&self, at: &str, after: Option<&str>) -> Checkpoint {
         let tree =
             WriteTree::open(self.home.path(), CommitLog::none(Duration::from_secs(10))).unwrap();
@@ -108,7 +108,7 @@ impl World {
         checkpoint
     }
 
-    /// Objects that are the private repository's own.
+    /// Counts the private repository's own loose objects.
     fn own_objects(&self) -> usize {
         let objects = self.state.path().join("private.git/objects");
         let dirs = fs::read_dir(objects).unwrap().map(|entry| entry.unwrap().path());
@@ -174,14 +174,14 @@ fn a_snapshot_holds_what_git_would_add() {
 }
 
 #[test]
-fn a_file_is_read_again_when_it_changed_and_only_then() {
+fn a_file_is_read_again_only_when_it_changed() {
     let world = World::new(&[("a", "one"), ("b", "same")]);
     world.take();
     let stamps = || fs::read(world.state.path().join("private.git/stamps")).unwrap();
     let first = stamps();
     assert_eq!(names(&world.take()), ["a", "b"]);
     assert_eq!(stamps(), first);
-    // Same size, same name.
+    // Same size and name as before.
     world.write("a", "two");
     let snapshot = world.take();
     assert_eq!(world.content(&snapshot.entries, "a"), "two");
@@ -197,13 +197,13 @@ fn times_of_fresh_files_are_not_trusted() {
 }
 
 #[test]
-fn what_the_users_repository_has_is_borrowed_and_what_we_change_is_not() {
+fn objects_of_the_users_repository_are_borrowed_except_for_files_we_change() {
     let world = World::new(&[("a", "committed"), ("b", "committed too"), ("c", "untracked")]);
     let theirs = world.git(&["committed", "committed too"], &["a", "b"]);
     world.take();
     assert_eq!(world.own_objects(), 1, "the untracked file");
     world.change("a", Some("changed"));
-    // Two blobs, two trees, two commits.
+    // Added: two blobs, two trees, two commits.
     assert_eq!(world.own_objects(), 7);
 
     fs::remove_dir_all(theirs.objects.store_ref().path()).unwrap();
@@ -215,12 +215,12 @@ fn what_the_users_repository_has_is_borrowed_and_what_we_change_is_not() {
         world.read(&path("b"), before[&path("b")]),
         Err(SnapshotError::Lost { path }) if path.as_str() == "b"
     ));
-    // And the next snapshot keeps what is not there any more.
+    // The next snapshot stores the objects that were lost.
     assert_eq!(world.content(&world.take().entries, "b"), "committed too");
 }
 
 #[test]
-fn checkpoints_tell_the_tree_before_and_what_was_ours() {
+fn checkpoints_record_the_tree_before_and_our_changes() {
     let world = World::new(&[(".gitignore", "*.log\n"), ("d/a", "1"), ("ignored.log", "2")]);
     world.change("d/a", Some("changed"));
     world.write("theirs", "the user's");
@@ -228,9 +228,9 @@ fn checkpoints_tell_the_tree_before_and_what_was_ours() {
     world.change("new/file", Some("n"));
 
     let checkpoints = world.snapshots().checkpoints().unwrap();
-    let told: Vec<_> =
+    let found: Vec<_> =
         checkpoints.iter().map(|c| (c.number, c.note.title.as_str(), c.own.len())).collect();
-    assert_eq!(told, [(1, "d/a", 1), (2, "ignored.log", 1), (3, "new/file", 1)]);
+    assert_eq!(found, [(1, "d/a", 1), (2, "ignored.log", 1), (3, "new/file", 1)]);
     let before: Vec<_> = checkpoints.iter().map(|c| world.snapshots().before(c).unwrap()).collect();
     assert_eq!(world.content(&before[0], "d/a"), "1");
     assert_eq!(world.content(&before[1], "theirs"), "the user's");
@@ -251,7 +251,7 @@ fn a_forgotten_checkpoint_is_gone() {
 }
 
 #[test]
-fn the_oldest_go_when_there_are_too_many_or_they_are_too_large() {
+fn the_oldest_checkpoints_are_dropped_beyond_the_limits() {
     let many = SnapshotLimits { max_checkpoints: 5, ..LIMITS };
     let large = SnapshotLimits { max_bytes: 3000, ..LIMITS };
     for (limits, most) in [(many, 5), (large, 12)] {
@@ -288,13 +288,13 @@ fn a_damaged_repository_is_an_error_that_names_it() {
 }
 
 #[test]
-fn what_a_crash_left_in_the_repository_does_no_harm() {
+fn leftovers_of_a_crash_do_no_harm() {
     let world = World::new(&[("a", "0")]);
     let repository = world.state.path().join("private.git");
     world.change("a", Some("1"));
     fs::write(repository.join("refs/checkpoints/00000002.lock"), "").unwrap();
     world.change("a", Some("2"));
-    // A power cut emptied everything of the last checkpoint that was not there before.
+    // Simulates a power cut that emptied the new files of the last checkpoint.
     let checkpoints = world.snapshots().checkpoints().unwrap();
     let emptied = repository.join("objects/d8/263ee9860594d2806b0dfd1bfd17528b0ba2a4");
     fs::set_permissions(&emptied, fs::Permissions::from_mode(0o644)).unwrap();
@@ -306,11 +306,11 @@ fn what_a_crash_left_in_the_repository_does_no_harm() {
     world.change("a", Some("2"));
     let last = world.snapshots().checkpoints().unwrap().pop().unwrap();
     let after = last.own[0].after.unwrap();
-    assert_eq!(world.read(&path("a"), after).unwrap(), state("2"), "written anew");
+    assert_eq!(world.read(&path("a"), after).unwrap(), state("2"), "written again");
 }
 
 #[test]
-fn the_state_of_the_program_is_no_part_of_the_workspace() {
+fn the_state_directory_is_not_part_of_the_workspace() {
     let world = World::new(&[("a", "0"), ("state/sessions/x", "x")]);
     let state = world.home.path().canonicalize().unwrap().join("state");
     let workspace = world.home.path().canonicalize().unwrap();
@@ -336,7 +336,7 @@ fn a_snapshot_has_bounds_and_can_be_stopped() {
 }
 
 #[test]
-fn what_was_kept_is_checked_out_as_it_was() {
+fn a_snapshot_is_checked_out_with_modes_and_symlinks() {
     let world = World::new(&[("a", "1"), ("d/run.sh", "#!/bin/sh"), ("d/deep/empty", "")]);
     let mode = fs::Permissions::from_mode(0o755);
     fs::set_permissions(world.home.path().join("d/run.sh"), mode).unwrap();
@@ -350,9 +350,9 @@ fn what_was_kept_is_checked_out_as_it_was() {
     assert_eq!(fs::read_link(dir.join("d/link")).unwrap().to_str(), Some("../a"));
     assert_eq!(fs::metadata(dir.join("d/run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(fs::read(dir.join("d/deep/empty")).unwrap(), b"");
-    // What is there is never written over.
+    // An existing directory is never overwritten.
     assert!(snapshots.reader().unwrap().check_out(&snapshot.entries, &dir).is_err());
-    // What cannot be had as a whole is not there at all.
+    // A checkout that cannot be completed leaves nothing behind.
     fs::remove_dir_all(snapshots.dir().join("objects")).unwrap();
     fs::create_dir_all(snapshots.dir().join("objects")).unwrap();
     let other = world.state.path().join("forks/two");
@@ -360,7 +360,7 @@ fn what_was_kept_is_checked_out_as_it_was() {
     assert!(!other.exists());
 }
 
-/// Files of every kind, kept without a workspace.
+/// Files of every kind, stored without a workspace.
 fn some_entries(snapshots: &Snapshots) -> Entries {
     let file = |text: &str, executable| {
         let mode = FileMode::of_file(executable);
@@ -376,7 +376,7 @@ fn some_entries(snapshots: &Snapshots) -> Entries {
 }
 
 #[test]
-fn trees_go_in_and_come_out_by_name() {
+fn trees_are_stored_and_read_by_id() {
     let world = World::new(&[]);
     let snapshots = world.snapshots();
     let entries = some_entries(&snapshots);
@@ -391,7 +391,7 @@ fn trees_go_in_and_come_out_by_name() {
     let (a, run) = (entries[&path("d/a")], entries[&path("d/run")]);
     assert!(a.has_bytes_of(run) && a != run && run.is_executable() && !a.is_executable());
     assert!(snapshots.tree("1".repeat(40).parse().unwrap()).is_err());
-    // A tree of nothing is a tree.
+    // An empty tree is valid.
     let nothing = snapshots.keep_tree(&Entries::new()).unwrap();
     assert_eq!(snapshots.tree(nothing).unwrap(), Entries::new());
 }
@@ -405,7 +405,7 @@ fn a_tree_is_held_until_it_is_released() {
     few.hold("run/01", tree).unwrap();
     few.hold("run/01", tree).unwrap();
     few.hold("run-2/base", few.keep_tree(&Entries::new()).unwrap()).unwrap();
-    let stray = few.keep_file(&state("nobody needs it")).unwrap();
+    let stray = few.keep_file(&state("unreferenced")).unwrap();
     let collect = || {
         for n in 0..16 {
             few.record(&world.reader(), &[], note(&n.to_string()), LATER, &|| false).unwrap();
@@ -423,24 +423,28 @@ fn a_tree_is_held_until_it_is_released() {
 
     few.release("run").unwrap();
     few.release("none/such").unwrap();
-    assert_eq!(few.held("").unwrap().len(), 1, "another run's name only begins like it");
+    assert_eq!(
+        few.held("").unwrap().len(),
+        1,
+        "the name of another run starts with the same letters"
+    );
     collect();
     assert!(few.tree(tree).is_err());
-    // A lock that a crash left is in nobody's way, nor are the directories of names that are gone.
+    // Lock files and empty directories left behind by a crash do no harm.
     let locks = world.state.path().join("private.git/refs/lanes");
     fs::create_dir_all(locks.join("run")).unwrap();
     fs::write(locks.join("run/01.lock"), "").unwrap();
-    let again = few.keep_tree(&Entries::new()).unwrap();
-    few.hold("run/01", again).unwrap();
+    let empty = few.keep_tree(&Entries::new()).unwrap();
+    few.hold("run/01", empty).unwrap();
     few.release("run").unwrap();
-    few.hold("run", again).unwrap();
+    few.hold("run", empty).unwrap();
     few.release("").unwrap();
     assert_eq!(few.held("").unwrap(), []);
-    assert!(few.hold("../run", again).is_err() && few.hold("", again).is_err());
+    assert!(few.hold("../run", empty).is_err() && few.hold("", empty).is_err());
 }
 
 #[test]
-fn what_was_kept_in_haste_is_synced_when_a_checkpoint_needs_it() {
+fn unsynced_objects_are_synced_when_a_checkpoint_needs_them() {
     let world = World::new(&[("a", "0"), ("d/b", "1")]);
     let unsynced = || {
         let objects = fs::read_dir(world.state.path().join("private.git/objects")).unwrap();
@@ -452,5 +456,5 @@ fn what_was_kept_in_haste_is_synced_when_a_checkpoint_needs_it() {
     world.snapshots().keep_tree(&snapshot.entries).unwrap();
     assert_eq!(unsynced(), 4, "two files, two trees");
     world.change("d/b", Some("2"));
-    assert_eq!(unsynced(), 1, "the file that is the user's");
+    assert_eq!(unsynced(), 1, "the file that we did not change");
 }

@@ -1,8 +1,8 @@
-//! Trees of the private repository by name, for those who merge them, and what keeps them from being dropped. Nothing here
+//! Trees of the private repository by id, for merging, and the names that keep them from being dropped. Nothing here
 //! knows the workspace.
 //!
-//! What is written here survives the death of the process, not a power cut: it is the work of a run, and is done again when
-//! the run is.
+//! Writes here survive the death of the process but not a power cut: they belong to a run and are repeated when the run
+//! is resumed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::FileState;
 
 pub(super) const REFS: &str = "refs/lanes/";
 
-/// The name of a tree in the private repository, which git knows by the same. As text it is hexadecimal.
+/// The id of a tree in the private repository; git uses the same id. Its text form is hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct TreeId(ObjectId);
@@ -52,26 +52,27 @@ impl TryFrom<String> for TreeId {
 }
 
 impl Snapshots {
-    /// Keeps a file, unless it can be borrowed. What no held tree has may go whenever checkpoints are dropped.
+    /// Stores a file, unless it can be borrowed. A file that is in no held tree may be dropped together with old
+    /// checkpoints.
     pub fn keep_file(&self, state: &FileState) -> Result<Kept, SnapshotError> {
         let _lock = self.lock()?;
         Ok(Kept::of_file(state, self.open_or_make()?.keep_blob(&state.bytes)?))
     }
 
-    /// Keeps a tree of files that are kept. What is not held may go whenever checkpoints are dropped.
+    /// Stores a tree of stored files. A tree that is not held may be dropped together with old checkpoints.
     pub fn keep_tree(&self, entries: &Entries) -> Result<TreeId, SnapshotError> {
         let _lock = self.lock()?;
         self.open_or_make()?.write_tree(entries, Survives::Death).map(TreeId)
     }
 
-    /// The files of a tree that was kept.
+    /// Returns the files of a stored tree.
     pub fn tree(&self, tree: TreeId) -> Result<Entries, SnapshotError> {
         let objects = self.open()?.ok_or_else(|| self.io(std::io::ErrorKind::NotFound.into()))?;
         objects.tree(tree.0)
     }
 
-    /// Holds a tree that was kept, with all in it, until its name is released. The name is one of a file, or a path of such;
-    /// what it held before it holds no more.
+    /// Holds a stored tree and everything in it under `name`, a file name or a relative path, until the name is
+    /// released. A name holds one tree at a time.
     pub fn hold(&self, name: &str, tree: TreeId) -> Result<(), SnapshotError> {
         let _lock = self.lock()?;
         let objects = self.open_or_make()?;
@@ -80,14 +81,16 @@ impl Snapshots {
         held.map(drop).map_err(|source| self.unusable(source))
     }
 
-    /// What is held under the name `prefix` or below it, in the order of the names; everything if it is empty.
+    /// Returns the trees held under the name `prefix` or below it, ordered by name. An empty `prefix` returns all of
+    /// them.
     pub fn held(&self, prefix: &str) -> Result<Vec<(String, TreeId)>, SnapshotError> {
         let Some(objects) = self.open()? else { return Ok(Vec::new()) };
         let held = objects.held()?.into_iter().filter(|(name, _)| is_below(name, prefix));
         Ok(held.map(|(name, id)| (name, TreeId(id))).collect())
     }
 
-    /// Lets go of everything that [`Self::held`] tells of `prefix`. It goes when checkpoints are dropped the next time.
+    /// Releases everything that [`Self::held`] returns for `prefix`. It is removed the next time checkpoints are
+    /// dropped.
     pub fn release(&self, prefix: &str) -> Result<(), SnapshotError> {
         let _lock = self.lock()?;
         let Some(objects) = self.open()? else { return Ok(()) };
@@ -108,13 +111,13 @@ fn is_below(name: &str, prefix: &str) -> bool {
 }
 
 impl Objects {
-    /// The trees that are held, by name.
+    /// Returns the held trees with their names.
     pub(super) fn held(&self) -> Result<Vec<(String, ObjectId)>, SnapshotError> {
         let failed = |source| self.unusable(source);
         let references = self.repo.references().map_err(failed)?;
         let mut held = Vec::new();
         for reference in references.prefixed(REFS).map_err(failed)? {
-            // One that a power cut emptied names nothing that could be kept.
+            // A reference emptied by a power cut names nothing that could be kept.
             let Ok(reference) = reference else { continue };
             let name = reference.name().as_bstr().to_str_lossy().into_owned();
             if let (Some(name), Some(id)) = (name.strip_prefix(REFS), reference.try_id()) {

@@ -1,5 +1,5 @@
-//! One file of the user's, copied for a lane: as a clone where the file system has them. No byte of it is shared with the
-//! user's for writing.
+//! Copies one file of the user for a lane: as a clone if the file system supports it. The copy shares no byte with the
+//! user's file for writing.
 
 use std::ffi::OsStr;
 use std::fs::{File, FileTimes, Metadata, Permissions};
@@ -9,7 +9,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use rustix::fs::{Mode, OFlags};
 
-/// Copies the regular file `name` from one directory to another where there is none, with its times and permissions.
+/// Copies the regular file `name` from one directory to another, with its times and permissions. Fails if the target
+/// exists.
 pub(super) fn file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &OsStr) -> io::Result<Metadata> {
     let (source, target) = pair(from, to, name)?;
     match clone(&source, &target) {
@@ -19,7 +20,7 @@ pub(super) fn file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &OsStr) -> io
     finish(&source, &target)
 }
 
-/// The same, or an error if the file system cannot clone it.
+/// Like [`file`], but fails if the file system cannot clone it.
 pub(super) fn cloned(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
@@ -30,7 +31,7 @@ pub(super) fn cloned(
     finish(&source, &target)
 }
 
-/// Copies a file that is other text here if `change` tells so.
+/// Copies a file, with the text returned by `change` if it returns one.
 pub(super) fn changed(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,

@@ -1,5 +1,5 @@
-//! The files of a worktree, written for the first time: from the workspace where they are the same there, else from the
-//! private repository.
+//! Writes the files of a new worktree: from the workspace if they are the same there, otherwise from the private
+//! repository.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -21,17 +21,17 @@ use crate::snapshot::objects::Objects;
 use crate::snapshot::stamps::{Stamp, Stamps};
 use crate::{Entries, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
 
-/// Files of one directory that one thread writes at a time.
+/// Number of files of one directory that a thread writes at a time.
 const AT_ONCE: usize = 64;
 
-/// A file or symlink that was written.
+/// A written file or symlink.
 pub(super) struct Written<'a> {
     pub(super) path: &'a RepoPath,
     pub(super) kept: Kept,
     pub(super) data: Metadata,
 }
 
-/// Some files of one directory.
+/// Some files of one directory, and its path.
 type Job<'a> = (&'a str, Vec<(&'a RepoPath, Kept)>);
 
 /// Writes `entries` to the empty directory `dir`.
@@ -61,7 +61,7 @@ pub(super) fn files<'a>(
     Ok(written?.into_iter().flatten().collect())
 }
 
-/// The files by directory.
+/// Groups the files by directory, at most [`AT_ONCE`] per job.
 fn jobs(entries: &Entries) -> Vec<Job<'_>> {
     let mut by_directory: BTreeMap<&str, Vec<(&RepoPath, Kept)>> = BTreeMap::new();
     for (path, kept) in entries {
@@ -74,7 +74,7 @@ fn jobs(entries: &Entries) -> Vec<Job<'_>> {
     by_directory.into_iter().flat_map(parts).collect()
 }
 
-/// Makes directories, which come in the order of their paths, with all above them.
+/// Creates directories with their parents. Expects them in the order of their paths.
 fn make_directories<'a>(root: &Root, all: impl Iterator<Item = &'a str>) -> io::Result<()> {
     let mut last = "";
     for path in all.filter(|path| !path.is_empty()) {
@@ -91,7 +91,7 @@ fn make_directories<'a>(root: &Root, all: impl Iterator<Item = &'a str>) -> io::
     Ok(())
 }
 
-/// Opens a directory below a root; an empty path is the root.
+/// Opens a directory below a root. An empty path is the root.
 fn directory(root: &Root, path: &str) -> io::Result<OwnedFd> {
     match RepoPath::parse(path) {
         Ok(path) => Ok(root.directory(&path)?),
@@ -99,13 +99,13 @@ fn directory(root: &Root, path: &str) -> io::Result<OwnedFd> {
     }
 }
 
-/// Where the content of the files comes from.
+/// The source of the files' content.
 struct Source<'a> {
     snapshots: &'a Snapshots,
     workspace: Root,
-    /// What is known of the workspace.
+    /// The known contents of the workspace.
     known: Stamps,
-    /// Where they go.
+    /// The target directory.
     dir: &'a Path,
 }
 
@@ -154,7 +154,8 @@ impl Source<'_> {
     }
 }
 
-/// Reads a regular file that does not change meanwhile; none if it is something else, or too large.
+/// Reads a regular file. Returns `None` for anything else, for a file that is too large, and for one that changes while
+/// it is read.
 fn read(dir: BorrowedFd<'_>, name: &str, max_bytes: u64) -> Option<(Metadata, Vec<u8>)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?);
@@ -164,7 +165,7 @@ fn read(dir: BorrowedFd<'_>, name: &str, max_bytes: u64) -> Option<(Metadata, Ve
     (Stamp::from(&data) == Stamp::from(&after)).then_some((data, bytes))
 }
 
-/// Writes what was kept to `path` below `root`, whose directory is `dir`, and where nothing may be.
+/// Writes stored content to `path` below `root`. `dir` is the open parent directory, and nothing may exist at `path`.
 pub(super) fn write(
     dir: BorrowedFd<'_>,
     root: &Path,
@@ -200,9 +201,9 @@ fn write_file(
     file.metadata()
 }
 
-/// Copies those of `paths` that are files of the workspace to `dir`. One that cannot be had is passed over, as the snapshot
-/// did.
-pub(super) fn beside(
+/// Copies those of `paths` that are files of the workspace to `dir`. Files that cannot be copied are skipped, as in the
+/// snapshot.
+pub(super) fn copy_left_out(
     snapshots: &Snapshots,
     paths: &[RepoPath],
     dir: &Path,
@@ -221,7 +222,9 @@ pub(super) fn beside(
     for path in paths {
         match copy(path) {
             Ok(stamp) => copied.push((path.clone(), stamp)),
-            Err(error) => tracing::debug!(%path, %error, "a file that was left out is not copied"),
+            Err(error) => {
+                tracing::debug!(%path, %error, "cannot copy a file that the snapshot left out");
+            }
         }
     }
     Ok(copied)

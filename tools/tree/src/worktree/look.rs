@@ -1,4 +1,4 @@
-//! What a lane made of its worktree: the files as they are, kept in the private repository. Nothing is written to the worktree.
+//! Reads back the files of a worktree and stores them in the private repository. Nothing is written to the worktree.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,12 @@ use crate::{
 };
 
 impl Worktree {
-    /// The files as they are: what git would add, every path of `base` that is still there, and those of `also`, which may be
-    /// ignored. Contents go to the private repository; files that did not change since they were written here are not read.
+    /// Returns the current files: those that git would add, every path of `base` that still exists, and those of
+    /// `also`, which may be ignored. Contents are stored in the private repository. Files unchanged since they were
+    /// written here are not read.
     ///
-    /// What is no part of it, since it is too large or cannot be read, is named in `left_out`; a file of `base` stays as it
-    /// was there.
+    /// Files that are too large or unreadable are listed in `left_out`; those that are in `base` keep their entry from
+    /// there.
     pub fn entries(
         &self,
         snapshots: &Snapshots,
@@ -27,7 +28,7 @@ impl Worktree {
         let shared = self.shared.iter().map(|name| self.root.join(name.as_str())).collect();
         let mut seen = git_sees_alone(&self.root, shared);
         let mut left_out = Vec::new();
-        for (path, stamp) in &self.beside {
+        for (path, stamp) in &self.copied {
             if seen.remove(path) && self.stamp(path) != Some(*stamp) {
                 left_out.push(path.clone());
             }
@@ -58,7 +59,7 @@ impl Worktree {
         Ok(Snapshot { entries, left_out })
     }
 
-    /// Of a path that is known to lie behind no symlink.
+    /// Returns the stamp of a path that is known not to be behind a symlink.
     fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
         Stamp::of(&self.root.join(path.as_str()))
     }
@@ -80,13 +81,13 @@ fn look(
             Ok(Look::Gone)
         }
         Err(error) => {
-            tracing::debug!(%path, %error, "a file of a lane cannot be read");
+            tracing::debug!(%path, %error, "cannot read a file of a lane");
             Ok(Look::TooMuch)
         }
     }
 }
 
-/// What came of looking at a path.
+/// The result of reading a path.
 enum Look {
     Kept(Kept),
     Gone,

@@ -1,8 +1,9 @@
-//! A worktree of a lane: a directory in the program's state that holds one tree of files, is written to by one crew, and goes
-//! when that crew is done. It is never the user's directory, nor one that git lists in the user's repository.
+//! The worktree of a lane: a directory in the program's state directory that holds one tree of files, is written to by
+//! one crew, and is removed when that crew is done. It is never the user's directory, nor a worktree that git lists in
+//! the user's repository.
 //!
-//! What it is for the lane's commands, a git worktree of the private repository with the caches of the user's builds, is made
-//! in [`register`] and [`share`]; what became of the files is seen in [`look`].
+//! [`register`] makes it a git worktree of the private repository for the lane's commands, [`share`] copies the caches
+//! of the user's builds into it, and [`look`] reads its files back.
 
 mod copy;
 mod fill;
@@ -24,35 +25,36 @@ use super::snapshot::stamps::{Stamp, Stamps};
 use super::{CommitLog, Entries, RepoPath, SnapshotError, Snapshots, TreeError, WriteTree};
 use tools::clock::Timestamp;
 
-/// A worktree of a lane.
+/// The worktree of a lane.
 #[derive(Debug)]
 pub struct Worktree {
     root: PathBuf,
-    /// What is known of files by their times, so that those that did not change are not read.
+    /// Known contents of files by their timestamps, so that unchanged files are not read.
     known: Stamps,
-    /// Files of the user's that are here for the builds, and no part of the lane's work.
-    beside: Vec<(RepoPath, Stamp)>,
-    /// Files and directories that builds of the user's left, and may be here in the same way.
+    /// Files of the user that builds need but that are not part of the lane's work.
+    copied: Vec<(RepoPath, Stamp)>,
+    /// Files and directories from the user's builds that are not part of the lane's work either.
     shared: Vec<RepoPath>,
 }
 
-/// What a worktree gets from the user's directory beside the files of its tree.
+/// What a worktree gets from the user's directory in addition to the files of its tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Extras<'a> {
-    /// Files that the snapshot left out, and builds may need all the same.
+    /// Files that the snapshot left out but builds may need.
     pub left_out: &'a [RepoPath],
-    /// Paths at which builds leave what they read again, such as `target`.
+    /// Paths of build output and caches to copy, such as `target`.
     pub share: &'a [String],
-    /// Bytes of one such directory that are copied at most; a larger one is left out.
+    /// Largest such directory to copy, in bytes, if the file system cannot clone files; a larger one is left out.
     pub max_copied_bytes: u64,
-    /// The time now.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl Worktree {
-    /// Makes `dir`, which must not be there yet, hold `entries`. When that fails, it is not there afterwards.
+    /// Creates the worktree `dir`, which must not exist, with the files of `entries`. If this fails, `dir` does not
+    /// exist afterwards.
     ///
-    /// Files that the workspace has with the same content get the times they have there.
+    /// Files with the same content in the workspace get the modification times they have there.
     pub fn create(
         snapshots: &Snapshots,
         entries: &Entries,
@@ -74,7 +76,7 @@ impl Worktree {
         if made.is_err()
             && let Err(error) = undo()
         {
-            tracing::warn!(%error, dir = %half.display(), "half a worktree stays");
+            tracing::warn!(%error, dir = %half.display(), "a partial worktree was left behind");
         }
         made
     }
@@ -89,7 +91,7 @@ impl Worktree {
         let registration = Registration::of(snapshots, dir);
         let is_git = registration.make(snapshots, entries, from.now)?;
         let files = fill::files(snapshots, entries, half)?;
-        let beside = fill::beside(snapshots, from.left_out, half)?;
+        let copied = fill::copy_left_out(snapshots, from.left_out, half)?;
         let failed = |source| SnapshotError::Io { path: half.to_owned(), source };
         let shared = share::all(snapshots, entries, (half, dir), from).map_err(failed)?;
         if is_git {
@@ -101,36 +103,37 @@ impl Worktree {
         for file in files {
             known.add_written(file.path.clone(), Stamp::from(&file.data), file.kept);
         }
-        Ok(Worktree { root: dir.to_owned(), known, beside, shared })
+        Ok(Worktree { root: dir.to_owned(), known, copied, shared })
     }
 
-    /// One that a process before this one made of `entries`. Nothing is known of its times: everything is read again.
+    /// Opens a worktree that an earlier process created from `entries`. Its timestamps are unknown, so every file is
+    /// read again.
     pub fn reopen(
         snapshots: &Snapshots,
         entries: &Entries,
         dir: &Path,
         from: &Extras<'_>,
     ) -> Worktree {
-        let beside = from.left_out.iter().filter_map(|path| {
+        let copied = from.left_out.iter().filter_map(|path| {
             let stamp = Stamp::of(&dir.join(path.as_str()))?;
             Some((path.clone(), stamp))
         });
-        let (root, beside) = (dir.to_owned(), beside.collect());
+        let (root, copied) = (dir.to_owned(), copied.collect());
         let shared = share::names(snapshots, entries, from);
-        Worktree { root, known: Stamps::default(), beside, shared }
+        Worktree { root, known: Stamps::default(), copied, shared }
     }
 
-    /// Where it is.
+    /// Returns the path of the worktree.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The same directory, for its one writer. What is about to be done in it is noted in `log`.
+    /// Opens the directory for its only writer. Commits are recorded in `log`.
     pub fn writable(&self, log: CommitLog) -> Result<WriteTree, TreeError> {
         WriteTree::open(&self.root, log)
     }
 
-    /// Removes the worktree at `dir` with all in it, as far as it is there, and its registration.
+    /// Removes the worktree at `dir`, as far as it exists, and its registration.
     pub fn remove(snapshots: &Snapshots, dir: &Path) -> io::Result<()> {
         remove::tree(&half(dir))?;
         remove::tree(dir)?;
@@ -139,15 +142,15 @@ impl Worktree {
 }
 
 impl Snapshots {
-    /// The worktrees there are, of living lanes and of those a crash left; some may be half made. While there is one, no
-    /// object is dropped.
+    /// Returns the existing worktrees, of running lanes and of those that a crash left behind; some may be incomplete.
+    /// While there is one, no object is dropped.
     pub fn worktrees(&self) -> Vec<PathBuf> {
         let is_there = |dir: &PathBuf| [dir, &half(dir)].iter().any(|dir| dir.exists());
         register::registered(self).filter(is_there).collect()
     }
 }
 
-/// Where a worktree is until it is whole: beside its place.
+/// Returns the path of a worktree under construction, next to its final path.
 fn half(dir: &Path) -> PathBuf {
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
     dir.with_file_name(format!(".{name}.half"))

@@ -1,7 +1,8 @@
-//! What makes a directory a git worktree of the private repository, so that git tells a lane's commands what was changed in it.
-//! The user's repository is read for its history and its ignore rules; nothing of it changes.
+//! Registers a directory as a git worktree of the private repository, so that git shows a lane's commands what has
+//! changed. The user's repository is only read, for its history and its ignore rules.
 //!
-//! A directory without git has a registration, too, which says that a lane is at work; but git does not find it.
+//! A directory without git is registered as well, to record that a lane is running, but git does not find the
+//! registration.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -24,20 +25,20 @@ use tools::regular::{self, MAX_NOTE_BYTES};
 
 const DIR: &str = "worktrees";
 
-/// The commit that the worktree began with: commands may have moved its `HEAD`.
+/// File with the commit that the worktree started from. `HEAD` is not reliable, because commands may move it.
 const BASE: &str = "base";
 
-/// No conversion of line ends or content: trees hold the bytes that files have.
+/// Turns off all conversions of line ends and content: trees hold the exact bytes of the files.
 const ATTRIBUTES: &str = "* -text !eol !filter !ident !working-tree-encoding\n";
 
-/// A worktree as the private repository knows it.
+/// The registration of a worktree in the private repository.
 pub(super) struct Registration {
     dir: PathBuf,
     /// The worktree.
     root: PathBuf,
 }
 
-/// Where the registered worktrees are, or were.
+/// Returns the paths of the registered worktrees, which may no longer exist.
 pub(super) fn registered(snapshots: &Snapshots) -> impl Iterator<Item = PathBuf> {
     let all = fs::read_dir(snapshots.dir().join(DIR)).into_iter().flatten().flatten();
     let root = |dir: PathBuf| {
@@ -48,7 +49,8 @@ pub(super) fn registered(snapshots: &Snapshots) -> impl Iterator<Item = PathBuf>
 }
 
 impl Registration {
-    /// Of the worktree at `root`: its own, whatever the others are called.
+    /// Returns the registration of the worktree at `root`. Its name is unique, even if other worktrees have the same
+    /// file name.
     pub(super) fn of(snapshots: &Snapshots, root: &Path) -> Registration {
         let hash = FileHash::of(root.as_os_str().as_bytes()).to_string();
         let name = root.file_name().unwrap_or_default().to_string_lossy();
@@ -59,7 +61,8 @@ impl Registration {
         }
     }
 
-    /// Registers it with `entries` for its base, on top of the user's last commit. Whether there is a repository of the user's.
+    /// Registers the worktree with `entries` as its base, on top of the user's last commit. Returns true if the user
+    /// has a git repository.
     pub(super) fn make(
         &self,
         snapshots: &Snapshots,
@@ -82,8 +85,8 @@ impl Registration {
             fs::write(self.dir.join("gitdir"), line(&[dot_git.as_os_str().as_bytes()]))?;
             fs::write(self.dir.join("commondir"), "../..\n")?;
             self.point_to(commit)?;
-            // What is not there yet is not to be pruned.
-            fs::write(self.dir.join("locked"), "a lane is at work\n")?;
+            // Keeps git from pruning it before the directory exists.
+            fs::write(self.dir.join("locked"), "a lane is running\n")?;
             if let Some(theirs) = &theirs {
                 settings(snapshots, theirs)?;
             }
@@ -93,13 +96,13 @@ impl Registration {
         Ok(theirs.is_some())
     }
 
-    /// Makes git find it from `root`, which becomes the worktree.
+    /// Makes git find the registration from `root`, which becomes the worktree.
     pub(super) fn link(&self, root: &Path) -> Result<(), SnapshotError> {
         let line = line(&[b"gitdir: ", self.dir.as_os_str().as_bytes()]);
         fs::write(root.join(".git"), line).map_err(|source| self.failed(source))
     }
 
-    /// Takes `entries` for its base, on top of the commit that its base was on.
+    /// Makes `entries` the base, on top of the parent of the old base.
     pub(super) fn rebase(
         &self,
         snapshots: &Snapshots,
@@ -124,7 +127,7 @@ impl Registration {
         fs::write(self.dir.join("HEAD"), format!("{commit}\n"))
     }
 
-    /// Writes git's index of `files`. Of one without what the file system says of it git looks at the content.
+    /// Writes git's index of `files`. Git compares the content of files without metadata.
     pub(super) fn write_index<'a>(
         &self,
         files: impl Iterator<Item = (&'a RepoPath, Kept, Option<&'a Metadata>)>,
@@ -149,7 +152,7 @@ impl Registration {
         fs::write(path, bytes).map_err(|source| self.failed(source))
     }
 
-    /// Whether git finds it.
+    /// Returns true if git finds the worktree.
     pub(super) fn is_git(&self) -> bool {
         self.dir.join("index").exists()
     }
@@ -175,8 +178,8 @@ fn base(
     objects.commit(tree, parent, "the base of a lane\n".to_owned(), now, Survives::Death)
 }
 
-/// What git is to know in every worktree: the user's ignore rules from outside the workspace, where their history ends, and
-/// that nothing is to be packed or dropped here.
+/// Writes settings for git in every worktree: the user's ignore rules from outside the workspace, the shallow boundary
+/// of the history, and that git must not repack or drop anything here.
 fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
     let (dir, common) = (snapshots.dir(), theirs.common_dir());
     fs::create_dir_all(dir.join("info"))?;
@@ -194,7 +197,7 @@ fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
     Ok(())
 }
 
-/// The rules of `info/exclude`, and of ignore files above the workspace, which a worktree does not have.
+/// Returns the rules of `info/exclude`, and those of ignore files above the workspace, which a worktree does not have.
 fn excludes(snapshots: &Snapshots, theirs: &gix::Repository) -> String {
     let read = |path: PathBuf| {
         let bytes = regular::read(&path, MAX_NOTE_BYTES).unwrap_or_default();
@@ -224,7 +227,7 @@ fn line(parts: &[&[u8]]) -> Vec<u8> {
     [&parts.concat(), &b"\n"[..]].concat()
 }
 
-/// As git notes it: the low 32 bits of everything.
+/// Converts metadata to git's format: the low 32 bits of everything.
 fn stat(data: &Metadata) -> Stat {
     use gix::index::entry::stat::Time;
     let low = |number: u64| u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A directory of ours removed with all in it, whatever commands made of it. Nothing behind a symlink is touched.
+//! Removes a directory of ours with everything in it, whatever commands left there. Does not follow symlinks.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use super::threads;
 
-/// How deep below it directories are removed side by side.
+/// Depth down to which directories are removed in parallel.
 const DEPTH: usize = 2;
 
-/// Removes `dir`, if it is there.
+/// Removes `dir`, if it exists.
 pub(super) fn tree(dir: &Path) -> io::Result<()> {
-    // The first time may leave what could not be removed, or was made meanwhile; the second says what is wrong with it.
+    // The first pass may leave files that could not be removed or were created in the meantime. The second pass reports
+    // the error.
     if let Err(error) = threads::each(&subtrees(dir), || (), |(), below| remove_all(below)) {
-        tracing::debug!(%error, "a directory is removed once more");
+        tracing::debug!(%error, "removing a directory again");
     }
     remove_all(dir).or_else(|_| {
         unlock(dir);
@@ -29,7 +30,7 @@ fn remove_all(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Real directories, no more than so deep.
+/// Returns the directories below `dir` down to [`DEPTH`], without symlinks.
 fn subtrees(dir: &Path) -> Vec<PathBuf> {
     let mut level = vec![dir.to_owned()];
     let mut all = Vec::new();
@@ -38,7 +39,7 @@ fn subtrees(dir: &Path) -> Vec<PathBuf> {
         let above = std::mem::replace(&mut level, below);
         all.extend(above);
     }
-    // The deepest first, so that little is left of those above them; `dir` itself comes last, elsewhere.
+    // Deepest first, so that little is left for their parents. `dir` itself is removed by the caller.
     all.extend(level);
     all.reverse();
     all.pop();
@@ -51,7 +52,7 @@ fn directories(dir: &Path) -> Vec<PathBuf> {
     real.map(|entry| entry.path()).collect()
 }
 
-/// Lets its owner into every directory: some package managers take the permission away.
+/// Makes every directory accessible to its owner: some package managers remove that permission.
 fn unlock(dir: &Path) {
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {

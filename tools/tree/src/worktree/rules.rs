@@ -1,9 +1,9 @@
-//! Ignore rules of a repository, as they hold for a directory below where they stand. Pure.
+//! Translates the ignore rules of a repository for a directory below the one they are in. Pure.
 
 use globset::GlobBuilder;
 
-/// What the rules of a directory say about one below it, whose names from there are `below`: rules with the same meaning, to
-/// stand at the top of it.
+/// Returns rules with the same meaning for a directory below, to be put at its top. `below` are the names on the way
+/// from the directory with `rules`.
 pub(super) fn lowered(rules: &str, below: &[&str]) -> String {
     rules.lines().flat_map(|rule| lower(rule, below)).map(|rule| rule + "\n").collect()
 }
@@ -15,7 +15,7 @@ fn lower(rule: &str, below: &[&str]) -> Vec<String> {
     let (no, pattern) = rule.strip_prefix('!').map_or(("", rule), |pattern| ("!", pattern));
     let (pattern, end) = pattern.strip_suffix('/').map_or((pattern, ""), |pattern| (pattern, "/"));
     if !pattern.contains('/') {
-        // It holds for a name, at any depth.
+        // The pattern matches a name at any depth.
         return vec![rule.to_owned()];
     }
     let names: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
@@ -26,8 +26,8 @@ fn lower(rule: &str, below: &[&str]) -> Vec<String> {
     found.into_iter().map(|rest| format!("{no}/{rest}{end}")).collect()
 }
 
-/// What is left of a pattern's `names` after those of the directories on the way; nothing if it is about others, or about one
-/// of them as a whole.
+/// Collects what is left of a pattern's `names` after matching the directories in `below`. Finds nothing if the pattern
+/// is about other directories, or about one of these as a whole.
 fn descend(names: &[&str], below: &[&str], found: &mut Vec<String>) {
     match (names, below) {
         ([], _) => {}
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_lowered_to_the_directory_they_are_about() {
+    fn rules_are_translated_for_the_directory_below() {
         let rules = "# words\n\n*.log\n!keep.log\nout/\n/a/b/x\n/a/*/y/\n/other/x\n/a\na/b/\n**/z\n**/b/v\na/**/w\n!/a/b/\\*\n/**\n";
         let lowered = lowered(rules, &["a", "b"]);
         let wanted = [
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_top_they_are_as_they_were() {
+    fn rules_at_the_top_keep_their_meaning() {
         let rules = "*.log\n/a/b\n!x/\na/**\n";
         assert_eq!(lowered(rules, &[]), "*.log\n/a/b\n!x/\n/a/**\n");
     }

@@ -1,10 +1,12 @@
-//! What builds of the user's left, given to a lane so that it need not begin with nothing: cloned where the file system can,
-//! else copied, else left out. No write of a lane reaches a file of the user's, so nothing is linked. Symlinks stay symlinks.
+//! Copies the output of the user's builds to a lane, so that it need not start from scratch: cloned if the file system
+//! supports it, otherwise copied, or left out if too large. Nothing is hard-linked, so that no write of a lane reaches
+//! a file of the user. Symlinks stay symlinks.
 //!
-//! What names the user's directory would lead the lane's commands back there, and have them judge the user's files instead of
-//! the lane's. So a virtual environment of Python is moved: its scripts and paths name the lane's. What Cargo built of the
-//! workspace itself has the directory compiled in and is not given, only what it built of others. And lanes do not build in one
-//! directory: Cargo tells by the times of files and by paths that are the same in all of them.
+//! Paths to the user's directory would make the lane's commands judge the user's files instead of the lane's. Therefore
+//! a Python virtual environment is relocated: its scripts and paths name the lane's directory. Cargo's output for the
+//! workspace itself has the directory compiled in and is not copied, only that for other packages. Lanes do not share a
+//! build directory either, because Cargo detects changes by modification times and by paths that are the same in all
+//! lanes.
 
 mod cargo;
 
@@ -22,11 +24,11 @@ use super::{Extras, copy, threads};
 use crate::{Entries, RepoPath, Snapshots};
 use tools::relocate::relocate;
 
-/// A text that is longer does not tell where its directory is.
+/// A larger file is not searched for paths to the user's directory.
 const MAX_MOVED_BYTES: u64 = 1 << 20;
 
-/// Gives `half`, which will be `dir`, what `from` names of the workspace and `entries` have nothing of. Tells all that is no
-/// part of the tree: what is too large to be given is made anew by whoever builds there.
+/// Copies the paths that `from` names from the workspace to `half`, which will become `dir`, unless `entries` has files
+/// there. Returns all such paths, which are not part of the tree: builds create anew what is too large to copy.
 pub(super) fn all(
     snapshots: &Snapshots,
     entries: &Entries,
@@ -47,20 +49,20 @@ pub(super) fn all(
         }
         let Some(tree) = Tree::of(&source, &snapshots.outside) else { continue };
         if tree.bytes > from.max_copied_bytes && !can_clone(&source, half) {
-            tracing::info!(%name, bytes = tree.bytes, "too large to be copied for a lane");
+            tracing::info!(%name, bytes = tree.bytes, "too large to copy to a lane");
             continue;
         }
         let moves = source.join("pyvenv.cfg").exists().then_some((&*snapshots.workspace, dir));
-        tree.give(&source, &target, moves)?;
+        tree.copy_to(&source, &target, moves)?;
     }
     Ok(shared)
 }
 
-/// What `from` names and the workspace has, and `entries` have nothing of.
+/// Returns the paths that `from` names, that exist in the workspace, and below which `entries` has nothing.
 pub(super) fn names(snapshots: &Snapshots, entries: &Entries, from: &Extras<'_>) -> Vec<RepoPath> {
     let is_there = |name: &RepoPath| {
         let at = snapshots.workspace.join(name.as_str());
-        // Behind a symlink is another directory, which a lane would share with the user.
+        // A symlink leads to another directory, which the lane would share with the user.
         let is_own = fs::canonicalize(&at).is_ok_and(|is| is == at);
         is_own && fs::symlink_metadata(at).is_ok_and(|data| data.is_dir() || data.is_file())
     };
@@ -69,7 +71,7 @@ pub(super) fn names(snapshots: &Snapshots, entries: &Entries, from: &Extras<'_>)
     from.share.iter().filter_map(|name| RepoPath::parse(name).ok()).filter(is_shared).collect()
 }
 
-/// Whether the file system of `dir` clones the files of `source`: tried with one of them.
+/// Returns true if the file system of `dir` can clone the files of `source`, by trying one of them.
 fn can_clone(source: &Path, dir: &Path) -> bool {
     let mut open = vec![source.to_owned()];
     while let Some(above) = open.pop() {
@@ -91,20 +93,21 @@ fn can_clone(source: &Path, dir: &Path) -> bool {
     false
 }
 
-/// Directories that stand for one another: what named the first is to name the second.
+/// A relocation: paths to the first directory become paths to the second.
 type Moves<'a> = Option<(&'a Path, &'a Path)>;
 
-/// What is below a directory: directories first, in an order in which they can be made.
+/// The contents of a directory. Directories are in an order in which they can be created.
 #[derive(Default)]
 struct Tree {
     directories: Vec<(PathBuf, Metadata)>,
-    /// By directory.
+    /// Files and symlinks by directory.
     leaves: Vec<(PathBuf, Vec<(PathBuf, Metadata)>)>,
     bytes: u64,
 }
 
 impl Tree {
-    /// Of a directory; what cannot be read is not in it, nor is anything in `outside`. None if nothing of it can be given.
+    /// Reads a directory, without unreadable entries and without `outside`. Returns `None` if nothing of it can be
+    /// copied.
     fn of(source: &Path, outside: &Path) -> Option<Tree> {
         let mut tree = Tree::default();
         let mut builds = cargo::Builds::below(source);
@@ -130,8 +133,8 @@ impl Tree {
         builds.are_known().then_some(tree)
     }
 
-    /// Makes `target` of it.
-    fn give(&self, source: &Path, target: &Path, moves: Moves<'_>) -> io::Result<()> {
+    /// Creates `target` with these contents.
+    fn copy_to(&self, source: &Path, target: &Path, moves: Moves<'_>) -> io::Result<()> {
         fs::create_dir(target)?;
         for (path, _) in &self.directories {
             fs::create_dir(target.join(path))?;
@@ -141,16 +144,16 @@ impl Tree {
             || (),
             |(), (above, leaves)| {
                 let dirs = (directory(&source.join(above))?, directory(&target.join(above))?);
-                let give = |(path, data): &(PathBuf, Metadata)| {
+                let copy = |(path, data): &(PathBuf, Metadata)| {
                     let name = path.file_name().unwrap_or_default();
-                    // What went meanwhile, or may not be read, is missing as it is from the user's directory.
-                    let done = give(&dirs, name, data, moves);
+                    // Files that have disappeared or are not readable are skipped.
+                    let done = copy_leaf(&dirs, name, data, moves);
                     done.or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
                 };
-                leaves.iter().try_for_each(give)
+                leaves.iter().try_for_each(copy)
             },
         )?;
-        // Only now, since whatever is made in a directory gives it another time, and some may not be written to.
+        // Done last, because creating entries changes the time of a directory, and some directories are not writable.
         let top = fs::metadata(source)?;
         let all = self.directories.iter().rev().map(|(path, data)| (target.join(path), data));
         for (path, data) in all.chain([(target.to_owned(), &top)]) {
@@ -166,7 +169,7 @@ fn is_missing(error: &io::Error) -> bool {
     [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied].contains(&error.kind())
 }
 
-fn give(
+fn copy_leaf(
     (from, to): &(OwnedFd, OwnedFd),
     name: &OsStr,
     data: &Metadata,

@@ -1,4 +1,4 @@
-//! What lanes get of the user's builds, and that no write of theirs reaches it.
+//! Copies of the user's build output for lanes; no write of a lane reaches the originals.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
@@ -17,7 +17,7 @@ fn lane(world: &World, name: &str, share: &[&str], max_copied_bytes: u64) -> Wor
     Worktree::create(&world.snapshots(), &entries, &world.dir(name), &origin).unwrap()
 }
 
-/// Packages and builds, among them a file that has another name in the store of a package manager.
+/// Packages and build output, including a file that is also hard-linked in the store of a package manager.
 fn packages() -> World {
     let world = World::new(&[
         (".gitignore", "/node_modules/\n/target\n/dist\n/linked\n/one/node_modules\n*.tmp\n.env\n"),
@@ -41,7 +41,7 @@ fn packages() -> World {
     world
 }
 
-/// Every file below the shared directories of the user's, with its bytes.
+/// Returns every file of the user's workspace with its bytes.
 fn theirs(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
     let mut open = vec![world.workspace()];
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn theirs(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn what_builds_left_is_there_and_no_write_reaches_the_users() {
+fn build_output_is_copied_and_no_write_reaches_the_original() {
     let world = packages();
     let before = theirs(&world);
     let share = ["node_modules", "dist", "linked", "one/node_modules", ".env", "missing", "../x"];
@@ -93,30 +93,30 @@ fn what_builds_left_is_there_and_no_write_reaches_the_users() {
 }
 
 #[test]
-fn what_is_shared_is_no_part_of_the_work() {
+fn shared_directories_are_not_part_of_the_lanes_work() {
     let world = packages();
-    // The workspace ignores them by a file that a lane changes.
+    // The workspace ignores them with a file that the lane changes.
     let worktree = lane(&world, "01", &["node_modules", "dist"], 1000);
     let base = world.take().entries;
     put(worktree.root(), ".gitignore", "");
-    let told = worktree.entries(&world.snapshots(), &base, NO_MORE).unwrap().entries;
-    assert!(told.keys().eq(base.keys()), "{:?}", told.keys());
+    let now = worktree.entries(&world.snapshots(), &base, NO_MORE).unwrap().entries;
+    assert!(now.keys().eq(base.keys()), "{:?}", now.keys());
 }
 
 #[test]
-fn what_is_part_of_the_tree_or_too_large_is_not_given() {
+fn paths_in_the_tree_and_large_directories_are_not_copied() {
     let world =
         World::new(&[("dist/tracked", "1"), ("vendor/x", "2"), (".gitignore", "/vendor\n")]);
     let worktree = lane(&world, "01", &["dist", "vendor"], 0);
     assert!(!worktree.root().join("vendor").exists());
     assert!(worktree.root().join("dist/tracked").exists());
     let names: Vec<&str> = worktree.shared.iter().map(RepoPath::as_str).collect();
-    assert_eq!(names, ["vendor"], "what is built there is no part of the tree either");
+    assert_eq!(names, ["vendor"], "output built there is not part of the tree either");
     assert!(lane(&world, "02", &["vendor"], 1).root().join("vendor/x").exists());
 }
 
 #[test]
-fn a_virtual_environment_is_moved() {
+fn a_virtual_environment_is_relocated() {
     let world = World::new(&[(".gitignore", "/.venv\n"), (".venv/pyvenv.cfg", "version = 3.13\n")]);
     let root: PathBuf = world.workspace().components().collect();
     let named = |root: &Path| format!("#!{0}/.venv/bin/python\nimport {0}_x\n", root.display());
@@ -128,15 +128,18 @@ fn a_virtual_environment_is_moved() {
     let read = |path: &str| fs::read_to_string(worktree.root().join(path)).unwrap();
     let script = read(".venv/bin/pytest");
     assert!(script.starts_with(&format!("#!{}/.venv/", worktree.root().display())), "{script}");
-    assert!(script.ends_with(&format!("{}_x\n", root.display())), "another directory: {script}");
+    assert!(
+        script.ends_with(&format!("{}_x\n", root.display())),
+        "another directory is unchanged: {script}"
+    );
     assert_eq!(read(".venv/lib/editable.pth"), worktree.root().join("src").display().to_string());
     assert_eq!(read(".venv/lib/x.so"), format!("\0{}", named(&root)));
     assert_eq!(read(".venv/bin/absolute"), script);
 }
 
-/// With the real Cargo: a test that reads a file where it was compiled.
+/// Runs the real Cargo on a test that reads a file from the directory in which it was compiled.
 #[test]
-fn cargo_does_not_take_what_it_built_for_the_user() {
+fn cargo_does_not_reuse_output_built_in_the_users_directory() {
     let world = World::new(&[
         ("Cargo.toml", "[package]\nname = \"it\"\nedition = \"2021\"\n[workspace]\n"),
         (".gitignore", "/target\n/Cargo.lock\n"),
@@ -147,7 +150,7 @@ fn cargo_does_not_take_what_it_built_for_the_user() {
         ),
     ]);
     let passes = |root: &Path| {
-        #[expect(clippy::disallowed_methods, reason = "a build in another directory, waited for")]
+        #[expect(clippy::disallowed_methods, reason = "a test runs a build in another directory")]
         let mut cargo = std::process::Command::new(env!("CARGO"));
         let cargo = cargo.args(["test", "--offline", "--lib"]).current_dir(root);
         cargo.env_remove("CARGO_TARGET_DIR").output().unwrap().status.success()
@@ -156,12 +159,12 @@ fn cargo_does_not_take_what_it_built_for_the_user() {
     let worktree = lane(&world, "01", &["target"], 100_000_000);
     assert!(
         worktree.root().join("target/.rustc_info.json").exists(),
-        "what is not its own is there"
+        "output for other packages is copied"
     );
     fs::write(worktree.root().join("word"), "green").unwrap();
     assert!(passes(worktree.root()));
     assert!(!passes(&world.workspace()));
-    // Notes that are none we know: nothing is taken.
+    // Without known fingerprints nothing is copied.
     for notes in fs::read_dir(world.workspace().join("target/debug/.fingerprint")).unwrap() {
         fs::remove_dir_all(notes.unwrap().path()).unwrap();
     }
@@ -169,7 +172,7 @@ fn cargo_does_not_take_what_it_built_for_the_user() {
 }
 
 #[test]
-fn the_state_of_the_program_is_never_copied_into_itself() {
+fn the_state_directory_is_never_copied_into_itself() {
     let world = World::new(&[("a", "1"), (".gitignore", "/cache\n"), ("cache/x", "2")]);
     let state = world.workspace().join("cache/state");
     fs::create_dir(&state).unwrap();

@@ -1,4 +1,4 @@
-//! A worktree that becomes another one: only what differs is written.
+//! Switches a worktree to another tree, writing only the files that differ.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,11 @@ use crate::snapshot::stamps::Stamp;
 use crate::{Entries, RepoPath, SnapshotError, Snapshots, TreeError};
 
 impl Worktree {
-    /// Makes the files those of `to`, and `to` its base. `from` is what they are now, as [`Self::entries`] told. What is in
-    /// neither stays, unless it is in the way.
+    /// Replaces the files of `from` with those of `to`, and makes `to` the base. `from` is the current state, as
+    /// returned by [`Self::entries`]. Files in neither of them stay, unless they are in the way.
     ///
-    /// What is written is new, whatever times the same content had elsewhere: builds that were made here are older.
+    /// Written files get the current time, even if the same content has another one elsewhere, so that they are newer
+    /// than existing build output.
     pub fn switch(
         &mut self,
         snapshots: &Snapshots,
@@ -37,7 +38,7 @@ impl Worktree {
             fill::write(dir.as_fd(), &self.root, path, *kept, &content, None).map_err(failed)?;
             self.known.forget(path);
         }
-        self.beside.retain(|(path, _)| !to.contains_key(path));
+        self.copied.retain(|(path, _)| !to.contains_key(path));
         let registration = Registration::of(snapshots, &self.root);
         registration.rebase(snapshots, to)?;
         if registration.is_git() {
@@ -46,7 +47,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// What is known to be as it was written need not be read by git.
+    /// Writes git's index. Git need not read files that are known to be unchanged since they were written.
     fn write_index(&self, registration: &Registration, to: &Entries) -> Result<(), SnapshotError> {
         let known = |path: &RepoPath| {
             let data = fs::symlink_metadata(self.root.join(path.as_str())).ok()?;
@@ -62,7 +63,7 @@ impl Worktree {
     }
 }
 
-/// Removes a file or symlink, and the directories that are empty then.
+/// Removes a file or symlink, and the parent directories that become empty.
 fn remove(root: &Root, path: &RepoPath) -> io::Result<()> {
     let dir = match root.parent_of(path) {
         Ok(Some(dir)) => dir,
@@ -80,7 +81,7 @@ fn remove(root: &Root, path: &RepoPath) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory of `path`, made if need be, without anything at `path`. What is in the way goes.
+/// Opens the parent directory of `path`, creating it if needed, and removes anything at `path` or in the way.
 fn make_room(root: &Root, path: &RepoPath) -> io::Result<OwnedFd> {
     let mut dir = open_below(root.dir(), ".")?;
     let mut names: Vec<&str> = path.components().collect();

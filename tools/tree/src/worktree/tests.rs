@@ -1,4 +1,4 @@
-//! Worktrees of real directories, with and without git; git itself says whether they are worktrees.
+//! Worktrees of real directories, with and without git. Git itself checks that they are worktrees.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -20,13 +20,13 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
 };
 
 const NOW: Timestamp = Timestamp::MAX;
-/// A time that files of the user's have: long ago.
+/// The modification time of the user's files: long ago.
 const OLD: i64 = 1_600_000_000;
 
 pub(super) struct World {
     pub(super) home: TempDir,
     pub(super) state: TempDir,
-    /// The workspace, below the home.
+    /// Path of the workspace below the home.
     at: &'static str,
 }
 
@@ -43,7 +43,7 @@ impl World {
         world
     }
 
-    /// Commits everything with git, in the home.
+    /// Commits everything in the home with git.
     fn committed(self) -> World {
         git(self.home.path(), "init -q -b main");
         git(self.home.path(), "add -A");
@@ -55,7 +55,7 @@ impl World {
         self.home.path().canonicalize().unwrap().join(self.at)
     }
 
-    /// Writes a file that has rested for long.
+    /// Writes a file with an old modification time.
     pub(super) fn write(&self, path: &str, text: &str) {
         put(&self.workspace(), path, text);
         age(&self.workspace().join(path), OLD);
@@ -75,7 +75,7 @@ impl World {
         self.state.path().canonicalize().unwrap().join("lanes").join(name)
     }
 
-    /// A worktree of the workspace as it is.
+    /// Creates a worktree of the workspace in its current state.
     fn lane(&self, name: &str) -> (Worktree, Entries) {
         let Snapshot { entries, left_out } = self.take();
         let origin = Extras { left_out: &left_out, ..origin() };
@@ -84,8 +84,8 @@ impl World {
         (worktree, entries)
     }
 
-    /// What a worktree holds now, by path: a letter for its kind, and its bytes.
-    fn told(&self, worktree: &Worktree, base: &Entries) -> BTreeMap<String, String> {
+    /// Returns the current files of a worktree by path: a letter for the kind, and the content.
+    fn contents(&self, worktree: &Worktree, base: &Entries) -> BTreeMap<String, String> {
         self.texts(&worktree.entries(&self.snapshots(), base, NO_MORE).unwrap().entries)
     }
 
@@ -109,7 +109,7 @@ pub(super) fn origin() -> Extras<'static> {
     Extras { left_out: &[], share: &[], max_copied_bytes: 1 << 20, now: Timestamp::UNIX_EPOCH }
 }
 
-/// Nothing is looked at but what git would add.
+/// No paths beyond those that git would add.
 pub(super) const NO_MORE: &BTreeSet<RepoPath> = &BTreeSet::new();
 
 pub(super) fn put(root: &Path, path: &str, text: &str) {
@@ -128,8 +128,8 @@ fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
-/// What git says, with none of the user's configuration.
-#[expect(clippy::disallowed_methods, reason = "git is asked what it sees")]
+/// Runs git without the user's configuration and returns its output.
+#[expect(clippy::disallowed_methods, reason = "a test runs git")]
 fn git(dir: &Path, words: &str) -> String {
     let mut command = std::process::Command::new("git");
     let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"];
@@ -140,7 +140,7 @@ fn git(dir: &Path, words: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Every file below a directory, with its bytes and times.
+/// Returns every file below a directory with its bytes and times.
 fn every_file(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, i64, i64)> {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];
@@ -174,7 +174,7 @@ fn files() -> World {
 }
 
 #[test]
-fn it_holds_what_the_snapshot_has_with_the_times_of_the_workspace() {
+fn a_worktree_has_the_files_of_the_snapshot_with_the_times_of_the_workspace() {
     let world = files();
     let root = world.workspace();
     fs::set_permissions(root.join("d/run"), Permissions::from_mode(0o755)).unwrap();
@@ -189,29 +189,29 @@ fn it_holds_what_the_snapshot_has_with_the_times_of_the_workspace() {
     assert_eq!(fs::metadata(at("d/e/f")).unwrap().mtime(), OLD);
     let [ours, theirs] = [at("fresh"), root.join("fresh")].map(|path| path.metadata().unwrap());
     assert_eq!(ours.modified().unwrap(), theirs.modified().unwrap());
-    // Times tell of later writes where they are older than the file, and only there.
+    // Only timestamps older than the file are certain to show later writes.
     let known = |name: &str| worktree.known.get(&path(name), &Stamp::of(&at(name)).unwrap());
     assert_eq!((known("a"), known("fresh")), (Some(entries[&path("a")]), None));
 
-    let told = worktree.entries(&world.snapshots(), &entries, NO_MORE).unwrap();
-    assert_eq!(told, Snapshot { entries: entries.clone(), left_out: Vec::new() });
+    let found = worktree.entries(&world.snapshots(), &entries, NO_MORE).unwrap();
+    assert_eq!(found, Snapshot { entries: entries.clone(), left_out: Vec::new() });
     let again = Worktree::reopen(&world.snapshots(), &entries, worktree.root(), &origin())
         .entries(&world.snapshots(), &entries, NO_MORE)
         .unwrap();
-    assert_eq!(again, told);
+    assert_eq!(again, found);
 }
 
 #[test]
-fn a_file_that_is_other_in_the_workspace_is_as_the_tree_says_and_new() {
+fn a_file_that_differs_in_the_workspace_comes_from_the_tree_with_a_new_time() {
     let world = World::new(&[("a", "1"), ("b", "2"), ("gone", "3"), ("link", "4")]);
     let entries = world.take().entries;
     world.write("a", "other");
-    // As long as before, and as old.
+    // Same size and same time as before.
     world.write("b", "x");
     fs::remove_file(world.workspace().join("gone")).unwrap();
     fs::remove_file(world.workspace().join("link")).unwrap();
     symlink("b", world.workspace().join("link")).unwrap();
-    // What the workspace has now is known as well.
+    // The current files of the workspace are known as well.
     world.take();
     let (dir, snapshots) = (world.dir("01"), world.snapshots());
     let worktree = Worktree::create(&snapshots, &entries, &dir, &origin()).unwrap();
@@ -223,12 +223,12 @@ fn a_file_that_is_other_in_the_workspace_is_as_the_tree_says_and_new() {
 }
 
 #[test]
-fn whatever_a_lane_does_to_files_is_seen() {
+fn all_changes_of_a_lane_are_detected() {
     for world in [files(), files().committed()] {
         symlink("a", world.workspace().join("link")).unwrap();
         let (worktree, base) = world.lane("01");
         let at = |path: &str| worktree.root().join(path);
-        // In place, of the same size, with the time it had.
+        // Changed in place, with the same size and the same time.
         fs::write(at("a"), "2\n").unwrap();
         age(&at("a"), OLD);
         fs::write(at("new\u{e9}"), "\0new").unwrap();
@@ -244,7 +244,7 @@ fn whatever_a_lane_does_to_files_is_seen() {
         put(worktree.root(), "out/build", "ignored");
         put(worktree.root(), "nested/.git/config", "x");
         put(worktree.root(), "nested/file", "seen");
-        // What was there is behind a symlink now, and in another place.
+        // Its files are now behind a symlink, and in another directory.
         fs::rename(at("d"), at("moved")).unwrap();
         symlink("moved", at("d")).unwrap();
         let mut wanted = world.texts(&base);
@@ -266,14 +266,14 @@ fn whatever_a_lane_does_to_files_is_seen() {
         ];
         wanted.remove("swap");
         wanted.extend(now.map(|(path, text)| (path.to_owned(), text.to_owned())));
-        assert_eq!(world.told(&worktree, &base), wanted);
+        assert_eq!(world.contents(&worktree, &base), wanted);
         let reopened = Worktree::reopen(&world.snapshots(), &base, worktree.root(), &origin());
-        assert_eq!(world.told(&reopened, &base), wanted);
+        assert_eq!(world.contents(&reopened, &base), wanted);
     }
 }
 
 #[test]
-fn what_is_ignored_is_seen_if_it_was_there_before_and_only_then() {
+fn ignored_files_are_seen_only_if_they_are_in_the_base() {
     let world = files();
     let mut base = world.take().entries;
     base.insert(path("forced.log"), world.kept("tracked all the same"));
@@ -282,13 +282,13 @@ fn what_is_ignored_is_seen_if_it_was_there_before_and_only_then() {
     put(worktree.root(), "other.log", "x");
     assert_eq!(worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries, base);
     put(worktree.root(), "forced.log", "changed");
-    assert_eq!(world.told(&worktree, &base)["forced.log"], "f changed");
+    assert_eq!(world.contents(&worktree, &base)["forced.log"], "f changed");
     fs::remove_file(worktree.root().join("forced.log")).unwrap();
-    assert!(!world.told(&worktree, &base).contains_key("forced.log"));
+    assert!(!world.contents(&worktree, &base).contains_key("forced.log"));
 }
 
 #[test]
-fn it_becomes_another_tree_and_what_is_ignored_stays() {
+fn switching_to_another_tree_keeps_ignored_files() {
     for world in [files(), files().committed()] {
         let (mut worktree, base) = world.lane("01");
         let root = worktree.root().to_owned();
@@ -309,7 +309,7 @@ fn it_becomes_another_tree_and_what_is_ignored_stays() {
         let untouched = ino(&same);
         worktree.switch(&world.snapshots(), &from, &to).unwrap();
 
-        assert_eq!(world.told(&worktree, &to), world.texts(&to));
+        assert_eq!(world.contents(&worktree, &to), world.texts(&to));
         assert_eq!(ino(&same), untouched);
         assert!(root.join("out/build").exists() && !root.join("own").exists());
         assert!(!root.join("d/e").exists());
@@ -317,20 +317,20 @@ fn it_becomes_another_tree_and_what_is_ignored_stays() {
         if root.join(".git").exists() {
             assert_eq!(git(&root, "status --porcelain"), "");
         }
-        // And through links that commands made nothing is written.
+        // Nothing is written through symlinks that commands made.
         let outside = tempfile::tempdir().unwrap();
         put(outside.path(), "run", "the user's");
         fs::remove_dir_all(root.join("d")).unwrap();
         symlink(outside.path(), root.join("d")).unwrap();
         let from = worktree.entries(&world.snapshots(), &to, NO_MORE).unwrap().entries;
         worktree.switch(&world.snapshots(), &from, &base).unwrap();
-        assert_eq!(world.told(&worktree, &base), world.texts(&base));
+        assert_eq!(world.contents(&worktree, &base), world.texts(&base));
         assert_eq!(fs::read_to_string(outside.path().join("run")).unwrap(), "the user's");
     }
 }
 
 #[test]
-fn git_finds_a_clean_worktree_with_the_users_history_and_changes_nothing_of_it() {
+fn git_finds_a_clean_worktree_with_the_users_history_and_leaves_their_repository_alone() {
     let world = files().committed();
     put(&world.workspace(), ".git/info/exclude", "excluded\n");
     world.write("a", "changed, not committed\n");
@@ -344,17 +344,20 @@ fn git_finds_a_clean_worktree_with_the_users_history_and_changes_nothing_of_it()
     assert_eq!(git(root, "log --format=%s"), "the base of a lane\nfirst\n");
     assert_eq!(git(root, "diff --name-only HEAD~1"), "a\nuntracked\n");
     assert_eq!(git(root, "rev-parse --show-toplevel").trim(), root.to_str().unwrap());
-    // Nothing has to be read for it.
+    // Git did not have to read any file for this.
     let refreshed = git(root, "diff-files --raw");
-    assert_eq!(refreshed, "", "the index knows the files as they are");
-    put(root, "excluded", "here, too");
+    assert_eq!(refreshed, "", "the index has the current metadata of the files");
+    put(root, "excluded", "here as well");
     put(root, "a", "the lane's\n");
     assert_eq!(git(root, "status --porcelain"), " M a\n");
-    assert_eq!(world.told(&worktree, &base).keys().filter(|name| *name == "excluded").count(), 0);
+    assert_eq!(
+        world.contents(&worktree, &base).keys().filter(|name| *name == "excluded").count(),
+        0
+    );
     git(root, "add -A");
     git(root, "commit -q -m mine");
     git(root, "stash list");
-    // Nor is one pruned that git cannot find for the moment.
+    // A worktree that git cannot find at the moment is not pruned.
     fs::rename(other.root().join(".git"), other.root().join(".hidden")).unwrap();
     git(root, "worktree prune --expire=now");
     fs::rename(other.root().join(".hidden"), other.root().join(".git")).unwrap();
@@ -373,7 +376,7 @@ fn git_finds_a_clean_worktree_with_the_users_history_and_changes_nothing_of_it()
 }
 
 #[test]
-fn line_ends_that_git_would_convert_are_as_they_are() {
+fn line_ends_that_git_would_convert_are_left_alone() {
     let world = files();
     world.write(".gitattributes", "* text eol=crlf\n");
     let world = world.committed();
@@ -391,7 +394,7 @@ fn line_ends_that_git_would_convert_are_as_they_are() {
 }
 
 #[test]
-fn below_the_top_of_a_repository_its_rules_hold() {
+fn the_rules_of_a_repository_apply_below_its_top() {
     let mut world = World::new(&[
         (".gitignore", "*.tmp\n/sub/out/\n/other\n!/sub/keep.tmp\n"),
         ("sub/.gitignore", "own\n"),
@@ -406,23 +409,23 @@ fn below_the_top_of_a_repository_its_rules_hold() {
     for name in ["out/x", "x.tmp", "keep.tmp", "own", "other"] {
         put(worktree.root(), name, "x");
     }
-    let told = world.told(&worktree, &base);
-    assert_eq!(told.keys().collect::<Vec<_>>(), [".gitignore", "a", "keep.tmp", "other"]);
+    let found = world.contents(&worktree, &base);
+    assert_eq!(found.keys().collect::<Vec<_>>(), [".gitignore", "a", "keep.tmp", "other"]);
     assert_eq!(git(worktree.root(), "status --porcelain"), "?? keep.tmp\n?? other\n");
 }
 
 #[test]
-fn rules_that_lie_above_the_state_of_the_program_do_not_hold() {
+fn rules_above_the_state_directory_do_not_apply() {
     let world = World::new(&[("a", "1")]);
     put(world.state.path(), ".gitignore", "*\n");
     fs::create_dir(world.state.path().join(".git")).unwrap();
     let (worktree, base) = world.lane("01");
     put(worktree.root(), "new", "seen");
-    assert_eq!(world.told(&worktree, &base)["new"], "f seen");
+    assert_eq!(world.contents(&worktree, &base)["new"], "f seen");
 }
 
 #[test]
-fn an_empty_repository_and_a_shallow_one_are_good_enough() {
+fn empty_and_shallow_repositories_are_supported() {
     let world = World::new(&[("a", "1")]);
     git(world.home.path(), "init -q");
     let (worktree, _) = world.lane("01");
@@ -440,7 +443,7 @@ fn an_empty_repository_and_a_shallow_one_are_good_enough() {
 }
 
 #[test]
-fn it_is_there_as_a_whole_or_not_at_all() {
+fn a_worktree_is_created_completely_or_not_at_all() {
     let world = files();
     let snapshots = world.snapshots();
     let dir = world.dir("01");
@@ -457,7 +460,7 @@ fn it_is_there_as_a_whole_or_not_at_all() {
     assert!(Worktree::create(&snapshots, &entries, &dir, &origin()).is_err());
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
     fs::remove_dir_all(&dir).unwrap();
-    // Half of one that a crash left goes.
+    // A partial worktree left behind by a crash is removed.
     put(&half(&dir), "left", "x");
     Worktree::create(&snapshots, &entries, &dir, &origin()).unwrap();
     assert!(!half(&dir).exists() && !dir.join("left").exists());
@@ -465,12 +468,12 @@ fn it_is_there_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn nothing_is_dropped_while_a_lane_is_at_work() {
+fn no_object_is_dropped_while_a_lane_is_running() {
     let world = files();
     let snapshots = world.snapshots();
     let (worktree, base) = world.lane("01");
     put(worktree.root(), "new", "of the lane");
-    let told = worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries;
+    let found = worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries;
     let note = || crate::Note {
         title: String::new(),
         patch: String::new(),
@@ -484,7 +487,7 @@ fn nothing_is_dropped_while_a_lane_is_at_work() {
         }
     };
     checkpoints();
-    let read = || snapshots.reader().unwrap().file(&path("new"), told[&path("new")]);
+    let read = || snapshots.reader().unwrap().file(&path("new"), found[&path("new")]);
     assert!(read().is_ok());
     Worktree::remove(&snapshots, worktree.root()).unwrap();
     checkpoints();
@@ -492,7 +495,7 @@ fn nothing_is_dropped_while_a_lane_is_at_work() {
 }
 
 #[test]
-fn large_files_are_there_for_builds_and_no_part_of_the_work() {
+fn large_files_are_copied_for_builds_but_are_not_part_of_the_work() {
     let large = "x".repeat(2000);
     let world = World::new(&[("a", "1"), ("data/large", &large), ("small", "2")]);
     let (worktree, base) = world.lane("01");
@@ -501,20 +504,20 @@ fn large_files_are_there_for_builds_and_no_part_of_the_work() {
     assert_eq!(fs::metadata(at("data/large")).unwrap().mtime(), OLD);
     let look = || worktree.entries(&world.snapshots(), &base, NO_MORE);
     assert_eq!(look().unwrap(), Snapshot { entries: base.clone(), left_out: Vec::new() });
-    // Small as it is now, it is not a new file.
+    // It is small now, but still not a new file.
     fs::write(at("data/large"), "y").unwrap();
     fs::write(at("new"), &large).unwrap();
-    let told = look().unwrap();
-    assert_eq!((&told.entries, told.left_out), (&base, vec![path("data/large"), path("new")]));
+    let found = look().unwrap();
+    assert_eq!((&found.entries, found.left_out), (&base, vec![path("data/large"), path("new")]));
     assert_eq!(fs::read_to_string(world.workspace().join("data/large")).unwrap(), large);
-    // What grew too large stays as it was, and is told.
+    // A file that grew too large keeps its entry and is listed as left out.
     fs::write(at("small"), &large).unwrap();
-    let told = look().unwrap();
-    assert_eq!((&told.entries, told.left_out.last()), (&base, Some(&path("small"))));
+    let found = look().unwrap();
+    assert_eq!((&found.entries, found.left_out.last()), (&base, Some(&path("small"))));
 }
 
 #[test]
-fn a_lane_inside_the_workspace_is_no_part_of_it() {
+fn a_worktree_inside_the_workspace_is_not_part_of_it() {
     let world = World::new(&[("a", "1")]);
     let state = world.workspace().join("state");
     fs::create_dir(&state).unwrap();
@@ -531,7 +534,7 @@ fn a_lane_inside_the_workspace_is_no_part_of_it() {
 }
 
 #[test]
-fn whatever_commands_left_is_removed_and_nothing_behind_links() {
+fn removal_handles_locked_directories_and_does_not_follow_symlinks() {
     let world = files();
     let outside = tempfile::tempdir().unwrap();
     put(outside.path(), "file", "the user's");

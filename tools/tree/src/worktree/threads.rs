@@ -1,14 +1,15 @@
-//! The same work on many things, by a few threads. What the work is is said elsewhere.
+//! Runs the same work on many items in a few threads. The caller supplies the work.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// More do not help: what is waited for is the file system.
+/// More threads do not help, because the file system is the bottleneck.
 const MOST: usize = 4;
 
-/// Does `act` to each of `jobs` with what `start` gives each thread. When one fails the others stop early.
+/// Runs `act` on each of `jobs`, with a thread-local value from `start`. When one fails, the others stop early. The
+/// results are in no particular order.
 pub(super) fn each<T: Sync, L, R: Send, E: Send>(
     jobs: &[T],
     start: impl Fn() -> L + Sync,

@@ -1,4 +1,5 @@
-//! Many files at once: packs that git reads, whole or not there, and dropped when little of them is needed.
+//! Many files at once: packs that git can read, written completely or not at all, and dropped when little of them is
+//! needed.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,14 +13,14 @@ const FILES: usize = MANY + 100;
 const ROOMY: SnapshotLimits =
     SnapshotLimits { max_files: 2 * FILES, max_bytes: 1 << 30, max_checkpoints: 2, ..LIMITS };
 
-/// A world of many files, in a few directories.
+/// A world of many files in a few directories.
 fn large() -> World {
     let world = World::new(&[]);
     fill(&world, 0);
     world
 }
 
-/// Gives all files but the first ten another content.
+/// Gives all files but the first ten new content.
 fn fill(world: &World, round: usize) {
     for n in 0..FILES {
         let round = if n < 10 { 0 } else { round };
@@ -38,18 +39,18 @@ fn packs(world: &World) -> BTreeSet<PathBuf> {
     dir.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// What git says against the repository.
-#[expect(clippy::disallowed_methods, reason = "a test asks git")]
+/// Returns what `git fsck` reports about the repository.
+#[expect(clippy::disallowed_methods, reason = "a test runs git")]
 fn fsck(world: &World) -> String {
     let mut git = std::process::Command::new("git");
     git.args(["-c", "safe.directory=*", "fsck", "--full", "--strict"]);
-    let said = git.current_dir(world.state.path().join("private.git")).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
-    let said = String::from_utf8(said.stderr).unwrap();
-    said.lines().filter(|line| !line.starts_with("notice: HEAD points to an unborn")).collect()
+    let output = git.current_dir(world.state.path().join("private.git")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    errors.lines().filter(|line| !line.starts_with("notice: HEAD points to an unborn")).collect()
 }
 
-/// Every file is there as it was.
+/// Asserts that the checkpoint holds every file of the workspace.
 fn holds(world: &World, checkpoint: &Checkpoint) {
     let snapshots = world.limited(ROOMY);
     let (before, reader) = (snapshots.before(checkpoint).unwrap(), snapshots.reader().unwrap());
@@ -61,7 +62,7 @@ fn holds(world: &World, checkpoint: &Checkpoint) {
 }
 
 #[test]
-fn many_new_files_are_a_pack_that_git_reads() {
+fn many_new_files_become_a_pack_that_git_can_read() {
     let world = large();
     let borrowed = world.git(&["file 5 of round 0\n"], &[]);
     let checkpoint = record(&world);
@@ -69,20 +70,20 @@ fn many_new_files_are_a_pack_that_git_reads() {
     assert_eq!(world.own_objects(), 2, "the commits");
     assert_eq!(fsck(&world), "");
     holds(&world, &checkpoint);
-    // What the user's repository has is still only there.
+    // Borrowed objects are not copied.
     fs::remove_dir_all(borrowed.path().join("objects")).unwrap();
     let snapshots = world.limited(ROOMY);
     let (before, reader) = (snapshots.before(&checkpoint).unwrap(), snapshots.reader().unwrap());
     let lost = before.iter().filter(|(path, kept)| reader.file(path, **kept).is_err());
     assert_eq!(lost.map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["d5/f5"]);
-    // Few are files again.
+    // A few new files become loose objects again.
     world.write("d0/f0", "something else");
     record(&world);
     assert_eq!(packs(&world).len(), 2);
 }
 
 #[test]
-fn a_pack_is_there_as_a_whole_or_not_at_all() {
+fn a_pack_is_written_completely_or_not_at_all() {
     for fault in [Fault::Fails, Fault::Dies] {
         for point in 0.. {
             let world = large();
@@ -105,7 +106,7 @@ fn a_pack_is_there_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_pack_of_which_little_is_needed_is_dropped() {
+fn a_mostly_unneeded_pack_is_dropped() {
     let world = large();
     record(&world);
     let first = packs(&world);
@@ -117,7 +118,7 @@ fn a_pack_of_which_little_is_needed_is_dropped() {
     fs::write(dir.join(".tmp123"), "half").unwrap();
     fs::write(dir.join("pack-1.pack"), "half").unwrap();
     let mut last = record(&world);
-    // Then the repository is looked over.
+    // The garbage collection runs at checkpoint 16.
     while last.number < 16 {
         last = record(&world);
     }
@@ -126,7 +127,7 @@ fn a_pack_of_which_little_is_needed_is_dropped() {
     assert_eq!(
         left.len(),
         4,
-        "one of the new files, and one of those that did not change: {left:?}"
+        "a pack of the new files, and one of those that did not change: {left:?}"
     );
     assert_eq!(fsck(&world), "");
     holds(&world, &last);

@@ -1,4 +1,4 @@
-//! Which lines of a named file are shown that is too long to be shown whole. Pure.
+//! Chooses the lines to show of a named file that is too long to show whole. Pure.
 
 use std::rc::Rc;
 
@@ -10,12 +10,12 @@ use super::passages::{MOST_SPANS, Pick};
 use super::reader::Text;
 use super::spans::spans;
 
-/// The part of the room that its beginning gets.
+/// The beginning of the file gets at most one part in this many of the space.
 const HEAD_PART: usize = 8;
 
-/// The lines of a file that is too long to show which the request is about, with its beginning; in at most `bytes`, of
-/// which each part takes `overhead` besides its lines.
-pub(super) fn telling(
+/// Returns the beginning of a long file and the lines that the request is about, in at most `bytes`. Each span costs
+/// `overhead` bytes in addition to its lines.
+pub(super) fn spans_of_long_file(
     path: &RepoPath,
     text: &Rc<Text>,
     overhead: usize,

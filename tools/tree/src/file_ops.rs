@@ -1,4 +1,5 @@
-//! Files beside their targets: under temporary names, and from there into place. What goes where is decided elsewhere.
+//! File operations of a commit: writes files under temporary names next to their targets and moves them into place.
+//! What goes where is decided elsewhere.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,19 +13,19 @@ use rustix::io::Errno;
 use super::{FileMode, FileState, RepoPath};
 use tools::fault;
 
-/// The two temporary names beside target number `index` of a commit.
+/// The two temporary names next to target number `index` of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
-    /// Of the new file, until it is in its place.
+    /// Name of the new file until it is moved into place.
     pub(super) new: String,
-    /// Second name of the old file, until the commit is over.
+    /// Second name of the old file until the commit is over.
     pub(super) old: String,
 }
 
-/// What every temporary name begins with.
+/// Prefix of every temporary name.
 const TEMPORARY: &str = ".deepseek-commit-";
 
-/// Whether a path is a temporary one, of a commit that is under way or was cut short.
+/// Returns true if `path` is a temporary file of a commit, in progress or interrupted.
 pub(super) fn is_temporary(path: &RepoPath) -> bool {
     path.name().starts_with(TEMPORARY)
 }
@@ -35,20 +36,20 @@ impl Names {
         Names { new: name("new"), old: name("old") }
     }
 
-    /// Removes whichever of the two is there.
+    /// Removes both names, where they exist.
     pub(super) fn drop_in(&self, dir: BorrowedFd<'_>) {
         drop_name(dir, &self.new);
         drop_name(dir, &self.old);
     }
 }
 
-/// Removes a temporary name, which may be gone already.
+/// Removes a temporary name, which may not exist.
 pub(super) fn drop_name(dir: BorrowedFd<'_>, name: &str) {
     fault::point().unwrap_or_default();
     rustix::fs::unlinkat(dir, name, AtFlags::empty()).unwrap_or_default();
 }
 
-/// Gives the file `name` the second name `kept`, or copies it where the file system has no links.
+/// Gives the file `name` the second name `kept`, or copies it if the file system has no hard links.
 pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> io::Result<()> {
     fault::point()?;
     match rustix::fs::linkat(dir, name, dir, kept, AtFlags::empty()) {
@@ -60,13 +61,13 @@ pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> 
     }
 }
 
-/// Moves the file `from` to `name`, over what is there.
+/// Moves the file `from` to `name`, replacing what is there.
 pub(super) fn replace(dir: BorrowedFd<'_>, from: &str, name: &str) -> io::Result<()> {
     fault::point()?;
     Ok(rustix::fs::renameat(dir, from, dir, name)?)
 }
 
-/// Moves the file `new` to `name`, where nothing may be.
+/// Moves the file `new` to `name`. Fails if `name` exists.
 pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()> {
     fault::point()?;
     match rustix::fs::linkat(dir, new, dir, name, AtFlags::empty()) {
@@ -85,14 +86,14 @@ pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()
     }
 }
 
-/// Takes the file `name` away.
+/// Removes the file `name`.
 pub(super) fn remove(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     fault::point()?;
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
 }
 
-/// Writes a new file and syncs it. Without `permissions` it gets those the system gives to new files. As soon as its content
-/// is whole it has nothing more to become, since a start after a crash goes by that.
+/// Writes a new file and syncs it. Without `permissions` it gets the system's defaults. Nothing may change once its
+/// content is complete, because a start after a crash takes a complete file for a finished one.
 pub(super) fn write_file(
     dir: BorrowedFd<'_>,
     name: &str,
@@ -104,7 +105,7 @@ pub(super) fn write_file(
         FileMode::Executable => 0o777,
         FileMode::Symlink => {
             fault::point()?;
-            // It is durable when its directory is: there is no way to sync it.
+            // A symlink cannot be synced; it becomes durable with its directory.
             return Ok(rustix::fs::symlinkat(OsStr::from_bytes(&state.bytes), dir, name)?);
         }
     };
@@ -121,7 +122,7 @@ pub(super) fn write_file(
     file.sync_all()
 }
 
-/// Permission bits of a regular file, without set-id and sticky bits.
+/// Returns the permission bits of a regular file without set-id and sticky bits, or `None` for anything else.
 pub(super) fn permissions(dir: BorrowedFd<'_>, name: &str) -> Option<Mode> {
     let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -130,7 +131,7 @@ pub(super) fn permissions(dir: BorrowedFd<'_>, name: &str) -> Option<Mode> {
     Some(Mode::from_raw_mode(stat.st_mode & 0o777))
 }
 
-/// Syncs a directory; some file systems have no way to.
+/// Syncs a directory. Ignored on file systems that cannot.
 pub(super) fn sync(dir: &OwnedFd) -> io::Result<()> {
     fault::point()?;
     match rustix::fs::fsync(dir) {
