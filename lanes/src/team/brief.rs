@@ -100,7 +100,7 @@ mod tests {
             "You are lane 02: Docs\ndescribe it\nDo this part and nothing of the others."
         ));
         let done = part(&prompts, "Do it.", &plan, &plan.lanes[1], &[plan.lanes[0].id]);
-        assert!(done.ends_with("is in the tree already: 01."));
+        assert!(done.ends_with("is already in the tree: 01."));
         let replanned = replanned(&prompts, &first, &[RepoPath::parse("a").unwrap()]);
         assert!(replanned.starts_with(&first) && replanned.contains("these files:\n- a\n"));
     }

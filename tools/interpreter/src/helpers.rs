@@ -43,7 +43,7 @@ type Kind = (&'static [(&'static str, &'static [&'static str])], &'static str);
 
 /// All helpers, as described to models.
 const HELPERS: [Kind; 12] = [
-    (&[("files", &["glob=None"])], "list of the files that can be read, as spans"),
+    (&[("files", &["glob=None"])], "list of the readable files, as spans"),
     (&[("peek", &["x", "chars=4000"])], "str"),
     (
         &[
@@ -86,7 +86,7 @@ const HELPERS: [Kind; 12] = [
             ("group_by", &["items", "pattern"]),
             ("partition", &["items", "pattern"]),
         ],
-        "list; of (text, count); dict of lists; two lists",
+        "list; list of (text, count); dict of lists; two lists",
     ),
     (
         &[
