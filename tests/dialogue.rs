@@ -177,7 +177,7 @@ fn an_empty_answer_is_told_so_and_the_same_request_is_not_sent_again() {
         assert_eq!(world.provider.roles(), "architect architect architect editor");
         let bodies: Vec<_> =
             world.provider.of("architect").iter().map(|it| it.request.json.clone()).collect();
-        assert!(world.provider.told("architect", 2).contains("the answer was empty"));
+        assert!(world.provider.told("architect", 2).contains("the answer has no text"));
         let room = |at: usize| bodies[at]["max_tokens"].as_u64().unwrap();
         assert_eq!((room(1), room(2)), (room(0), 2 * room(0)), "{behaviour:?}");
     }

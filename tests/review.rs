@@ -55,7 +55,7 @@ fn what_is_staged_what_is_new_and_commits_are_reviewed_as_they_are_asked_for() {
     assert!(told(1).contains("+++ b/new.txt") && told(1).contains("    1| +brand new"));
     assert!(!told(1).contains("not to be seen"), "{}", told(1));
 
-    assert!(review(&["--staged"]).contains("nothing to review: what is staged changes no file"));
+    assert!(review(&["--staged"]).contains("nothing to review in staged changes"));
     assert_eq!(world.provider.of("analysis").len(), 1, "no model is asked for nothing");
     shell(&root, "git add greet.txt");
     review(&["--staged"]);

@@ -270,7 +270,7 @@ fn a_review_is_not_told_what_programs_write() {
     let asked = world.provider.told("analysis", 1);
     assert!(asked.contains("fn b()") && asked.contains("Cargo.lock: generated file"));
     assert!(!asked.contains("locked"), "{asked}");
-    assert!(asked.contains("The user's request:\n\nReview what is not committed.\n"), "{asked}");
+    assert!(asked.contains("The user's request:\n\nReview uncommitted changes.\n"), "{asked}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn an_architect_may_ask_what_is_meant() {
 fn the_tools_are_listed() {
     let world = World::greeting(vec![]);
     let listed = world.deepseek(["tools", "list"]).run();
-    assert!(listed.stdout.starts_with("fs.list [directory]\n    List what"), "{}", listed.stdout);
+    assert!(listed.stdout.starts_with("fs.list [directory]\n    List a directory"), "{}", listed.stdout);
     let listed = world.deepseek(["tools", "list", "--output", "json"]).run();
     let tools: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(tools[1]["parameters"]["required"], json!(["path"]));

@@ -88,7 +88,7 @@ async fn review(
     let may_read = |path: &str| run.terms.rules.may_read(path).unasked();
     let change = shown(&diff, room, may_read);
     if change.text.is_empty() && change.left_out.is_empty() {
-        let summary = format!("There is nothing to review: {of} changes no file.");
+        let summary = format!("There is nothing to review in {of}.");
         return Ok(delivered(Review { summary, findings: Vec::new() }));
     }
     // The names of the changed files describe best what the review is about. Naming a lock file would show all of it.
