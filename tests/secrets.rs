@@ -300,7 +300,7 @@ fn the_key_that_is_kept_is_used_and_is_the_users_alone() {
     // One that others can read is not used.
     let file = keyless(&["auth", "status"]).run().stdout;
     let file =
-        file.lines().find_map(|line| line.strip_prefix("the key is from ")).unwrap().to_owned();
+        file.lines().find_map(|line| line.strip_prefix("the key comes from ")).unwrap().to_owned();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
     let run = keyless(&["auth", "status"]).run();
     assert!(run.code == Some(2) && run.stderr.contains("chmod 600"), "{}", run.stderr);

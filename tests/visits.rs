@@ -117,7 +117,7 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
     terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
     assert!(terminal.shown().contains("1 greet.txt\r\n  2 more.txt"), "{}", terminal.shown());
     terminal.types("files 7\r");
-    terminal.until("What can be typed: y, n, files 1 2", 1);
+    terminal.until("Please type y, n, files 1 2", 1);
     terminal.types("files 1: it is generated\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let told = world.provider.told("editor", 2);
