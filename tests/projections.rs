@@ -370,12 +370,12 @@ fn doctor_mends_what_is_damaged_and_loses_nothing() {
     assert_eq!(fs::read(&path).unwrap(), damaged, "nothing is mended unasked");
 
     let mended = world.deepseek(["doctor", "--repair"]).run();
-    assert!(mended.stdout.contains(&format!("{} events are kept", line - 1)), "{}", mended.stdout);
+    assert!(mended.stdout.contains(&format!("kept {} events", line - 1)), "{}", mended.stdout);
     let aside = fs::read(path.with_file_name("events.jsonl.damaged-1")).unwrap();
     assert_eq!([fs::read(&path).unwrap(), aside].concat(), damaged);
     said(&world, &["sessions", "show", &first]);
     let again = world.deepseek(["doctor", "--repair"]).run();
-    assert!(again.stdout.contains("3 whole"), "{}", again.stdout);
+    assert!(again.stdout.contains("3 intact"), "{}", again.stdout);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
     let staged = world.deepseek(["diff"]).run();
-    assert!(staged.stderr.contains("nothing is staged"), "{}{}", staged.stdout, staged.stderr);
+    assert!(staged.stderr.contains("no patches are staged"), "{}{}", staged.stdout, staged.stderr);
     // It is recorded: also where a crash comes before anything is made of it.
     let replays = || {
         let replay = world.deepseek(["replay", "latest"]).run();
@@ -189,7 +189,7 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.project.path("b.txt").exists());
     let run = world.deepseek(["diff"]).run();
-    assert!(run.stderr.contains("nothing is staged"), "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("no patches are staged"), "{}{}", run.stdout, run.stderr);
     assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
     assert!(!world.project.path("a.txt").exists() && !world.project.path("b.txt").exists());
 }
