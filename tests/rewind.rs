@@ -220,7 +220,7 @@ fn a_file_changed_on_the_same_lines_is_left_unless_it_is_to_be_exact() {
     let left = world.deepseek(["rewind", "1"]).run();
     assert_eq!(left.code, Some(1));
     assert!(
-        left.stderr.contains("greet.txt is left as it is: the same lines were changed since"),
+        left.stderr.contains("greet.txt was left unchanged: the same lines were changed since"),
         "{}",
         left.stderr
     );

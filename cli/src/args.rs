@@ -127,8 +127,14 @@ pub(crate) enum Command {
     /// Apply a staged patch.
     Apply(apply::ApplyArgs),
     /// Commit what deepseek changed since the last commit, and nothing else.
+    ///
+    /// The message comes from the request and the plan's steps. You see the files and the message, and confirm them; git runs
+    /// its hooks. A file is committed as it is now; if you changed it as well, the list says so.
     Commit(commit::CommitArgs),
     /// List checkpoints, or undo changes back to one.
+    ///
+    /// A checkpoint is saved before each change. Rewinding to it undoes what deepseek has changed since and keeps your own edits.
+    /// It does not ask for confirmation: `--dry-run` shows what would be undone, and the rewind itself can be undone.
     #[command(visible_alias = "undo")]
     Rewind(rewind::RewindArgs),
     /// Check or apply a diff with the patch engine alone, without a model.
@@ -144,8 +150,13 @@ pub(crate) enum Command {
     /// Print a session as Markdown, JSON or HTML.
     Export(export::ExportArgs),
     /// Show calls, tokens and cost.
+    ///
+    /// The cost is an estimate from the price table in effect at the time of each call. Unknown prices and usage stay unknown.
     Usage(usage::UsageArgs),
     /// Write AGENTS.md and .deepseek/config.toml for this project.
+    ///
+    /// AGENTS.md lists the project's check commands and directories. No model calls are made, and existing files are left
+    /// unchanged.
     Init(init::InitArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
@@ -154,6 +165,8 @@ pub(crate) enum Command {
     /// Store or delete the API key, or show where it comes from.
     Auth(auth::AuthArgs),
     /// Trust this workspace, so that its own configuration applies in full.
+    ///
+    /// Its configuration may then set policy, budgets and models, and its `.env` the address of the server.
     Trust(trust::TrustArgs),
     /// Show what is allowed, what needs approval and what is denied.
     Policy(policy::PolicyArgs),
@@ -172,6 +185,8 @@ pub(crate) enum Command {
     /// Run a local fake DeepSeek API from a script.
     Mock(mock::MockArgs),
     /// Print the JSON Schema of events and errors.
+    ///
+    /// It covers journal lines, `--output stream-json` and errors in JSON.
     Schema(schema::SchemaArgs),
     /// Print a shell completion script.
     Completions(completions::CompletionsArgs),

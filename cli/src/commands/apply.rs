@@ -9,7 +9,6 @@ use tree::Change;
 
 use super::diff::{Found, find};
 use crate::checkpoints;
-
 use crate::drive::Drive;
 use crate::flags::{Global, Output};
 use crate::render;

@@ -25,8 +25,8 @@ use crate::surroundings::Surroundings;
 #[command(
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
-    after_help = "A step's changes are kept only if it is delivered. The budget applies to the whole task. The same approvals apply as to single\n\
-requests: to work without a user to ask, use `--approval auto`."
+    after_help = "A step's changes are kept only if it is delivered. The budget applies to the whole task. Approvals work as for \
+        single requests: to run unattended, use `--approval auto`."
 )]
 pub(crate) struct AutopilotArgs {
     /// The task, without quotes.

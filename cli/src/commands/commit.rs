@@ -32,9 +32,6 @@ use crate::render;
 use crate::surroundings::Surroundings;
 
 /// Commit what deepseek changed since the last commit, and nothing else.
-///
-/// The message comes from the request and the plan's steps. You see the files and the message, and confirm them; git runs its
-/// hooks. A file is committed as it is now; if you changed it as well, the list says so.
 #[derive(Debug, Args)]
 pub(crate) struct CommitArgs {
     /// Commit with this message instead.
@@ -95,9 +92,10 @@ pub(crate) async fn run(
 
 /// Finds what deepseek changed since the last commit and is not committed, and what to say of it.
 fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Proposal, CliError> {
-    let prefix = said(git.output(&["rev-parse", "--show-prefix"]))
-        .map_err(|error| error.hint("`deepseek commit` makes a commit of git: git init"))?;
-    // Before the first commit there is none to look behind.
+    let prefix = said(git.output(&["rev-parse", "--show-prefix"])).map_err(|error| {
+        error.hint("`deepseek commit` needs a git repository; to create one: git init")
+    })?;
+    // Before the first commit there is no last commit, and all changes count.
     let last = said(git.output(&["log", "-1", "--format=%ct"])).ok();
     let last: Option<i64> = last.and_then(|seconds| seconds.trim().parse().ok());
     let is_since = |made: &&Checkpoint| last.is_none_or(|last| made.at.as_second() >= last);

@@ -25,7 +25,7 @@ use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// Run the whole pipeline offline on a sample repository; with --hetun, a mission.
+/// Run the whole pipeline offline on a sample repository.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Use a Python sample instead of the Rust one.
@@ -98,18 +98,18 @@ const TEAM: Sample = Sample {
 };
 
 const HETUN: Sample = Sample {
-    request: "Find out why the sums of the cart are wrong, and mend them",
+    request: "Find out why the sums of the cart are wrong, and fix them",
     script: include_str!("../../demo/hetun/script.toml"),
     ..RUST
 };
 
 const AUTOPILOT: Sample = Sample {
-    request: "Have the tests of the cart pass, and write down what they expect",
+    request: "Make the tests of the cart pass, and write down what they expect",
     script: include_str!("../../demo/autopilot/script.toml"),
     ..RUST
 };
 
-const FIX: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
+const FIX: &str = "Fix the failing tests: quantities are ignored when the cart is added up";
 
 /// Runs the command.
 pub(crate) async fn run(
