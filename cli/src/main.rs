@@ -37,12 +37,12 @@ fn main() -> ExitCode {
     if let Some(code) = interpreter::worker(std::env::args_os()) {
         return code;
     }
-    keep_to_ourselves();
+    forbid_inspection();
     if let Some(shell) = surroundings::completing() {
         let words = std::env::args_os().skip(1).collect();
         return commands::completions::answer(&shell, words, Cli::command());
     }
-    let cli = match given() {
+    let cli = match parsed() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
 }
 
 /// Parses the command line. The grammar is leaked, because dropping it would take longer than a small command.
-fn given() -> Result<Cli, clap::Error> {
+fn parsed() -> Result<Cli, clap::Error> {
     let words = with_mode_joined(std::env::args_os());
     if let Some((global, args)) = commands::patch::given(&words) {
         return Ok(Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) });
@@ -90,7 +90,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 /// Prevents the user's other processes from reading this one's memory and environment, which hold the key.
-fn keep_to_ourselves() {
+fn forbid_inspection() {
     #[cfg(target_os = "linux")]
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         render::warn(&format!("warning: commands can read the key from this process: {error}"));

@@ -87,8 +87,8 @@ pub(crate) async fn run(
             status(around, global, &desk.kept()?);
             Ok(())
         }
-        Some(Action::Pause) => told(&desk, "pause", "pausing after the current step"),
-        Some(Action::Stop) => told(&desk, "stop", "stopping"),
+        Some(Action::Pause) => instruct(&desk, "pause", "pausing after the current step"),
+        Some(Action::Stop) => instruct(&desk, "stop", "stopping"),
         Some(Action::Resume) => {
             let kept = desk.kept()?;
             desk.wishes(None)?;
@@ -134,7 +134,7 @@ pub(crate) async fn run(
 }
 
 /// Leaves an instruction for the running autopilot.
-fn told(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
+fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     let kept = desk.kept()?;
     if !is_alive(&kept) {
         return Err(CliError::new(Kind::Usage, "no autopilot is running in this workspace")

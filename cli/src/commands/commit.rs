@@ -90,7 +90,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Finds what deepseek changed since the last commit and is not committed, and what to say of it.
+/// Finds the uncommitted changes that deepseek made since the last commit, and composes a message for them.
 fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Proposal, CliError> {
     let prefix = said(git.output(&["rev-parse", "--show-prefix"])).map_err(|error| {
         error.hint("`deepseek commit` needs a git repository; to create one: git init")

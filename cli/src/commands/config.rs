@@ -98,15 +98,15 @@ pub(crate) fn run(
             let value = config::parse_value(value).to_string();
             let edit = |table: &mut Table| put(table, key, value.parse().ok()?);
             change(around, global, *local, key, &edit)?;
-            told(around, global, *local, &format!("{key} is set"))
+            report(around, global, *local, &format!("{key} is set"))
         }
         Action::Add { key, values, local } => {
             let count = add(around, global, *local, (key, values))?;
-            told(around, global, *local, &format!("{key} has {count} entries"))
+            report(around, global, *local, &format!("{key} has {}", entries(count)))
         }
         Action::Remove { key, values, local } => {
             let count = remove(around, global, *local, (key, values))?;
-            told(around, global, *local, &format!("{key} has {count} entries"))
+            report(around, global, *local, &format!("{key} has {}", entries(count)))
         }
         Action::Unset { key, local } => {
             let path = file(around, global, *local)?;
@@ -115,7 +115,7 @@ pub(crate) fn run(
                 return Err(CliError::new(Kind::Usage, not_set));
             }
             change(around, global, *local, key, &|table| unset(table, key))?;
-            told(around, global, *local, &format!("{key} is no longer set"))
+            report(around, global, *local, &format!("{key} is no longer set"))
         }
         Action::Edit { local } => edit(around, global, *local),
     }
@@ -275,7 +275,11 @@ fn change(
     write(&path, &text).map_err(|error| unreadable(&error))
 }
 
-fn told(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
+fn entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
+fn report(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
     render::warn(&format!("{what} in {}", file(around, global, local)?.display()));
     Ok(())
 }

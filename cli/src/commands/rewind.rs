@@ -77,7 +77,7 @@ pub(crate) async fn run(
     }
     if args.dry_run {
         let title = format!("back to checkpoint {}", checkpoint.number);
-        render::changes(around, global, &title, told(checkpoint, &back), &back.changes);
+        render::changes(around, global, &title, undo_as_json(checkpoint, &back), &back.changes);
     } else {
         go(around, global, checkpoint, &back).await?;
     }
@@ -117,7 +117,7 @@ fn as_json(checkpoint: &Checkpoint) -> Value {
 }
 
 /// Formats an undo patch as JSON.
-fn told(checkpoint: &Checkpoint, back: &WayBack) -> Value {
+fn undo_as_json(checkpoint: &Checkpoint, back: &WayBack) -> Value {
     let left = back.left.iter().map(|(path, why)| json!({"path": path, "why": why.to_string()}));
     json!({ "checkpoint": checkpoint.number, "left": left.collect::<Vec<_>>() })
 }
@@ -154,7 +154,7 @@ async fn go(
         ));
     }
     if global.output != Output::Text {
-        let mut done = told(checkpoint, back);
+        let mut done = undo_as_json(checkpoint, back);
         let files: Vec<_> = back.changes.iter().map(Change::summary).collect();
         if let Some(fields) = done.as_object_mut() {
             fields.insert("files".to_owned(), json!(files));

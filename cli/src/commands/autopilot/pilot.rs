@@ -119,12 +119,12 @@ impl Pilot<'_> {
             && outcome.answer.is_none()
         {
             let step = "the interrupted step".to_owned();
-            if let Some(end) = self.landed(step, outcome, view).await? {
+            if let Some(end) = self.record(step, outcome, view).await? {
                 return Ok(end);
             }
         }
         loop {
-            if let Some(end) = self.may_go_on(view).await? {
+            if let Some(end) = self.may_continue(view).await? {
                 return Ok(end);
             }
             self.keep(Doing::Choosing)?;
@@ -143,14 +143,14 @@ impl Pilot<'_> {
             } else {
                 self.drive.run(request, view).await?
             };
-            if let Some(end) = self.landed(step, outcome, view).await? {
+            if let Some(end) = self.record(step, outcome, view).await? {
                 return Ok(end);
             }
         }
     }
 
     /// Returns why the autopilot ends, or `None` if another step may follow. Waits here while paused.
-    async fn may_go_on(&mut self, view: &mut dyn View) -> Result<Option<End>, CliError> {
+    async fn may_continue(&mut self, view: &mut dyn View) -> Result<Option<End>, CliError> {
         let mut said = false;
         loop {
             match self.desk.wish() {
@@ -227,7 +227,7 @@ impl Pilot<'_> {
     }
 
     /// Records the outcome of a step, undoing its changes if it was not delivered. Returns the reason to end, if there is one.
-    async fn landed(
+    async fn record(
         &mut self,
         step: String,
         outcome: Outcome,
@@ -236,7 +236,7 @@ impl Pilot<'_> {
         let is_done =
             matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !is_done && !outcome.changes.is_empty() {
-            self.take_back(&outcome, view).await?;
+            self.undo(&outcome, view).await?;
         }
         let stays = is_done && !outcome.changes.is_empty();
         let paths = outcome.changes.iter().flat_map(Change::paths).map(ToString::to_string);
@@ -260,7 +260,7 @@ impl Pilot<'_> {
     }
 
     /// Undoes the changes of a step that was not delivered.
-    async fn take_back(&mut self, outcome: &Outcome, view: &mut dyn View) -> Result<(), CliError> {
+    async fn undo(&mut self, outcome: &Outcome, view: &mut dyn View) -> Result<(), CliError> {
         let start = outcome.rollbacks.iter().find(|rollback| rollback.to == Target::Start);
         let Some(start) = start else { return Ok(()) };
         let Found { patch, changes } = diff::find(self.around, self.global, Some(&start.patch))?;
