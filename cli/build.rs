@@ -1,12 +1,12 @@
-//! Has the linker pack the program's relocations, where the system's loader can read them so.
+//! Makes the linker pack the program's relocations if the system's loader supports it.
 //!
-//! Some 59,000 addresses are put right at each start. Packed they take 16 KB of the file instead of 1.4 MB, which need not be
-//! read: the program starts sooner, as each confined command does, and takes less memory.
+//! About 59,000 addresses are relocated at each start. Packed, they take 16 KB of the file instead of 1.4 MB, so less is read:
+//! the program, and with it every confined command, starts sooner and uses less memory.
 
 use std::env::var;
 use std::process::Command;
 
-/// The first version of glibc whose loader reads packed relocations.
+/// The first version of glibc whose loader supports packed relocations.
 const READS_PACKED: (u32, u32) = (2, 36);
 
 fn main() {
@@ -19,11 +19,11 @@ fn main() {
     }
 }
 
-/// The version of the glibc that is here. What a program will find that is built for another machine is not known.
+/// Returns the version of the build machine's glibc. That of another target is unknown, so cross builds do not use this.
 fn glibc() -> Option<(u32, u32)> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this asks the machine that builds, and is not the program"
+        reason = "this runs on the build machine and is not part of the program"
     )]
     let mut getconf = Command::new("getconf");
     let said = getconf.arg("GNU_LIBC_VERSION").output().ok()?;

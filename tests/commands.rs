@@ -349,7 +349,7 @@ fn words_without_quotes_are_a_request_and_a_slip_is_not_paid_for() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.provider.told("architect", 1).contains("fix the greeting"));
     let asked = world.provider.requests().len();
-    for (word, meant) in [("undo", "deepseek rewind"), ("sesions", "deepseek sessions")] {
+    for (word, meant) in [("exec", "deepseek -p"), ("sesions", "deepseek sessions")] {
         let run = world.deepseek([word]).run();
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         assert!(run.stderr.contains(meant), "{}", run.stderr);

@@ -141,6 +141,8 @@ fn show_command(words: &[&str], shared: &[String], text: &mut String) {
     text.push_str(&format!("\n## `{name}`\n\n```text\n{own}\n```\n"));
     let below = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
     let below = below.lines().take_while(|line| line.starts_with("  "));
+    // The continuation of a wrapped description is indented further than a command.
+    let below = below.filter(|line| !line.starts_with("   "));
     for command in below.filter_map(|line| line.split_whitespace().next()) {
         if command != "help" {
             show_command(&[words, &[command]].concat(), shared, text);

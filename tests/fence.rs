@@ -516,7 +516,7 @@ fn a_server_that_a_workspace_names_is_asked_for_and_the_hint_says_how_to_allow_i
 
         for (answer, code) in [("n", Some(3)), ("y", Some(0))] {
             let mut terminal = Terminal::start(&mut ask());
-            terminal.until("Do you want that? [y/N]", 1);
+            terminal.until("Continue? [y/N]", 1);
             terminal.types(&format!("{answer}\n"));
             let shown = terminal.shown();
             assert_eq!(terminal.end(), code, "{shown}");

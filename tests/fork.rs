@@ -113,7 +113,7 @@ fn a_fork_that_can_not_be_says_why_and_leaves_nothing() {
     fs::remove_dir_all(checkpoints(&world)).unwrap();
     let run = fork(&world, &seq(&events, "PatchApplied@v1", 0), &["--into", into]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("is not kept any more"), "{}", run.stderr);
+    assert!(run.stderr.contains("has been deleted"), "{}", run.stderr);
     assert_eq!(sessions(), 1);
     assert!(!Path::new(into).exists());
 }

@@ -69,7 +69,6 @@ fn what_a_hint_names_leads_on() {
     let mut followed = 0;
     for fails in [
         &["rewnd"] as &[&str],
-        &["undo"],
         &["login"],
         &["resume"],
         &["exec", "fix the greeting"],

@@ -130,14 +130,14 @@ fn what_a_lane_did_is_shown_whatever_became_of_it() {
     let world = team();
     let none = world.deepseek(["diff", "--lane", "01"]).run();
     assert_eq!(none.code, Some(2));
-    assert!(none.stderr.contains("nothing was done in lanes"), "{}", none.stderr);
+    assert!(none.stderr.contains("no task has used lanes"), "{}", none.stderr);
     assert_eq!(in_text(&world).code, Some(1));
 
     let cases = [
         ("01", "first · merged", "-one\n+ONE\n"),
         ("2", "denied · failed", "+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n"),
         ("03", "conflicted", "-one\n+EINS\n"),
-        ("04", "it changed nothing", ""),
+        ("04", "no changes", ""),
     ];
     for (lane, about, diff) in cases {
         let shown = said(&world, &["diff", "--lane", lane]);

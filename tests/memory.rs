@@ -38,7 +38,7 @@ fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
     world.asks("And now?");
     let told = world.provider.told("analysis", 2);
     assert!(told.contains("- fact:") && !told.contains("- outcome:"), "{told}");
-    assert!(listed(&world).contains("changed greet.txt (its files changed: not told)"));
+    assert!(listed(&world).contains("changed greet.txt (not used: its files changed)"));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
     assert_eq!(edited.code, Some(0), "{}", edited.stderr);
     assert!(listed(&world).contains("decision  greetings are quiet"));
     let shown = world.deepseek(["memory", "show", "2"]).run();
-    assert!(shown.stdout.contains("told to models"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("\nsent to models"), "{}", shown.stdout);
     assert_eq!(world.deepseek(["memory", "show", "99"]).run().code, Some(2));
     assert_eq!(world.deepseek(["memory", "forget", "2"]).run().code, Some(0));
     assert!(!listed(&world).contains("quiet"));

@@ -581,7 +581,7 @@ fn beyond_the_card_a_yes_holds_for_this_mission_only() {
     terminal.types("y\r");
     terminal.until("does not name `sh check.sh`. Run it? [y/N; no: WHY, show]", 1);
     terminal.types("always\r");
-    terminal.until("What can be typed: y, n, no: WHY, show.", 1);
+    terminal.until("Please type y, n, no: WHY, show.", 1);
     terminal.types("y\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     assert_eq!(world.project.read("greet.txt"), "hello world\n");

@@ -158,10 +158,10 @@ fn a_session_is_exported_for_people_and_for_programs() {
     let parts = [
         "# Session ",
         "> Fix the greeting",
-        "### The plan was not taken",
+        "### The plan was rejected",
         "### Plan 1",
         "VERIFY|sh check.sh",
-        "### The patch was not taken",
+        "### The patch was rejected",
         "iteration 2 · applied\n\n````diff\ndiff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello ```wurld```",
         "- check `sh check.sh`: code failure (exit 1",
         "- failure: mechanical verify failure",
@@ -370,12 +370,12 @@ fn doctor_mends_what_is_damaged_and_loses_nothing() {
     assert_eq!(fs::read(&path).unwrap(), damaged, "nothing is mended unasked");
 
     let mended = world.deepseek(["doctor", "--repair"]).run();
-    assert!(mended.stdout.contains(&format!("{} events are kept", line - 1)), "{}", mended.stdout);
+    assert!(mended.stdout.contains(&format!("kept {} events", line - 1)), "{}", mended.stdout);
     let aside = fs::read(path.with_file_name("events.jsonl.damaged-1")).unwrap();
     assert_eq!([fs::read(&path).unwrap(), aside].concat(), damaged);
     said(&world, &["sessions", "show", &first]);
     let again = world.deepseek(["doctor", "--repair"]).run();
-    assert!(again.stdout.contains("3 whole"), "{}", again.stdout);
+    assert!(again.stdout.contains("3 intact"), "{}", again.stdout);
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn old_sessions_are_removed_when_it_is_asked_for_and_not_before() {
     let all = ids(&world);
     assert_eq!(world.deepseek(["sessions", "prune"]).run().code, Some(2), "which?");
     let dry = said(&world, &["sessions", "prune", "--keep", "1", "--dry-run"]);
-    assert!(dry.stderr.contains("2 of 3 sessions would be removed"), "{}", dry.stderr);
+    assert!(dry.stderr.contains("2 of 3 sessions would be deleted"), "{}", dry.stderr);
     assert_eq!(ids(&world), all);
     said(&world, &["sessions", "prune", "--keep", "1"]);
     assert_eq!(ids(&world), all[2..]);

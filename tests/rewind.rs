@@ -220,7 +220,7 @@ fn a_file_changed_on_the_same_lines_is_left_unless_it_is_to_be_exact() {
     let left = world.deepseek(["rewind", "1"]).run();
     assert_eq!(left.code, Some(1));
     assert!(
-        left.stderr.contains("greet.txt is left as it is: the same lines were changed since"),
+        left.stderr.contains("greet.txt was left unchanged: the same lines were changed since"),
         "{}",
         left.stderr
     );
@@ -283,7 +283,7 @@ fn diff_tells_what_a_run_changed_and_what_changed_since() {
 #[test]
 fn an_id_that_is_not_the_only_one_or_empty_is_refused() {
     let world = greeted();
-    for (id, says) in [("", "no run or session"), ("0", "may mean"), ("no-id", "no run or session")]
+    for (id, says) in [("", "no run or session"), ("0", "matches"), ("no-id", "no run or session")]
     {
         let run = world.deepseek(["diff", "--run", id]).run();
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{id}");

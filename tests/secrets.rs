@@ -300,7 +300,7 @@ fn the_key_that_is_kept_is_used_and_is_the_users_alone() {
     // One that others can read is not used.
     let file = keyless(&["auth", "status"]).run().stdout;
     let file =
-        file.lines().find_map(|line| line.strip_prefix("the key is from ")).unwrap().to_owned();
+        file.lines().find_map(|line| line.strip_prefix("the key comes from ")).unwrap().to_owned();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
     let run = keyless(&["auth", "status"]).run();
     assert!(run.code == Some(2) && run.stderr.contains("chmod 600"), "{}", run.stderr);
@@ -314,7 +314,7 @@ fn a_key_that_is_typed_is_not_shown() {
     let mut terminal = Terminal::start(&mut world.deepseek(["auth", "login"]));
     terminal.until("Key:", 1);
     terminal.types(&format!("{KEY}x\u{7f}\r"));
-    terminal.until("the key is kept", 1);
+    terminal.until("key stored in", 1);
     let shown = terminal.shown();
     assert_eq!(terminal.end(), Some(0), "{shown}");
     assert!(!shown.contains(KEY), "{shown}");

@@ -161,7 +161,7 @@ fn without_a_key_one_is_told_where_it_comes_from_and_how_to_keep_it() {
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
     error: there is no API key
-    hint: get one at https://platform.deepseek.com/api_keys and keep it with `deepseek auth login`, or export DEEPSEEK_API_KEY=sk-…; `deepseek demo` needs none
+    hint: get one at https://platform.deepseek.com/api_keys and store it with `deepseek auth login`, or export DEEPSEEK_API_KEY=sk-…; `deepseek demo` needs no key
     ");
     let mut login = world.deepseek(["auth", "login"]);
     let login =

@@ -484,7 +484,7 @@ fn a_fork_goes_on_from_before_the_lanes_and_not_from_among_them() {
         |seq: &str| world.deepseek(["fork", "--at", seq, "--into", into.to_str().unwrap()]).run();
     let among = fork(&at("LaneSpawned@v1"));
     assert_eq!(among.code, Some(2), "{}", among.stderr);
-    assert!(among.stderr.contains("lanes were at work") && !into.exists(), "{}", among.stderr);
+    assert!(among.stderr.contains("lanes were working") && !into.exists(), "{}", among.stderr);
     // The numbers that it names instead are good.
     let named = among.stderr.split("--at ").skip(1);
     let named = named.map(|rest| rest.split_whitespace().next().unwrap().to_owned());

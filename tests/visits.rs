@@ -93,7 +93,7 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
     let staged = world.deepseek(["diff"]).run();
-    assert!(staged.stderr.contains("nothing is staged"), "{}{}", staged.stdout, staged.stderr);
+    assert!(staged.stderr.contains("no patches are staged"), "{}{}", staged.stdout, staged.stderr);
     // It is recorded: also where a crash comes before anything is made of it.
     let replays = || {
         let replay = world.deepseek(["replay", "latest"]).run();
@@ -117,7 +117,7 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
     terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
     assert!(terminal.shown().contains("1 greet.txt\r\n  2 more.txt"), "{}", terminal.shown());
     terminal.types("files 7\r");
-    terminal.until("What can be typed: y, n, files 1 2", 1);
+    terminal.until("Please type y, n, files 1 2", 1);
     terminal.types("files 1: it is generated\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let told = world.provider.told("editor", 2);
@@ -189,7 +189,7 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.project.path("b.txt").exists());
     let run = world.deepseek(["diff"]).run();
-    assert!(run.stderr.contains("nothing is staged"), "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("no patches are staged"), "{}{}", run.stdout, run.stderr);
     assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
     assert!(!world.project.path("a.txt").exists() && !world.project.path("b.txt").exists());
 }

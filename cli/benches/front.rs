@@ -1,7 +1,7 @@
-//! What is felt at the terminal: how soon the prompt is there, how soon a key is on the screen while eight lanes stream, and what
-//! a long transcript takes of memory. The real program at a pseudo-terminal, against a model that streams.
+//! Responsiveness of the terminal interface: the time to the prompt, the time from a key to the screen while eight lanes stream,
+//! and the memory used by a long transcript. Runs the real program on a pseudo-terminal, against a model that streams.
 //!
-//! Prints a table; it judges nothing. `cargo bench -p deepseek --bench front`
+//! Prints a table and asserts nothing. `cargo bench -p deepseek --bench front`
 
 #![expect(
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ const STARTS: usize = 15;
 const LANES: usize = 8;
 const KEYS: usize = 300;
 const LINES: usize = 10_000;
-/// Longer than anything takes that does not hang.
+/// A wait longer than this means that the program hangs.
 const HANGS: Duration = Duration::from_mins(2);
 
 fn main() {
@@ -47,10 +47,10 @@ fn main() {
     println!("{:<34} {:>10} {:>10} {:>10}  target", "", "median", "p95", "worst");
     row("start to prompt", &starts(&desk), "<= 30 ms");
     let (keys, peak) = keys(&desk);
-    row(&format!("a key, {LANES} lanes streaming"), &keys, "< 16 ms (p95)");
-    println!("{:<34} {:>7.1} MB", "  peak of memory with them", megabytes(peak));
+    row(&format!("key to screen, {LANES} lanes streaming"), &keys, "< 16 ms (p95)");
+    println!("{:<34} {:>7.1} MB", "  peak memory", megabytes(peak));
     let (idle, resident, keys) = transcript(&desk);
-    row(&format!("a key, {LINES} lines above"), &keys, "< 2 ms (p95)");
+    row(&format!("key to screen, {LINES} lines above"), &keys, "< 2 ms (p95)");
     println!("{:<34} {:>7.1} MB", "resident at the first prompt", megabytes(idle));
     println!(
         "{:<34} {:>7.1} MB {:>22} < 40 MB",
@@ -74,7 +74,7 @@ fn megabytes(kib: u64) -> f64 {
     kib as f64 / 1024.0
 }
 
-/// From the start of the process to the prompt.
+/// Measures the time from the start of the process to the prompt.
 fn starts(desk: &Desk) -> Vec<Duration> {
     let start = || {
         let begun = Instant::now();
@@ -86,7 +86,7 @@ fn starts(desk: &Desk) -> Vec<Duration> {
     (0..STARTS).map(|_| start()).collect()
 }
 
-/// From a key to the screen that shows it, while lanes stream; and the peak of memory.
+/// Measures the time from a key to the screen while lanes stream, and the peak memory in KiB.
 fn keys(desk: &Desk) -> (Vec<Duration>, u64) {
     let lanes = LANES.to_string();
     let mut screen = Screen::start(&mut desk.deepseek(&[
@@ -100,15 +100,15 @@ fn keys(desk: &Desk) -> (Vec<Duration>, u64) {
     ]));
     screen.until(|rows| rows.contains('›'));
     screen.types("Fill the columns\r");
-    // All of them are at it, and have got some of their answers.
+    // All lanes are streaming, and parts of their answers have arrived.
     screen.until(|rows| rows.matches("editing").count() == LANES);
     let measured = screen.echoes(KEYS);
     let streaming = screen.rows().matches("editing").count();
-    assert_eq!(streaming, LANES, "lanes were done too early:\n{}", screen.rows());
+    assert_eq!(streaming, LANES, "some lanes finished too early:\n{}", screen.rows());
     (measured, screen.memory("VmHWM:"))
 }
 
-/// Memory at the first prompt and after a long answer, and from a key to the screen after it.
+/// Measures the memory at the first prompt and after a long answer, in KiB, and then the time from a key to the screen.
 fn transcript(desk: &Desk) -> (u64, u64, Vec<Duration>) {
     let mut screen = Screen::start(&mut desk.deepseek(&[]));
     screen.until(|rows| rows.contains('›'));
@@ -118,7 +118,7 @@ fn transcript(desk: &Desk) -> (u64, u64, Vec<Duration>) {
     (idle, screen.memory("VmRSS:"), screen.echoes(KEYS))
 }
 
-/// A model that splits what is to be done, and answers slowly, or much.
+/// Answers as a model that splits the task into lanes and streams slow or long answers.
 fn answer(request: &ReceivedRequest) -> Reply {
     let lane = request.header("x-agent-lane").unwrap_or_default();
     let file = format!("{lane}.txt");
@@ -139,7 +139,7 @@ fn answer(request: &ReceivedRequest) -> Reply {
     }
 }
 
-/// A workspace with somebody to work in it.
+/// A workspace and the environment to run the program in it.
 struct Desk {
     dir: TempDir,
     url: String,
@@ -176,7 +176,7 @@ impl Desk {
     }
 }
 
-/// A pseudo-terminal with the program at it, and what its screen shows. It ends with this.
+/// The program on a pseudo-terminal, with the contents of its screen. Dropping it kills the program.
 struct Screen {
     child: Child,
     master: File,
@@ -200,12 +200,12 @@ impl Screen {
         Self { child, master: File::from(master), parser }
     }
 
-    /// What the screen shows.
+    /// Returns the contents of the screen.
     fn rows(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// Takes in what is printed, for at most this long. Whether something was.
+    /// Reads output, waiting for at most `most`. Returns true if there was any.
     fn read(&mut self, most: Duration) -> bool {
         let most = Timespec::try_from(most).unwrap();
         let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
@@ -221,7 +221,7 @@ impl Screen {
     fn until(&mut self, is_so: impl Fn(&str) -> bool) {
         let begun = Instant::now();
         while !is_so(&self.rows()) {
-            assert!(begun.elapsed() < HANGS, "it hangs:\n{}", self.rows());
+            assert!(begun.elapsed() < HANGS, "the program hangs:\n{}", self.rows());
             self.read(Duration::from_millis(100));
         }
     }
@@ -230,7 +230,7 @@ impl Screen {
         self.master.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Types keys, each when the one before is shown and a moment has passed, and tells how long each took.
+    /// Types keys, each a moment after the previous one is shown, and returns how long each took to appear.
     fn echoes(&mut self, keys: usize) -> Vec<Duration> {
         const MOMENT: Duration = Duration::from_millis(17);
         let mut typed = String::from("› ");
@@ -256,7 +256,7 @@ impl Screen {
         measured
     }
 
-    /// A line of what the system tells of the process, in KiB.
+    /// Returns a memory figure from `/proc/PID/status`, in KiB.
     fn memory(&self, name: &str) -> u64 {
         let status = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(status).unwrap();
@@ -267,7 +267,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Both fail when it has ended.
+        // Both fail if the program has already exited.
         self.child.kill().ok();
         self.child.wait().ok();
     }

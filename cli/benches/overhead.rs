@@ -1,6 +1,6 @@
-//! What the program itself costs: whole processes against a model that answers at once, as ratios to a process that does nothing.
+//! The program's own overhead: whole processes against a model that answers immediately, as ratios to a process that does nothing.
 //!
-//! Prints a table; it judges nothing. `cargo bench -p deepseek --bench overhead`
+//! Prints a table and asserts nothing. `cargo bench -p deepseek --bench overhead`
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use testkit::answers::{diff, plan};
 
 const ROUNDS: usize = 15;
 
-/// What one kind of process took.
+/// The measurements of one kind of process.
 struct Figures {
     wall: Duration,
     peak_kib: u64,
@@ -59,7 +59,7 @@ fn main() {
             || {
                 let mut command = with(binary, &["-p", words, "--approval", "auto"]);
                 if edit {
-                    // Whether it is an edit would be a call of its own.
+                    // Deciding whether it is an edit would take another call.
                     command.arg("--force-execute");
                 }
                 command
@@ -80,7 +80,7 @@ fn main() {
     }
 }
 
-/// Prompt tokens by the server's count, and the program's own share of the wall time of the last run.
+/// Prints the prompt tokens as counted by the server, and the program's own share of the last run's wall time.
 fn tell_run(server: &Server, home: &Path, calls: usize) {
     let requests = server.requests();
     let last = &requests[requests.len() - calls..];
@@ -129,7 +129,7 @@ fn with(binary: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// The median wall time of some runs, and the largest peak of memory.
+/// Measures the median wall time and the peak memory of several runs.
 fn measure(before: impl Fn(), make: impl Fn() -> Command) -> Figures {
     let mut walls = Vec::new();
     let mut peak_kib = 0;
@@ -140,7 +140,7 @@ fn measure(before: impl Fn(), make: impl Fn() -> Command) -> Figures {
         let start = Instant::now();
         let mut child = command.spawn().unwrap();
         let status = Path::new("/proc").join(child.id().to_string()).join("status");
-        // The high-water mark only grows, so that the last look before the end is as good as one at the end.
+        // The high-water mark only grows, so the last sample before the exit is good enough.
         let watch = round == 0;
         while watch && child.try_wait().unwrap().is_none() {
             peak_kib = peak_kib.max(high_water(&status));
@@ -160,7 +160,7 @@ fn high_water(status: &Path) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// A project whose check passes once the value has been counted up often enough.
+/// Creates a project whose check passes once the value has been incremented `edits` times.
 fn lay_out(workspace: &Path, home: &Path, edits: usize) {
     fs::create_dir_all(workspace.join("src")).unwrap();
     fs::create_dir_all(home.join("config/deepseek")).unwrap();
@@ -184,7 +184,7 @@ fn reset(workspace: &Path) {
     fs::write(workspace.join("src/value.txt"), "value 0\n").unwrap();
 }
 
-/// A model that plans once and counts the value up by one with every diff.
+/// Starts a model that plans once and increments the value with every diff.
 async fn start(edits: usize) -> Server {
     let answer = move |request: &ReceivedRequest| match request.header("x-agent-role") {
         Some("architect") => Reply::text(plan(&["src/value.txt"], &["sh check.sh"])),

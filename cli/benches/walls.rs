@@ -1,7 +1,7 @@
-//! What confinement costs a command: requests with few and with many checks, without walls, on the floor and behind full walls,
-//! in turns. What the walls cost a request once is not counted.
+//! The cost of confinement per command: requests with few and with many checks, in turn without a sandbox, with the floor and
+//! with full confinement. The one-time cost per request cancels out.
 //!
-//! Prints a table; it judges nothing. `cargo bench -p deepseek --bench walls`
+//! Prints a table and asserts nothing. `cargo bench -p deepseek --bench walls`
 
 #![expect(
     clippy::unwrap_used,
@@ -21,11 +21,11 @@ use testkit::answers::{diff, plan};
 use tokio::runtime::Runtime;
 
 const ROUNDS: usize = 20;
-/// Checks of the one request and of the other. Each runs twice: before the change, and after it.
+/// The number of checks of the two requests. Each check runs twice: before the change and after it.
 const FEW: usize = 1;
 const MANY: usize = 11;
 
-/// Modes of the sandbox, each with what its walls may cost a command.
+/// Sandbox modes, each with its target cost per command.
 const MODES: [(&str, &str); 3] = [("off", ""), ("floor", "<= 4 ms"), ("auto", "<= 12 ms")];
 
 fn main() {
@@ -40,7 +40,7 @@ fn main() {
             }
         }
     }
-    println!("{:<6} {:>14} {:>13} {:>9}", "walls", "each command", "beyond none", "target");
+    println!("{:<6} {:>14} {:>13} {:>9}", "mode", "per command", "over off", "target");
     let mut bare = None;
     for ((mode, target), took) in MODES.into_iter().zip(took) {
         let [few, many] = took.map(median);
@@ -50,7 +50,7 @@ fn main() {
     }
 }
 
-/// A model that plans one edit and so many checks, which all pass.
+/// Starts a model that plans one edit and `checks` checks, all of which pass.
 fn served(runtime: &Runtime, checks: usize) -> Server {
     let answer = move |request: &ReceivedRequest| match request.header("x-agent-role") {
         Some("architect") => {
@@ -65,7 +65,7 @@ fn served(runtime: &Runtime, checks: usize) -> Server {
     runtime.block_on(server).unwrap()
 }
 
-/// The wall time of one request.
+/// Runs one request and returns its wall time.
 fn request(mode: &str, url: &str) -> Duration {
     let dir = tempfile::tempdir().unwrap();
     let (workspace, home) = (dir.path().join("ws"), dir.path().join("home"));
@@ -92,7 +92,7 @@ fn request(mode: &str, url: &str) -> Duration {
     start.elapsed()
 }
 
-/// In milliseconds.
+/// Returns the median in milliseconds.
 fn median(mut of: Vec<Duration>) -> f64 {
     of.sort();
     of.get(of.len() / 2).copied().unwrap_or_default().as_secs_f64() * 1e3

@@ -1,4 +1,4 @@
-//! The command line as it is written. What it means is decided by the commands.
+//! The grammar of the command line. The commands decide what it means.
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -11,14 +11,14 @@ use crate::commands::{
 };
 use crate::flags::Global;
 
-/// A coding agent for the terminal: it plans, edits by validated diffs, verifies with your project's own commands, and delivers or says exactly why not.
+/// A coding agent for the terminal. It plans, edits with validated diffs, verifies with your project's own commands, and delivers or says exactly why it could not.
 #[derive(Debug, Parser)]
 #[command(name = "deepseek", version, propagate_version = false, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
 
-    /// The request, without quotes; without one, a conversation.
+    /// The request, without quotes. Without a request, deepseek starts an interactive session.
     #[arg(value_name = "PROMPT", conflicts_with = "prompt")]
     pub(crate) words: Vec<String>,
 
@@ -26,7 +26,8 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// The request that stands in the words of a command line. A single word that looks like a command is not paid for.
+/// Joins the words of a command line into a request. A single word that looks like a mistyped command is an error, so
+/// that a typo does not cost a model call.
 pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
     if let [word] = words
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
@@ -35,9 +36,9 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
         let meant = meant.map(|meant| format!("; did you mean `deepseek {meant}`?"));
         let error = format!("there is no command `{word}`{}", meant.unwrap_or_default());
         return Err(CliError::new(Kind::Usage, error)
-            .hint(format!("to have it as a request: deepseek -p {word}")));
+            .hint(format!("to send it as a request: deepseek -p {word}")));
     }
-    // Elsewhere it is a command, whose request is quoted.
+    // In other agents `exec` is a command that takes a quoted request.
     if let [word, request] = words
         && word == "exec"
         && request.contains(' ')
@@ -49,7 +50,7 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
     Ok(Some(words.join(" ")).filter(|request| !request.is_empty()))
 }
 
-/// What this program calls a flag that other agents have, as the hint for who gave it.
+/// Returns a hint with our name for a flag that other coding agents use.
 pub(crate) fn flag_of_others(error: &clap::Error) -> Option<String> {
     const FLAGS: [(&str, &str); 10] = [
         ("--full-auto", "--approval auto"),
@@ -68,12 +69,10 @@ pub(crate) fn flag_of_others(error: &clap::Error) -> Option<String> {
     Some(format!("here that is `{ours}`"))
 }
 
-/// The command that a word is taken for elsewhere, or is a slip away from.
+/// Returns the command that a word names in other programs, or that it misspells.
 fn nearly_a_command(word: &str) -> Option<String> {
-    const ELSEWHERE: [(&str, &str); 6] = [
+    const ELSEWHERE: [(&str, &str); 4] = [
         ("exec", "-p \"…\""),
-        ("undo", "rewind"),
-        ("resume", "run"),
         ("login", "auth login"),
         ("logout", "auth logout"),
         ("status", "sessions"),
@@ -90,89 +89,106 @@ fn nearly_a_command(word: &str) -> Option<String> {
     near.min().map(|(_, name)| name.to_owned())
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Talk about the workspace and have it changed (this is what happens without a command).
+    /// Start an interactive session (default).
     Chat,
-    /// Ask one question about the workspace.
+    /// Ask a question about the workspace.
     Ask {
         /// The question, without quotes.
         #[arg(required = true)]
         question: Vec<String>,
     },
-    /// Make a plan for a task, and change nothing.
+    /// Plan a task without changing anything.
     Plan {
         /// The task, without quotes.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Review what is not committed, what is staged, or some commits; nothing is changed.
+    /// Review uncommitted changes, staged changes or commits, without changing anything.
     Review {
-        /// Commits, as `git diff` takes them, such as `main..HEAD`.
+        /// Commits to review, in the syntax of `git diff`, for example `main..HEAD`.
         #[arg(conflicts_with = "staged", value_name = "RANGE")]
         range: Option<String>,
-        /// Review what is staged.
+        /// Review staged changes.
         #[arg(long, visible_alias = "cached")]
         staged: bool,
     },
-    /// Research a goal, and carry it out once its card is approved.
+    /// Research a goal; execute it once you approve the mission card.
     Mission(mission::MissionArgs),
-    /// Work on a task, step by step, until it is reached or a bound is.
+    /// Work on a task step by step until it is done or a limit is reached.
     Autopilot(autopilot::AutopilotArgs),
     /// Resume an interrupted request.
+    #[command(visible_alias = "resume")]
     Run(run::RunArgs),
-    /// Show what is staged, or what was changed.
+    /// Show staged patches or past changes.
     Diff(diff::DiffArgs),
-    /// Apply a patch set that is staged but not applied.
+    /// Apply a staged patch.
     Apply(apply::ApplyArgs),
     /// Commit what deepseek changed since the last commit, and nothing else.
+    ///
+    /// The message comes from the request and the plan's steps. You see the files and the message, and confirm them; git runs
+    /// its hooks. A file is committed as it is now; if you changed it as well, the list says so.
     Commit(commit::CommitArgs),
-    /// List checkpoints, or go back to one.
+    /// List checkpoints, or undo changes back to one.
+    ///
+    /// A checkpoint is saved before each change. Rewinding to it undoes what deepseek has changed since and keeps your own edits.
+    /// It does not ask for confirmation: `--dry-run` shows what would be undone, and the rewind itself can be undone.
+    #[command(visible_alias = "undo")]
     Rewind(rewind::RewindArgs),
-    /// The patch engine alone: check or apply a diff, without a model.
+    /// Check or apply a diff with the patch engine alone, without a model.
     Patch(patch::PatchArgs),
     /// List sessions, or show one.
     Sessions(sessions::SessionsArgs),
-    /// Tell what an event was, and why it happened.
+    /// Explain an event and its causes.
     Explain(explain::ExplainArgs),
-    /// Re-run a session from its journal and check that the result is identical.
+    /// Replay a recorded session and report differences.
     Replay(replay::ReplayArgs),
-    /// Begin a session at an earlier point of another.
+    /// Start a new session from an earlier point of another.
     Fork(fork::ForkArgs),
-    /// Print a session as a document.
+    /// Print a session as Markdown, JSON or HTML.
     Export(export::ExportArgs),
-    /// Add up calls, tokens and cost.
+    /// Show calls, tokens and cost.
+    ///
+    /// The cost is an estimate from the price table in effect at the time of each call. Unknown prices and usage stay unknown.
     Usage(usage::UsageArgs),
     /// Write AGENTS.md and .deepseek/config.toml for this project.
+    ///
+    /// AGENTS.md lists the project's check commands and directories. No model calls are made, and existing files are left
+    /// unchanged.
     Init(init::InitArgs),
     /// Show and change the configuration.
     Config(config::ConfigArgs),
-    /// Look at, update or ask the index of the workspace.
+    /// Show, update or query the index of the workspace.
     Index(index::IndexArgs),
-    /// Keep the key for the provider, forget it, or say where it is from.
+    /// Store or delete the API key, or show where it comes from.
     Auth(auth::AuthArgs),
-    /// Let this workspace's own configuration count in full.
+    /// Trust this workspace, so that its own configuration applies in full.
+    ///
+    /// Its configuration may then set policy, budgets and models, and its `.env` the address of the server.
     Trust(trust::TrustArgs),
-    /// Show what may happen, and what is asked for.
+    /// Show what is allowed, what needs approval and what is denied.
     Policy(policy::PolicyArgs),
-    /// List, show, change or forget what is remembered of the workspace.
+    /// List, show, edit or delete what is remembered about the workspace.
     Memory(memory::MemoryArgs),
-    /// List the tools that models may call.
+    /// List the tools that models can call.
     Tools(tools::ToolsArgs),
-    /// List the texts that are said to models, or print one.
+    /// List the prompts sent to models, or print one.
     Prompts(prompts::PromptsArgs),
-    /// Run one command as a run would: confined.
+    /// Run a command in the sandbox, as a run would.
     Sandbox(sandbox::SandboxArgs),
-    /// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
+    /// Run the whole pipeline offline on a sample repository.
     Demo(demo::DemoArgs),
-    /// Check whether everything is in place.
+    /// Check the installation.
     Doctor(doctor::DoctorArgs),
-    /// Serve a scripted fake of the provider on this machine.
+    /// Run a local fake DeepSeek API from a script.
     Mock(mock::MockArgs),
-    /// Print the JSON Schema of events and of failures.
+    /// Print the JSON Schema of events and errors.
+    ///
+    /// It covers journal lines, `--output stream-json` and errors in JSON.
     Schema(schema::SchemaArgs),
-    /// Print a completion script for a shell.
+    /// Print a shell completion script.
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write the pages of all commands.
     Man(man::ManArgs),
@@ -188,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_a_request_unless_there_is_one_that_looks_like_a_command() {
+    fn words_are_a_request_unless_a_single_word_looks_like_a_command() {
         assert_eq!(read(&[]).unwrap(), None);
         assert_eq!(read(&["fix", "the", "test"]).unwrap(), Some("fix the test".to_owned()));
         assert_eq!(read(&["fix the test"]).unwrap(), Some("fix the test".to_owned()));
@@ -196,14 +212,22 @@ mod tests {
         assert!(read(&["refactor"]).is_err_and(|error| !error.to_string().contains("mean")));
         let exec = read(&["exec", "fix the test"]).unwrap_err().to_string();
         assert!(exec.contains("deepseek -p \"fix the test\""), "{exec}");
-        for (word, meant) in [("undo", "rewind"), ("rewnd", "rewind"), ("sesions", "sessions")] {
+        for (word, meant) in [("login", "auth login"), ("rewnd", "rewind"), ("sesions", "sessions")]
+        {
             let error = read(&[word]).unwrap_err().to_string();
             assert!(error.contains(&format!("deepseek {meant}")), "{error}");
         }
     }
 
     #[test]
-    fn flags_of_other_agents_are_told_by_ours() {
+    fn undo_and_resume_are_aliases() {
+        let command = |word| Cli::try_parse_from(["deepseek", word]).unwrap().command;
+        assert!(matches!(command("undo"), Some(Command::Rewind(_))));
+        assert!(matches!(command("resume"), Some(Command::Run(_))));
+    }
+
+    #[test]
+    fn flags_of_other_agents_get_a_hint_with_our_name() {
         let hint =
             |flag: &str| flag_of_others(&Cli::try_parse_from(["deepseek", flag]).unwrap_err());
         assert_eq!(hint("--full-auto"), Some("here that is `--approval auto`".to_owned()));
@@ -211,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_read_alike_without_the_other_commands() {
+    fn the_fast_path_parses_patch_like_the_full_command_line() {
         for line in [
             "patch apply --root w f.diff --output json",
             "patch check --workspace w --declare a --declare b --no-limits -vv -",

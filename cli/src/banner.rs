@@ -1,18 +1,18 @@
-//! The two lines that a conversation begins with. Pure.
+//! The two-line banner of a conversation. Pure.
 
 use config::Config;
 use front::told::word;
 use tools::ids::short;
 
-/// What a conversation begins with.
+/// The facts shown in the banner.
 pub(crate) struct Banner<'b> {
-    /// Of the program.
+    /// The program's version.
     pub(crate) version: &'b str,
-    /// The workspace, made harmless.
+    /// The workspace, without control characters.
     pub(crate) workspace: &'b str,
-    /// The directory in it that the user is in, where that is another.
+    /// The current directory relative to the workspace, if it is not the workspace itself.
     pub(crate) from: Option<&'b str>,
-    /// What requests keep to.
+    /// The settings in effect.
     pub(crate) config: &'b Config,
     /// The session.
     pub(crate) session: Begins<'b>,
@@ -20,16 +20,16 @@ pub(crate) struct Banner<'b> {
 
 /// How a session begins.
 pub(crate) enum Begins<'b> {
-    /// With nothing.
+    /// Empty.
     New,
-    /// With what was said in it before.
+    /// With the turns of the session with this id.
     Continued(&'b str),
-    /// With a request that was interrupted.
+    /// By resuming the interrupted request of the session with this id.
     Interrupted(&'b str),
 }
 
 impl Banner<'_> {
-    /// The lines.
+    /// Formats the two lines.
     pub(crate) fn lines(&self) -> String {
         let Self { version, workspace, from, config, session } = self;
         let from = from.map(|from| format!(" (from {from}/)")).unwrap_or_default();
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_one_is_and_what_holds_is_told_in_two_lines() {
+    fn the_banner_says_workspace_session_and_settings() {
         let mut config = config::resolve(&config::Inputs::default()).unwrap().config;
         let mut of = |from, session, usd| {
             config.budget.usd = usd;

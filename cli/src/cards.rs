@@ -1,4 +1,4 @@
-//! The cards of missions that were made in a workspace, read from its journals.
+//! The mission cards of a workspace, read from its journals.
 
 use actors::event::Event;
 use front::error::CliError;
@@ -9,7 +9,7 @@ use tree::FileHash;
 
 use crate::past::Past;
 
-/// So many characters of a hash are shown.
+/// The number of characters shown of a card's hash.
 pub(crate) const HASH_SHOWN: usize = 12;
 
 /// A card of an earlier mission.
@@ -22,7 +22,7 @@ pub(crate) struct Known {
     pub(crate) state: CardState,
 }
 
-/// All cards of this workspace, the latest last.
+/// Lists all cards of this workspace, oldest first.
 pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
     let mut known: Vec<Known> = Vec::new();
     let sessions = past.sessions(Reach::Here)?;

@@ -1,4 +1,4 @@
-//! The checkpoints of the workspace, as several commands need them.
+//! Access to the workspace's checkpoints, shared by several commands.
 
 use front::error::{CliError, Kind};
 use orchestrator::checkpoints::CheckpointHistory;
@@ -9,7 +9,7 @@ use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// The checkpoints of the workspace, in which nothing is between two states.
+/// Reads the checkpoints of the workspace, after completing or undoing any interrupted commit.
 pub(crate) fn history(
     around: &Surroundings,
     global: &Global,
@@ -19,7 +19,7 @@ pub(crate) fn history(
     let places = around.places(&workspace)?;
     let settled = settle(&places, &workspace, &settings.config).map_err(|error| {
         CliError::caused(Kind::NotDelivered, &error)
-            .hint("is the workspace writable, and DEEPSEEK_HOME? Is another process writing there?")
+            .hint("check that the workspace and DEEPSEEK_HOME are writable, and that no other process is writing there")
     })?;
     for Settled { label, outcome, left } in settled {
         render::warn(&render::settled(&label, outcome, &left));
@@ -28,7 +28,7 @@ pub(crate) fn history(
         .map_err(|error| unreadable(&error))
 }
 
-/// The checkpoint that is meant.
+/// Finds a checkpoint by number or `latest`.
 pub(crate) fn checkpoint<'h>(
     history: &'h CheckpointHistory,
     wanted: &str,
@@ -40,11 +40,11 @@ pub(crate) fn checkpoint<'h>(
     };
     found.ok_or_else(|| {
         CliError::new(Kind::Usage, format!("there is no checkpoint {wanted} in this workspace"))
-            .hint("`deepseek rewind` lists them; one is made before each change")
+            .hint("`deepseek rewind` lists them; one is saved before each change")
     })
 }
 
 pub(crate) fn unreadable(error: &SnapshotError) -> CliError {
     CliError::caused(Kind::Internal, error)
-        .hint("the session's own patch sets are kept apart from it: `deepseek sessions`")
+        .hint("staged patches are stored separately and are not affected: `deepseek diff`")
 }

@@ -1,4 +1,4 @@
-//! Opens a session in a workspace and drives it for a view: signals to what it shows, Ctrl-C to a cancel.
+//! Opens a session in a workspace and drives it for a view: signals go to the view, Ctrl-C cancels the request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::prompts::of_workspace;
 use crate::render::{self, View};
 use crate::surroundings::Surroundings;
 
-/// What a command may do to the workspace.
+/// How a command uses the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It only reads: others may work beside it.
+    /// Read only; other processes may work there at the same time.
     Read,
-    /// It may write: nobody else may.
+    /// Read and write, under the workspace lock.
     Write,
 }
 
@@ -35,13 +35,13 @@ pub(crate) enum Use {
 pub(crate) struct Drive {
     /// The session.
     pub(crate) session: Session,
-    /// Interrupts, from the first wait on, so that none is missed between two requests.
+    /// The signal listener. Kept from the first wait on, so that no signal is missed between two requests.
     interrupts: Option<Interrupts>,
-    /// Whether what models say is not shown.
+    /// True while model output is not shown.
     is_quiet: bool,
-    /// Says that the request at work is to be given up.
+    /// Returns true when the current request should be cancelled.
     gives_up: Option<Box<dyn Fn() -> bool + Send>>,
-    /// Whether the whole program was asked to end while a request was at work.
+    /// True once the program was asked to exit during a request.
     pub(crate) leaves: bool,
 }
 
@@ -70,7 +70,7 @@ impl Drive {
         if access.key.is_none() && access.base_url.starts_with("https://api.deepseek.com") {
             let variable = &config.llm.api_key_env;
             return Err(CliError::new(Kind::Usage, "there is no API key").hint(format!(
-                "get one at https://platform.deepseek.com/api_keys and keep it with `deepseek auth login`, or export {variable}=sk-…; `deepseek demo` needs none"
+                "get one at https://platform.deepseek.com/api_keys and store it with `deepseek auth login`, or export {variable}=sk-…; `deepseek demo` needs no key"
             )));
         }
         let key = access.key.iter().map(|key| key.expose().to_owned());
@@ -78,7 +78,7 @@ impl Drive {
         let model =
             DeepSeekClient::new(&config.llm, &access.base_url, access.key).map_err(|error| {
                 CliError::caused(Kind::Usage, &error)
-                    .hint("look at llm.base_url with `deepseek config show`")
+                    .hint("check llm.base_url with `deepseek config show`")
             })?;
         let attendance = view.attendance();
         Self::start(
@@ -92,7 +92,7 @@ impl Drive {
         .await
     }
 
-    /// Opens a session that asks no model.
+    /// Opens a session that makes no model calls.
     pub(crate) async fn open_offline(
         around: &Surroundings,
         settings: &Settings,
@@ -153,17 +153,17 @@ impl Drive {
         Ok(Self { session, interrupts: None, is_quiet: false, gives_up: None, leaves: false })
     }
 
-    /// Gives a request that is at work up as soon as this says so.
+    /// Cancels the current request as soon as `wanted` returns true.
     pub(crate) fn give_up_when(&mut self, wanted: impl Fn() -> bool + Send + 'static) {
         self.gives_up = Some(Box::new(wanted));
     }
 
-    /// Takes the workspace again, for the next request.
+    /// Takes the workspace lock again for the next request.
     pub(crate) async fn take_hold(&mut self) -> Result<(), CliError> {
         self.session.take_hold().await.map_err(|error| exit::locked(&error))
     }
 
-    /// Takes a request to its delivery. The first Ctrl-C cancels it.
+    /// Runs a request to its delivery. The first Ctrl-C cancels it.
     pub(crate) async fn run(
         &mut self,
         request: Request,
@@ -176,7 +176,7 @@ impl Drive {
         Ok(outcome)
     }
 
-    /// The same for a request whose answer is not for the user: neither it nor how it ended is shown.
+    /// Like [`run`](Self::run), but shows neither the answer nor the outcome.
     pub(crate) async fn run_quietly(
         &mut self,
         request: Request,
@@ -190,14 +190,14 @@ impl Drive {
         outcome
     }
 
-    /// Takes up the run that was interrupted in this session, if there is one. Telling its outcome is left to the caller.
+    /// Resumes the interrupted run of this session, if there is one. The caller shows the outcome.
     pub(crate) async fn take_up(
         &mut self,
         view: &mut dyn View,
     ) -> Result<Option<Outcome>, CliError> {
         let Some(cut_short) = self.session.cut_short() else { return Ok(None) };
         let request = cut_short.request().lines().next().unwrap_or_default();
-        view.note(&render::harmless(&format!("going on with: {request}")));
+        view.note(&render::harmless(&format!("resuming: {request}")));
         for recorded in cut_short.events() {
             view.earlier(&recorded.scope, &recorded.event);
         }
@@ -205,7 +205,7 @@ impl Drive {
         self.watch(view).await.map(Some)
     }
 
-    /// Comes back when the program is asked to end while no request is at work.
+    /// Returns when the program is asked to exit while no request is running.
     pub(crate) async fn told_to_leave(&mut self) -> Result<(), CliError> {
         listen(&mut self.interrupts)?.leave().await;
         Ok(())
@@ -221,7 +221,7 @@ impl Drive {
                 next = self.session.next() => match next {
                     Happened::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
                     Happened::Signal(signal) => {
-                        // A question may wait for long, and another terminal may end the work meanwhile.
+                        // A question may stay open for a long time; another terminal can stop the run before it is answered.
                         let mut shown = view.signal(signal);
                         while poll_until(&mut shown, tick.tick()).await.is_none() {
                             if !stopping && self.gives_up.as_ref().is_some_and(|it| it()) {
@@ -253,7 +253,7 @@ impl Drive {
         }
     }
 
-    /// Applies a patch set that was staged earlier. `None` when the user stopped it at the question.
+    /// Applies a patch set that was staged earlier. Returns `None` if the user interrupted the question.
     pub(crate) async fn apply(
         &mut self,
         staged: Staged,
@@ -276,7 +276,7 @@ impl Drive {
     }
 }
 
-/// What comes of `work`, unless `end` is first: then it is not over yet.
+/// Polls `work` until `end` completes. Returns `None` if `end` came first; `work` can then be polled again.
 async fn poll_until<T, E>(
     work: &mut (impl Future<Output = T> + Unpin),
     end: impl Future<Output = E>,
@@ -288,7 +288,7 @@ async fn poll_until<T, E>(
     }
 }
 
-/// Interrupts, listened to from now on if they were not before.
+/// Returns the signal listener, starting it if necessary.
 fn listen(interrupts: &mut Option<Interrupts>) -> Result<&mut Interrupts, CliError> {
     let listening = match interrupts.take() {
         Some(listening) => listening,
@@ -297,7 +297,7 @@ fn listen(interrupts: &mut Option<Interrupts>) -> Result<&mut Interrupts, CliErr
     Ok(interrupts.insert(listening))
 }
 
-/// A server that the workspace's `.env` names, if the user lets requests go there.
+/// Returns the server that the workspace's `.env` names, if the user allows it.
 async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
     let shown = render::harmless(url);
     let question = format!("The .env of this workspace sends requests to {shown}.");
@@ -308,5 +308,5 @@ async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError>
         Kind::Denied,
         format!("the .env of this workspace sends requests to {shown}"),
     )
-    .hint("if that is wanted: deepseek trust; else say where they go: export DEEPSEEK_BASE_URL=…"))
+    .hint("to allow it: deepseek trust; to use another server: export DEEPSEEK_BASE_URL=…"))
 }

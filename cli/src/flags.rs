@@ -1,4 +1,4 @@
-//! The flags that every command takes, as they are written.
+//! The global flags, which every command accepts.
 
 use std::ffi::OsString;
 use std::num::IntErrorKind;
@@ -7,23 +7,23 @@ use std::path::PathBuf;
 use actors::delivery::Level;
 use clap::{Args, ValueEnum};
 
-/// Flags that every command takes.
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+/// Flags that every command accepts.
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Run this one request and exit, in place of a conversation.
+    /// Run a single request and exit.
     #[arg(short = 'p', long, global = true, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 
-    /// Go on with the last session of this workspace.
+    /// Continue the most recent session of this workspace.
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Resume this session: its id, the beginning or end of it, or `latest`; without a value, pick one.
+    /// Resume a session by id, start or end of an id, or `latest`; without a value, pick one from a list.
     #[arg(short = 'r', long, global = true, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
-    /// Work in this directory [default: the project that the current one belongs to].
+    /// Work in this directory [default: the project around the current directory].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -31,19 +31,19 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Whether models think before they answer; `auto` leaves it to the configuration.
+    /// Turn the models' thinking mode on or off; `auto` uses the configuration.
     #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) thinking: Option<Thinking>,
 
-    /// Use this [profiles.NAME] of the configuration.
+    /// Use the configuration profile `[profiles.NAME]`.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Read this file in place of your own configuration.
+    /// Read this file instead of your user configuration.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Set a configuration key for this run, such as `agent_loop.max_iterations=3`; may be repeated.
+    /// Set a configuration key for this run, for example `agent_loop.max_iterations=3`; can be repeated.
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = assignment)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -51,15 +51,15 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) approval: Option<ApprovalFlag>,
 
-    /// Let everything that is not denied go ahead without asking.
+    /// Do everything that is not on the deny list without asking.
     #[arg(long, global = true)]
     pub(crate) yolo: bool,
 
-    /// Research each change as a mission, and carry it out once its card is approved.
+    /// Research each change as a mission first; execute it once you approve its card.
     #[arg(long, global = true, conflicts_with = "yolo")]
     pub(crate) hetun: bool,
 
-    /// Let commands use the network.
+    /// Allow commands to use the network.
     #[arg(long, global = true)]
     pub(crate) network: bool,
 
@@ -67,43 +67,43 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) no_sandbox: bool,
 
-    /// Whether requests may edit files and run commands.
+    /// Allow requests to edit files and run commands.
     #[arg(long, global = true, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true)]
     pub(crate) tools: bool,
 
-    /// Treat the request as an edit, whatever it sounds like.
+    /// Always treat the request as an edit.
     #[arg(long, global = true, conflicts_with = "plan_only")]
     pub(crate) force_execute: bool,
 
-    /// Make the plan and stop.
+    /// Stop after planning.
     #[arg(long, global = true)]
     pub(crate) plan_only: bool,
 
-    /// Count a change as delivered only if it is verified so far: checks passed, or proven by one that fails without it.
+    /// Minimum verification for a change to count as delivered.
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) require: Option<Require>,
 
-    /// Have what was delivered reviewed: what a model finds is told, and the delivery stands.
+    /// Have a model review what was delivered; its findings are shown but do not change the result.
     #[arg(long, global = true)]
     pub(crate) qa: bool,
 
-    /// Spend at most this many US dollars on a request, by the price table.
+    /// Limit the estimated cost of a request, in US dollars.
     #[arg(long, global = true, value_name = "USD", value_parser = some_dollars)]
     pub(crate) budget_usd: Option<f64>,
 
-    /// Spend at most this many tokens on a request, prompt and answer together.
+    /// Limit the tokens of a request, prompts and answers together.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget_tokens: Option<u64>,
 
-    /// Split a task into lanes that are worked on at once; without a mode as with `auto`.
+    /// Split a task into parallel lanes [without a value: auto].
     #[arg(long, global = true, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub(crate) teammate_mode: Option<TeammateMode>,
 
-    /// Have at most this many lanes or other subagents at work at once, 1 to 20.
+    /// Maximum number of parallel lanes or other subagents (1-20).
     #[arg(long, global = true, value_name = "N", allow_negative_numbers = true, value_parser = any_number)]
     pub(crate) max_subagents: Option<i64>,
 
-    /// How results are printed.
+    /// Output format.
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Output,
 
@@ -111,19 +111,19 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 
-    /// Print plain lines only, with nothing that moves: for screen readers, and for logs.
+    /// Print plain lines without animation, for screen readers and logs.
     #[arg(long, global = true)]
     pub(crate) plain: bool,
 
-    /// Log what happens inside to standard error; twice for more.
+    /// Log internals to standard error (-vv for more).
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Never use the alternate screen, not even for reviews, the transcript and the session picker.
+    /// Never use the alternate screen, not even for reviews, the transcript or the session picker.
     #[arg(long, global = true)]
     pub(crate) no_alt_screen: bool,
 
-    /// Never capture the mouse. It is not captured yet, so this is always so.
+    /// Never capture the mouse. The mouse is not captured yet, so this flag has no effect.
     #[arg(long, global = true, hide = true, conflicts_with = "mouse_capture")]
     pub(crate) no_mouse_capture: bool,
 
@@ -131,23 +131,23 @@ pub(crate) struct Global {
     pub(crate) later: Later,
 }
 
-/// A key and the value that it is to have.
+/// Splits `KEY=VALUE`.
 fn assignment(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("it must be KEY=VALUE")?;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// An amount that can be spent: a budget of nothing would be none.
+/// Parses a positive amount. Zero is rejected: a run with no budget could not make a single call.
 fn some_dollars(text: &str) -> Result<f64, String> {
     let dollars: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if dollars.is_finite() && dollars > 0.0 {
         Ok(dollars)
     } else {
-        Err("it must be more than 0".to_owned())
+        Err("must be greater than 0".to_owned())
     }
 }
 
-/// A number that may be too large for anything.
+/// Parses an integer. Out-of-range numbers saturate, so that they are clamped like any other.
 fn any_number(text: &str) -> Result<i64, String> {
     match text.parse::<i64>() {
         Ok(number) => Ok(number),
@@ -157,9 +157,9 @@ fn any_number(text: &str) -> Result<i64, String> {
     }
 }
 
-/// The command line with a mode that stands behind `--teammate-mode` joined to it.
+/// Rewrites `--teammate-mode MODE` as `--teammate-mode=MODE` in a command line.
 ///
-/// The mode may be left out, and what follows is often no mode but a command, which clap alone would take for one.
+/// The mode is optional. Without this, clap would take the word after the flag, often a command, for the mode.
 pub(crate) fn with_mode_joined(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     const FLAG: &str = "--teammate-mode";
     let mut joined: Vec<OsString> = Vec::new();
@@ -180,23 +180,23 @@ pub(crate) fn with_mode_joined(args: impl Iterator<Item = OsString>) -> Vec<OsSt
     joined
 }
 
-/// What a command does with the flags that every command takes.
+/// Which global flags have a meaning for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Requests: all of them.
+    /// All of them: the command runs requests.
     Requests,
-    /// One request, which it is given: all but those that give one or say what it is.
+    /// All except those that give or classify the request, which the command takes as an argument.
     Request,
-    /// The way to the provider: those that choose a configuration.
+    /// Those that select a configuration: the command only needs to reach the provider.
     Access,
-    /// The configuration: those that set it.
+    /// Those that select or set configuration.
     Settings,
-    /// Neither.
+    /// None.
     Nothing,
 }
 
 impl Global {
-    /// The first flag that was given and means nothing to a command.
+    /// Returns the first flag that was given but has no meaning for a command.
     pub(crate) fn meaningless(&self, takes: Takes) -> Option<&'static str> {
         let about_requests = [
             (self.prompt.is_some(), "--prompt"),
@@ -238,7 +238,7 @@ impl Global {
     }
 }
 
-/// Flags of the product that this version does not have. They are refused, never ignored.
+/// Planned flags that this version does not implement. They are rejected rather than ignored.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Later {
     /// Capture the mouse.
@@ -247,7 +247,7 @@ pub(crate) struct Later {
 }
 
 impl Later {
-    /// The first of these flags that was given.
+    /// Returns the first of these flags that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [(self.mouse_capture, "--mouse-capture")]
             .into_iter()
@@ -258,16 +258,16 @@ impl Later {
 /// Whether models think before they answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Thinking {
-    /// They do.
+    /// Every model thinks.
     On,
-    /// They do not.
+    /// No model thinks.
     Off,
-    /// As configured for each.
+    /// Each role's configured setting.
     Auto,
 }
 
 impl Thinking {
-    /// What the user wants of all models, if it is not left to the configuration.
+    /// Returns the setting for all models; `None` leaves it to the configuration.
     pub(crate) const fn fixed(self) -> Option<bool> {
         match self {
             Self::On => Some(true),
@@ -277,24 +277,24 @@ impl Thinking {
     }
 }
 
-/// How results are printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people.
+    /// Human-readable text.
     Text,
     /// One JSON document at the end.
     Json,
-    /// One JSON document a line, for every event as it happens.
+    /// One JSON document per line for every event, as it happens.
     StreamJson,
 }
 
 impl Output {
-    /// The form that a command line asks for which could not be read as a whole, if it is one for programs.
+    /// Returns the machine-readable format that a command line asks for, even if the rest of it does not parse.
     pub(crate) fn wanted(words: &[OsString]) -> Option<Self> {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-        let behind = words.windows(2).filter(|pair| pair.first() == Some(&"--output"));
+        let separate = words.windows(2).filter(|pair| pair.first() == Some(&"--output"));
         let joined = words.iter().filter_map(|word| word.strip_prefix("--output="));
-        let wanted = behind.filter_map(|pair| pair.get(1).copied()).chain(joined).last()?;
+        let wanted = separate.filter_map(|pair| pair.get(1).copied()).chain(joined).last()?;
         Self::from_str(wanted, false).ok().filter(|wanted| *wanted != Self::Text)
     }
 }
@@ -313,16 +313,16 @@ pub(crate) enum Color {
 /// When to ask before applying patches and running commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApprovalFlag {
-    /// Patches are asked for.
+    /// Ask before every patch.
     Suggest,
-    /// Patches go ahead, within the safety gate.
+    /// Apply patches within the safety gate without asking.
     Auto,
-    /// Nothing is asked: patches are staged, and no command runs.
+    /// Never ask: patches are staged and no command runs.
     Never,
 }
 
 impl ApprovalFlag {
-    /// As it stands in the configuration.
+    /// Returns the configuration value.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Suggest => "suggest",
@@ -332,7 +332,7 @@ impl ApprovalFlag {
     }
 }
 
-/// How far a change has to be verified.
+/// Minimum verification of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Require {
     /// Every check passed, and one of them could have failed.
@@ -342,7 +342,7 @@ pub(crate) enum Require {
 }
 
 impl Require {
-    /// The level it stands for.
+    /// Returns the required verification level.
     pub(crate) const fn level(self) -> Level {
         match self {
             Self::Passed => Level::Passed,
@@ -351,19 +351,19 @@ impl Require {
     }
 }
 
-/// When a task is worked on in lanes.
+/// When to split a task into lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TeammateMode {
     /// Never.
     Off,
-    /// When it looks large enough, and splits.
+    /// When the task looks large enough and can be split.
     Auto,
     /// Whenever files are to be changed.
     On,
 }
 
 impl TeammateMode {
-    /// As it stands in the configuration.
+    /// Returns the configuration value.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_is_optional_and_takes_no_other_word() {
+    fn the_teammate_mode_is_optional_and_does_not_swallow_the_next_word() {
         use TeammateMode::{Auto, Off, On};
         for (words, expected) in [
             (vec!["--teammate-mode", "-p", "x"], Some(Auto)),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_subagents_is_read() {
+    fn max_subagents_accepts_any_integer_and_saturates() {
         let number = |words: &[&str]| parsed(words).map(|cli| cli.global.max_subagents);
         assert_eq!(number(&["--max-subagents", "3"]).unwrap(), Some(3));
         assert_eq!(number(&["--max-subagents", "-3", "chat"]).unwrap(), Some(-3));

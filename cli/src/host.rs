@@ -1,4 +1,4 @@
-//! The program around a conversation: its commands, the files of the workspace, the user's editor.
+//! What a conversation needs from the rest of the program: its commands, the workspace's files, the user's editor.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -17,19 +17,19 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// So many files of a workspace are offered for completion.
+/// The most files of a workspace that are offered for completion.
 const OFFERED_FILES: usize = 50_000;
 
-/// The program, as it was started.
+/// The program, with the flags it was started with.
 pub(crate) struct ProgramHost {
     around: Surroundings,
-    /// The flags, as far as the user has not changed what they say.
+    /// The flags; slash commands such as `/model` change them.
     global: Mutex<Global>,
     workspace: PathBuf,
 }
 
 impl ProgramHost {
-    /// What was started with these flags in this workspace.
+    /// Creates a host for these flags and this workspace.
     pub(crate) const fn new(around: Surroundings, global: Global, workspace: PathBuf) -> Self {
         Self { around, global: Mutex::new(global), workspace }
     }
@@ -38,12 +38,12 @@ impl ProgramHost {
         self.global.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The flags, in this workspace.
+    /// Returns the flags, with the workspace filled in.
     fn here(&self) -> Global {
         Global { workspace: Some(self.workspace.clone()), ..self.flags().clone() }
     }
 
-    /// A command line of these words, with the flags of this process that choose workspace and configuration.
+    /// Parses a command line and adds this process's flags that select workspace and configuration.
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
         let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
         let mut cli = Cli::try_parse_from(words)?;
@@ -114,14 +114,14 @@ impl tui::Host for ProgramHost {
 
     fn edited(&self, text: &str) -> Result<String, String> {
         let editor = self.around.editor().ok_or("neither VISUAL nor EDITOR is set")?;
-        let failed = |error: std::io::Error| format!("the input cannot be edited: {error}");
+        let failed = |error: std::io::Error| format!("cannot edit the input: {error}");
         let mut file = tempfile::Builder::new().suffix(".md").tempfile().map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
         let status = shell::interactive(editor, file.path()).map_err(failed)?;
         if !status.success() {
             return Err(format!("{editor} ended with {status}"));
         }
-        // By its path, since an editor may have put another file in its place.
+        // Read by path: editors often replace the file instead of writing to it.
         regular::read_text(file.path(), MAX_NOTE_BYTES).map_err(failed)
     }
 }

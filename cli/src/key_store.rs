@@ -1,4 +1,4 @@
-//! The key as `deepseek auth` keeps it: in the system's keyring, or where there is none in a file that only the user can read.
+//! Storage of the API key for `deepseek auth`: the system keyring, or without one a file that only the user can read.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -11,22 +11,22 @@ use std::time::Duration;
 use keyring::Entry;
 use tools::regular;
 
-/// What the key is called in a keyring.
+/// The names under which the keyring stores the key.
 const SERVICE: &str = "deepseek";
 const NAME: &str = "api-key";
-/// How long a keyring may take, which may ask the user to unlock it.
+/// How long to wait for the keyring, which may ask the user to unlock it.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes that no key has.
+/// The largest key file that is read, in bytes.
 const MAX_BYTES: u64 = 4 << 10;
 
-/// Where a key is kept.
+/// The places where a key can be stored.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyStore {
     file: PathBuf,
     has_keyring: bool,
 }
 
-/// A key, and where it was found, in words.
+/// A key, and a description of where it was found.
 #[derive(Debug)]
 pub(crate) struct KeptKey {
     pub(crate) key: String,
@@ -34,15 +34,15 @@ pub(crate) struct KeptKey {
 }
 
 impl KeyStore {
-    /// A keyring, if this machine may have one, and a file.
+    /// Creates a store on `file` and, if this machine may have one, the keyring.
     pub(crate) const fn new(file: PathBuf, has_keyring: bool) -> Self {
         Self { file, has_keyring }
     }
 
-    /// The key that is kept, if there is one.
+    /// Returns the stored key, if there is one.
     ///
     /// # Errors
-    /// Others than the user can read the file, or it is none.
+    /// If other users can read the file, or it is not a regular file.
     pub(crate) fn read(&self) -> io::Result<Option<KeptKey>> {
         match fs::metadata(&self.file) {
             Ok(data) if data.permissions().mode() & 0o077 != 0 => {
@@ -60,7 +60,7 @@ impl KeyStore {
         Ok(key.ok().map(|key| KeptKey { key, place: "the system's keyring".to_owned() }))
     }
 
-    /// Keeps a key, in the place of the one that is kept; and says where.
+    /// Stores a key, replacing any earlier one. Returns a description of the place.
     pub(crate) fn keep(&self, key: &str) -> io::Result<String> {
         let given = key.to_owned();
         match self.in_keyring(move |entry| entry.set_password(&given)) {
@@ -76,7 +76,7 @@ impl KeyStore {
         }
     }
 
-    /// Forgets the key, wherever it is kept. Whether there was one.
+    /// Deletes the key from every place. Returns true if there was one.
     pub(crate) fn forget(&self) -> io::Result<bool> {
         let was_in_keyring = self.in_keyring(Entry::delete_credential).is_ok();
         Ok(remove(&self.file)? || was_in_keyring)
@@ -85,7 +85,7 @@ impl KeyStore {
     fn write(&self, key: &str) -> io::Result<()> {
         let dir = self.file.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        // Such a file is the user's alone from the beginning.
+        // Temporary files are created with mode 0600.
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(format!("{key}\n").as_bytes())?;
         file.as_file().sync_all()?;
@@ -93,7 +93,7 @@ impl KeyStore {
         Ok(())
     }
 
-    /// What a keyring says, unless it says nothing.
+    /// Queries the keyring, on a thread of its own since it may block.
     fn in_keyring<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&Entry) -> keyring::Result<T> + Send + 'static,
@@ -110,7 +110,7 @@ impl KeyStore {
     }
 }
 
-/// Removes a file. Whether there was one.
+/// Removes a file. Returns true if it existed.
 fn remove(file: &Path) -> io::Result<bool> {
     match fs::remove_file(file) {
         Ok(()) => Ok(true),
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_in_a_file_is_the_users_alone() {
+    fn a_key_file_is_readable_by_the_user_only() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("config/key");
         let store = KeyStore::new(file.clone(), false);

@@ -1,4 +1,4 @@
-//! The `deepseek` command: reads what is around, does what is asked, and says how it ended.
+//! The `deepseek` program: parses the command line, runs the command and reports how it ended.
 
 mod args;
 mod banner;
@@ -30,19 +30,19 @@ use crate::flags::{Global, Output, Takes, with_mode_joined};
 use crate::surroundings::Surroundings;
 
 fn main() -> ExitCode {
-    // Before anything else, threads above all.
+    // Before anything else, in particular before any thread is started.
     if let Some(code) = sandbox::helper(std::env::args_os()) {
         return code;
     }
     if let Some(code) = interpreter::worker(std::env::args_os()) {
         return code;
     }
-    keep_to_ourselves();
+    forbid_inspection();
     if let Some(shell) = surroundings::completing() {
         let words = std::env::args_os().skip(1).collect();
         return commands::completions::answer(&shell, words, Cli::command());
     }
-    let cli = match given() {
+    let cli = match parsed() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -56,8 +56,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line that was given. Its grammar is left as it is: taking that apart would take longer than a small command.
-fn given() -> Result<Cli, clap::Error> {
+/// Parses the command line. The grammar is leaked, because dropping it would take longer than a small command.
+fn parsed() -> Result<Cli, clap::Error> {
     let words = with_mode_joined(std::env::args_os());
     if let Some((global, args)) = commands::patch::given(&words) {
         return Ok(Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) });
@@ -67,7 +67,7 @@ fn given() -> Result<Cli, clap::Error> {
     read.and_then(|found| Cli::from_arg_matches(&found).map_err(|error| error.format(grammar)))
 }
 
-/// Ends with what is wrong with the command line, for a program in the form that it asked for; or with the help that was asked for.
+/// Reports an invalid command line, in the requested output format, or prints the requested help. Returns the exit code.
 fn refuse(error: &clap::Error) -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if error.use_stderr()
@@ -81,7 +81,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         render::failed(output, &CliError::new(Kind::Usage, message).hint(hint));
         return ExitCode::from(Kind::Usage.code());
     }
-    // A reader that is gone has seen enough.
+    // Fails only if the reader has closed the pipe.
     error.print().ok();
     if let Some(hint) = args::flag_of_others(error) {
         render::warn(&format!("hint: {hint}"));
@@ -89,42 +89,42 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { ExitCode::from(Kind::Usage.code()) } else { ExitCode::SUCCESS }
 }
 
-/// Lets no other process of the user look into this one, where the key is: not into its memory, nor into its environment.
-fn keep_to_ourselves() {
+/// Prevents the user's other processes from reading this one's memory and environment, which hold the key.
+fn forbid_inspection() {
     #[cfg(target_os = "linux")]
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        render::warn(&format!("warning: commands may read the key from this process: {error}"));
+        render::warn(&format!("warning: commands can read the key from this process: {error}"));
     }
 }
 
-/// What is around the program, which tells from now on what it does.
+/// Reads the environment and starts logging.
 fn started(cli: &Cli) -> Result<Surroundings, CliError> {
     let around = Surroundings::read()?;
     telemetry::start(cli.global.verbose, &around)?;
     Ok(around)
 }
 
-/// Whether the flags have a meaning together, and for the command.
+/// Checks that the flags can be combined and have a meaning for the command.
 fn check(cli: &Cli) -> Result<(), CliError> {
     let global = &cli.global;
     if let Some(flag) = global.later.given() {
         return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
-            .hint("`deepseek --help` lists what is"));
+            .hint("`deepseek --help` lists the available flags"));
     }
-    // The one flag about edits that the demo knows.
+    // The demo accepts --hetun, and no other flag about edits.
     let is_shown = matches!(cli.command, Some(Command::Demo(_)));
     let given = Global { hetun: global.hetun && !is_shown, ..global.clone() };
     if let Some(flag) = given.meaningless(takes(cli.command.as_ref())) {
-        return Err(CliError::new(Kind::Usage, format!("{flag} means nothing to this command")));
+        return Err(CliError::new(Kind::Usage, format!("{flag} has no effect on this command")));
     }
     if global.force_execute && !global.tools {
-        let error = "--force-execute has files edited, and --tools=false lets nothing edit them";
-        return Err(CliError::new(Kind::Usage, error).hint("leave one of the two out"));
+        let error = "--force-execute requires edits, but --tools=false forbids them";
+        return Err(CliError::new(Kind::Usage, error).hint("use only one of the two"));
     }
     Ok(())
 }
 
-/// Does what a command line says.
+/// Runs the command of a command line.
 fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let global = &cli.global;
     let _pager = is_long(cli.command.as_ref()).then(|| pager(around, global)).flatten();
@@ -186,10 +186,10 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Whether a command may print more than a screen, and leaves the terminal to whoever reads it.
+/// Returns true if a command may print more than one screen and can leave the terminal to a pager.
 const fn is_long(command: Option<&Command>) -> bool {
     match command {
-        // An editor wants the terminal itself.
+        // `config edit` gives the terminal to an editor.
         Some(Command::Config(args)) => args.is_shown(),
         command => matches!(
             command,
@@ -206,7 +206,7 @@ const fn is_long(command: Option<&Command>) -> bool {
     }
 }
 
-/// The user's pager, in the place of standard output. Where it cannot be started, the output is shown as it is.
+/// Redirects standard output to the user's pager. If the pager cannot be started, output is not paged.
 fn pager(around: &Surroundings, global: &Global) -> Option<shell::Pager> {
     let pager = around.pager(global)?;
     shell::Pager::start(&pager).inspect_err(|error| tracing::debug!(%error, pager, "no pager")).ok()
@@ -283,7 +283,7 @@ fn one_shot(
     blocking(commands::chat::once(around, global, text.to_owned(), Some(intent)))
 }
 
-/// Runs what has to wait for something.
+/// Runs an async command on a runtime of its own.
 fn blocking<T, F>(work: F) -> Result<T, CliError>
 where
     F: Future<Output = Result<T, CliError>>,
@@ -297,7 +297,7 @@ where
             CliError::new(Kind::Internal, format!("cannot start the runtime: {error}"))
         })?;
     let done = runtime.block_on(work);
-    // A thread that still reads the terminal would hold the exit back.
+    // A thread that is still reading the terminal would delay the exit.
     runtime.shutdown_background();
     done
 }

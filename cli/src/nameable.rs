@@ -1,5 +1,5 @@
-//! What there is to be named on a command line and in a conversation, for completion: sessions, patch sets, checkpoints, cards,
-//! models, keys of the configuration. What cannot be read is left out without a message.
+//! Candidates for completion on the command line and in a conversation: sessions, patch sets, checkpoints, cards, models and
+//! configuration keys. Errors yield no candidates and no message.
 
 use config::{Inputs, Settings};
 use front::error::CliError;
@@ -16,29 +16,30 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// What an argument names.
+/// A kind of thing that an argument can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nameable {
     Session,
-    /// Runs that changed the workspace.
+    /// A run that changed the workspace.
     Run,
-    /// Patch sets that are staged.
+    /// A staged patch set.
     Patch,
     Checkpoint,
-    /// Cards of missions.
+    /// A mission card.
     Card,
     Model,
+    /// A configuration key.
     Key,
-    /// A key with a value to come.
+    /// A configuration key with `=`, to be followed by its value.
     Assignment,
 }
 
-/// Something that can be named.
+/// A candidate for completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// What it is called by, the shortest first.
+    /// Its names, shortest first.
     names: Vec<String>,
-    /// What it is, in a line.
+    /// A one-line description; may be empty.
     pub(crate) about: String,
 }
 
@@ -48,21 +49,21 @@ impl Offer {
         Self { names: vec![name.into()], about: render::harmless(about) }
     }
 
-    /// Something that has an id.
+    /// Creates a candidate that can be named by its short or full id.
     fn of_id(id: &str, about: &str) -> Self {
         let mut offer = Self::new(short(id), about);
         offer.names.push(id.to_owned());
         offer
     }
 
-    /// The shortest of its names that begins as a word does.
+    /// Returns the shortest of its names that starts with `word`.
     pub(crate) fn name(&self, word: &str) -> Option<&str> {
         self.names.iter().map(String::as_str).find(|name| name.starts_with(word))
     }
 }
 
 impl Nameable {
-    /// What an argument names by what it is called in the help.
+    /// Returns what an argument names, given its placeholder in the help.
     pub(crate) fn called(argument: &str) -> Option<Self> {
         Some(match argument {
             "SESSION" => Self::Session,
@@ -77,7 +78,7 @@ impl Nameable {
         })
     }
 
-    /// All there is, newest first where it has a time.
+    /// Lists all candidates; those that have a time newest first.
     pub(crate) fn offers(self, around: &Surroundings, global: &Global) -> Vec<Offer> {
         self.known(around, global).unwrap_or_default()
     }
@@ -129,7 +130,8 @@ impl Nameable {
     }
 }
 
-/// The checkpoints of the workspace, oldest first. What was interrupted is left for whoever works there.
+/// Lists the checkpoints of the workspace, oldest first. Does not settle an interrupted commit, which another process may be
+/// working on.
 fn checkpoints(around: &Surroundings, global: &Global) -> Result<Vec<Checkpoint>, CliError> {
     let workspace = around.workspace(global)?;
     let config = settings(around, global)?.config;
@@ -139,13 +141,13 @@ fn checkpoints(around: &Surroundings, global: &Global) -> Result<Vec<Checkpoint>
         .map_err(|error| crate::checkpoints::unreadable(&error))
 }
 
-/// The settings; where they cannot be read, those that the program has by itself.
+/// Returns the settings, or the defaults if they cannot be read.
 fn settings(around: &Surroundings, global: &Global) -> Result<Settings, CliError> {
     let settings = around.workspace(global).and_then(|dir| around.settings(global, &dir));
     settings.or_else(|error| config::resolve(&Inputs::default()).map_err(|_| error))
 }
 
-/// The sessions of a workspace that something was asked in, newest first, as they are offered.
+/// Lists the sessions of this workspace that have a request, newest first, for the session picker.
 pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
     let now = SystemClock.now();
     let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
@@ -163,7 +165,7 @@ pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
     Ok(asked.map(kept).collect())
 }
 
-/// How long ago a moment was, in words.
+/// Formats how long ago a moment was; empty if `moment` is not a timestamp.
 fn age(moment: &str, now: Timestamp) -> String {
     let Ok(then) = moment.parse::<Timestamp>() else { return String::new() };
     let minutes = now.as_second().saturating_sub(then.as_second()) / 60;
@@ -175,12 +177,12 @@ fn age(moment: &str, now: Timestamp) -> String {
     }
 }
 
-/// The keys of the configuration.
+/// Lists all configuration keys.
 pub(crate) fn keys(settings: &Settings) -> Vec<String> {
     settings.values().iter().map(|(key, ..)| key.clone()).collect()
 }
 
-/// The models that the configuration knows, by role and by price.
+/// Lists the models that the configuration names, for roles or with prices.
 pub(crate) fn models(settings: &Settings) -> Vec<String> {
     let priced = settings.values().iter().filter_map(|(key, ..)| {
         key.strip_prefix("llm.prices.")?.rsplit_once('.').map(|(model, _)| model.to_owned())

@@ -1,4 +1,4 @@
-//! What was done before: sessions by their ids, and what their history answers, with the errors and warnings that users see.
+//! Recorded sessions: lookup by id and queries on their history, with errors and warnings worded for users.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// So many of the sessions that may be meant are named.
+/// The most candidates that are listed for an ambiguous id.
 const FEW: usize = 4;
 
-/// All sessions, seen from a workspace.
+/// All sessions, as seen from one workspace.
 pub(crate) struct Past {
     history: History,
     damage: Damage,
 }
 
-/// What becomes of damage that is come across in journals.
+/// What to do about damaged journals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damage {
     Warned,
@@ -37,7 +37,7 @@ impl Past {
         Self::seen(around, global, Damage::Warned)
     }
 
-    /// Finds the sessions, and says nothing of those that are damaged.
+    /// Finds the sessions without warning about damaged ones.
     pub(crate) fn find_quietly(around: &Surroundings, global: &Global) -> Result<Self, CliError> {
         Self::seen(around, global, Damage::PassedOver)
     }
@@ -47,13 +47,13 @@ impl Past {
         Ok(Self { history: History::find(&around.state_dir()?, &workspace), damage })
     }
 
-    /// The session with this id, the only one that is called so, or the latest of this workspace.
+    /// Resolves an id, an unambiguous start or end of an id, or `latest` to a session id.
     pub(crate) fn session(&self, id: &str) -> Result<String, CliError> {
         if id == "latest" {
             let latest = self.history.homes.sessions_in(self.history.here()).next_back();
             return latest.map(str::to_owned).ok_or_else(|| {
-                CliError::new(Kind::Usage, "there is no session in this workspace yet")
-                    .hint("`deepseek sessions list --all` lists those of others")
+                CliError::new(Kind::Usage, "there are no sessions in this workspace yet")
+                    .hint("`deepseek sessions list --all` lists those of all workspaces")
             });
         }
         match called(self.history.homes.sessions(), id).as_slice() {
@@ -61,30 +61,32 @@ impl Past {
             [] => Err(CliError::new(Kind::Usage, format!("there is no session `{id}`"))
                 .hint("`deepseek sessions list --all` lists them")),
             several => {
-                let many = format!("`{id}` may mean {} sessions", several.len());
+                let many = format!("`{id}` matches {} sessions", several.len());
                 let ends: Vec<&str> = several.iter().rev().take(FEW).map(|id| short(id)).collect();
-                Err(CliError::new(Kind::Usage, many)
-                    .hint(format!("give more of the id, or its end: {}", ends.join(", "))))
+                Err(CliError::new(Kind::Usage, many).hint(format!(
+                    "use more characters, or the end of the id: {}",
+                    ends.join(", ")
+                )))
             }
         }
     }
 
-    /// The latest session of this workspace that something was asked in.
+    /// Returns the latest session of this workspace that has a request.
     pub(crate) fn talk(&self) -> Result<String, CliError> {
         let asked = |summary: &Summary| !summary.requests.is_empty();
         self.latest(&asked)?.ok_or_else(|| {
-            CliError::new(Kind::Usage, "nothing was asked in this workspace yet")
+            CliError::new(Kind::Usage, "there is no session to continue in this workspace")
                 .hint("omit `-c` to start a new session")
         })
     }
 
-    /// The latest session of this workspace whose last request was interrupted.
+    /// Returns the latest session of this workspace whose last request was interrupted.
     pub(crate) fn cut_short(&self) -> Result<String, CliError> {
-        // What somebody works at is not interrupted.
+        // A request that another process is running is not interrupted.
         let is_it = |it: &Summary| it.is_cut_short() && !is_in_use(&self.dir(&it.id));
         self.latest(&is_it)?.ok_or_else(|| {
-            CliError::new(Kind::Usage, "no request was interrupted in this workspace")
-                .hint("`deepseek -c` goes on with the last session")
+            CliError::new(Kind::Usage, "there is no interrupted request in this workspace")
+                .hint("`deepseek -c` continues the most recent session")
         })
     }
 
@@ -92,12 +94,12 @@ impl Past {
         Ok(self.sessions(Reach::Here)?.into_iter().find(is_it).map(|summary| summary.id))
     }
 
-    /// The session, if it is one of this workspace.
+    /// Resolves an id like [`session`](Self::session), but only within this workspace.
     pub(crate) fn here(&self, id: &str) -> Result<String, CliError> {
         let session = self.session(id)?;
         match self.history.homes.of(&session) {
             Some(workspace) if workspace != self.history.here() => {
-                let elsewhere = format!("session {session} is one of {workspace}");
+                let elsewhere = format!("session {session} belongs to {workspace}");
                 Err(CliError::new(Kind::Usage, elsewhere)
                     .hint(format!("deepseek --workspace {workspace}")))
             }
@@ -105,43 +107,43 @@ impl Past {
         }
     }
 
-    /// The directory of a session.
+    /// Returns the directory of a session.
     pub(crate) fn dir(&self, session: &str) -> PathBuf {
         self.history.homes.dir(session)
     }
 
-    /// The sessions, newest first in each workspace.
+    /// Lists sessions, newest first within each workspace.
     pub(crate) fn sessions(&self, reach: Reach) -> Result<Vec<Summary>, CliError> {
         self.of_many(self.history.sessions(reach))
     }
 
-    /// All calls of models, oldest first in each workspace.
+    /// Lists all model calls, oldest first within each workspace.
     pub(crate) fn calls(&self, reach: Reach) -> Result<Vec<Call>, CliError> {
         self.of_many(self.history.calls(reach))
     }
 
-    /// The patch sets for this workspace, newest first.
+    /// Lists the patch sets of this workspace, newest first.
     pub(crate) fn patches(&self) -> Result<Vec<StagedPatch>, CliError> {
         self.of_many(self.history.patches())
     }
 
-    /// The lanes of all runs in this workspace, the newest run first.
+    /// Lists the lanes of all runs in this workspace, newest run first.
     pub(crate) fn lanes(&self) -> Result<Vec<LaneWork>, CliError> {
         self.of_many(self.history.lanes())
     }
 
-    /// Everything about one session, wherever it is at home.
+    /// Returns everything recorded about one session, of any workspace.
     pub(crate) fn story(&self, session: &str) -> Result<Story, CliError> {
         self.answered(self.history.story(session))
     }
 
-    /// What is answered of many sessions. Journals that do not tell where they belong are warned of.
+    /// Unwraps an answer about many sessions, warning also about journals whose workspace is unknown.
     fn of_many<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
         self.warn_of(&self.history.homes.troubles);
         self.answered(answer)
     }
 
-    /// An answer, with a warning of each journal that is damaged.
+    /// Unwraps an answer and warns about each damaged journal.
     fn answered<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
         let answer = answer.map_err(|error| match error {
             HistoryError::NotBegun(_) => CliError::caused(Kind::Usage, &error),

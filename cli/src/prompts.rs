@@ -1,4 +1,4 @@
-//! The texts that a trusted workspace says to models in place of those of the program. They stand in `.deepseek/prompts`.
+//! Prompts that a trusted workspace uses instead of the built-in ones, from `.deepseek/prompts`.
 
 use std::fs;
 use std::io;
@@ -11,12 +11,12 @@ use tools::regular::{self, MAX_NOTE_BYTES};
 
 const DIR: &str = ".deepseek/prompts";
 
-/// Where the text of this name stands.
+/// Returns the path of the workspace's own version of a prompt.
 pub(crate) fn path_of(name: &str) -> String {
     format!("{DIR}/{name}.md")
 }
 
-/// The texts for a workspace, its own among them if it is trusted; a warning, if it has some and is not.
+/// Returns the prompts for a workspace. Its own prompts are used only if it is trusted; otherwise they cause a warning.
 pub(crate) fn of_workspace(
     settings: &Settings,
     workspace: &Path,

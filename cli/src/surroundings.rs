@@ -1,5 +1,5 @@
-//! Everything the program reads from around it, read once in `main`: variables, directories, terminals. And what follows
-//! from it: the settings, the server and key, the places where things are kept.
+//! The environment of the process, read once in `main`: variables, directories, terminals. And what is derived from
+//! it: the settings, the server and key, and the directories for state.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
@@ -25,18 +25,18 @@ use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
 use crate::workspace::project;
 
-/// Bytes of a file of configuration, or of `.env`.
+/// The largest configuration file, or `.env`, that is read, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// The variable by which the script of a shell asks what a word of a command line may become. Its value is the shell.
+/// Set by a shell's completion script when it asks for completions. The value is the name of the shell.
 pub(crate) const COMPLETING: &str = "DEEPSEEK_COMPLETE";
 
-/// The shell that asks so, if one does.
+/// Returns the shell that asks for completions, if this is such a call.
 pub(crate) fn completing() -> Option<String> {
     std::env::var(COMPLETING).ok().filter(|shell| !shell.is_empty())
 }
 
-/// What is around the program.
+/// The environment of the process.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     pub(crate) vars: BTreeMap<String, String>,
@@ -47,10 +47,10 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Reads them.
+    /// Reads the environment.
     pub(crate) fn read() -> Result<Self, CliError> {
         let cwd = std::env::current_dir().map_err(|error| {
-            CliError::new(Kind::Usage, format!("the current directory cannot be used: {error}"))
+            CliError::new(Kind::Usage, format!("cannot use the current directory: {error}"))
         })?;
         Ok(Self {
             vars: std::env::vars_os()
@@ -69,14 +69,14 @@ impl Surroundings {
         self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The user's editor, with its options.
+    /// Returns the user's editor command, with its options.
     pub(crate) fn editor(&self) -> Option<&str> {
         ["VISUAL", "EDITOR"]
             .into_iter()
             .find_map(|name| self.var(name).filter(|it| !it.trim().is_empty()))
     }
 
-    /// What shows long output at a terminal, with its options; none where the user wants none.
+    /// Returns the pager command for long output, with its options; `None` without a terminal or if the user wants no pager.
     pub(crate) fn pager(&self, global: &Global) -> Option<String> {
         const USUAL: &str = "less -FRX";
         let is_read = self.stdout_is_terminal && self.stdin_is_terminal && !global.plain;
@@ -85,7 +85,7 @@ impl Surroundings {
         (is_read && is_one && global.output == Output::Text).then(|| pager.to_owned())
     }
 
-    /// A moment that is written down, by the user's clock, to the minute; as it is where it is no moment.
+    /// Formats a recorded timestamp in the user's time zone, to the minute. Text that is not a timestamp is returned unchanged.
     pub(crate) fn local(&self, moment: &str) -> String {
         let zone = self.var("TZ").and_then(|name| TimeZone::get(name).ok());
         let zone = zone.unwrap_or_else(TimeZone::system);
@@ -95,23 +95,23 @@ impl Surroundings {
         )
     }
 
-    /// How to paint what goes to standard error.
+    /// Returns how to colour standard error.
     pub(crate) fn paint(&self, flag: Color) -> Paint {
         self.painted(flag, self.stderr_is_terminal)
     }
 
-    /// How to paint what goes to standard output.
+    /// Returns how to colour standard output.
     pub(crate) fn paint_out(&self, flag: Color) -> Paint {
         self.painted(flag, self.stdout_is_terminal)
     }
 
-    /// What the text of the terminal stands on, where a variable says so.
+    /// Returns the terminal's background, if a variable tells it.
     pub(crate) fn background(&self) -> Option<Background> {
         self.var("COLORFGBG").and_then(Background::of_variable)
     }
 
-    /// Whether a conversation has live rows at the bottom of the terminal: where there is one that can, and nothing else is
-    /// written to it.
+    /// Returns true if a conversation can keep live rows at the bottom of the terminal: the terminal supports it and
+    /// nothing else writes there.
     pub(crate) fn has_live_rows(&self, global: &Global) -> bool {
         let is_terminal =
             self.stdin_is_terminal && self.stdout_is_terminal && self.stderr_is_terminal;
@@ -120,12 +120,12 @@ impl Surroundings {
         is_terminal && can && !logs && !global.plain && global.output == Output::Text
     }
 
-    /// Whether something may have a screen of its own.
+    /// Returns true if the alternate screen may be used.
     pub(crate) fn may_visit(&self, global: &Global) -> bool {
         self.has_live_rows(global) && !global.no_alt_screen
     }
 
-    /// How a terminal calls its user: few show notifications, and they say who they are.
+    /// Returns how this terminal can notify its user. Few show notifications; those identify themselves.
     pub(crate) fn calls(&self) -> Calls {
         let shows = ["iTerm.app", "WezTerm", "ghostty"];
         match self.var("TERM_PROGRAM") {
@@ -134,7 +134,7 @@ impl Surroundings {
         }
     }
 
-    /// Whether the terminal cuts rows that become too long for it, and does not wrap them anew: few do, and they say who they are.
+    /// Returns true if the terminal cuts rows when it is narrowed instead of rewrapping them. Few do; those identify themselves.
     pub(crate) fn terminal_cuts(&self) -> bool {
         let term = self.var("TERM").unwrap_or_default();
         let is_screen = term.starts_with("screen") && self.var("TMUX").is_none();
@@ -153,14 +153,14 @@ impl Surroundings {
         self.background().map_or(paint, |background| paint.on(background))
     }
 
-    /// The workspace, absolute: the project that the current directory belongs to, or what the user names.
+    /// Returns the absolute workspace: `--workspace`, or the project around the current directory.
     pub(crate) fn workspace(&self, global: &Global) -> Result<PathBuf, CliError> {
         let dir =
             global.workspace.as_ref().map_or_else(|| self.project_here(), |dir| self.cwd.join(dir));
         let unusable = |error: io::Error| {
             CliError::new(
                 Kind::Usage,
-                format!("the workspace {} cannot be used: {error}", dir.display()),
+                format!("cannot use the workspace {}: {error}", dir.display()),
             )
             .hint("name an existing directory with --workspace")
         };
@@ -171,21 +171,21 @@ impl Surroundings {
         Ok(dir)
     }
 
-    /// The project that the current directory belongs to.
+    /// Returns the project around the current directory.
     fn project_here(&self) -> PathBuf {
         let from = self.cwd.canonicalize().unwrap_or_else(|_| self.cwd.clone());
         let owner = |path: &Path| path.symlink_metadata().ok().map(|data| data.uid());
-        // What another user put above a directory makes no project of it.
+        // A marker that another user put into a parent directory does not count.
         let is_there = |path: &Path| owner(path).is_some_and(|it| Some(it) == owner(&from));
         project(&from, self.home_dir().as_deref(), &is_there).to_owned()
     }
 
-    /// The home directory, as it is without symlinks.
+    /// Returns the home directory with symlinks resolved.
     fn home_dir(&self) -> Option<PathBuf> {
         Path::new(self.var("HOME")?).canonicalize().ok()
     }
 
-    /// Whether what is delivered can be committed: the workspace is under git.
+    /// Returns whether delivered changes can be committed: only if the workspace is in a git repository.
     pub(crate) fn offers_commits(&self, global: &Global) -> Commits {
         let is_there = |dir: PathBuf| dir.ancestors().any(|dir| dir.join(".git").exists());
         if self.workspace(global).is_ok_and(is_there) {
@@ -195,23 +195,23 @@ impl Surroundings {
         }
     }
 
-    /// The current directory as seen from the workspace, where it lies in it.
+    /// Returns the current directory relative to the workspace, if it is below it.
     pub(crate) fn within(&self, workspace: &Path) -> Option<PathBuf> {
         let here = self.cwd.canonicalize().ok()?;
         let within = here.strip_prefix(workspace).ok()?;
         (!within.as_os_str().is_empty()).then(|| within.to_owned())
     }
 
-    /// What is to be warned of where a workspace is no project, but all that the user or the machine has.
+    /// Returns a warning if the workspace is the home directory or the root of the file system.
     pub(crate) fn too_wide(&self, workspace: &Path) -> Option<&'static str> {
         if Some(workspace) == self.home_dir().as_deref() {
             return Some(
-                "the workspace is your home directory: go to a project, or name one with --workspace",
+                "the workspace is your home directory: change to a project, or name one with --workspace",
             );
         }
         let is_root = workspace.parent().is_none();
         is_root.then_some(
-            "the workspace is the whole file system: go to a project, or name one with --workspace",
+            "the workspace is the whole file system: change to a project, or name one with --workspace",
         )
     }
 
@@ -221,11 +221,11 @@ impl Surroundings {
         }
         self.var("HOME").map(|home| Path::new(home).join(below)).ok_or_else(|| {
             CliError::new(Kind::Usage, "neither HOME nor the XDG variables are set")
-                .hint("set HOME, or DEEPSEEK_HOME for what the program keeps")
+                .hint("set HOME, or set DEEPSEEK_HOME for the program's own state")
         })
     }
 
-    /// Where sessions and caches are kept.
+    /// Returns the state directory, which holds sessions and caches.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, CliError> {
         if let Some(dir) = self.var("DEEPSEEK_HOME") {
             return Ok(self.cwd.join(dir));
@@ -233,12 +233,12 @@ impl Surroundings {
         Ok(self.home("XDG_STATE_HOME", ".local/state")?.join("deepseek"))
     }
 
-    /// Where commits of all workspaces are noted while they are under way.
+    /// Returns the directory that records commits in progress, of all workspaces.
     pub(crate) fn commits(&self) -> Result<PathBuf, CliError> {
         Ok(self.state_dir()?.join("commits"))
     }
 
-    /// Where the way back of a workspace is kept.
+    /// Returns the directories that a workspace's checkpoints, lanes and commits are kept in.
     pub(crate) fn places(&self, workspace: &Path) -> Result<Places, CliError> {
         let own = self.workspace_state(workspace)?;
         let checkpoints = own.join("checkpoints.git");
@@ -246,12 +246,12 @@ impl Surroundings {
         Ok(Places { state: self.state_dir()?, commits: self.commits()?, checkpoints, lanes })
     }
 
-    /// What is kept for one workspace.
+    /// Returns the state directory of one workspace.
     pub(crate) fn workspace_state(&self, workspace: &Path) -> Result<PathBuf, CliError> {
         Ok(journal::workspace_state(&self.state_dir()?, workspace))
     }
 
-    /// How commands are confined in a workspace.
+    /// Returns the sandbox for commands in a workspace.
     pub(crate) fn sandbox(
         &self,
         settings: &Settings,
@@ -265,7 +265,7 @@ impl Surroundings {
         Ok(Arc::new(Sandbox::new(settings.config.sandbox.clone(), places)))
     }
 
-    /// The user's configuration file.
+    /// Returns the path of the user's configuration file.
     pub(crate) fn user_config(&self, global: &Global) -> Result<PathBuf, CliError> {
         match &global.config {
             Some(path) => Ok(self.cwd.join(path)),
@@ -273,16 +273,16 @@ impl Surroundings {
         }
     }
 
-    /// Where the key is kept that the user logged in with.
+    /// Returns the store of the key that `auth login` keeps.
     pub(crate) fn key_store(&self) -> Result<KeyStore, CliError> {
         let file = self.home("XDG_CONFIG_HOME", ".config")?.join("deepseek/key");
-        // Elsewhere than on macOS a keyring is reached by the bus of the user's session.
+        // Except on macOS, keyrings are reached through the session bus.
         let has_bus =
             self.var("DBUS_SESSION_BUS_ADDRESS").or(self.var("XDG_RUNTIME_DIR")).is_some();
         Ok(KeyStore::new(file, has_bus || cfg!(target_os = "macos")))
     }
 
-    /// The settings for a workspace.
+    /// Resolves the settings for a workspace.
     pub(crate) fn settings(&self, global: &Global, workspace: &Path) -> Result<Settings, CliError> {
         let user = self.user_config(global).ok();
         let user = match user {
@@ -335,30 +335,30 @@ impl Surroundings {
         .collect()
     }
 
-    /// What commands see of the environment.
+    /// Returns the environment that commands see.
     pub(crate) fn seen_by_commands(&self, config: &Config) -> Environment {
         let keys = ["DEEPSEEK_API_KEY", config.llm.api_key_env.as_str()];
         Environment::of(&self.vars, &config.commands.env, &keys)
     }
 
-    /// What takes out of text what is secret of the environment.
+    /// Returns a redactor for the secret values in the environment.
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new("", values_of_variables(&self.vars))
     }
 
-    /// The server and the key.
+    /// Returns the server and the key, with warnings about sources that could not be read.
     pub(crate) fn access(&self, settings: &Settings, workspace: &Path) -> Access {
         let dotenv = workspace.join(".env");
         let (text, warning) = match regular::read_text(&dotenv, MAX_SETTINGS_BYTES) {
             Ok(text) => (Some(text), None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
-            Err(error) => (None, Some(format!("{} is not read: {error}", dotenv.display()))),
+            Err(error) => (None, Some(format!("cannot read {}: {error}", dotenv.display()))),
         };
         let given = self.var(&settings.config.llm.api_key_env).is_some();
         let (kept, unread) = match self.key_store().map(|store| store.read()) {
             _ if given => (None, None),
             Ok(Ok(kept)) => (kept, None),
-            Ok(Err(error)) => (None, Some(format!("the key that is kept is not used: {error}"))),
+            Ok(Err(error)) => (None, Some(format!("the stored key is not used: {error}"))),
             Err(_) => (None, None),
         };
         let kept = kept.as_ref().map(|KeptKey { key, place }| (key.as_str(), place.as_str()));
@@ -414,7 +414,7 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     flags
 }
 
-/// As many subagents as there can be when so many are asked for, and a warning when that is another number.
+/// Clamps the requested number of subagents to the supported range, with a warning if that changes it.
 fn subagents(asked: i64) -> (i64, Option<String>) {
     let (least, most) = (i64::from(*SUBAGENTS.start()), i64::from(*SUBAGENTS.end()));
     let bound = match asked {
@@ -425,26 +425,25 @@ fn subagents(asked: i64) -> (i64, Option<String>) {
     (asked.clamp(least, most), bound.map(|bound| format!("--max-subagents {asked}: {bound}")))
 }
 
-/// A string as TOML.
+/// Quotes a string for TOML.
 fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// The configuration that a workspace brings. What it is must be a file of its own: behind a symlink it would be one that
-/// models may patch.
+/// Reads the workspace's configuration file. Symlinks are rejected: the target could be a file that models may patch.
 fn read_workspace_config(workspace: &Path) -> Result<Option<FileText>, CliError> {
     let dir = workspace.join(".deepseek");
     let path = dir.join("config.toml");
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_symlink());
     if let Some(link) = [&dir, &path].into_iter().find(|path| is_link(path)) {
-        let what = format!("{} is a symlink, and must not be one", link.display());
+        let what = format!("{} must not be a symlink", link.display());
         return Err(CliError::new(Kind::Usage, what)
-            .hint("models can change what it leads to: put the file itself there, or remove it"));
+            .hint("models could patch its target: replace it with a regular file, or remove it"));
     }
     read_config(&path)
 }
 
-/// A file of configuration, if it is there.
+/// Reads a configuration file. Returns `None` if it does not exist.
 pub(crate) fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
     match regular::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Ok(Some(FileText { path: path.to_owned(), text })),

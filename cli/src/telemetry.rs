@@ -1,4 +1,4 @@
-//! What the program says about itself, for those who mend it: off unless asked for, on standard error, never a prompt or a key.
+//! Diagnostic logging for developers: off by default, to standard error, never a prompt or a key.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::surroundings::Surroundings;
 
-/// Starts logging as `-v` and `DEEPSEEK_LOG` ask for it.
+/// Starts logging at the level that `-v` and `DEEPSEEK_LOG` select.
 pub(crate) fn start(verbose: u8, around: &Surroundings) -> Result<(), CliError> {
     let filter = match (around.vars.get("DEEPSEEK_LOG"), verbose) {
         (Some(filter), _) => filter.clone(),
@@ -19,9 +19,8 @@ pub(crate) fn start(verbose: u8, around: &Surroundings) -> Result<(), CliError> 
             "info,actors=debug,lanes=debug,orchestrator=debug,tools=debug,deepseek=debug".to_owned()
         }
     };
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
-        CliError::new(Kind::Usage, format!("DEEPSEEK_LOG cannot be used: {error}"))
-    })?;
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| CliError::new(Kind::Usage, format!("DEEPSEEK_LOG is invalid: {error}")))?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Which directory is the project that a directory belongs to. Pure: what is there is asked of the caller.
+//! Finds the project root above a directory. Pure: the caller says which files exist.
 
 use std::path::Path;
 
-/// What only the root of a project has, and what a directory below may have as well.
+/// Entries that only a project root has, and manifests, which its subdirectories may have too.
 const ROOTS: [&str; 2] = [".deepseek", ".git"];
 const MANIFESTS: [&str; 4] = ["Cargo.toml", "package.json", "pyproject.toml", "go.mod"];
 
-/// The nearest directory from `from` upwards that is the root of a project, else the nearest with a manifest, else `from`.
-/// Neither `home` nor the root of the file system, nor what lies above them, is a project for what is below.
+/// Returns the nearest directory from `from` upwards that is a project root, else the nearest with a manifest, else `from`.
+/// The search stops below `home` and below the root of the file system.
 pub(crate) fn project<'p>(
     from: &'p Path,
     home: Option<&Path>,
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_directory_is_a_project_only_where_one_is() {
+    fn home_is_the_project_only_when_started_there() {
         let dotfiles = ["/home/me/.git", "/.git", "/home/.deepseek"];
         assert_eq!(of("/home/me/p", &dotfiles), "/home/me/p");
         assert_eq!(of("/home/me", &dotfiles), "/home/me");

@@ -1,6 +1,6 @@
 //! A shopping cart. Prices are in cents.
 
-/// What is bought, and how often.
+/// An item in the cart.
 pub struct Item {
     pub price: u64,
     pub quantity: u64,

@@ -4,10 +4,10 @@ mod discount;
 mod points;
 mod tax;
 
-/// The paper is so many characters wide.
+/// The width of the paper, in characters.
 pub const PAPER: usize = 38;
 
-/// A line of the receipt.
+/// Formats a line of the receipt.
 pub fn line(name: &str, cents: u64) -> String {
     let more = [discount::column(cents), points::column(cents), tax::column(cents)].concat();
     format!("{name:<10}{cents:>8}{more}")

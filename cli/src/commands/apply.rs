@@ -1,4 +1,4 @@
-//! `deepseek apply`: puts a staged patch set into the workspace, through the same gate as every other.
+//! `deepseek apply`: applies a staged patch set to the workspace, through the same gate as any other patch.
 
 use actors::workspace::{Extent, LeftOut, Staged, Taken};
 use clap::Args;
@@ -9,21 +9,20 @@ use tree::Change;
 
 use super::diff::{Found, find};
 use crate::checkpoints;
-
 use crate::drive::Drive;
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Apply a patch set that is staged but not applied.
+/// Apply a staged patch.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Where it asks about several files, `files 1 3` takes some of them; the others stay staged."
+    after_help = "When asked about several files, answer `files 1 3` to apply only some of them; the others stay staged."
 )]
 pub(crate) struct ApplyArgs {
-    /// Its id, or its beginning or end [default: the newest of this workspace].
+    /// The patch's id, or the start or end of it [default: the newest in this workspace].
     patch: Option<String>,
-    /// Do not ask.
+    /// Apply without asking.
     #[arg(long)]
     yes: bool,
 }
@@ -34,15 +33,15 @@ pub(crate) async fn run(
     global: &Global,
     args: &ApplyArgs,
 ) -> Result<(), CliError> {
-    // What a crash interrupted may be this very patch.
+    // An interrupted commit may be of this very patch, so it is settled first.
     checkpoints::history(around, global)?;
     let Found { patch, changes } = find(around, global, args.patch.as_deref())?;
     if patch.applied {
-        return Err(CliError::new(Kind::Usage, format!("patch {} was applied before", patch.id)));
+        return Err(CliError::new(Kind::Usage, format!("patch {} is already applied", patch.id)));
     }
     let mut global = global.clone();
     if args.yes {
-        // Naming the patch and saying yes is the approval.
+        // `--yes` for a named patch is the user's approval.
         global.yolo = true;
     }
     let workspace = around.workspace(&global)?;

@@ -1,4 +1,5 @@
-//! `deepseek auth`: the key, kept where commands cannot read it. It is never an argument, where other processes could see it.
+//! `deepseek auth`: stores the API key where commands cannot read it. The key is never an argument, which other processes
+//! could see.
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
 
@@ -10,7 +11,7 @@ use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Keep the key for the provider.
+/// Store or delete the API key, or show where it comes from.
 #[derive(Debug, Args)]
 pub(crate) struct AuthArgs {
     #[command(subcommand)]
@@ -19,15 +20,15 @@ pub(crate) struct AuthArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Keep a key: it is asked for, or read from standard input.
+    /// Store a key, typed at a prompt or read from standard input.
     Login,
-    /// Forget the key that is kept.
+    /// Delete the stored key.
     Logout,
-    /// Say where the key comes from, and where requests go.
+    /// Show where the key comes from and where requests are sent.
     Status,
 }
 
-/// Bytes that no key has.
+/// The most bytes that are read as a key.
 const MAX_BYTES: u64 = 4 << 10;
 
 /// Runs the command.
@@ -36,7 +37,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &AuthArgs) -> Re
         Action::Login => login(around),
         Action::Logout => {
             let had_one = around.key_store()?.forget().map_err(|error| unusable(&error))?;
-            let said = if had_one { "the key is forgotten" } else { "no key was kept" };
+            let said = if had_one { "key deleted" } else { "no key was stored" };
             render::warn(said);
             Ok(())
         }
@@ -51,11 +52,11 @@ fn login(around: &Surroundings) -> Result<(), CliError> {
     let key = typed.trim();
     if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
         return Err(CliError::new(Kind::Usage, "this is not a key; nothing was changed").hint(
-            "a key is one word: `deepseek auth login < FILE`, or type it when it is asked for",
+            "a key is a single word: type it at the prompt, or `deepseek auth login < FILE`",
         ));
     }
     let place = store.keep(key).map_err(|error| unusable(&error))?;
-    render::warn(&format!("the key is kept in {place}"));
+    render::warn(&format!("key stored in {place}"));
     Ok(())
 }
 
@@ -71,12 +72,12 @@ fn status(around: &Surroundings, global: &Global) -> Result<(), CliError> {
         return Err(CliError::new(Kind::Usage, "there is no API key")
             .hint("get one at https://platform.deepseek.com/api_keys, then: deepseek auth login"));
     }
-    render::line(&format!("the key is from {}", access.key_source));
+    render::line(&format!("the key comes from {}", access.key_source));
     Ok(())
 }
 
 fn unusable(error: &io::Error) -> CliError {
-    CliError::new(Kind::Usage, format!("the key cannot be kept or read: {error}"))
+    CliError::new(Kind::Usage, format!("cannot store or read the key: {error}"))
 }
 
 fn first_line() -> io::Result<String> {
@@ -85,7 +86,7 @@ fn first_line() -> io::Result<String> {
     Ok(line)
 }
 
-/// A line from the terminal, which does not show it. Ctrl-C gives none.
+/// Reads a line from the terminal without echo. Ctrl-C returns an empty line.
 fn hidden_line() -> io::Result<String> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;
@@ -109,7 +110,7 @@ fn hidden_line() -> io::Result<String> {
     String::from_utf8(typed).map_err(io::Error::other)
 }
 
-/// A terminal that shows nothing of what is typed, until this is dropped.
+/// A terminal without echo, until this is dropped.
 struct Hidden(Termios);
 
 impl Hidden {

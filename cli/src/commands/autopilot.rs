@@ -1,5 +1,5 @@
-//! `deepseek autopilot`: a long piece of work, a step at a time, until it is reached or a bound says no. Each step is a request of
-//! its own; what is not delivered is taken back, so that every step begins from a tree that was checked.
+//! `deepseek autopilot`: works on a long task step by step, until it is done or a limit is reached. Each step is a request of
+//! its own; undelivered changes are undone, so that every step starts from a verified tree.
 
 mod desk;
 mod pilot;
@@ -20,21 +20,21 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Work on a task, step by step, until it is reached or a bound is.
+/// Work on a task step by step until it is done or a limit is reached.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
-    after_help = "Each step stays only if it is delivered. The budget is that of the whole work. Nothing is allowed that a request would not be:\n\
-without a user to ask, `--approval auto` lets patches and listed commands go ahead."
+    after_help = "A step's changes are kept only if it is delivered. The budget applies to the whole task. Approvals work as for \
+        single requests: to run unattended, use `--approval auto`."
 )]
 pub(crate) struct AutopilotArgs {
     /// The task, without quotes.
     task: Vec<String>,
-    /// Work at most so many hours.
+    /// Limit the working time, in hours.
     #[arg(long, value_name = "H", requires = "task")]
     hours: Option<f64>,
-    /// Take at most so many steps.
+    /// Limit the number of steps.
     #[arg(long, value_name = "N", requires = "task")]
     iterations: Option<usize>,
     /// Stop when this command passes.
@@ -46,18 +46,18 @@ pub(crate) struct AutopilotArgs {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 enum Action {
-    /// Tell how far it has come.
+    /// Show the progress.
     Status,
-    /// Have it wait after the step in hand.
+    /// Pause after the current step.
     Pause,
-    /// Go on: with what is paused, or with what was interrupted.
+    /// Resume after a pause or an interruption.
     Resume,
-    /// Have it stop now, with its report.
+    /// Stop now and print the report.
     Stop,
 }
 
 impl AutopilotArgs {
-    /// Work on a task until this command passes.
+    /// Returns the arguments for working on a task until a command passes.
     pub(crate) fn until(task: &str, command: &str) -> Self {
         Self {
             task: vec![task.to_owned()],
@@ -68,7 +68,7 @@ impl AutopilotArgs {
         }
     }
 
-    /// Whether a model may be asked.
+    /// Returns true if model calls may be made.
     pub(crate) const fn asks(&self) -> bool {
         matches!(self.action, None | Some(Action::Resume))
     }
@@ -87,20 +87,23 @@ pub(crate) async fn run(
             status(around, global, &desk.kept()?);
             Ok(())
         }
-        Some(Action::Pause) => told(&desk, "pause", "it waits after the step in hand"),
-        Some(Action::Stop) => told(&desk, "stop", "it stops"),
+        Some(Action::Pause) => instruct(&desk, "pause", "pausing after the current step"),
+        Some(Action::Stop) => instruct(&desk, "stop", "stopping"),
         Some(Action::Resume) => {
             let kept = desk.kept()?;
             desk.wishes(None)?;
             if is_alive(&kept) {
-                render::warn("it goes on");
+                render::warn("resumed");
                 return Ok(());
             }
             if let Some(end) = &kept.work.end
                 && *end != End::Stopped
             {
-                return Err(CliError::new(Kind::Usage, format!("it is over: {}", in_words(end)))
-                    .hint("begin another with `deepseek autopilot \"…\"`"));
+                return Err(CliError::new(
+                    Kind::Usage,
+                    format!("the autopilot has ended: {}", in_words(end)),
+                )
+                .hint("start another with `deepseek autopilot \"…\"`"));
             }
             let work = Work { end: None, ..kept.work };
             fly(around, global, workspace, desk, work, Which::Earlier(kept.session)).await
@@ -130,12 +133,12 @@ pub(crate) async fn run(
     }
 }
 
-/// Leaves a wish for the one at work.
-fn told(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
+/// Leaves an instruction for the running autopilot.
+fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     let kept = desk.kept()?;
     if !is_alive(&kept) {
-        return Err(CliError::new(Kind::Usage, "no autopilot is at work in this workspace")
-            .hint("`deepseek autopilot status` says how far the last one came"));
+        return Err(CliError::new(Kind::Usage, "no autopilot is running in this workspace")
+            .hint("`deepseek autopilot status` shows the last one"));
     }
     desk.wishes(Some(word))?;
     render::warn(what);
@@ -149,21 +152,21 @@ fn status(around: &Surroundings, global: &Global, kept: &KeptWork) {
         return;
     }
     let doing = match (&kept.work.end, kept.doing) {
-        (Some(end), _) => format!("over: {}", in_words(end)),
-        (None, _) if !alive => "interrupted: `deepseek autopilot resume` goes on".to_owned(),
+        (Some(end), _) => format!("ended: {}", in_words(end)),
+        (None, _) if !alive => "interrupted: `deepseek autopilot resume` resumes it".to_owned(),
         (None, Doing::Choosing) => "choosing the next step".to_owned(),
         (None, Doing::Working) => {
             let (number, since) = (kept.work.rounds.len() + 1, around.local(&kept.heartbeat));
             let step = render::harmless(kept.step.as_deref().unwrap_or_default());
             format!("working on step {number} since {since}: {step}")
         }
-        (None, Doing::Paused) => "paused: `deepseek autopilot resume` goes on".to_owned(),
-        (None, Doing::Ended) => "over".to_owned(),
+        (None, Doing::Paused) => "paused: `deepseek autopilot resume` resumes it".to_owned(),
+        (None, Doing::Ended) => "ended".to_owned(),
     };
     render::text(&format!("{}State    {doing}\n", report(&kept.work)));
 }
 
-/// The report, as people read it.
+/// Formats the report as text.
 fn report(work: &Work) -> String {
     let mut text = format!("Task     {}\n", render::harmless(&work.task));
     for (at, round) in work.rounds.iter().enumerate() {
@@ -187,17 +190,17 @@ fn report(work: &Work) -> String {
 
 fn in_words(end: &End) -> String {
     match end {
-        End::Reached => "the command of --until passes".to_owned(),
+        End::Reached => "the --until command passes".to_owned(),
         End::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
-        End::Stuck { reason } => format!("no step brings it further: {reason}"),
-        End::NoProgress => "the last steps brought nothing that stays".to_owned(),
+        End::Stuck { reason } => format!("no further step was found: {reason}"),
+        End::NoProgress => "the last steps made no progress".to_owned(),
         End::SameFailure => {
-            format!("the command of --until prints the same as before the last {MOST_ALIKE} steps")
+            format!("the --until command prints the same as before the last {MOST_ALIKE} steps")
         }
-        End::Iterations => "as many steps as --iterations allows".to_owned(),
-        End::Time => "as long as --hours allows".to_owned(),
-        End::Budget => "the budget is used up".to_owned(),
-        End::Denied { .. } => "something was not allowed".to_owned(),
+        End::Iterations => "the limit of --iterations was reached".to_owned(),
+        End::Time => "the limit of --hours was reached".to_owned(),
+        End::Budget => "the budget is exhausted".to_owned(),
+        End::Denied { .. } => "an approval was denied".to_owned(),
         End::Stopped => "stopped".to_owned(),
     }
 }

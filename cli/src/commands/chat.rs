@@ -1,4 +1,4 @@
-//! `deepseek chat`, `ask` and `plan`: a request, or a conversation of them.
+//! `deepseek chat`, `ask` and `plan`: single requests and interactive sessions.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// The one request, from `-p` or from standard input; none when there is somebody to talk to.
+/// Returns the single request from `-p` or standard input. Returns `None` if standard input is a terminal.
 pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<String>, CliError> {
     if let Some(prompt) = &global.prompt {
         return filled(prompt).map(Some);
@@ -51,7 +51,7 @@ fn filled(text: &str) -> Result<String, CliError> {
     Ok(text.to_owned())
 }
 
-/// What the flags say a request is.
+/// Returns the intent that the flags force; `None` if the request itself decides.
 pub(crate) fn intent(global: &Global) -> Option<Intent> {
     if global.plan_only {
         Some(Intent::Plan)
@@ -64,11 +64,11 @@ pub(crate) fn intent(global: &Global) -> Option<Intent> {
     }
 }
 
-/// The session that the flags ask for.
+/// Returns the session that the flags select.
 fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
     let past = || Past::find(around, global);
     match &global.resume {
-        Some(id) if id.is_empty() => Err(CliError::new(Kind::Usage, "which session?")
+        Some(id) if id.is_empty() => Err(CliError::new(Kind::Usage, "-r needs a session id here")
             .hint("`deepseek sessions` lists them; `deepseek -r ID` resumes one")),
         Some(id) if id == "latest" => past()?.talk().map(Which::Earlier),
         Some(id) => past()?.here(id).map(Which::Earlier),
@@ -77,23 +77,23 @@ fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
     }
 }
 
-/// Takes a request that was interrupted in the session to its delivery, before anything new is asked.
+/// Resumes the session's interrupted request, if there is one, before anything new is asked.
 async fn finish_earlier(
     drive: &mut Drive,
     global: &Global,
     view: &mut dyn render::View,
 ) -> Result<(), CliError> {
     let Some(outcome) = drive.take_up(view).await? else { return Ok(()) };
-    // A program that wants one document wants that of what it asked for.
+    // With `--output json` there is one document: that of the new request.
     if global.output != Output::Json {
         view.outcome(&outcome, &drive.session.id);
     }
     tell(&outcome.delivery, global, view);
-    // The user stopped it, and with it what was to come.
+    // Stopping it also stops the request that was to follow.
     if outcome.delivery == Delivery::Cancelled { exit::of(&outcome.delivery, None) } else { Ok(()) }
 }
 
-/// Answers one question; without tools from what is found for it alone.
+/// Answers one question. Without tools, the model sees only the evidence gathered for it up front.
 pub(crate) async fn ask(
     around: &Surroundings,
     global: &Global,
@@ -106,7 +106,7 @@ pub(crate) async fn ask(
     once(around, &global, question, Some(Intent::Answer)).await
 }
 
-/// Takes one request to its delivery.
+/// Runs one request to its delivery.
 pub(crate) async fn once(
     around: &Surroundings,
     global: &Global,
@@ -131,7 +131,7 @@ pub(crate) async fn once(
     let mut drive =
         Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
     if purpose == Use::Read && drive.session.cut_short().is_some() {
-        let open = "a request was interrupted in this session, and it may write";
+        let open = "this session has an interrupted request, which may change files";
         let hint = format!("resume it first with `deepseek run {}`", drive.session.id);
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
     }
@@ -140,7 +140,7 @@ pub(crate) async fn once(
     exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 
-/// Talks at the terminal until the user leaves, in one session or in several.
+/// Runs the interactive session until the user leaves; `/resume` and `/new` switch to other sessions.
 pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     let mut global = global.clone();
     let is_open = global.resume.as_deref() == Some("");
@@ -166,7 +166,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     }
 }
 
-/// Talks at the terminal in one session.
+/// Runs the interactive session in one session of the journal. Returns where the user goes next.
 async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
@@ -183,12 +183,12 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     }
     view.note(&banner);
     finish_earlier(&mut drive, global, view.as_mut()).await?;
-    view.note("Say what you want to know or have done. /help lists commands; Ctrl-D leaves.");
+    view.note("Ask a question or describe a change. /help lists commands; Ctrl-D exits.");
     let history = around.state_dir()?.join("history");
     let line_config = LineConfig::builder().auto_add_history(true).build();
     let mut editor =
         DefaultEditor::with_config(line_config).map_err(|error| no_terminal(&error))?;
-    // The first conversation has no history yet; and what is no file is none.
+    // A missing history file is created; anything that is not a readable file is left alone.
     let has_history = regular::read(&history, MAX_NOTE_BYTES)
         .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
     if has_history {
@@ -199,7 +199,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
         let terminal = Terminal::now();
         let (returned, line) = tokio::select! {
             biased;
-            // Signals are listened to before the prompt is shown: whoever sees it may send one.
+            // Listen for signals before showing the prompt: one may be sent as soon as it is visible.
             told = drive.told_to_leave() => {
                 terminal.restore();
                 return told.map(|()| Left::ForGood);
@@ -207,15 +207,15 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
             read = read_line(editor) => read?,
         };
         editor = returned;
-        // At once, since a terminal may be closed at any time.
+        // Save now, because the terminal can be closed at any time.
         if has_history && editor.append_history(&history).is_err() {
-            tracing::warn!("the history of the conversation could not be kept");
+            tracing::warn!("the input history could not be saved");
         }
         match line {
             Ok(line) => match line.trim() {
                 "" => {}
                 "/exit" | "/quit" | "exit" | "quit" => break,
-                "?" | "!" => view.note("say something after it"),
+                "?" | "!" => view.note("add some text after `?` or `!`"),
                 "/help" => view.note(HELP),
                 command if command.starts_with('/') => {
                     view.note(&format!("there is no command {command}; /help lists them"));
@@ -233,7 +233,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
                     }
                 }
             },
-            Err(ReadlineError::Interrupted) => view.note("(Ctrl-D or /exit leaves)"),
+            Err(ReadlineError::Interrupted) => view.note("(Ctrl-D or /exit to exit)"),
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(no_terminal(&error)),
         }
@@ -241,7 +241,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     Ok(Left::ForGood)
 }
 
-/// The lines that a conversation begins with.
+/// Formats the banner, with a hint if a request was interrupted in this workspace.
 fn banner(
     around: &Surroundings,
     global: &Global,
@@ -274,7 +274,7 @@ fn banner(
     banner.lines() + &resume.unwrap_or_default()
 }
 
-/// What a conversation with live rows begins with.
+/// Collects what a conversation with live rows needs to start.
 fn opening(
     around: &Surroundings,
     global: &Global,
@@ -307,7 +307,7 @@ fn opening(
     })
 }
 
-/// The settings of the terminal, to put back when a line that is being read is given up.
+/// The terminal's settings, to be restored when reading a line is abandoned.
 struct Terminal(Option<Termios>);
 
 impl Terminal {
@@ -317,19 +317,20 @@ impl Terminal {
 
     fn restore(self) {
         let Self(Some(settings)) = self else { return };
-        // The terminal may be gone, which is as good.
+        // If the terminal is gone, there is nothing to restore.
         tcsetattr(io::stdin(), OptionalActions::Now, &settings).ok();
         render::leave_prompt();
     }
 }
 
-const HELP: &str = "Messages are treated as an edit or a question by what they say; to make sure:
-  ! TEXT     an edit
-  ? TEXT     a question
-  /exit      leave (also Ctrl-D)
-  Ctrl-C     stop the request in hand";
+const HELP: &str =
+    "The wording of a message decides whether it is an edit or a question. To say which:
+  ! TEXT     edit
+  ? TEXT     question
+  /exit      exit (also Ctrl-D)
+  Ctrl-C     stop the current request";
 
-/// Takes the mark that makes sure off a message.
+/// Strips the `!` or `?` prefix from a message and returns the intent it selects.
 fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
     if let Some(edit) = text.strip_prefix("! ") {
         return (edit.to_owned(), intent(global).or(Some(Intent::Edit)));
@@ -340,14 +341,14 @@ fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
     (text.to_owned(), intent(global))
 }
 
-/// In a conversation an undelivered request is told and not the end.
+/// Reports an undelivered request. It does not end the conversation.
 fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
     if let Err(error) = exit::of(delivery, global.require.map(Require::level)) {
         view.note(&error.to_string());
     }
 }
 
-/// Reads a line without holding the runtime up.
+/// Reads a line without blocking the runtime.
 async fn read_line(
     mut editor: DefaultEditor,
 ) -> Result<(DefaultEditor, Result<String, ReadlineError>), CliError> {

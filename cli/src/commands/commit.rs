@@ -1,5 +1,5 @@
-//! `deepseek commit`: what deepseek changed since the last commit becomes one of the user's own git, with a message made of what
-//! was asked and planned. Nothing else that is changed or staged goes with it.
+//! `deepseek commit`: commits what deepseek changed since the last commit to the user's git, with a message made from the
+//! requests and plans. Other changes, staged or not, are left alone.
 
 mod message;
 mod status;
@@ -32,23 +32,20 @@ use crate::render;
 use crate::surroundings::Surroundings;
 
 /// Commit what deepseek changed since the last commit, and nothing else.
-///
-/// The message comes from the request and the plan's steps. You see the files and the message, and confirm them; git runs its
-/// hooks. A file is committed as it is now; if you changed it as well, the list says so.
 #[derive(Debug, Args)]
 pub(crate) struct CommitArgs {
     /// Commit with this message instead.
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
-    /// Do not ask.
+    /// Commit without asking.
     #[arg(long)]
     yes: bool,
 }
 
-/// What is to be committed.
+/// A proposed commit.
 struct Proposal {
     files: Vec<Dirty>,
-    /// Files that the user changed since, too.
+    /// Files that the user has also changed.
     with_own: BTreeSet<String>,
     message: String,
 }
@@ -93,11 +90,12 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Finds what deepseek changed since the last commit and is not committed, and what to say of it.
+/// Finds the uncommitted changes that deepseek made since the last commit, and composes a message for them.
 fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Proposal, CliError> {
-    let prefix = said(git.output(&["rev-parse", "--show-prefix"]))
-        .map_err(|error| error.hint("`deepseek commit` makes a commit of git: git init"))?;
-    // Before the first commit there is none to look behind.
+    let prefix = said(git.output(&["rev-parse", "--show-prefix"])).map_err(|error| {
+        error.hint("`deepseek commit` needs a git repository; to create one: git init")
+    })?;
+    // Before the first commit there is no last commit, and all changes count.
     let last = said(git.output(&["log", "-1", "--format=%ct"])).ok();
     let last: Option<i64> = last.and_then(|seconds| seconds.trim().parse().ok());
     let is_since = |made: &&Checkpoint| last.is_none_or(|last| made.at.as_second() >= last);
@@ -145,7 +143,7 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
     Ok(Proposal { message: proposed(&done), files, with_own })
 }
 
-/// What a run was asked for, and what it planned.
+/// Returns the request and the plan of a run.
 fn of_run(story: &Story, run: &str) -> Option<Done> {
     let own = |entry: &&StoryEntry| entry.run.as_deref() == Some(run) && entry.lane.is_none();
     let events = || story.entries.iter().filter(own).filter_map(|entry| entry.event.as_ref());
@@ -171,7 +169,7 @@ fn show(Proposal { files, with_own, message }: &Proposal) {
     render::warn(&render::harmless(&format!("\n    {}\n", message.trim_end())));
 }
 
-/// Asks whether it is wanted. Without a terminal nothing is committed that was not asked for by a flag.
+/// Asks for approval. Without a terminal a commit needs `--yes`.
 async fn agreed(around: &Surroundings, count: usize) -> Result<(), CliError> {
     if !(around.stdin_is_terminal && around.stderr_is_terminal) {
         return Err(CliError::new(
@@ -181,21 +179,21 @@ async fn agreed(around: &Surroundings, count: usize) -> Result<(), CliError> {
         .hint("`deepseek commit --yes` does not ask"));
     }
     let files = if count == 1 { "this file" } else { "these files" };
-    if render::ask::yes_or_no(&format!("A commit of {files}, with this message.")).await {
+    if render::ask::yes_or_no(&format!("Commit {files} with this message.")).await {
         return Ok(());
     }
     Err(CliError::new(Kind::Denied, "nothing was committed")
         .hint("`deepseek commit -m TEXT` commits with another message"))
 }
 
-/// Commits these files as they are, and says by what name. What is staged besides stays so.
+/// Commits these files in their current state and returns the commit's short id. Other staged changes stay staged.
 fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
     let of = |wanted: &dyn Fn(&Dirty) -> bool| -> Vec<&str> {
         proposal.files.iter().filter(|it| wanted(it)).map(|it| it.path.as_str()).collect()
     };
     let new = of(&|file| file.state == State::New);
     if !new.is_empty() {
-        // A file that git does not know cannot be named in a commit.
+        // `git commit --only` accepts tracked files only.
         said(git.output(&[vec!["add", "--intent-to-add", "--"], new.clone()].concat()))?;
     }
     let words = vec!["commit", "--quiet", "--only", "-m", &proposal.message, "--"];
@@ -204,13 +202,13 @@ fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
         if !new.is_empty() {
             said(git.output(&[vec!["update-index", "--force-remove", "--"], new].concat()))?;
         }
-        return Err(CliError::new(Kind::NotDelivered, "git did not commit; nothing is changed")
-            .hint("see what git or a hook printed above"));
+        return Err(CliError::new(Kind::NotDelivered, "git did not commit; nothing has changed")
+            .hint("git or a hook printed the reason above"));
     }
     said(git.output(&["rev-parse", "--short", "HEAD"])).map(|id| id.trim().to_owned())
 }
 
-/// What git said, unless it failed.
+/// Returns git's output, or an error with its message.
 fn said(ended: io::Result<Ended>) -> Result<String, CliError> {
     let ended = ended.map_err(|error| no_git(&error))?;
     if ended.status.success() {
@@ -222,5 +220,5 @@ fn said(ended: io::Result<Ended>) -> Result<String, CliError> {
 }
 
 fn no_git(error: &io::Error) -> CliError {
-    CliError::new(Kind::NotDelivered, format!("git cannot be started: {error}"))
+    CliError::new(Kind::NotDelivered, format!("cannot start git: {error}"))
 }

@@ -1,4 +1,4 @@
-//! `deepseek completions`: a script by which a shell asks this program what a word may become, and the answers.
+//! `deepseek completions`: shell scripts that ask this program for completions, and the answers to them.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::surroundings::{COMPLETING, Surroundings};
 /// Print a completion script for a shell.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What changes is completed, too: sessions, patches, checkpoints, models, keys of the configuration. In bash:\n\
+    after_help = "Also completes sessions, patches, checkpoints, models and configuration keys. In bash:\n\
   source <(deepseek completions bash)"
 )]
 pub(crate) struct CompletionsArgs {
@@ -41,16 +41,16 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Answers the script of a shell, which gives the words of a command line behind `--`: what the word at the cursor may become.
-/// It succeeds whatever is wrong, and then has nothing to say: the user is in the middle of a line.
+/// Answers a shell's completion script, which passes the words of the command line after `--`. Errors yield no completions
+/// rather than a message, since the user is in the middle of typing a line.
 pub(crate) fn answer(shell: &str, words: Vec<OsString>, program: Command) -> ExitCode {
     let mut words = words.into_iter().skip_while(|word| word != "--").skip(1).collect::<Vec<_>>();
-    // A shell that stands behind the last word may leave it out.
+    // With the cursor after the last word, a shell may leave out the empty word there.
     if words.len() == 1 {
         words.push(OsString::new());
     }
     let Ok(around) = Surroundings::read() else { return ExitCode::SUCCESS };
-    // The word that is asked about says nothing yet.
+    // The word being completed is not part of the given flags.
     let before = words.split_last().map_or_else(Default::default, |(_, before)| before);
     let global = given(&program, before).or_else(|| given(&program, &[]));
     let cwd = around.cwd.clone();
@@ -59,7 +59,7 @@ pub(crate) fn answer(shell: &str, words: Vec<OsString>, program: Command) -> Exi
         None => program,
     };
     if words.last().is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-")) {
-        program = with_options_behind(program);
+        program = with_options_last(program);
     }
     let mut answer = Vec::new();
     let shells = Shells::builtins();
@@ -73,13 +73,13 @@ pub(crate) fn answer(shell: &str, words: Vec<OsString>, program: Command) -> Exi
     ExitCode::SUCCESS
 }
 
-/// The flags that every command takes, as far as a line that is not complete has them.
+/// Parses the global flags of an incomplete command line.
 fn given(program: &Command, words: &[OsString]) -> Option<Global> {
     let matches = program.clone().ignore_errors(true).try_get_matches_from(words).ok()?;
     Global::from_arg_matches(&matches).ok()
 }
 
-/// The command line with what each argument can name.
+/// Adds dynamic completions to every argument that names something.
 fn with_offers(program: Command, here: &Arc<(Surroundings, Global)>) -> Command {
     let with = |arg: Arg| {
         let names = arg.get_value_names().and_then(|names| names.first());
@@ -103,8 +103,8 @@ fn with_offers(program: Command, here: &Arc<(Surroundings, Global)>) -> Command 
     program.mut_args(with).mut_subcommands(|command| with_offers(command, here))
 }
 
-/// The command line whose options are offered only where nothing else is.
-fn with_options_behind(program: Command) -> Command {
-    let behind = |arg: Arg| if arg.is_positional() { arg } else { arg.hide(true) };
-    program.mut_args(behind).mut_subcommands(with_options_behind)
+/// Hides options, so that they are offered only when nothing else matches.
+fn with_options_last(program: Command) -> Command {
+    let hidden = |arg: Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    program.mut_args(hidden).mut_subcommands(with_options_last)
 }

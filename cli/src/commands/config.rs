@@ -1,4 +1,4 @@
-//! `deepseek config`: the configuration shown with its sources, and changed with its comments kept.
+//! `deepseek config`: shows the configuration with the source of each value, and changes it without losing comments.
 
 use std::fs;
 use std::io::Write as _;
@@ -27,24 +27,24 @@ enum Action {
     Show,
     /// Show one value.
     Get {
-        /// Dotted, as in `agent_loop.max_iterations`.
+        /// The dotted key, for example `agent_loop.max_iterations`.
         key: String,
     },
     /// Set one value in your configuration.
     Set {
-        /// Dotted, as in `agent_loop.max_iterations`.
+        /// The dotted key, for example `agent_loop.max_iterations`.
         key: String,
-        /// As TOML; a bare word is a string.
+        /// The value as TOML; a bare word is a string.
         value: String,
-        /// Set it in the workspace's .deepseek/config.toml instead.
+        /// Change the workspace's .deepseek/config.toml instead.
         #[arg(long)]
         local: bool,
     },
-    /// Add values to a list, keeping those it has.
+    /// Add values to a list, keeping its other entries.
     Add {
-        /// Dotted, as in `policy.allow_commands`.
+        /// The dotted key, for example `policy.allow_commands`.
         key: String,
-        /// As they are; no quotes of TOML's.
+        /// The values, without TOML quotes.
         #[arg(required = true)]
         values: Vec<String>,
         /// Change the workspace's .deepseek/config.toml instead.
@@ -53,18 +53,18 @@ enum Action {
     },
     /// Remove values from a list.
     Remove {
-        /// Dotted, as in `policy.allow_commands`.
+        /// The dotted key, for example `policy.allow_commands`.
         key: String,
-        /// As they are; no quotes of TOML's.
+        /// The values, without TOML quotes.
         #[arg(required = true)]
         values: Vec<String>,
         /// Change the workspace's .deepseek/config.toml instead.
         #[arg(long)]
         local: bool,
     },
-    /// Forget what your configuration says of a key, so that its default holds again.
+    /// Remove a key from your configuration, so that its default applies again.
     Unset {
-        /// Dotted, as in `agent_loop.max_iterations`.
+        /// The dotted key, for example `agent_loop.max_iterations`.
         key: String,
         /// Change the workspace's .deepseek/config.toml instead.
         #[arg(long)]
@@ -79,7 +79,7 @@ enum Action {
 }
 
 impl ConfigArgs {
-    /// Whether it shows values; all else changes them.
+    /// Returns true if the action only shows values.
     pub(crate) const fn is_shown(&self) -> bool {
         matches!(self.action, Action::Show | Action::Get { .. })
     }
@@ -98,15 +98,15 @@ pub(crate) fn run(
             let value = config::parse_value(value).to_string();
             let edit = |table: &mut Table| put(table, key, value.parse().ok()?);
             change(around, global, *local, key, &edit)?;
-            told(around, global, *local, &format!("{key} is set"))
+            report(around, global, *local, &format!("{key} is set"))
         }
         Action::Add { key, values, local } => {
             let count = add(around, global, *local, (key, values))?;
-            told(around, global, *local, &format!("{key} has {count} entries"))
+            report(around, global, *local, &format!("{key} has {}", entries(count)))
         }
         Action::Remove { key, values, local } => {
             let count = remove(around, global, *local, (key, values))?;
-            told(around, global, *local, &format!("{key} has {count} entries"))
+            report(around, global, *local, &format!("{key} has {}", entries(count)))
         }
         Action::Unset { key, local } => {
             let path = file(around, global, *local)?;
@@ -115,13 +115,13 @@ pub(crate) fn run(
                 return Err(CliError::new(Kind::Usage, not_set));
             }
             change(around, global, *local, key, &|table| unset(table, key))?;
-            told(around, global, *local, &format!("{key} is not set any more"))
+            report(around, global, *local, &format!("{key} is no longer set"))
         }
         Action::Edit { local } => edit(around, global, *local),
     }
 }
 
-/// Adds values to a list of the user's configuration.
+/// Adds values to a list in the user's configuration.
 pub(super) fn add_to(
     around: &Surroundings,
     global: &Global,
@@ -131,7 +131,7 @@ pub(super) fn add_to(
     add(around, global, false, (key, values)).map(|_| ())
 }
 
-/// Removes values, which it has, from a list of the user's configuration.
+/// Removes values from a list in the user's configuration. Fails if one of them is not in the list.
 pub(super) fn remove_from(
     around: &Surroundings,
     global: &Global,
@@ -141,7 +141,7 @@ pub(super) fn remove_from(
     remove(around, global, false, (key, values)).map(|_| ())
 }
 
-/// Adds values to a list, and says how many it has then.
+/// Adds values to a list and returns its new length.
 fn add(
     around: &Surroundings,
     global: &Global,
@@ -160,7 +160,7 @@ fn add(
     Ok(all.len())
 }
 
-/// Removes values from a list, and says how many it has then.
+/// Removes values from a list and returns its new length.
 fn remove(
     around: &Surroundings,
     global: &Global,
@@ -170,10 +170,10 @@ fn remove(
     let ListOf { own, mut all } = list(around, global, local, key)?;
     if let Some(missing) = values.iter().find(|value| !all.contains(value)) {
         return Err(CliError::new(Kind::Usage, format!("`{missing}` is not in {key}"))
-            .hint(format!("what is: deepseek config get {key}")));
+            .hint(format!("`deepseek config get {key}` shows the list")));
     }
     all.retain(|value| !values.contains(value));
-    // What is not its own entry can only be left out by naming all others.
+    // An entry inherited from a lower layer can only be removed by listing all the others.
     let is_own = |own: &Vec<String>| values.iter().all(|value| own.contains(value));
     let left = match own.filter(is_own) {
         Some(mut own) => {
@@ -201,7 +201,7 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     for warning in settings.warnings.iter().chain(&access.warnings) {
         render::warn(&format!("warning: {warning}"));
     }
-    // A key is never shown, not even in part.
+    // The API key is never shown, not even in part.
     let key = if access.key.is_some() { "set" } else { "not set" };
     if global.output == Output::Text {
         for (name, value, source) in settings.values() {
@@ -212,7 +212,7 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
         } else {
             String::new()
         };
-        render::line(&format!("# the key is {key}{from}"));
+        render::line(&format!("# the API key is {key}{from}"));
         render::line(&format!("# requests go to {}", access.base_url));
     } else {
         let values: Map<String, Value> = settings
@@ -254,7 +254,7 @@ fn file(around: &Surroundings, global: &Global, local: bool) -> Result<PathBuf, 
     }
 }
 
-/// Changes a file of configuration and keeps its comments. What would not resolve is not written.
+/// Changes a configuration file, keeping its comments. Writes nothing if the result would be invalid.
 fn change(
     around: &Surroundings,
     global: &Global,
@@ -264,7 +264,7 @@ fn change(
 ) -> Result<(), CliError> {
     let path = file(around, global, local)?;
     let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::new(Kind::Usage, format!("{} cannot be changed: {error}", path.display()))
+        CliError::new(Kind::Usage, format!("cannot change {}: {error}", path.display()))
     };
     let old = read_config(&path)?.map(|file| file.text).unwrap_or_default();
     let mut document: DocumentMut =
@@ -275,12 +275,16 @@ fn change(
     write(&path, &text).map_err(|error| unreadable(&error))
 }
 
-fn told(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
+fn entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
+fn report(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
     render::warn(&format!("{what} in {}", file(around, global, local)?.display()));
     Ok(())
 }
 
-/// What one file of configuration says, on top of the defaults.
+/// Resolves one configuration file on top of the defaults.
 fn own(path: &Path) -> Result<Settings, CliError> {
     resolved(&config::Inputs { user: read_config(path)?, ..config::Inputs::default() })
 }
@@ -289,15 +293,15 @@ fn resolved(inputs: &config::Inputs) -> Result<Settings, CliError> {
     config::resolve(inputs).map_err(|error| CliError::caused(Kind::Usage, &error))
 }
 
-/// A list of texts.
+/// A list of strings in a configuration file.
 struct ListOf {
-    /// As a file of configuration has it, if it does.
+    /// The entries in the file itself; `None` if it does not set the key.
     own: Option<Vec<String>>,
-    /// With the entries of the layers below it, where it says so or says nothing.
+    /// The entries in effect, including those inherited from lower layers.
     all: Vec<String>,
 }
 
-/// The list that a key has in a file of configuration.
+/// Reads the list that a key has in a configuration file.
 fn list(
     around: &Surroundings,
     global: &Global,
@@ -305,7 +309,7 @@ fn list(
     key: &str,
 ) -> Result<ListOf, CliError> {
     let no_list = || {
-        CliError::new(Kind::Usage, format!("{key} is not a list of texts"))
+        CliError::new(Kind::Usage, format!("{key} is not a list of strings"))
             .hint(format!("deepseek config set {key} VALUE"))
     };
     let text = read_config(&file(around, global, local)?)?.map(|file| file.text);
@@ -338,7 +342,7 @@ fn list(
     Ok(ListOf { own, all })
 }
 
-/// What a table has at a dotted key.
+/// Looks up a dotted key in a table.
 fn found<'t>(table: &'t Table, key: &str) -> Option<&'t Item> {
     let (path, name) = split_key(key);
     let mut table: &dyn TableLike = table;
@@ -348,12 +352,12 @@ fn found<'t>(table: &'t Table, key: &str) -> Option<&'t Item> {
     table.get(name)
 }
 
-/// A list of texts.
+/// Returns a list of strings; `None` if the item is anything else.
 fn texts(item: &Item) -> Option<Vec<String>> {
     item.as_array()?.iter().map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
-/// A list, an entry on each line if it is long.
+/// Builds a TOML array, with one entry per line if it is long.
 fn array(list: &[String]) -> toml_edit::Value {
     let mut array: toml_edit::Array = list.iter().collect();
     if array.to_string().len() > 100 {
@@ -366,7 +370,7 @@ fn array(list: &[String]) -> toml_edit::Value {
     array.into()
 }
 
-/// The file as it would be must resolve, before it is.
+/// Checks that a file with this new text would resolve, and prints its warnings.
 fn check(
     around: &Surroundings,
     global: &Global,
@@ -392,7 +396,7 @@ fn check(
     Ok(())
 }
 
-/// Sets a dotted key, making tables on the way.
+/// Sets a dotted key, creating tables as needed.
 fn put(table: &mut Table, key: &str, value: toml_edit::Value) -> Option<()> {
     let (path, name) = split_key(key);
     let mut table: &mut dyn TableLike = table;
@@ -408,7 +412,7 @@ fn put(table: &mut Table, key: &str, value: toml_edit::Value) -> Option<()> {
     Some(())
 }
 
-/// Takes a dotted key away, if it is there, and its table, if that has nothing else.
+/// Removes a dotted key, and its table if that becomes empty. Returns `None` if the key is not set.
 fn unset(table: &mut Table, key: &str) -> Option<()> {
     let (path, name) = split_key(key);
     let mut inner: &mut dyn TableLike = table;
@@ -422,7 +426,7 @@ fn unset(table: &mut Table, key: &str) -> Option<()> {
     Some(())
 }
 
-/// Replaces a file as a whole.
+/// Replaces a file atomically.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
@@ -437,7 +441,7 @@ fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliEr
     let path = file(around, global, local)?;
     let editor = around.editor().ok_or_else(|| {
         CliError::new(Kind::Usage, "neither VISUAL nor EDITOR is set")
-            .hint(format!("edit {} by hand", path.display()))
+            .hint(format!("set $EDITOR, or edit {} yourself", path.display()))
     })?;
     if !path.exists() {
         write(
@@ -446,12 +450,11 @@ fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliEr
         )
         .map_err(|error| CliError::caused(Kind::Usage, &error))?;
     }
-    let status = shell::interactive(editor, &path).map_err(|error| {
-        CliError::new(Kind::Usage, format!("{editor} cannot be started: {error}"))
-    })?;
+    let status = shell::interactive(editor, &path)
+        .map_err(|error| CliError::new(Kind::Usage, format!("cannot start {editor}: {error}")))?;
     if !status.success() {
         return Err(CliError::new(Kind::Usage, format!("{editor} ended with {status}")));
     }
-    // What was written is checked at once, not at the next start.
+    // Check the edited file now rather than at the next start.
     settings(around, global).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! `deepseek demo`: the whole pipeline at work on a sample repository, offline. Only the model is scripted; the server, the
+//! `deepseek demo`: runs the whole pipeline offline on a sample repository. Only the model is scripted; the server, the
 //! files, the patches and the tests are real.
 
 use std::fs;
@@ -25,24 +25,24 @@ use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
 use crate::render::{self, changes_as_text};
 use crate::surroundings::Surroundings;
 
-/// See the whole pipeline at work, offline, on a sample repository; with --hetun, a mission.
+/// Run the whole pipeline offline on a sample repository.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Use a Python sample in place of the Rust one.
+    /// Use a Python sample instead of the Rust one.
     #[arg(long)]
     python: bool,
-    /// See a task done in lanes: one is in conflict with another, and two work alone and not together.
+    /// Demonstrate lanes: one conflict, and two that pass alone but fail together.
     #[arg(long, conflicts_with = "python")]
     team: bool,
-    /// See a task worked on step by step, until its tests pass.
+    /// Demonstrate the autopilot: work step by step until the tests pass.
     #[arg(long, conflicts_with_all = ["python", "team"])]
     autopilot: bool,
 }
 
-/// A repository to show things on, and what the model says about it.
+/// A sample repository and the scripted answers about it.
 struct Sample {
     name: &'static str,
-    /// How it is, as git has it.
+    /// The message of its only commit.
     state: &'static str,
     request: &'static str,
     lanes: TeammateMode,
@@ -98,18 +98,18 @@ const TEAM: Sample = Sample {
 };
 
 const HETUN: Sample = Sample {
-    request: "Find out why the sums of the cart are wrong, and mend them",
+    request: "Find out why the sums of the cart are wrong, and fix them",
     script: include_str!("../../demo/hetun/script.toml"),
     ..RUST
 };
 
 const AUTOPILOT: Sample = Sample {
-    request: "Have the tests of the cart pass, and write down what they expect",
+    request: "Make the tests of the cart pass, and write down what they expect",
     script: include_str!("../../demo/autopilot/script.toml"),
     ..RUST
 };
 
-const FIX: &str = "Fix the failing tests: the quantities are ignored when the cart is added up";
+const FIX: &str = "Fix the failing tests: quantities are ignored when the cart is added up";
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -144,7 +144,7 @@ pub(crate) async fn run(
         )
         .hint(hint));
     }
-    keep_in_git(&workspace, sample.state, &env).await;
+    commit_sample(&workspace, sample.state, &env).await;
 
     let script = Script::from_toml(sample.script)
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
@@ -154,10 +154,8 @@ pub(crate) async fn run(
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
 
     let mut view = render::view_naming(around, global, CommandsGiven::Nowhere);
-    view.note("The model in this demo is scripted: its answers are the same every time and it thinks about nothing.");
-    view.note(
-        "Everything else is real: the server it sits in, the patches, the files and the tests.",
-    );
+    view.note("The model in this demo is scripted: it gives the same answers every time.");
+    view.note("Everything else is real: the HTTP server, the patches, the files and the tests.");
     let request = sample.request;
     view.note(&format!("Workspace: {}\nRequest:   {request}\n", workspace.display()));
 
@@ -176,7 +174,7 @@ pub(crate) async fn run(
     let intent = if global.hetun { Intent::Mission } else { Intent::Edit };
     let mut outcome = drive.run(Request::new(request, Some(intent)), view.as_mut()).await?;
     if let (Delivery::Denied { .. }, Some(card)) = (&outcome.delivery, &outcome.card) {
-        view.note("\nNo one is at the terminal: in this demo the card is approved by its hash.\n");
+        view.note("\nThere is no terminal to ask on, so the demo approves the card by its hash.\n");
         let step = CardStep { hash: card.hash(), answer: CardAnswer::Approved };
         let approved = Request { card: Some(step), ..Request::new(request, Some(intent)) };
         outcome = drive.run(approved, view.as_mut()).await?;
@@ -190,16 +188,16 @@ pub(crate) async fn run(
     if args.team {
         let state = dir.join("state");
         view.note(&format!(
-            "What a lane did: DEEPSEEK_HOME={} deepseek --workspace {} diff --lane 02",
+            "The changes of lane 02: DEEPSEEK_HOME={} deepseek --workspace {} diff --lane 02",
             state.display(),
             workspace.display()
         ));
     }
-    view.note("Next: set DEEPSEEK_API_KEY and say what you want in a repository of yours: deepseek -p \"…\"");
+    view.note("Next: store a key with `deepseek auth login`, then run `deepseek` in a project of your own.");
     Ok(())
 }
 
-/// The surroundings of somebody whose provider is the scripted one.
+/// Returns the environment and flags for the demo: the scripted server as provider, and its own state directory.
 fn stage(
     around: &Surroundings,
     global: &Global,
@@ -235,13 +233,13 @@ fn lay_out(workspace: &Path, sample: &Sample) -> io::Result<()> {
     Ok(())
 }
 
-/// With git there is something to compare the result with; without it the demo works as well.
-async fn keep_in_git(workspace: &Path, state: &str, env: &Environment) {
+/// Commits the sample to git, so that the result can be compared with it. Without git the demo still works.
+async fn commit_sample(workspace: &Path, state: &str, env: &Environment) {
     let commit =
         format!("git -c user.name=demo -c user.email=demo@example.invalid commit -qm '{state}'");
     for command in ["git init -q", "git add -A", &commit] {
         if shell(command, workspace, env).await != Exit::Code(0) {
-            tracing::info!(command, "the demo goes on without git");
+            tracing::info!(command, "the demo continues without git");
             return;
         }
     }
@@ -263,6 +261,6 @@ async fn shell(command: &str, cwd: &Path, env: &Environment) -> Exit {
 }
 
 fn unusable(error: &io::Error) -> CliError {
-    CliError::new(Kind::Internal, format!("the sample cannot be laid out: {error}"))
-        .hint("is there room in the temporary directory?")
+    CliError::new(Kind::Internal, format!("cannot create the sample: {error}"))
+        .hint("check that the temporary directory is writable and has free space")
 }

@@ -1,4 +1,4 @@
-//! `deepseek diff`: patch sets that are staged but not applied, what a run changed, what changed since a checkpoint.
+//! `deepseek diff`: shows staged patch sets, the changes of a run, or the changes since a checkpoint.
 
 mod lane;
 
@@ -17,23 +17,23 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Show what is staged, or what was changed.
+/// Show staged patches or past changes.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Id of a staged patch set, or its beginning or end [default: the newest of this workspace].
+    /// The id of a staged patch, or the start or end of it [default: the newest in this workspace].
     patch: Option<String>,
-    /// Show what a lane did, also one that failed or is in conflict: its number.
+    /// Show the changes of lane NN, even if it failed or conflicts.
     #[arg(long, value_name = "NN", value_parser = some_lane, conflicts_with_all = ["patch", "since"])]
     lane: Option<LaneId>,
-    /// Show what a run or session changed: its id, the beginning or end of it, or `latest`.
+    /// Show the changes of a run or session: its id, the start or end of it, or `latest`.
     #[arg(long, value_name = "RUN", conflicts_with = "patch")]
     run: Option<String>,
-    /// Show what anybody changed since a checkpoint: its number, or `latest`.
+    /// Show all changes since a checkpoint, including your own: its number, or `latest`.
     #[arg(long, value_name = "CHECKPOINT", conflicts_with_all = ["patch", "run"])]
     since: Option<String>,
 }
 
-/// A staged patch set with what it changes.
+/// A patch set with its changes.
 pub(crate) struct Found {
     pub(crate) patch: StagedPatch,
     pub(crate) changes: Vec<Change>,
@@ -49,7 +49,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &DiffArgs) -> Re
     }
 }
 
-/// The lane with this number; a single digit is one, too.
+/// Parses a lane number, with or without its leading zero.
 fn some_lane(text: &str) -> Result<LaneId, NoLaneId> {
     let padded = if text.len() == 1 { format!("0{text}") } else { text.to_owned() };
     LaneId::try_from(padded)
@@ -74,11 +74,12 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
     };
     let [id] = named.as_slice() else {
         let error = match named.len() {
+            0 if wanted == "latest" => "nothing has been changed here yet".to_owned(),
             0 => format!("no run or session `{wanted}` changed this workspace"),
-            several => format!("`{wanted}` may mean {several} runs and sessions"),
+            several => format!("`{wanted}` matches {several} runs and sessions"),
         };
         return Err(CliError::new(Kind::Usage, error)
-            .hint("`deepseek rewind --output json` tells which changed it"));
+            .hint("`deepseek rewind` lists the changes, `--output json` their runs and sessions"));
     };
     let changes = history.changes_of_run(id).map_err(|error| checkpoints::unreadable(&error))?;
     render::changes(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
@@ -95,7 +96,7 @@ fn since(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cli
     Ok(())
 }
 
-/// The patch set that is meant, from the newest session that has it.
+/// Finds a patch set by id, or the newest staged one, in the newest session that has it.
 pub(crate) fn find(
     around: &Surroundings,
     global: &Global,
@@ -105,13 +106,15 @@ pub(crate) fn find(
     let patches = past.patches()?;
     let named = called(patches.iter().map(|patch| patch.id.as_str()), id.unwrap_or_default());
     if let (Some(id), [_, _, ..]) = (id, named.as_slice()) {
-        let many = format!("`{id}` may mean {} patches", named.len());
-        return Err(CliError::new(Kind::Usage, many).hint("give more of the id, or its end"));
+        let many = format!("`{id}` matches {} patches", named.len());
+        return Err(
+            CliError::new(Kind::Usage, many).hint("use more characters, or the end of the id")
+        );
     }
     let named = named.first().map(|id| (*id).to_owned());
     let matching = patches.into_iter().find(|patch| match id {
         Some(_) => named.as_ref() == Some(&patch.id),
-        // A way back is only meant by its id.
+        // Undo patches are selected only by id.
         None => !patch.applied && !patch.is_way_back(),
     });
     if let Some(patch) = matching {
@@ -120,9 +123,9 @@ pub(crate) fn find(
         return Ok(Found { patch, changes });
     }
     let what = id.map_or_else(
-        || "nothing is staged in this workspace".to_owned(),
+        || "no patches are staged in this workspace".to_owned(),
         |id| format!("there is no patch {id} in this workspace"),
     );
     Err(CliError::new(Kind::Usage, what)
-        .hint("a patch is staged when its approval was denied, and for going back after a failure; what was changed last: `deepseek diff --run latest`"))
+        .hint("`deepseek diff --run latest` shows what the last run changed"))
 }

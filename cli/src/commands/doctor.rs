@@ -1,4 +1,4 @@
-//! `deepseek doctor`: whether everything is in place, and what to do about what is not.
+//! `deepseek doctor`: checks the installation and says how to fix what is wrong.
 
 use std::path::Path;
 
@@ -20,25 +20,25 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Check whether everything is in place.
+/// Check the installation.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Mend damaged sessions: what is valid stays, the rest is put aside.
+    /// Repair damaged sessions: keep the valid part and move the rest aside.
     #[arg(long)]
     repair: bool,
 }
 
-/// How long a check may take.
+/// The time limit of one check.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     what: &'static str,
     good: bool,
     says: String,
 }
 
-/// Runs the command: exit 1 when something that is needed is not in place.
+/// Runs the command. Exits with 1 if a check fails.
 pub(crate) async fn run(
     around: &Surroundings,
     global: &Global,
@@ -62,14 +62,19 @@ pub(crate) async fn run(
     );
     match around.settings(global, &workspace) {
         Ok(settings) => {
-            found("configuration", Ok(format!("{} warnings", settings.warnings.len())));
+            let warnings = settings.warnings.join("; ");
+            let says =
+                if warnings.is_empty() { "valid".to_owned() } else { format!("valid; {warnings}") };
+            found("configuration", Ok(render::harmless(&says)));
             let access = around.access(&settings, &workspace);
             let variable = &settings.config.llm.api_key_env;
             found(
                 "key",
                 match &access.key {
                     Some(_) => Ok(format!("set, from {}", access.key_source)),
-                    None => Err(format!("not set: export {variable}=sk-…, or put it in .env")),
+                    None => Err(format!(
+                        "not set: run `deepseek auth login`, or export {variable}=sk-…"
+                    )),
                 },
             );
             found("provider", reach(&settings, &access).await);
@@ -89,10 +94,10 @@ pub(crate) async fn run(
         return Ok(());
     }
     Err(CliError::new(Kind::NotDelivered, format!("{missing} of {} checks failed", findings.len()))
-        .hint("`deepseek demo` works without key and network"))
+        .hint("`deepseek demo` works without a key and without a network"))
 }
 
-/// How far commands are confined here, and what to do about what is missing.
+/// Returns how far commands are confined here, and how to enable what is missing.
 async fn confined(
     around: &Surroundings,
     settings: &Settings,
@@ -106,13 +111,13 @@ async fn confined(
             missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }),
             ..
         } => {
-            "; in a container, allow user namespaces: a seccomp profile that has unshare, or `sysctl user.max_user_namespaces`"
+            "; in a container, allow user namespaces: a seccomp profile that permits unshare, or `sysctl user.max_user_namespaces`"
         }
         Confining::Floor { missing: Some(_), .. } => {
             "; on Ubuntu, an AppArmor profile with `userns,` for this program, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, allows more"
         }
         Confining::None(_) => {
-            "; Linux 6.2 or newer with Landlock confines them, `--no-sandbox` runs them as they are"
+            "; Linux 6.2 or later with Landlock confines them, `--no-sandbox` runs them unconfined"
         }
         Confining::Full(_) | Confining::Floor { missing: None, .. } | Confining::Off => "",
     };
@@ -120,21 +125,21 @@ async fn confined(
     Ok(if matches!(level, Confining::None(_)) { Err(says) } else { Ok(says) })
 }
 
-/// Whether the journals of all sessions can be read, and what became of those that could not.
-fn sessions(around: &Surroundings, workspace: &Path, mend: bool) -> Result<Vec<Finding>, CliError> {
+/// Checks the journals of all sessions and, with `fix`, repairs the damaged ones.
+fn sessions(around: &Surroundings, workspace: &Path, fix: bool) -> Result<Vec<Finding>, CliError> {
     let finding = |good, says| Finding { what: "sessions", good, says };
-    let (mut whole, mut findings) = (0, Vec::new());
+    let (mut intact, mut findings) = (0, Vec::new());
     let History { homes, .. } = History::find(&around.state_dir()?, workspace);
     for session in homes.sessions() {
         let dir = homes.dir(session);
         let damage = match read_valid(&dir) {
             Ok((reading, None)) if reading.torn_bytes == 0 => {
-                whole += 1;
+                intact += 1;
                 continue;
             }
-            // Somebody writes, and was seen in the middle of it.
+            // Another process is in the middle of writing the last line.
             Ok((_, None)) if is_in_use(&dir) => {
-                whole += 1;
+                intact += 1;
                 continue;
             }
             Ok((reading, None)) => {
@@ -142,26 +147,27 @@ fn sessions(around: &Surroundings, workspace: &Path, mend: bool) -> Result<Vec<F
             }
             Ok((_, Some(damage))) | Err(damage) => damage.to_string(),
         };
-        findings.push(match mend.then(|| repair(&dir)) {
-            None => finding(false, format!("{damage} (`deepseek doctor --repair` mends it)")),
+        findings.push(match fix.then(|| repair(&dir)) {
+            None => finding(false, format!("{damage} (`deepseek doctor --repair` repairs it)")),
             Some(Ok(Some(Repaired { kept, cut_bytes, aside }))) => {
                 let aside = aside.display();
                 finding(
                     true,
-                    format!("{damage}; {kept} events are kept, {cut_bytes} bytes are in {aside}"),
+                    format!("{damage}; kept {kept} events, moved {cut_bytes} bytes to {aside}"),
                 )
             }
-            Some(Ok(None)) => finding(true, format!("{damage}; there is nothing to mend any more")),
+            Some(Ok(None)) => finding(true, format!("{damage}; already repaired")),
             Some(Err(error)) => finding(false, format!("{damage}; {error}")),
         });
     }
-    findings.insert(0, finding(true, format!("{whole} whole")));
+    let says = if intact == 0 { "none".to_owned() } else { format!("{intact} intact") };
+    findings.insert(0, finding(true, says));
     Ok(findings)
 }
 
-/// Git is not needed for anything; it only lets the user compare.
+/// Reports git's version. Git is optional: only `deepseek commit` and `review` need it.
 async fn git(workspace: &Path, env: Environment) -> Finding {
-    let missing = "not installed; nothing here needs it";
+    let missing = "not installed; only `deepseek commit` and `deepseek review` need it";
     let options = RunOptions {
         cwd: workspace.to_owned(),
         timeout: PATIENCE,
@@ -203,10 +209,10 @@ fn writable(dir: &Path) -> Result<(), String> {
         .prefix(".deepseek-doctor-")
         .tempfile_in(dir)
         .map(|_| ())
-        .map_err(|error| format!("{} cannot be written: {error}", dir.display()))
+        .map_err(|error| format!("cannot write to {}: {error}", dir.display()))
 }
 
-/// Whether the provider is reachable and accepts the key. Only the list of models is asked for, so nothing is spent.
+/// Checks that the provider is reachable and accepts the key. Requests only the list of models, which is free.
 async fn reach(settings: &Settings, access: &Access) -> Result<String, String> {
     let url = &access.base_url;
     let client = DeepSeekClient::new(&settings.config.llm, url, access.key.clone())
@@ -214,6 +220,6 @@ async fn reach(settings: &Settings, access: &Access) -> Result<String, String> {
     match timeout(PATIENCE, client.check_access()).await {
         Ok(Ok(())) => Ok(format!("{url} is reachable and accepts the key")),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("{url} does not answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("{url} did not answer within {} s", PATIENCE.as_secs())),
     }
 }

@@ -1,4 +1,4 @@
-//! `deepseek explain`: what an event was, and why it happened: its causes, back to what the user asked.
+//! `deepseek explain`: shows an event and its causes, back to the user's request.
 
 use actors::event::Event;
 use clap::Args;
@@ -12,23 +12,23 @@ use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, document, told};
 use crate::surroundings::Surroundings;
 
-/// Tell what an event was, and why it happened.
+/// Explain an event and its causes.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// Its number, as `deepseek sessions show` lists it.
+    /// The event's number, as listed by `deepseek sessions show`.
     #[arg(value_parser = number)]
     seq: u64,
-    /// The session: its id, the beginning or end of it, or `latest`.
+    /// The session: its id, the start or end of it, or `latest`.
     #[arg(long, value_name = "SESSION", default_value = "latest")]
     session: String,
-    /// Show all there is of it: request and answer, diff, output.
+    /// Include the full request, answer, diff and output.
     #[arg(long)]
     full: bool,
 }
 
-/// Reads the number of an event.
+/// Parses the number of an event.
 fn number(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "not the number of an event")
+    text.parse().map_err(|_| "not an event number")
 }
 
 /// Runs the command.
@@ -43,7 +43,7 @@ pub(crate) fn run(
     let Some(explained) = story.explain(args.seq) else {
         let none = format!("session {session} has no event {}", args.seq);
         return Err(CliError::new(Kind::Usage, none).hint(format!(
-            "it has {}; `deepseek sessions show {session}` lists them",
+            "it has {} events; `deepseek sessions show {session}` lists them",
             story.entries.len()
         )));
     };
@@ -83,7 +83,7 @@ fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]
     text
 }
 
-/// What there is to know of an event beyond its line.
+/// Lists details of an event that its summary line does not show.
 fn details(
     story: &Story,
     Explained { entry, because, verdict, .. }: &Explained<'_>,
@@ -111,7 +111,7 @@ fn as_json(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]
     })
 }
 
-/// The content that an event names, with what it is. What is missing says so.
+/// Reads the contents that an event refers to, each with a title. Missing contents are replaced by the error.
 fn contents(
     past: &Past,
     story: &Story,

@@ -1,4 +1,4 @@
-//! `deepseek export`: a session as a document to keep, read or pass on. Secrets were taken out before it was journaled.
+//! `deepseek export`: prints a session as a document to keep, read or share. Secrets were redacted before it was journaled.
 
 mod html;
 
@@ -17,28 +17,28 @@ use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, document, told};
 use crate::surroundings::Surroundings;
 
-/// Print a session as a document.
+/// Print a session as Markdown, JSON or HTML.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Its id, the beginning or end of it, or `latest`.
+    /// The session: its id, the start or end of it, or `latest`.
     #[arg(value_name = "SESSION", default_value = "latest")]
     id: String,
-    /// The kind of document [default: md, or json with --output json].
+    /// The format [default: md, or json with --output json].
     #[arg(long)]
     format: Option<Format>,
-    /// Print one self-contained HTML page; the same as --format html.
+    /// Print a self-contained HTML page; same as --format html.
     #[arg(long, conflicts_with = "format")]
     html: bool,
 }
 
-/// A kind of document.
+/// A document format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Markdown, for people.
+    /// Markdown.
     Md,
-    /// JSON, for programs.
+    /// JSON.
     Json,
-    /// One page of HTML, for a browser.
+    /// A single HTML page.
     Html,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The diff of a patch set, made of the bytes before and after.
+/// Computes the diff of a patch set from the contents before and after.
 fn diff(past: &Past, patch: &StagedPatch) -> String {
     match changes(&past.dir(&patch.session), &patch.files) {
         Ok(changes) => changes_as_text(&changes, Paint::Plain),
@@ -127,14 +127,14 @@ fn staged(patch: &StagedPatch, diff: &str) -> String {
     format!("{title}\n\n{}", fenced("diff", diff))
 }
 
-/// What a document says of an event; nothing of most.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
+/// Formats an event as Markdown; `None` for most events, which the document leaves out.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only `explain` shows the others")]
 fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
     if let Some((version, plan)) = told::plan(event) {
         return Some(format!("### Plan {version}\n\n{}", fenced("text", &plan.to_string())));
     }
     if let Some((of, why)) = told::refusal(event) {
-        return Some(format!("### The {of} was not taken\n\n{}", quoted(&why)));
+        return Some(format!("### The {of} was rejected\n\n{}", quoted(&why)));
     }
     Some(match event {
         Event::TurnAdded { speaker: Side::User, text, .. } => {
@@ -143,16 +143,17 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
         Event::TurnAdded { text, .. } => format!("### Answer\n\n{text}"),
         Event::CommitSettled { patch, outcome, .. } => {
             let outcome = told::word(outcome);
-            format!("- the commit of patch {patch}, interrupted before, is {outcome}")
+            format!("- the interrupted commit of patch {patch} is {outcome}")
         }
         Event::ApprovalGiven { left_out, said, .. } => {
             format!("- {}", told::approved(left_out, said.as_deref()))
         }
         Event::ApprovalDenied { action, why, .. } => format!("- denied {action}: {why}"),
-        Event::ApprovalAsked { action, why, .. } => format!("- asked for {action}: {why}"),
+        Event::ApprovalAsked { action, why, .. } => format!("- asked to approve {action}: {why}"),
         Event::VerificationRun { .. } => format!("- check {}", told::check(event)?),
         Event::FailureClassified { class, errors } => {
-            format!("- failure: {}, {errors} errors", told::word(class))
+            let plural = if *errors == 1 { "" } else { "s" };
+            format!("- failure: {}, {errors} error{plural}", told::word(class))
         }
         Event::RunFinished { delivery, .. } => {
             format!("### Outcome\n\n{}", told::outcome(delivery))
@@ -161,11 +162,12 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
     })
 }
 
-/// What a session used, in words.
+/// Formats the cost and tokens of a session.
 fn spent(total: &Tally) -> String {
     let unknown = match total.calls_of_unknown_usage {
         0 => String::new(),
-        calls => format!(" ({calls} calls unknown)"),
+        1 => " (1 call without usage)".to_owned(),
+        calls => format!(" ({calls} calls without usage)"),
     };
     format!(
         "{} (estimate) · {} calls · {} tokens in, {} of them from the cache, {} out{unknown}",
@@ -181,7 +183,7 @@ fn quoted(text: &str) -> String {
     format!("> {}\n", text.trim_end().replace('\n', "\n> "))
 }
 
-/// Text in a fence that nothing in it can end.
+/// Wraps text in a code fence that is longer than any run of backticks in it.
 fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
@@ -193,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_fence_ends_it() {
+    fn the_fence_is_longer_than_any_in_the_text() {
         for text in ["plain", "```\ncode\n```", "`````", "", "a\n````\nb"] {
             let fenced = fenced("text", text);
             let fence = fenced.split("text").next().unwrap();

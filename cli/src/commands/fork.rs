@@ -1,4 +1,4 @@
-//! `deepseek fork`: a session that goes on from an earlier point of another, with the workspace of that point.
+//! `deepseek fork`: starts a new session from an earlier point of another, with the workspace as it was at that point.
 
 use std::path::PathBuf;
 
@@ -21,18 +21,18 @@ use crate::surroundings::Surroundings;
 /// Arguments of `deepseek fork`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The new session has a copy of the events up to SEQ and a directory of its own with the workspace as it was\n\
-then: ignored files are not in it, and nor is .git. A request that SEQ interrupts is resumed by\n\
-`deepseek run`, and may end differently. `deepseek sessions show` and `deepseek export` list the numbers."
+    after_help = "The new session gets a copy of the events up to SEQ and a directory with the files as they were at that point, \
+        without ignored files and .git. If SEQ falls inside a request, `deepseek run` resumes it; the outcome may differ. \
+        `deepseek sessions show` lists the event numbers."
 )]
 pub(crate) struct ForkArgs {
-    /// The session: its id, the beginning or end of it, or `latest`.
+    /// The session: its id, the start or end of it, or `latest`.
     #[arg(default_value = "latest")]
     session: String,
-    /// The last event that the new session has in common with it.
+    /// The last event that is copied to the new session.
     #[arg(long, value_name = "SEQ")]
     at: u64,
-    /// Write the workspace of then to this new directory.
+    /// Write the workspace as it was at SEQ to this new directory.
     #[arg(
         long,
         value_name = "DIR",
@@ -40,7 +40,7 @@ pub(crate) struct ForkArgs {
         required_unless_present = "checkout"
     )]
     into: Option<PathBuf>,
-    /// Go back in this workspace instead, as `deepseek rewind` does.
+    /// Rewind this workspace instead, as `deepseek rewind` does.
     #[arg(long)]
     checkout: bool,
 }
@@ -61,11 +61,10 @@ pub(crate) async fn run(
         return Err(CliError::new(Kind::Usage, what).hint("`deepseek sessions show` lists them"));
     }
     if let Some(Lanes { run, before, finished }) = in_lanes(&records, args.at) {
-        let what =
-            format!("event {} is in the middle of run {run}, whose lanes were at work", args.at);
-        let behind = finished.map_or_else(String::new, |at| format!(" or --at {at}"));
+        let what = format!("event {} is inside run {run}, while its lanes were working", args.at);
+        let after = finished.map_or_else(String::new, |at| format!(" or --at {at}"));
         return Err(CliError::new(Kind::Usage, what).hint(format!(
-            "their worktrees are not there to go on in; before and behind them it can be: --at {before}{behind}"
+            "the lanes' worktrees no longer exist; fork before or after them: --at {before}{after}"
         )));
     }
     let id = RandomIds.fresh();
@@ -75,7 +74,7 @@ pub(crate) async fn run(
         let then = then(&records, args.at, &history)?;
         history.check_out(then, SystemClock.now(), &dir).map_err(|error| {
             CliError::caused(Kind::NotDelivered, &error)
-                .hint("--into names a directory that is not there yet")
+                .hint("--into must name a directory that does not exist yet")
         })?;
         dir.canonicalize().unwrap_or(dir)
     } else {
@@ -95,7 +94,7 @@ fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &std::path
     if global.output == Output::Text {
         render::line(id);
         render::warn(&render::harmless(&format!(
-            "it goes on from event {at} of {session} in {workspace}\nhint: deepseek --workspace {workspace} -r {id}"
+            "new session, forked at event {at} of {session}, in {workspace}\nhint: deepseek --workspace {workspace} -r {id}"
         )));
     } else {
         render::json_line(&json!({
@@ -105,17 +104,17 @@ fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &std::path
     }
 }
 
-/// Lanes at work.
+/// A run whose lanes were working at an event.
 struct Lanes {
-    /// Their run.
+    /// The run's id.
     run: String,
-    /// The last event before they began.
+    /// The last event before the lanes started.
     before: u64,
-    /// The event with which they had finished, if they have.
+    /// The event that ended the lanes, if recorded.
     finished: Option<u64>,
 }
 
-/// The lanes that were at work at an event.
+/// Returns the run whose lanes were working at an event, if any.
 fn in_lanes(records: &[Record], at: u64) -> Option<Lanes> {
     let mut at_work = None;
     for record in records {
@@ -137,30 +136,31 @@ fn in_lanes(records: &[Record], at: u64) -> Option<Lanes> {
     at_work
 }
 
-/// The time of an event whose workspace is known: after our last change before it, or before our first change behind it.
+/// Returns the recorded workspace state that corresponds to an event: after the session's last change up to it, else before the
+/// session's first change after it.
 fn then<'h>(
     records: &[Record],
     at: u64,
     history: &'h CheckpointHistory,
 ) -> Result<Then<'h>, CliError> {
-    let (before, behind) = records.split_at(records.partition_point(|record| record.seq <= at));
+    let (before, after) = records.split_at(records.partition_point(|record| record.seq <= at));
     let gone = |patch: &str| {
         CliError::new(
             Kind::NotDelivered,
-            format!("the checkpoint of patch {patch} is not kept any more"),
+            format!("the checkpoint of patch {patch} has been deleted"),
         )
-        .hint("checkpoints.max_count and checkpoints.max_bytes say how much is kept")
+        .hint("checkpoints.max_count and checkpoints.max_bytes limit how many are kept")
     };
     if let Some(patch) = before.iter().rev().find_map(applied) {
         return history.of_patch(&patch).map(Then::After).ok_or_else(|| gone(&patch));
     }
-    match behind.iter().find_map(applied) {
+    match after.iter().find_map(applied) {
         Some(patch) => history.of_patch(&patch).map(Then::Before).ok_or_else(|| gone(&patch)),
         None => Ok(Then::Now),
     }
 }
 
-/// The patch set that an event says is in the workspace. What a lane applied is only in its worktree.
+/// Returns the patch set that an event applied to the workspace. A patch applied by a lane is only in its worktree.
 fn applied(record: &Record) -> Option<String> {
     if record.lane.is_some() {
         return None;
@@ -168,20 +168,20 @@ fn applied(record: &Record) -> Option<String> {
     if let Some(Event::PatchApplied { patch }) = record.event() { Some(patch) } else { None }
 }
 
-/// Undoes what the session changed in this workspace after an event.
+/// Undoes the session's changes to this workspace after an event.
 async fn go_back(
     around: &Surroundings,
     global: &Global,
     records: &[Record],
     at: u64,
 ) -> Result<(), CliError> {
-    let mut behind = records.iter().filter(|record| record.seq > at);
-    let Some(patch) = behind.find_map(applied) else { return Ok(()) };
+    let mut after = records.iter().filter(|record| record.seq > at);
+    let Some(patch) = after.find_map(applied) else { return Ok(()) };
     let history = checkpoints::history(around, global)?;
     let Some(checkpoint) = history.of_patch(&patch).map(|checkpoint| checkpoint.number) else {
         return Err(CliError::new(
             Kind::NotDelivered,
-            format!("the checkpoint of patch {patch} is not kept any more"),
+            format!("the checkpoint of patch {patch} has been deleted"),
         ));
     };
     rewind::run(around, global, &RewindArgs::to(checkpoint)).await

@@ -1,4 +1,4 @@
-//! `deepseek index`: the index of the workspace, which runs make and update by themselves. No model is asked.
+//! `deepseek index`: shows, updates and queries the workspace index, which runs also maintain themselves. No model calls.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Look at, update or ask the index of the workspace.
+/// Show, update or query the index of the workspace.
 #[derive(Debug, Args)]
 pub(crate) struct IndexArgs {
     #[command(subcommand)]
@@ -24,21 +24,21 @@ pub(crate) struct IndexArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Build it anew.
+    /// Rebuild the index from scratch.
     Build,
-    /// Take in what changed since it was updated.
+    /// Index the files that changed since the last update.
     Update,
-    /// Say how it stands to the workspace: fresh, stale, missing or corrupt.
+    /// Show whether the index is fresh, stale, missing or corrupt.
     Status,
-    /// List the files and lines that a request would be about.
+    /// List the files and lines that are relevant to a request.
     Query(QueryArgs),
 }
 
 #[derive(Debug, Args)]
 struct QueryArgs {
-    /// The request, in words.
+    /// The request.
     request: String,
-    /// Most files.
+    /// Maximum number of files.
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
 }
@@ -92,7 +92,7 @@ fn update(index: &Index, global: &Global) -> Result<(), CliError> {
     index.settle().map_err(|error| failed(&error))?;
     if global.output == Output::Text {
         render::text(&format!(
-            "{} files taken in, {} removed, {} unchanged\n",
+            "{} files indexed, {} removed, {} unchanged\n",
             updated.added, updated.removed, updated.kept
         ));
     } else {
@@ -127,7 +127,8 @@ fn status(index: &Index, global: &Global) {
     }
     let mut text = match (changed, problem) {
         (0, None) => format!("{name}\n"),
-        (0, Some(why)) => format!("{name}: {why}; it is built anew when it is needed\n"),
+        (0, Some(why)) => format!("{name}: {why}; it will be rebuilt when needed\n"),
+        (1, _) => format!("{name}: 1 file changed\n"),
         (changed, _) => format!("{name}: {changed} files changed\n"),
     };
     text.push_str(&format!("files {}\ncommits {}\n", status.files, status.commits));
@@ -145,9 +146,7 @@ fn ask(index: &Index, global: &Global, query: &QueryArgs) {
     let found = ranking.files.iter().take(query.limit);
     if global.output == Output::Text {
         if ranking.partial {
-            render::warn(
-                "warning: the index is still being made; `deepseek index update` makes it now",
-            );
+            render::warn("warning: the index is incomplete; `deepseek index update` completes it");
         }
         render::text(&render::harmless(&found.map(line).collect::<String>()));
     } else {
@@ -176,11 +175,11 @@ fn as_json(file: &RankedFile) -> Value {
 fn failed(error: &StoreError) -> CliError {
     let hint = match error {
         StoreError::Locked => {
-            "wait until the other process is done; runs read what is there meanwhile"
+            "wait until the other process has finished; until then, runs use the index in its current state"
         }
-        StoreError::Missing | StoreError::Unusable(_) => "`deepseek index build` makes it anew",
+        StoreError::Missing | StoreError::Unusable(_) => "`deepseek index build` rebuilds it",
         StoreError::Io(_) | StoreError::Library(_) => {
-            "look at the room and the rights in the state directory: `deepseek doctor`; runs go on without an index"
+            "check the free space and permissions of the state directory with `deepseek doctor`; runs work without an index"
         }
     };
     CliError::caused(Kind::Internal, error).hint(hint)

@@ -1,4 +1,4 @@
-//! `deepseek init`: what a project tells agents, and a configuration of its own, written from what is seen in it.
+//! `deepseek init`: writes instructions for agents and a configuration file, based on the files of the project.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,15 +14,12 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Files that are read to see what a project is are no longer than this.
+/// The largest project file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
-/// So many of the directories at the root are listed.
+/// The most directories that are listed.
 const LISTED: usize = 20;
 
 /// Write AGENTS.md and .deepseek/config.toml for this project.
-///
-/// What is written is made of what is in the directory: the commands that check it, and its directories. No model is asked,
-/// and a file that is there is left as it is.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {}
 
@@ -42,7 +39,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
     let mut written = Vec::new();
     for (path, text) in files {
         let is_new = create(&workspace.join(path), &text).map_err(|error| {
-            CliError::new(Kind::NotDelivered, format!("{path} cannot be written: {error}"))
+            CliError::new(Kind::NotDelivered, format!("cannot write {path}: {error}"))
         })?;
         if is_new {
             written.push(path);
@@ -64,7 +61,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
     Ok(())
 }
 
-/// Creates a file with its directory. Whether it was not there.
+/// Creates a file and its directory. Returns false if the file already exists.
 fn create(path: &Path, text: &str) -> io::Result<bool> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
@@ -76,7 +73,7 @@ fn create(path: &Path, text: &str) -> io::Result<bool> {
     }
 }
 
-/// The names in a directory that are wanted, sorted.
+/// Lists the wanted names in a directory, sorted.
 fn names(dir: &Path, is_wanted: &dyn Fn(&fs::DirEntry) -> bool) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().filter(is_wanted);
     let mut names: Vec<String> =
@@ -85,7 +82,7 @@ fn names(dir: &Path, is_wanted: &dyn Fn(&fs::DirEntry) -> bool) -> Vec<String> {
     names
 }
 
-/// The directories at the root that belong to the project, as far as git's ignore files tell.
+/// Lists the top-level directories that are neither hidden nor ignored by git.
 fn names_of_dirs(workspace: &Path) -> Vec<String> {
     const SEEN: usize = 20_000;
     let listing = tree::list(workspace, SEEN);
@@ -98,7 +95,7 @@ fn names_of_dirs(workspace: &Path) -> Vec<String> {
     dirs
 }
 
-/// What is told to agents.
+/// Composes the text of AGENTS.md.
 fn instructions(name: &str, checks: &[String], dirs: &[String]) -> String {
     let mut text = format!(
         "# {name}\n\nInstructions for coding agents. They are part of every request, so keep them short and true.\n"
@@ -117,10 +114,10 @@ fn instructions(name: &str, checks: &[String], dirs: &[String]) -> String {
     text
 }
 
-/// A configuration that says nothing yet.
+/// A configuration file in which everything is commented out.
 const CONFIGURATION: &str = "\
-# Settings of this project for deepseek. All keys with their defaults: deepseek config show
-# Where a workspace is not trusted, only smaller limits count: deepseek trust
+# Settings of this project for deepseek. To list all keys with their defaults: deepseek config show
+# In an untrusted workspace, only settings that lower limits apply. To trust it: deepseek trust
 
 # [policy]
 # approval = \"suggest\"
@@ -134,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_that_is_written_is_one() {
+    fn the_written_configuration_is_valid() {
         let settings =
             CONFIGURATION.lines().filter(|line| line.starts_with("# [") || line.contains(" = "));
         let settings: Vec<&str> = settings.map(|line| line.trim_start_matches("# ")).collect();
@@ -146,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_is_told() {
+    fn instructions_list_checks_and_directories() {
         insta::assert_snapshot!(instructions("greeter", &["cargo test".to_owned()], &["src".to_owned()]), @"
         # greeter
 

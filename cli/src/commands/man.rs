@@ -1,4 +1,4 @@
-//! `deepseek man`: manual pages, made of what `--help` says.
+//! `deepseek man`: manual pages generated from the help texts.
 
 use std::fs;
 use std::io;
@@ -19,10 +19,10 @@ pub(crate) struct ManArgs {
     into: Option<PathBuf>,
 }
 
-/// Runs the command, with the program as its command line describes it.
+/// Runs the command. `program` is the grammar of the command line.
 pub(crate) fn run(around: &Surroundings, args: &ManArgs, program: Command) -> Result<(), CliError> {
     let unwritten = |error: io::Error| {
-        CliError::new(Kind::NotDelivered, format!("the manual pages cannot be written: {error}"))
+        CliError::new(Kind::NotDelivered, format!("cannot write the manual pages: {error}"))
     };
     let Some(dir) = &args.into else {
         let mut page = Vec::new();

@@ -1,4 +1,4 @@
-//! `deepseek memory`: what is remembered of the workspace. No model is asked.
+//! `deepseek memory`: shows and edits the memos about the workspace. No model calls.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// List, show, change or forget what is remembered of the workspace.
+/// List, show, edit or delete what is remembered about the workspace.
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
     #[command(subcommand)]
@@ -22,26 +22,26 @@ pub(crate) struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List it; a memo whose files changed since is marked.
+    /// List all memos, marking those whose files have changed since.
     List,
-    /// Show one memo with what it rests on.
+    /// Show a memo and the files it is based on.
     Show {
-        /// Its number.
+        /// The memo's number.
         id: u32,
     },
-    /// Say one memo in other words.
+    /// Replace the text of a memo.
     Edit {
-        /// Its number.
+        /// The memo's number.
         id: u32,
-        /// The words.
+        /// The new text.
         text: String,
     },
-    /// Forget one memo, or all.
+    /// Delete one memo, or all.
     Forget {
-        /// Its number.
+        /// The memo's number.
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<u32>,
-        /// Forget all.
+        /// Delete all memos.
         #[arg(long)]
         all: bool,
     },
@@ -90,10 +90,12 @@ fn list(global: &Global, memory: &Memory, is_current: impl Fn(&Memo) -> bool) {
         return;
     }
     if memory.memos.is_empty() {
-        render::warn("nothing is remembered of this workspace yet; what is delivered will be");
+        render::warn(
+            "nothing is remembered about this workspace yet; delivered requests add memos",
+        );
     }
     for memo in &memory.memos {
-        let stale = if is_current(memo) { "" } else { " (its files changed: not told)" };
+        let stale = if is_current(memo) { "" } else { " (not used: its files changed)" };
         let Memo { id, kind, text, .. } = memo;
         render::line(&format!("{id:>3}  {:8}  {text}{stale}", kind.name()));
     }
@@ -109,9 +111,9 @@ fn show(global: &Global, memo: &Memo, is_current: bool) {
     render::line(&format!("written {at} in session {session}"));
     for Basis { path, hash } in basis {
         let hash = hash.as_ref().map_or("deleted".to_owned(), ToString::to_string);
-        render::line(&format!("rests on {path} ({hash})"));
+        render::line(&format!("based on {path} ({hash})"));
     }
-    let told = if is_current { "told to models" } else { "its files changed: not told to models" };
+    let told = if is_current { "sent to models" } else { "not sent to models: its files changed" };
     render::line(told);
 }
 
@@ -135,5 +137,5 @@ fn unknown(id: u32) -> CliError {
 fn unusable(file: &Path, error: &io::Error) -> CliError {
     let file: PathBuf = file.to_owned();
     CliError::new(Kind::Usage, format!("{}: {error}", file.display()))
-        .hint("remove the file to begin anew; nothing else depends on it")
+        .hint("delete the file to start over; nothing else depends on it")
 }

@@ -1,4 +1,4 @@
-//! `deepseek mission`: researches a goal, shows a card, and carries out what is approved.
+//! `deepseek mission`: researches a goal, shows a card and executes it once approved.
 
 use actors::event::Event;
 use actors::words::{CardAnswer, CardStep};
@@ -18,13 +18,13 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Research a goal, and carry it out once its card is approved.
+/// Research a goal; execute it once you approve the mission card.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(crate) struct MissionArgs {
     /// The goal, without quotes.
     goal: Vec<String>,
-    /// Carry out the card of this hash, made before for the same goal, without asking.
+    /// Execute an earlier card for the same goal, by its hash, without asking.
     #[arg(long, value_name = "HASH", requires = "goal")]
     approve_mission: Option<String>,
     #[command(subcommand)]
@@ -33,42 +33,42 @@ pub(crate) struct MissionArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the cards of this workspace, and what became of them.
+    /// List the cards of this workspace and their states.
     List,
     /// Show a card.
     Show {
-        /// Its hash, or the beginning of it [default: the latest].
+        /// The card's hash, or the start of it [default: the latest card].
         hash: Option<String>,
     },
-    /// Tell how a card came about: the steps of its research, and each small question.
+    /// Show the research behind a card: its steps and small questions.
     Explain {
-        /// Its hash, or the beginning of it [default: the latest].
+        /// The card's hash, or the start of it [default: the latest card].
         hash: Option<String>,
     },
-    /// Carry a card out.
+    /// Approve and execute a card.
     Approve {
-        /// Its hash, or the beginning of it.
+        /// The card's hash, or the start of it.
         hash: String,
     },
-    /// Do not carry a card out.
+    /// Reject a card.
     Reject {
-        /// Its hash, or the beginning of it.
+        /// The card's hash, or the start of it.
         hash: String,
     },
-    /// Have a card made anew, as these words say.
+    /// Ask for a changed version of a card.
     Modify {
-        /// Its hash, or the beginning of it.
+        /// The card's hash, or the start of it.
         hash: String,
-        /// What is to be different, without quotes.
+        /// The requested change, without quotes.
         #[arg(required = true)]
         words: Vec<String>,
     },
-    /// Resume a mission that was interrupted.
+    /// Resume an interrupted mission.
     Resume,
 }
 
 impl MissionArgs {
-    /// Whether a model may be asked.
+    /// Returns true if model calls may be made.
     pub(crate) const fn asks(&self) -> bool {
         !matches!(self.action, Some(Action::List | Action::Show { .. } | Action::Explain { .. }))
     }
@@ -110,7 +110,7 @@ pub(crate) async fn run(
             let known = find(hash)?;
             if known.card.goal != goal {
                 let error =
-                    format!("the card {} has another goal: {}", known.hash, known.card.goal);
+                    format!("card {} has a different goal: {}", known.hash, known.card.goal);
                 return Err(CliError::new(Kind::Usage, render::harmless(&error))
                     .hint(format!("deepseek mission approve {}", known.hash)));
             }
@@ -120,7 +120,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Says something to a card, in the session where it was made.
+/// Answers a card, in the session that it was made in.
 async fn say(
     around: &Surroundings,
     global: &Global,
@@ -128,9 +128,9 @@ async fn say(
     answer: CardAnswer,
 ) -> Result<(), CliError> {
     if !known.state.is_open() {
-        let error = format!("the card {} is {}", known.hash, known.state.name());
+        let error = format!("card {} is {}", known.hash, known.state.name());
         return Err(CliError::new(Kind::Usage, error)
-            .hint("`deepseek mission list` shows which cards wait"));
+            .hint("`deepseek mission list` shows which cards are open"));
     }
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
@@ -144,23 +144,23 @@ async fn say(
     exit::of(&outcome.delivery, None)
 }
 
-/// The one card whose hash begins so.
+/// Finds the only card whose hash starts with `hash`.
 fn one(cards: Vec<Known>, hash: &str) -> Result<Known, CliError> {
     let mut matching = cards.into_iter().filter(|it| it.hash.to_string().starts_with(hash));
     let found = matching.next().filter(|_| !hash.is_empty()).ok_or_else(|| {
         CliError::new(Kind::Usage, format!("there is no card {hash} in this workspace"))
-            .hint("`deepseek mission list` shows them; a mission makes its card before anything is changed")
+            .hint("`deepseek mission list` lists them; a mission makes its card before it changes anything")
     })?;
     if matching.any(|other| other.hash != found.hash) {
-        return Err(CliError::new(Kind::Usage, format!("several cards begin with {hash}"))
-            .hint("give more of the hash"));
+        return Err(CliError::new(Kind::Usage, format!("`{hash}` matches several cards"))
+            .hint("use more characters of the hash"));
     }
     Ok(found)
 }
 
 fn none_yet() -> CliError {
-    CliError::new(Kind::Usage, "there was no mission in this workspace yet")
-        .hint("deepseek mission \"what is to be reached\"")
+    CliError::new(Kind::Usage, "there are no missions in this workspace yet")
+        .hint("to start one: deepseek mission \"GOAL\"")
 }
 
 fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
@@ -169,7 +169,7 @@ fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
         return;
     }
     if cards.is_empty() {
-        render::warn("there was no mission in this workspace yet");
+        render::warn("there are no missions in this workspace yet");
     }
     for Known { hash, at, card, state, .. } in cards {
         let (version, goal) = (card.version, render::harmless(&card.goal));
@@ -192,7 +192,7 @@ fn as_json(Known { session, run, hash, at, card, state }: &Known) -> Value {
     json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card})
 }
 
-/// The steps of the research, with the events of each small question.
+/// Prints the steps of a card's research, with the events of each small question.
 fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
     let story = past.story(&known.session)?;
     for entry in story.entries.iter().filter(|entry| entry.run == known.run) {

@@ -1,4 +1,4 @@
-//! `deepseek mock`: the scripted fake of the provider, for tests of this program and of others.
+//! `deepseek mock`: a scripted fake of the provider, for testing this and other programs.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use mock::{Script, Server};
 
 use crate::render;
 
-/// Serve a scripted fake of the provider on this machine.
+/// Run a local fake DeepSeek API from a script.
 #[derive(Debug, Args)]
 pub(crate) struct MockArgs {
-    /// What it answers: TOML, or JSON lines when the name ends in .jsonl.
+    /// The scripted answers: TOML, or JSON Lines if the name ends in .jsonl.
     #[arg(long, value_name = "FILE")]
     script: PathBuf,
-    /// Where it listens; port 0 is any free one.
+    /// The address to listen on; port 0 selects a free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     addr: SocketAddr,
-    /// Write every request to this file, a line of JSON each.
+    /// Write every request to this file as JSON Lines.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }
@@ -26,11 +26,8 @@ pub(crate) struct MockArgs {
 /// Runs the command until it is stopped.
 pub(crate) async fn run(args: &MockArgs) -> Result<(), CliError> {
     if !args.addr.ip().is_loopback() {
-        return Err(CliError::new(
-            Kind::Usage,
-            format!("{} is not an address of this machine alone", args.addr),
-        )
-        .hint("use 127.0.0.1 or [::1]"));
+        return Err(CliError::new(Kind::Usage, format!("{} is not a loopback address", args.addr))
+            .hint("use 127.0.0.1 or [::1]"));
     }
     let script =
         Script::load(&args.script).map_err(|error| CliError::caused(Kind::Usage, &error))?;

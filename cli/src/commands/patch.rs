@@ -25,7 +25,7 @@ use crate::flags::{Global, Output};
 use crate::render::{self, harmless};
 use crate::surroundings::Surroundings;
 
-/// Check or apply a diff as a model wrote it.
+/// Check or apply a diff with the patch engine alone, without a model.
 #[derive(Debug, Args)]
 pub(crate) struct PatchArgs {
     #[command(subcommand)]
@@ -34,39 +34,39 @@ pub(crate) struct PatchArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say what a diff would do, and write nothing.
+    /// Show what a diff would do without writing anything.
     Check(Options),
-    /// Apply a diff as a whole, or refuse it and write nothing.
+    /// Apply a whole diff, or refuse it and write nothing.
     Apply(Options),
 }
 
 #[derive(Debug, Args)]
 struct Options {
-    /// Directory to change [default: the workspace].
+    /// The directory to change [default: the workspace, if given, or the current directory].
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// File with the diff, prose and fences included; standard input without one, or for `-`.
+    /// The file with the diff, which may contain prose and fences [default: standard input, also for `-`].
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The same.
+    /// Same as FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     patch: Option<PathBuf>,
-    /// A path the diff may touch; without any, all inside the root.
+    /// A path that the diff may touch; can be repeated [default: any path inside the root].
     #[arg(long, value_name = "PATH")]
     declare: Vec<String>,
-    /// File with one such path per line.
+    /// A file with one such path per line.
     #[arg(long, value_name = "FILE")]
     declare_from: Option<PathBuf>,
-    /// Hash of a file as the author of the diff saw it.
+    /// The hash of a file as the diff's author saw it; can be repeated.
     #[arg(long, value_name = "PATH=SHA256")]
     base: Vec<String>,
-    /// JSON object of such hashes, by path.
+    /// A JSON object of such hashes, by path.
     #[arg(long, value_name = "FILE")]
     base_from: Option<PathBuf>,
-    /// Directory with the files as the author of the diff saw them, to merge changes made since.
+    /// A directory with the files as the diff's author saw them, to merge later changes.
     #[arg(long, value_name = "DIR")]
     base_dir: Option<PathBuf>,
-    /// What happens to a file that changed since.
+    /// How to treat a file that has changed since.
     #[arg(long, value_enum, default_value = "auto")]
     strategy: Strategy,
     /// Accept a diff of any size.
@@ -76,14 +76,14 @@ struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Strategy {
-    /// Merge, but not where changes touch each other.
+    /// Merge, but not where changes are adjacent.
     Auto,
-    /// Merge wherever there is no conflict.
+    /// Merge unless there is a conflict.
     #[value(alias = "three_way")]
     ThreeWay,
 }
 
-/// A check or an application, with the flags that every command takes.
+/// The arguments of `patch check` and `patch apply`, with the global flags.
 #[derive(Debug, Parser)]
 struct Alone {
     #[command(flatten)]
@@ -92,8 +92,8 @@ struct Alone {
     options: Options,
 }
 
-/// The command line of a check or an application, read without the grammar of all commands, which would take longer than a small
-/// patch. None if it is another, or if something is wrong with it: the whole grammar says what.
+/// Parses `patch check` and `patch apply` without the grammar of all commands, which would take longer than a small patch.
+/// Returns `None` for other or invalid command lines, which the full grammar handles.
 pub(crate) fn given(words: &[OsString]) -> Option<(Global, PatchArgs)> {
     let [program, command, action, rest @ ..] = words else { return None };
     let action = match (command.to_str()?, action.to_str()?) {
@@ -106,17 +106,17 @@ pub(crate) fn given(words: &[OsString]) -> Option<(Global, PatchArgs)> {
     Some((global, PatchArgs { action: action(options) }))
 }
 
-/// What came of it: a plan, which was carried out or not, or a refusal.
+/// A plan, written or not, or a refusal.
 type Answer = Result<(ApplyPlan, Written), Refusal>;
 
-/// Whether the files of a plan were written.
+/// Whether a plan was written to the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     Yes,
     No,
 }
 
-/// What the command answers to a program.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 struct PatchReport {
     applied: bool,
@@ -125,15 +125,15 @@ struct PatchReport {
     refusal: Option<Explained>,
 }
 
-/// A refusal, with the same in words.
+/// A refusal with explanations.
 #[derive(Debug, Serialize)]
 struct Explained {
     mismatches: Vec<Mismatch>,
-    /// What a model is told.
+    /// The text that a model would get.
     for_model: String,
 }
 
-/// One thing that is wrong, what it means and what to do about it.
+/// A reason for the refusal, what it means and how to fix it.
 #[derive(Debug, Serialize)]
 struct Mismatch {
     #[serde(flatten)]
@@ -154,7 +154,7 @@ impl From<Refusal> for Explained {
     }
 }
 
-/// What is wrong with the arguments.
+/// An error in the arguments or their files.
 #[derive(Debug, thiserror::Error)]
 enum UsageError {
     #[error("cannot read {path}: {source}")]
@@ -167,13 +167,13 @@ enum UsageError {
     Json { path: String, source: serde_json::Error },
     #[error(transparent)]
     Tree(#[from] TreeError),
-    #[error("cannot settle what a crash left in the directory: {0}")]
+    #[error("cannot recover an interrupted commit in this directory: {0}")]
     Unsettled(CommitError),
     #[error(transparent)]
     Config(#[from] config::ConfigError),
 }
 
-/// Runs the command: 0 applied, 1 refused with nothing written, 2 wrong usage.
+/// Runs the command. Exits with 0 if the diff applies, 1 if it is refused and nothing was written, 2 on wrong usage.
 pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> ExitCode {
     let (options, writes) = match &args.action {
         Action::Check(options) => (options, false),
@@ -193,7 +193,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> E
         Output::Text => tell_text(&answer),
     };
     if let Err(error) = told {
-        render::warn(&format!("error: the answer cannot be written: {error}"));
+        render::warn(&format!("error: cannot write the answer: {error}"));
     }
     code
 }
@@ -215,7 +215,7 @@ fn attempt(
         })
         .unwrap_or_else(|why| {
             render::warn(&format!(
-                "note: {why}; if this is killed in mid-write nothing can mend it"
+                "note: {why}; if this process is killed while writing, the change cannot be recovered"
             ));
             CommitLog::none(patience)
         });
@@ -236,7 +236,7 @@ fn attempt(
         Strategy::ThreeWay => ApplyStrategy::ThreeWay,
     };
     let current = |path: &RepoPath| reader.entry(path, max_bytes);
-    // There is no gate at which anybody would be told what was chosen.
+    // There is no approval gate that could show which interpretation was chosen.
     let plan = prepare_with(&diff, &scope, strategy, &limits, &current, Tolerances::UNATTENDED);
     Ok(plan.and_then(|plan| match writes.then(|| writer.commit(&plan, "patch apply")) {
         None => Ok((plan, Written::No)),
@@ -245,7 +245,7 @@ fn attempt(
     }))
 }
 
-/// Reads a file, or standard input; of something larger than allowed just enough to tell.
+/// Reads a file, or standard input for `-`. Reads at most one byte more than the limit, which is enough to detect an excess.
 fn read(path: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, UsageError> {
     let failed = |source| UsageError::Read { path: path.display().to_string(), source };
     let most = max_bytes.map_or(u64::MAX, |max| max as u64 + 1);
@@ -291,7 +291,7 @@ fn scope(options: &Options, reader: &ReadTree) -> Result<PatchScope, UsageError>
     Ok(PatchScope { declared: declared(options)?, bases: bases.collect() })
 }
 
-/// The bytes of a base are only needed, and only looked for, where the file is not the same any more.
+/// Finds the contents of a base by its hash, in the root or in the directory given with `--base-dir`.
 fn base(path: &RepoPath, hash: FileHash, reader: &ReadTree, shown: Option<&ReadTree>) -> BaseState {
     let file = |tree: &ReadTree| match tree.entry(path, u64::MAX) {
         Ok(tree::Entry::File(state)) => Some(state.bytes),
@@ -314,7 +314,7 @@ fn declared(options: &Options) -> Result<Option<BTreeSet<RepoPath>>, UsageError>
         let text = read(file, None)?;
         let lines = String::from_utf8_lossy(&text);
         any |= !lines.trim().is_empty();
-        // A line that is no path declares nothing that could be touched.
+        // An invalid path cannot be touched by a diff, so its line is skipped.
         declared.extend(lines.lines().filter_map(|line| RepoPath::parse(line).ok()));
     }
     Ok(any.then_some(declared))
@@ -338,12 +338,12 @@ fn tell_json(answer: Answer) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Tells a person, who is not told hashes: they would take longer than the rest.
+/// Prints the answer for people, without hashes: computing them would take longer than the rest.
 fn tell_text(answer: &Answer) -> io::Result<()> {
     let (plan, written) = match answer {
         Ok((plan, written)) => (plan, written),
         Err(refusal) => {
-            // Lines of the diff and of the file are in it: neither may drive the terminal.
+            // It quotes the diff and the file, which may contain terminal escape sequences.
             let told = refusal.for_people();
             return told.lines().try_for_each(|line| writeln!(io::stderr(), "{}", harmless(line)));
         }
@@ -361,7 +361,9 @@ fn tell_text(answer: &Answer) -> io::Result<()> {
     match (plan.changes.is_empty(), written) {
         (true, _) => writeln!(out, "nothing to change")?,
         (false, Written::Yes) => writeln!(out, "applied")?,
-        (false, Written::No) => writeln!(out, "nothing was written; `patch apply` would")?,
+        (false, Written::No) => {
+            writeln!(out, "nothing was written; `patch apply` would write this")?
+        }
     }
     out.flush()?;
     let mut notes = io::stderr().lock();

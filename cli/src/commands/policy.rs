@@ -1,4 +1,4 @@
-//! `deepseek policy`: what may happen without asking, what is asked for, and what never happens.
+//! `deepseek policy`: shows what is allowed, what needs approval and what is denied.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Show what may happen, and what is asked for.
+/// Show what is allowed, what needs approval and what is denied.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -22,31 +22,31 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show the table of decisions and the lists in force.
+    /// Show the decision table and the lists in effect.
     Show {
-        /// As if commands were confined so far [default: as they are here].
+        /// Show the table for this level of confinement [default: the level available here].
         #[arg(long, value_name = "LEVEL")]
         confinement: Option<Confined>,
     },
-    /// List the commands that you always allow in this workspace.
+    /// List the commands that you chose to always allow in this workspace.
     Allowed,
-    /// Allow a command no longer: then it is asked for again.
+    /// Stop always allowing a command, so that it needs approval again.
     Forget {
-        /// The command, as `allowed` lists it.
+        /// The command, as listed by `deepseek policy allowed`.
         command: String,
     },
 }
 
-/// How far commands are confined.
+/// A level of confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Confined {
-    /// Wholly.
+    /// Namespaces, Landlock and seccomp.
     Full,
-    /// By Landlock and seccomp alone.
+    /// Landlock and seccomp only.
     Floor,
-    /// Not at all, because nothing here can.
+    /// No confinement, because this system supports none.
     None,
-    /// Not at all, because your configuration says so.
+    /// No confinement, because the configuration turns it off.
     Off,
 }
 
@@ -61,7 +61,7 @@ impl Confined {
     }
 }
 
-/// The lists, in the order in which they are read.
+/// The lists, in the order in which they are evaluated, with their titles.
 const LISTS: [(&str, &str); 5] = [
     ("policy.deny_commands", "commands that never run"),
     ("policy.allow_commands", "listed commands"),
@@ -70,7 +70,7 @@ const LISTS: [(&str, &str); 5] = [
     ("policy.executed_files", "files that other tools execute"),
 ];
 
-/// Where the options of listed commands stand.
+/// The prefix of the keys that list the options of listed commands.
 const OPTIONS: &str = "policy.options.";
 
 /// Runs the command.
@@ -103,7 +103,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The commands that are always allowed.
+/// Returns the workspace's store of always-allowed commands.
 fn always(around: &Surroundings, workspace: &Path) -> Result<Always, CliError> {
     Ok(Always::of(workspace, &around.workspace_state(workspace)?.join("verify")))
 }
@@ -119,7 +119,7 @@ fn list_allowed(always: &Always, global: &Global) -> Result<(), CliError> {
         render::line(&render::harmless(&allowed.command));
     }
     if all.is_empty() {
-        render::warn("no command is always allowed here");
+        render::warn("no commands are always allowed here");
     }
     Ok(())
 }
@@ -129,8 +129,8 @@ fn forget(always: &Always, command: &str) -> Result<(), CliError> {
     if always.forget(command).map_err(unusable)? {
         return Ok(());
     }
-    Err(CliError::new(Kind::Usage, format!("`{command}` was not always allowed"))
-        .hint("`deepseek policy allowed` lists what is"))
+    Err(CliError::new(Kind::Usage, format!("`{command}` is not an always-allowed command"))
+        .hint("`deepseek policy allowed` lists them"))
 }
 
 const fn mode_name(mode: Mode) -> &'static str {
@@ -172,7 +172,7 @@ fn as_text(settings: &Settings, confinement: Confinement) -> String {
         }
     }
     text.push_str(
-        "\nin mode hetun\n  as in mode agent; what the approved card of a mission names is not asked, and what it does not name always is\n",
+        "\nin mode hetun\n  as in mode agent, but without asking for what the approved mission card names, and always asking for anything else\n",
     );
     for (key, title) in LISTS {
         let items = settings.get(key).and_then(|(value, _)| value.as_array());
@@ -180,7 +180,7 @@ fn as_text(settings: &Settings, confinement: Confinement) -> String {
         text.push_str(&format!("\n{title} ({key})  # {}\n", source(settings, key)));
         text.push_str(&filled(items));
     }
-    text.push_str("\noptions that listed commands may be given (policy.options)\n");
+    text.push_str("\noptions allowed for listed commands (policy.options)\n");
     for (command, options) in &policy.options {
         let key = format!("{OPTIONS}{command}");
         text.push_str(&format!("{command}  # {}\n", source(settings, &key)));
@@ -189,7 +189,7 @@ fn as_text(settings: &Settings, confinement: Confinement) -> String {
     text
 }
 
-/// A line of the table: three verdicts, and what they are about.
+/// Formats a row of the table: three verdicts, then the actions and stages they apply to.
 fn row(line: &Line) -> String {
     let [suggest, auto, never] = line.verdicts.map(|verdict| verdict.name());
     let stages: Vec<&str> = line.stages.iter().copied().map(Stage::name).collect();
@@ -200,7 +200,7 @@ fn row(line: &Line) -> String {
     format!("  {suggest:<7}  {auto:<5}  {never:<5}  {actions}{when}\n")
 }
 
-/// Items in lines that fit a terminal.
+/// Formats items in lines of at most 100 characters.
 fn filled<'a>(items: impl Iterator<Item = &'a str>) -> String {
     const WIDTH: usize = 100;
     let mut text = String::new();

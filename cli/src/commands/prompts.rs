@@ -1,4 +1,4 @@
-//! `deepseek prompts`: what is said to models, and where each text is from.
+//! `deepseek prompts`: shows the prompts sent to models, and the source of each.
 
 use actors::prompts::{Prompt, Prompts, may_name};
 use clap::{Args, Subcommand};
@@ -9,7 +9,7 @@ use crate::prompts::{of_workspace, path_of};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// List the texts that are said to models, or print one.
+/// List the prompts sent to models, or print one.
 #[derive(Debug, Args)]
 pub(crate) struct PromptsArgs {
     #[command(subcommand)]
@@ -18,11 +18,11 @@ pub(crate) struct PromptsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List them with their variables, and where each is from.
+    /// List all prompts with their sources and variables.
     List,
-    /// Print one as it is, to begin one of your own with.
+    /// Print a prompt unmodified, as a starting point for your own.
     Show {
-        /// Its name.
+        /// The prompt's name.
         name: String,
     },
 }

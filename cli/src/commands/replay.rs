@@ -1,4 +1,4 @@
-//! `deepseek replay`: drives a session again with what is recorded of it, and tells whether it comes out the same.
+//! `deepseek replay`: re-runs a recorded session and checks that the result is identical.
 
 use actors::event::{Blob, Event};
 use actors::recording::Difference;
@@ -17,16 +17,15 @@ use crate::surroundings::Surroundings;
 /// Arguments of `deepseek replay`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The same actors work through the same requests. What models answered, what commands printed, what was\n\
-found in files and what you said comes from the journal; plans, patches, decisions and the bytes of\n\
-requests are made again and compared. No model is asked, no command is run, no file of yours is touched.\n\
-Exits with 1 at the first difference."
+    after_help = "The same actors process the same requests. Model answers, command output, file contents and your answers come \
+        from the journal; plans, patches, decisions and the bytes of requests are recomputed and compared. No model calls, no \
+        commands, no changes to your files. Exits with 1 at the first difference."
 )]
 pub(crate) struct ReplayArgs {
-    /// The session: its id, the beginning or end of it, or `latest`.
+    /// The session: its id, the start or end of it, or `latest`.
     #[arg(default_value = "latest")]
     session: String,
-    /// Show the first difference, side by side.
+    /// Show the first difference side by side.
     #[arg(long)]
     diff: bool,
 }
@@ -43,7 +42,7 @@ pub(crate) async fn run(
     let scratch = tempfile::tempdir().map_err(|error| not_replayed(&error.into()))?;
     let replayed = replay(&dir, scratch.path()).await.map_err(|error| not_replayed(&error))?;
     if replayed.is_empty() {
-        render::warn("nothing was asked in this session: there is nothing to compare");
+        render::warn("this session has no requests; there is nothing to compare");
     }
     let difference = replayed.iter().find_map(|run| run.difference.as_ref());
     if global.output == Output::Text {
@@ -63,7 +62,7 @@ pub(crate) async fn run(
         render::text(&render::side_by_side(&recorded, &replayed));
     }
     let error = CliError::new(Kind::NotDelivered, format!("the replay differs: {difference}"));
-    Err(if args.diff { error } else { error.hint("`deepseek replay --diff` shows both") })
+    Err(if args.diff { error } else { error.hint("`deepseek replay --diff` shows both sides") })
 }
 
 fn as_line(run: &Replayed) -> String {
@@ -71,7 +70,7 @@ fn as_line(run: &Replayed) -> String {
     let came = match (difference, finished) {
         (Some(_), _) => format!("differs after {events} events"),
         (None, true) => format!("identical, {events} events"),
-        (None, false) => format!("identical, {events} events, and interrupted there"),
+        (None, false) => format!("identical, {events} events, then interrupted"),
     };
     format!("{id}  {came}  {}", request.lines().next().unwrap_or_default())
 }
@@ -85,7 +84,7 @@ fn as_json(difference: &Difference) -> Value {
     })
 }
 
-/// Both sides of a difference as texts: the events, and behind them the contents that only one of them names.
+/// Formats both sides of a difference: the event, followed by the contents that only this side refers to.
 fn both(difference: &Difference, kept: &dyn Fn(&Blob) -> Option<Vec<u8>>) -> (String, String) {
     let Difference { recorded, done } = difference;
     let (old, new) = (recorded.as_ref().map(|it| &it.event), done.as_ref());
@@ -106,7 +105,7 @@ fn named(event: Option<&Event>) -> Vec<&Blob> {
     event.map(Event::blobs).unwrap_or_default()
 }
 
-/// Content for people: JSON over several lines, with its texts as texts.
+/// Formats content for people: JSON is indented, and `\n` in its strings becomes a line break.
 fn readable(content: &[u8]) -> String {
     match serde_json::from_slice::<Value>(content) {
         Ok(value) => format!("{value:#}\n").replace("\\n", "\n"),
@@ -117,11 +116,11 @@ fn readable(content: &[u8]) -> String {
 fn not_replayed(error: &ReplayError) -> CliError {
     match error {
         ReplayError::Read(_) => CliError::caused(Kind::Internal, error)
-            .hint("`deepseek doctor --repair` keeps what is valid of a damaged journal"),
+            .hint("`deepseek doctor --repair` keeps the valid part of a damaged journal"),
         ReplayError::Earlier(EarlierError::Read(_)) => CliError::caused(Kind::Internal, error)
-            .hint("content of this session is gone; what is left of it: `deepseek export`"),
+            .hint("some of this session's content is missing; `deepseek export` shows the rest"),
         ReplayError::Earlier(_) => CliError::caused(Kind::Internal, error)
-            .hint("was it made by another version of the program?"),
+            .hint("it may have been recorded by another version of the program"),
         ReplayError::Start(_) | ReplayError::Scratch(_) => CliError::caused(Kind::Internal, error),
     }
 }

@@ -1,4 +1,4 @@
-//! `deepseek rewind`: lists the checkpoints of the workspace, shows one, and goes back to one.
+//! `deepseek rewind`: lists the checkpoints of the workspace, shows one, or undoes changes back to one.
 
 use std::path::Path;
 
@@ -12,35 +12,31 @@ use serde_json::{Value, json};
 use tree::{Change, Checkpoint, RepoPath};
 
 use crate::checkpoints;
-
 use crate::drive::Drive;
 use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// List checkpoints, or go back to one.
-///
-/// There is one before each change; its number stands for the workspace as it was then. What deepseek changed since is
-/// undone, and what you changed stays. It does not ask: `--dry-run` shows what would happen, and going back can be undone.
+/// List checkpoints, or undo changes back to one.
 #[derive(Debug, Args)]
 pub(crate) struct RewindArgs {
-    /// Number of the checkpoint, or `latest`; without it they are listed.
+    /// The checkpoint's number, or `latest` [default: list all checkpoints].
     checkpoint: Option<String>,
-    /// Go back only in these files and directories.
+    /// Undo changes only in these files and directories.
     paths: Vec<String>,
-    /// Show the change that was made there, and go nowhere.
+    /// Show the change made after the checkpoint, without changing anything.
     #[arg(long, requires = "checkpoint")]
     show: bool,
-    /// Show what going back would change, and go nowhere.
+    /// Show what would be undone, without changing anything.
     #[arg(long, requires = "checkpoint", conflicts_with = "show")]
     dry_run: bool,
-    /// Bring the files back exactly, even where you changed them since.
+    /// Restore the files exactly, overwriting your later edits.
     #[arg(long, requires = "checkpoint")]
     exact: bool,
 }
 
 impl RewindArgs {
-    /// Goes back to a checkpoint, keeping what the user changed since.
+    /// Returns the arguments to go back to a checkpoint, keeping the user's own changes.
     pub(crate) fn to(checkpoint: u64) -> Self {
         let checkpoint = Some(checkpoint.to_string());
         Self { checkpoint, paths: Vec::new(), show: false, dry_run: false, exact: false }
@@ -73,12 +69,15 @@ pub(crate) async fn run(
         .way_back(checkpoint, manner, wanted)
         .map_err(|error| checkpoints::unreadable(&error))?;
     if back.changes.is_empty() && back.left.is_empty() && !paths.is_empty() {
-        return Err(CliError::new(Kind::Usage, "nothing in these paths was changed since")
-            .hint("`deepseek rewind N --dry-run` shows what was"));
+        return Err(CliError::new(
+            Kind::Usage,
+            "deepseek changed nothing in these paths since then",
+        )
+        .hint("`deepseek rewind N --dry-run` shows what it changed"));
     }
     if args.dry_run {
         let title = format!("back to checkpoint {}", checkpoint.number);
-        render::changes(around, global, &title, told(checkpoint, &back), &back.changes);
+        render::changes(around, global, &title, undo_as_json(checkpoint, &back), &back.changes);
     } else {
         go(around, global, checkpoint, &back).await?;
     }
@@ -93,10 +92,12 @@ fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
     }
     if checkpoints.is_empty() {
         render::warn(
-            "there is no checkpoint in this workspace yet; one is made before each change",
+            "there are no checkpoints in this workspace yet; one is saved before each change",
         );
     } else {
-        render::warn("the workspace before each change; `deepseek rewind N` goes back to it");
+        render::warn(
+            "checkpoints (state before each change); restore one with `deepseek rewind N`",
+        );
     }
     for Checkpoint { number, at, note, own, .. } in checkpoints {
         let files =
@@ -115,13 +116,13 @@ fn as_json(checkpoint: &Checkpoint) -> Value {
     })
 }
 
-/// A way back for programs.
-fn told(checkpoint: &Checkpoint, back: &WayBack) -> Value {
+/// Formats an undo patch as JSON.
+fn undo_as_json(checkpoint: &Checkpoint, back: &WayBack) -> Value {
     let left = back.left.iter().map(|(path, why)| json!({"path": path, "why": why.to_string()}));
     json!({ "checkpoint": checkpoint.number, "left": left.collect::<Vec<_>>() })
 }
 
-/// Goes back, through the same gate as every other change. Naming the checkpoint is the approval.
+/// Applies the undo patch through the same gate as every other change. By naming the checkpoint, the user approves it.
 async fn go(
     around: &Surroundings,
     global: &Global,
@@ -130,7 +131,7 @@ async fn go(
 ) -> Result<(), CliError> {
     let number = checkpoint.number;
     if back.changes.is_empty() {
-        render::warn("nothing of what was changed since is left to undo");
+        render::warn("there is nothing left to undo since this checkpoint");
     } else {
         let mut global = global.clone();
         global.yolo = true;
@@ -149,11 +150,11 @@ async fn go(
         };
         exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
         view.note(&format!(
-            "what was changed since checkpoint {number} is undone; `deepseek rewind latest` brings it back"
+            "undone: all deepseek changes since checkpoint {number}; to redo: deepseek rewind latest"
         ));
     }
     if global.output != Output::Text {
-        let mut done = told(checkpoint, back);
+        let mut done = undo_as_json(checkpoint, back);
         let files: Vec<_> = back.changes.iter().map(Change::summary).collect();
         if let Some(fields) = done.as_object_mut() {
             fields.insert("files".to_owned(), json!(files));
@@ -163,20 +164,20 @@ async fn go(
     Ok(())
 }
 
-/// What could not be brought back is said last, and is why the command fails.
+/// Fails if files could not be restored, and names them. Comes last, after the files that were restored.
 fn result(back: &WayBack) -> Result<(), CliError> {
     let what = match back.left.as_slice() {
         [] => return Ok(()),
-        [(path, conflict)] => format!("{path} is left as it is: {conflict}"),
+        [(path, conflict)] => format!("{path} was left unchanged: {conflict}"),
         several => {
             for (path, conflict) in several {
-                render::warn(&format!("  {path} is left as it is: {conflict}"));
+                render::warn(&format!("  {path} was left unchanged: {conflict}"));
             }
-            format!("{} files are left as they are", several.len())
+            format!("{} files were left unchanged", several.len())
         }
     };
     Err(CliError::new(Kind::NotDelivered, what)
-        .hint("`--exact` brings them back as they were; what is in them now stays in a checkpoint"))
+        .hint("--exact restores them anyway; their current content is saved in a checkpoint"))
 }
 
 fn paths(
@@ -185,7 +186,7 @@ fn paths(
     texts: &[String],
 ) -> Result<Vec<RepoPath>, CliError> {
     let workspace = around.workspace(global)?;
-    // A path is one from where the user is.
+    // Paths are relative to the current directory.
     let here = workspace.join(around.within(&workspace).unwrap_or_default());
     let parse = |text: &String| {
         let path = here.join(text);

@@ -1,4 +1,4 @@
-//! `deepseek run`: goes on with a request that was interrupted.
+//! `deepseek run`: resumes an interrupted request.
 
 use clap::Args;
 use front::error::{CliError, Kind};
@@ -14,16 +14,16 @@ use crate::surroundings::Surroundings;
 /// Arguments of `deepseek run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Completed work is never repeated: answers that came are kept, changes that were made stay, and the request\n\
-keeps to the settings it began with. The call or command in flight is retried."
+    after_help = "Completed work is not repeated: answers and changes are kept, and the request continues with the settings it \
+        started with. Calls and commands that were in progress are repeated."
 )]
 pub(crate) struct RunArgs {
-    /// The session, or the beginning or end of its id [default: the latest with an interrupted request].
+    /// The session: its id, or the start or end of it [default: the latest with an interrupted request].
     session: Option<String>,
 }
 
 impl RunArgs {
-    /// The latest session with an interrupted request.
+    /// Returns the arguments that select the latest session with an interrupted request.
     pub(crate) const fn latest() -> Self {
         Self { session: None }
     }
@@ -36,9 +36,9 @@ pub(crate) async fn run(
     args: &RunArgs,
 ) -> Result<(), CliError> {
     if let Some(request) = args.session.as_ref().filter(|id| id.contains(char::is_whitespace)) {
-        let error = "`deepseek run` resumes an interrupted request; it takes the id of a session";
+        let error = "`deepseek run` resumes an interrupted request; it takes a session id";
         return Err(CliError::new(Kind::Usage, error)
-            .hint(format!("to begin a request: deepseek -p \"{request}\"")));
+            .hint(format!("to start a task: deepseek -p \"{request}\"")));
     }
     let past = Past::find(around, global)?;
     let id = match &args.session {
@@ -56,9 +56,7 @@ pub(crate) async fn run(
             view.outcome(&outcome, &drive.session.id);
             exit::of(&outcome.delivery, None)
         }
-        None => {
-            Err(CliError::new(Kind::Usage, format!("no request was interrupted in session {id}"))
-                .hint(format!("`deepseek -r {id}` goes on with it")))
-        }
+        None => Err(CliError::new(Kind::Usage, format!("session {id} has no interrupted request"))
+            .hint(format!("`deepseek -r {id}` continues the session"))),
     }
 }

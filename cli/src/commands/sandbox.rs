@@ -1,4 +1,4 @@
-//! `deepseek sandbox`: one command, run as a run would, so that what it may and may not do can be seen.
+//! `deepseek sandbox`: runs a command with the confinement of a run, to see what it can and cannot do.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,15 +16,15 @@ use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Run one command as a run would: confined.
+/// Run a command in the sandbox, as a run would.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxArgs {
-    /// The command and its arguments; a single word is read as a line of shell.
+    /// The command and its arguments; a single argument is parsed as a shell command line.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-/// Runs the command. The exit code is that of the command that was run.
+/// Runs the command. Returns the exit code of the confined command.
 pub(crate) async fn run(
     around: &Surroundings,
     global: &Global,
@@ -38,8 +38,7 @@ pub(crate) async fn run(
     Ok(code(&outcome))
 }
 
-/// Runs a command as [`run`] does, away from the terminal: what it printed, and how it ended where that was not well. Dropping it
-/// ends the command.
+/// Like [`run`], but returns the output, and how the command ended if it failed. Dropping the future kills the command.
 pub(crate) async fn told(
     around: &Surroundings,
     global: &Global,
@@ -58,7 +57,7 @@ pub(crate) async fn told(
     Ok(lines.join("\n"))
 }
 
-/// Runs a command, unless nothing confines it here.
+/// Runs a command confined. Fails if commands cannot be confined here.
 async fn confined(
     around: &Surroundings,
     global: &Global,
@@ -71,16 +70,13 @@ async fn confined(
     let level = tokio::task::spawn_blocking(move || sandbox.level().clone());
     let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
     if let Confining::None(why) = &level {
-        return Err(CliError::new(
-            Kind::Denied,
-            format!("commands cannot be confined here: {why}"),
-        )
-        .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
+        return Err(CliError::new(Kind::Denied, format!("cannot confine commands here: {why}"))
+            .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
     run_in(fence, around, &settings, &workspace, command).await
 }
 
-/// What confines commands in a workspace.
+/// Returns the confinement of commands in a workspace.
 pub(crate) fn fence(
     around: &Surroundings,
     settings: &Settings,
@@ -105,7 +101,7 @@ pub(crate) fn fence(
     })
 }
 
-/// Runs a command confined as this says.
+/// Runs a command in a fence.
 pub(crate) async fn run_in(
     fence: Fence,
     around: &Surroundings,
@@ -132,13 +128,13 @@ pub(crate) async fn run_in(
     Ok(shell::run(&line, &options).await)
 }
 
-/// What is to be said of it besides what it printed.
+/// Lists what to report in addition to the output: an abnormal end, and discarded files.
 fn notes(outcome: &CommandOutcome) -> Vec<String> {
     let ended = match &outcome.exit {
-        Exit::NotStarted(why) => Some(format!("the command was not started: {why}")),
-        Exit::NotFound => Some("there is no such program".to_owned()),
-        Exit::TimedOut => Some("the command took too long and was ended".to_owned()),
-        Exit::Signal(signal) => Some(format!("the command was ended by signal {signal}")),
+        Exit::NotStarted(why) => Some(format!("the command could not be started: {why}")),
+        Exit::NotFound => Some("no such program".to_owned()),
+        Exit::TimedOut => Some("the command timed out and was killed".to_owned()),
+        Exit::Signal(signal) => Some(format!("the command was killed by signal {signal}")),
         Exit::Code(_) => None,
     };
     let discarded = outcome.discarded.iter();

@@ -1,14 +1,14 @@
-//! `deepseek schema`: the JSON Schema of what the program prints for other programs.
+//! `deepseek schema`: the JSON Schema of the program's machine-readable output.
 
 use clap::Args;
 
 use crate::render;
 
-/// Print the JSON Schema of journal lines, of --output stream-json, and of a failure in JSON.
+/// Print the JSON Schema of events and errors.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {}
 
-/// Made of the events' source by a test.
+/// Covers journal lines, `--output stream-json` and errors. Generated from the source of the events by a test.
 const SCHEMA: &str = include_str!("../../../docs/events.schema.json");
 
 /// Runs the command.

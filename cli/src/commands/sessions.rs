@@ -1,4 +1,4 @@
-//! `deepseek sessions`: what was done. The list is asked of the projections, the events of one are read from its journal.
+//! `deepseek sessions`: lists, shows and prunes sessions. The list comes from the projections, events from the journal.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ use crate::surroundings::Surroundings;
 /// List sessions, or show one.
 #[derive(Debug, Args)]
 pub(crate) struct SessionsArgs {
-    /// List those of every workspace.
+    /// List the sessions of all workspaces.
     #[arg(long)]
     all: bool,
     #[command(subcommand)]
@@ -30,15 +30,15 @@ pub(crate) struct SessionsArgs {
 enum Action {
     /// List the sessions of this workspace, newest first.
     List {
-        /// Those of every workspace.
+        /// List the sessions of all workspaces.
         #[arg(long)]
         all: bool,
     },
-    /// Remove old sessions of this workspace, with all that is kept in them.
+    /// Delete old sessions of this workspace and their data.
     Prune(PruneArgs),
     /// Show the events of a session.
     Show {
-        /// Its id, the beginning or end of it, or `latest`.
+        /// The session: its id, the start or end of it, or `latest`.
         #[arg(value_name = "SESSION", default_value = "latest")]
         id: String,
     },
@@ -47,13 +47,13 @@ enum Action {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct PruneArgs {
-    /// Keep the newest N.
+    /// Keep the newest N sessions.
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// Keep what began in the last DAYS days.
+    /// Keep sessions started in the last DAYS days.
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u32>,
-    /// Only say which would be removed.
+    /// Only list what would be deleted.
     #[arg(long, group = "how")]
     dry_run: bool,
 }
@@ -75,10 +75,12 @@ pub(crate) fn run(
 fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let mut sessions = past.sessions(if all { Reach::Everywhere } else { Reach::Here })?;
-    // Ids sort by time.
+    // Ids sort by creation time.
     sessions.sort_by(|a, b| b.id.cmp(&a.id));
     if sessions.is_empty() {
-        render::warn("there is no session in this workspace yet (--all lists those of others)");
+        render::warn(
+            "there are no sessions in this workspace yet (--all lists those of all workspaces)",
+        );
     }
     if global.output == Output::Text {
         for session in &sessions {
@@ -91,20 +93,20 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
     Ok(())
 }
 
-/// Removes what is neither new enough nor worked in.
+/// Deletes old sessions, except those in use.
 fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let sessions = past.sessions(Reach::Here)?;
     let mut removed = Vec::new();
     for session in doomed(&sessions, args, SystemClock.now()) {
         let dir = past.dir(&session.id);
-        // Somebody works there.
+        // Another process is using this session.
         if is_in_use(&dir) {
             continue;
         }
         if !args.dry_run {
             fs::remove_dir_all(&dir).map_err(|error| {
-                let what = format!("cannot remove {}: {error}", dir.display());
+                let what = format!("cannot delete {}: {error}", dir.display());
                 CliError::new(Kind::NotDelivered, what)
             })?;
         }
@@ -114,7 +116,7 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
         for session in &removed {
             render::line(&format!("{}  {}", session.id, session.started));
         }
-        let done = if args.dry_run { "would be removed" } else { "removed" };
+        let done = if args.dry_run { "would be deleted" } else { "deleted" };
         render::warn(&format!("{} of {} sessions {done}", removed.len(), sessions.len()));
     } else {
         let ids: Vec<&str> = removed.iter().map(|session| session.id.as_str()).collect();
@@ -123,7 +125,8 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
     Ok(())
 }
 
-/// The sessions, given newest first, that are not among the newest to keep and did not begin lately.
+/// Selects the sessions to delete: neither among the newest `keep` nor started in the last `older_than` days. `sessions` has the
+/// newest first.
 fn doomed<'s>(
     sessions: &'s [Summary],
     args: &PruneArgs,
@@ -211,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_old_and_not_among_the_newest_goes() {
+    fn only_sessions_that_are_old_and_not_among_the_newest_are_deleted() {
         let session = |id: &str, started: &str| Summary {
             id: id.to_owned(),
             started: started.to_owned(),

@@ -1,4 +1,4 @@
-//! `deepseek tools`: what models may call, the tools of a trusted workspace among it. Nothing is called.
+//! `deepseek tools`: lists the tools that models can call, including those of a trusted workspace. Calls nothing.
 
 use clap::{Args, Subcommand};
 use config::WorkspaceTrust;
@@ -11,7 +11,7 @@ use crate::flags::{Global, Output};
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// List the tools that models may call.
+/// List the tools that models can call.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
     #[command(subcommand)]
@@ -20,7 +20,7 @@ pub(crate) struct ToolsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List them with their parameters; with `--output json` with their schemas.
+    /// List all tools with their parameters; with `--output json`, with their schemas.
     List,
 }
 
@@ -36,13 +36,13 @@ pub(crate) fn run(
         .map(|tree| own_tools(&tree))
         .map_err(|error| CliError::new(Kind::Usage, error.to_string()))?;
     for (path, why) in wrong {
-        render::warn(&format!("warning: {path} is not offered: {why}"));
+        render::warn(&format!("warning: ignored {path}: {why}"));
     }
     if settings.trust != WorkspaceTrust::Trusted && !own.is_empty() {
         let names: Vec<String> = own.drain(..).map(|tool| tool.name()).collect();
         let names = names.join(", ");
         render::warn(&format!(
-            "warning: not offered, since this workspace is not trusted: {names}; to trust it: deepseek trust"
+            "warning: ignored {names}: this workspace is not trusted; to trust it: deepseek trust"
         ));
     }
     match args.action {

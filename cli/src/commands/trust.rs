@@ -1,4 +1,4 @@
-//! `deepseek trust`: whether what a workspace brings, its configuration and the address in its `.env`, counts in full.
+//! `deepseek trust`: lets a workspace's own configuration, and the address in its `.env`, apply in full.
 
 use clap::Args;
 use front::error::{CliError, Kind};
@@ -8,13 +8,13 @@ use crate::flags::Global;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// The list of workspaces that are trusted.
+/// The key with the list of trusted workspaces.
 const KEY: &str = "trust.workspaces";
 
-/// Trust this workspace: its configuration may set policy, budgets and models, and its `.env` the server.
+/// Trust this workspace, so that its own configuration applies in full.
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// Trust it no longer.
+    /// Stop trusting this workspace.
     #[arg(long)]
     remove: bool,
 }
@@ -27,16 +27,16 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let workspace = around.workspace(global)?;
     let name = workspace.to_str().ok_or_else(|| {
-        CliError::new(Kind::Usage, "a workspace whose path is no text cannot be trusted")
+        CliError::new(Kind::Usage, "cannot trust a workspace whose path is not UTF-8")
     })?;
     if args.remove {
         remove_from(around, global, KEY, &[name.to_owned()])?;
-        render::warn(&format!("{name} is not trusted any more"));
+        render::warn(&format!("{name} is no longer trusted"));
         return Ok(());
     }
     add_to(around, global, KEY, &[name.to_owned()])?;
     render::warn(&format!(
-        "{name} is trusted: its .deepseek/config.toml counts in full, and so does the address in its .env"
+        "{name} is trusted: its .deepseek/config.toml and the address in its .env now apply in full"
     ));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `deepseek usage`: what the models were asked, and what it cost.
+//! `deepseek usage`: calls, tokens and cost of past model calls.
 
 use clap::{Args, ValueEnum};
 use front::error::CliError;
@@ -11,34 +11,32 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-/// Add up calls, tokens and cost.
-///
-/// Cost is an estimate, by the price table of the time of the call; what nobody knows stays unknown.
+/// Show calls, tokens and cost.
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
-    /// What to tell apart.
+    /// Group by.
     #[arg(long, value_name = "WHAT", default_value = "day")]
     by: By,
-    /// Only from this day on, in UTC.
+    /// Count only calls from this day on, in UTC.
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
     since: Option<Date>,
-    /// Add up the sessions of every workspace.
+    /// Include the sessions of all workspaces.
     #[arg(long)]
     all: bool,
 }
 
-/// What calls are told apart by.
+/// The grouping of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// Days, in UTC.
+    /// Day, in UTC.
     Day,
-    /// Sessions.
+    /// Session.
     Session,
-    /// Models.
+    /// Model.
     Model,
-    /// Who asked: architect, editor, analysis, intent.
+    /// Role that made the call, for example architect or editor.
     Role,
-    /// Lanes: `02`, and `-` for calls of none.
+    /// Lane, for example `02`; `-` for calls outside lanes.
     Lane,
 }
 
@@ -64,9 +62,9 @@ impl By {
     }
 }
 
-/// Reads a day.
+/// Parses a date.
 fn day(text: &str) -> Result<Date, &'static str> {
-    text.parse().map_err(|_| "not a day such as 2026-11-23")
+    text.parse().map_err(|_| "not a date such as 2026-11-23")
 }
 
 /// Runs the command.
@@ -85,7 +83,9 @@ pub(crate) fn run(
     let total = Tally::of(&calls);
     if global.output == Output::Text {
         if calls.is_empty() {
-            render::warn("no model was asked in this workspace yet (--all adds up every one)");
+            render::warn(
+                "there are no model calls in this workspace yet (--all includes all workspaces)",
+            );
             return Ok(());
         }
         let name = args.by.name();
@@ -95,12 +95,10 @@ pub(crate) fn run(
         }
         render::line(&as_line("all", columns(&total)));
         if total.calls_of_unknown_usage > 0 {
-            render::warn(&format!(
-                "{} calls did not tell their tokens",
-                total.calls_of_unknown_usage
-            ));
+            let calls = if total.calls_of_unknown_usage == 1 { "call" } else { "calls" };
+            render::warn(&format!("{} {calls} reported no usage", total.calls_of_unknown_usage));
         }
-        render::warn("cost is an estimate, by the price table");
+        render::warn("cost is an estimate from the price table");
     } else {
         let rows: Vec<Value> = tallies
             .iter()

@@ -1,4 +1,4 @@
-//! The plan of a run as a document for programs: what the plan says, what the run knows of it beside, and what it came to. Pure.
+//! The plan of a run as JSON: the plan itself, what the run knows about it, and its outcome. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use actors::verified::Verified;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 
-/// What a run has told of its plan so far.
+/// What the events so far say about the plan.
 #[derive(Debug, Default)]
 pub(super) struct Artifact {
     goal: Option<String>,
     version: u32,
-    /// The plan, and the one before it.
+    /// The current plan and the previous one.
     plans: [Option<Plan>; 2],
     marks: BTreeMap<usize, StepMark>,
-    /// The checks of the run, where the plan names none.
+    /// The run's checks, used when the plan names none.
     checks: Vec<String>,
 }
 
 impl Artifact {
     /// Takes in an event of the run itself, not of a lane.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events say nothing of the plan")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events do not concern the plan")]
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
             Event::RunStarted { request, .. } => {
@@ -42,7 +42,7 @@ impl Artifact {
         }
     }
 
-    /// The plan that a run ended with. What nothing is known of is null.
+    /// Returns the plan that a run ended with. Unknown fields are null.
     pub(super) fn document(&self, outcome: &Outcome) -> Value {
         let Some(plan) = &outcome.plan else { return Value::Null };
         let steps = plan.steps.iter().zip(1..).map(|(title, number)| {
@@ -72,7 +72,7 @@ impl Artifact {
         document
     }
 
-    /// What is kept of a run in the place of its models' reasoning: facts of the record, no text of a model.
+    /// Returns what is kept of a run in place of its models' reasoning: recorded facts, no model text.
     pub(super) fn reasoning_outcome(&self, outcome: &Outcome) -> Value {
         let [plan, before] = &self.plans;
         let delta = plan.as_ref().zip(before.as_ref()).map(|(plan, before)| {
@@ -80,10 +80,10 @@ impl Artifact {
                 plan.files.iter().map(|file| file.path.to_string()).collect()
             };
             json!({
-                "steps_added": beyond(&plan.steps, &before.steps),
-                "steps_removed": beyond(&before.steps, &plan.steps),
-                "files_added": beyond(&files(plan), &files(before)),
-                "files_removed": beyond(&files(before), &files(plan)),
+                "steps_added": missing_from(&plan.steps, &before.steps),
+                "steps_removed": missing_from(&before.steps, &plan.steps),
+                "files_added": missing_from(&files(plan), &files(before)),
+                "files_removed": missing_from(&files(before), &files(plan)),
             })
         });
         let is_only_planned = plan.is_some() && self.marks.is_empty();
@@ -116,12 +116,12 @@ impl Artifact {
     }
 }
 
-/// What of `these` is not among `those`.
-fn beyond<'s>(these: &'s [String], those: &[String]) -> Vec<&'s str> {
+/// Returns the entries of `these` that are not in `those`.
+fn missing_from<'s>(these: &'s [String], those: &[String]) -> Vec<&'s str> {
     these.iter().filter(|one| !those.contains(one)).map(String::as_str).collect()
 }
 
-/// The files of a plan that a step names, by path or by name.
+/// Returns the files of a plan that a step mentions, by path or by file name.
 fn named<'p>(plan: &'p Plan, step: &str) -> Vec<&'p str> {
     let words: Vec<&str> = step
         .split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c))

@@ -1,4 +1,4 @@
-//! An answer from the terminal: nothing typed before counts, and nothing is taken once it is not wanted any more.
+//! Questions on a plain terminal. Input typed before a question is discarded, and nothing is read after it is withdrawn.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn. With a paint, a change can be
-/// reviewed on a screen of its own.
+/// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
+/// can be reviewed on the alternate screen.
 pub(super) async fn ask(
     question: OnScreen,
     screen: Option<Paint>,
@@ -49,25 +49,26 @@ pub(super) async fn ask(
             }
             Said::Unclear => {
                 forget_what_was_typed();
-                let known = format!("What can be typed: y, n, {}. ", words(&question, screen));
+                let known = format!("Please type y, n, {}. ", words(&question, screen));
                 say(&(known + &asks));
             }
         }
     }
 }
 
-/// What can be typed beside yes and no.
+/// Lists the answers other than yes and no.
 pub(super) fn words(question: &OnScreen, screen: Option<Paint>) -> String {
     let review = if question.change.is_some() && screen.is_some() { ", review" } else { "" };
     question.offers.words().to_owned() + review
 }
 
-/// Leaves a question without an answer. The drive of the session hears of a stop, too, and withdraws it: that is not a no.
+/// Leaves a question unanswered, which is different from a no: the session's driver receives the stop as well and
+/// withdraws the question.
 fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
     tokio::spawn(async move { answer_to.closed().await });
 }
 
-/// Asks for a line of text. Ends early when the program is stopped, or the question withdrawn.
+/// Asks for a line of text. Returns early if the program is stopped or the question withdrawn.
 pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Sender<String>) {
     forget_what_was_typed();
     say(question);
@@ -77,28 +78,28 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
     }
 }
 
-/// Asks a question that has nothing to do with a run. Only a yes is one.
+/// Asks a question outside a run. Anything but yes counts as no.
 pub(crate) async fn yes_or_no(question: &str) -> bool {
     let (answer, answered) = oneshot::channel();
-    let asks = "Do you want that? [y/N] ".to_owned();
+    let asks = "Continue? [y/N] ".to_owned();
     let shown = format!("{question} ");
     let offers = Offers::Once;
     ask(OnScreen { who: String::new(), shown, asks, offers, change: None }, None, answer).await;
     answered.await.is_ok_and(|answer| answer == Answer::Yes)
 }
 
-/// What was typed before a question is on the screen is no answer to it.
+/// Discards what was typed before the question was on the screen; it is not an answer.
 fn forget_what_was_typed() {
     rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).ok();
 }
 
 fn say(text: &str) {
     if write!(io::stderr(), "{text}").and_then(|()| io::stderr().flush()).is_err() {
-        tracing::debug!("nobody reads standard error any more");
+        tracing::debug!("standard error was closed");
     }
 }
 
-/// A line from the terminal, unless the program is stopped or the question withdrawn.
+/// Reads a line from the terminal. Returns `None` if the program is stopped or the question withdrawn.
 async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
@@ -108,7 +109,7 @@ async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
     said.map(Result::unwrap_or_default)
 }
 
-/// What comes of `work`, unless the program is stopped before or the question withdrawn.
+/// Awaits `work`. Returns `None` if the program is stopped or the question withdrawn first.
 async fn until_stopped<T, A>(
     work: impl Future<Output = T>,
     answer_to: &mut oneshot::Sender<A>,
@@ -120,7 +121,8 @@ async fn until_stopped<T, A>(
     }
 }
 
-/// A line from the terminal, or nothing once it is not wanted any more. Nothing is taken from the terminal before a line is there.
+/// Reads a line from the terminal, or returns an empty one once `given_up` is set. Reads only when input is available, so that
+/// an abandoned question consumes nothing.
 fn line_from_terminal(given_up: &AtomicBool) -> String {
     const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     let stdin = io::stdin();
@@ -134,7 +136,7 @@ fn line_from_terminal(given_up: &AtomicBool) -> String {
     String::new()
 }
 
-/// Waits for Ctrl-C, the polite signal, or the end of the terminal.
+/// Waits for SIGINT, SIGTERM, SIGHUP or SIGQUIT.
 async fn stop_signal() {
     let kinds = [
         SignalKind::interrupt(),

@@ -1,16 +1,16 @@
-//! Two texts side by side, line by line, so that what differs stands opposite. Pure.
+//! Side-by-side view of two texts, with differing lines next to each other. Pure.
 
 use similar::{ChangeTag, TextDiff};
 
 use super::harmless;
 
-/// Width of a column: two of them fit a terminal of 80.
+/// Width of a column: two of them fit into 80 columns.
 const WIDTH: usize = 38;
 
-/// Equal lines that are shown around a difference.
+/// Lines of context around a difference.
 const AROUND: usize = 3;
 
-/// The differing parts of two texts, side by side. A line that only one of them has is marked between the columns.
+/// Formats the differing parts of two texts side by side. A line that only one of them has is marked between the columns.
 pub(crate) fn side_by_side(left: &str, right: &str) -> String {
     let diff = TextDiff::from_lines(left, right);
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub(crate) fn side_by_side(left: &str, right: &str) -> String {
     text
 }
 
-/// A line of each, over as many rows as the longer needs.
+/// Formats one line of each text, wrapped over as many rows as the longer one needs.
 fn row(left: &str, mark: char, right: &str) -> String {
     let (left, right) = (pieces(left), pieces(right));
     let empty = String::new();
@@ -46,7 +46,7 @@ fn row(left: &str, mark: char, right: &str) -> String {
     rows.collect()
 }
 
-/// A line cut to the width of a column.
+/// Splits a line into pieces of the column width.
 fn pieces(line: &str) -> Vec<String> {
     let chars: Vec<char> = harmless(line).chars().collect();
     if chars.is_empty() {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_stands_opposite() {
+    fn differing_lines_are_next_to_each_other() {
         let shown = side_by_side("same\nold\ngone\nend\n", "same\nnew\nend\nmore\n");
         let rows: Vec<String> = shown
             .lines()
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_go_on_in_the_next_row() {
+    fn long_lines_wrap_into_the_next_row() {
         let long = "x".repeat(WIDTH + 3);
         let shown = side_by_side(&long, "y");
         let next = shown.lines().nth(2).unwrap();

@@ -1,11 +1,11 @@
-//! Events of the past as documents for programs: what each is, with the fields of it that have a meaning outside.
+//! Recorded events as JSON documents: a category, and the fields that are meaningful to consumers.
 
 use actors::event::Event;
 use front::told::{iteration, plan, refusal};
 use journal::{Story, StoryEntry};
 use serde_json::{Map, Value, json};
 
-/// An event as a document.
+/// Formats an event as a document.
 pub(crate) fn document(story: &Story, entry: &StoryEntry) -> Value {
     let told = entry.event.as_ref().and_then(|event| told(story, entry, event));
     let mut document = json!(entry);
@@ -17,8 +17,8 @@ pub(crate) fn document(story: &Story, entry: &StoryEntry) -> Value {
     document
 }
 
-/// What an event is, and what it says; none where only its kind is told.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are told by their kind")]
+/// Returns the category of an event and its data. `None` if only the event's kind is shown.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are shown by their kind")]
 fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static str, Value)> {
     let fields = |names: &[&str]| fields(event, names);
     if let Some(iteration) = iteration(event) {
@@ -85,7 +85,7 @@ fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static st
     })
 }
 
-/// Some fields of an event, as they stand in the journal.
+/// Returns some fields of an event, as recorded in the journal.
 fn fields(event: &Event, names: &[&str]) -> Value {
     let Value::Object(mut data) = event.data() else { return Value::Null };
     let named = names.iter().filter_map(|name| Some(((*name).to_owned(), data.remove(*name)?)));

@@ -1,4 +1,4 @@
-//! Runs as JSON: the whole story, a line for every event; or the end of it, in one document.
+//! JSON output of runs: one line per event, or one document at the end.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use tree::Change;
 use super::View;
 use super::artifact::Artifact;
 
-/// Every event as it happens, as it stands in the journal but for the checksums; text as it comes in between.
+/// Prints every event as it happens, as recorded in the journal but without checksums, and text deltas in between.
 #[derive(Default)]
 pub(crate) struct StreamJson {
     plan: Artifact,
 }
 
-/// One document at the end.
+/// Prints one document at the end.
 #[derive(Default)]
 pub(crate) struct FinalJson {
     plan: Artifact,
@@ -49,7 +49,7 @@ impl View for StreamJson {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
                 tell(&json!({"kind": "Confined", "data": data}));
             }
-            // Dropping a question says that there is no one to answer.
+            // Dropping a question tells the asker that there is no user to answer it.
             Signal::Question(_) | Signal::Asked(_) => {}
         }
         Box::pin(std::future::ready(()))
@@ -103,7 +103,7 @@ fn hear(plan: &mut Artifact, envelope: &Envelope) {
     }
 }
 
-/// An event as a line of JSON.
+/// Formats an event as a JSON line.
 fn event(envelope: &Envelope) -> Value {
     let mut line = json!({"seq": envelope.seq, "at": envelope.at});
     if let (Some(line), Ok(Value::Object(event))) =
@@ -117,7 +117,7 @@ fn event(envelope: &Envelope) -> Value {
     within(line, &envelope.scope)
 }
 
-/// The same line, with what of the run it belongs to.
+/// Adds the lane and part of the run that a line belongs to.
 fn within(mut line: Value, scope: &Scope) -> Value {
     if let Some(fields) = line.as_object_mut() {
         let lane = scope.lane().map(|lane| lane.to_string());
@@ -150,21 +150,21 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
     })
 }
 
-/// Whether a document was printed.
+/// True once a document has been printed.
 static IS_PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a document was printed.
+/// Returns true once a document has been printed.
 pub(super) fn is_printed() -> bool {
     IS_PRINTED.load(Ordering::Relaxed)
 }
 
-/// A document as one line on standard output.
+/// Prints a document as one line.
 pub(crate) fn print(value: &Value) {
     IS_PRINTED.store(true, Ordering::Relaxed);
     tell(value);
 }
 
-/// A line of a stream that a document ends.
+/// Prints a line of a stream, whose last line is a document.
 fn tell(value: &Value) {
     super::line(&value.to_string());
 }

@@ -1,4 +1,4 @@
-//! What the user sees of a run: one view for people, one for programs that want the end, one for those that want it all.
+//! The views of a run: text for people, one JSON document at the end, or a stream of JSON events.
 
 mod artifact;
 pub(crate) mod ask;
@@ -32,43 +32,44 @@ pub(crate) use terminal::Terminal;
 use crate::flags::{Global, Output};
 use crate::surroundings::Surroundings;
 
-/// A line on standard output.
+/// Writes a line to standard output.
 pub(crate) fn line(content: &str) {
     text(&format!("{content}\n"));
 }
 
-/// Whether something could not be written to standard output that somebody still waits for.
+/// True once a write to standard output has failed for a reason other than a closed pipe.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Text on standard output. A reader that is gone ends the interest in being read.
+/// Writes text to standard output. A closed pipe is not an error: the reader has seen enough.
 pub(crate) fn text(content: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(content.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            tracing::debug!("nobody reads standard output any more");
+            tracing::debug!("standard output was closed");
         }
         Err(error) => {
             if !IS_LOST.swap(true, Ordering::Relaxed) {
-                warn(&format!("error: standard output cannot be written: {error}"));
+                warn(&format!("error: cannot write to standard output: {error}"));
             }
         }
     }
 }
 
-/// Whether everything was written that was to go to standard output, as far as somebody reads it.
+/// Returns true if no write to standard output failed, closed pipes aside.
 pub(crate) fn is_all_written() -> bool {
     !IS_LOST.load(Ordering::Relaxed)
 }
 
-/// A line on standard error.
+/// Writes a line to standard error.
 pub(crate) fn warn(content: &str) {
     if writeln!(io::stderr(), "{content}").is_err() {
-        tracing::debug!("nobody reads standard error any more");
+        tracing::debug!("standard error was closed");
     }
 }
 
-/// Tells of a failure: in words on standard error, and to a program that got no document yet as one on standard output.
+/// Reports a failure: as text on standard error and, in JSON output without a document so far, as a document on standard
+/// output.
 pub(crate) fn failed(output: Output, error: &CliError) {
     warn(&harmless(&error.to_string()));
     if output == Output::Text || json::is_printed() {
@@ -84,7 +85,7 @@ pub(crate) fn failed(output: Output, error: &CliError) {
     }
 }
 
-/// Leaves a line that the user was typing: no more bracketed paste, and what follows stands on a line of its own.
+/// Leaves an input line: ends bracketed paste and moves to a new line.
 pub(crate) fn leave_prompt() {
     let left = write!(io::stdout(), "\x1b[?2004l\r\n").and_then(|()| io::stdout().flush());
     if left.is_err() {
@@ -92,7 +93,7 @@ pub(crate) fn leave_prompt() {
     }
 }
 
-/// Shows changes: as a diff for people, with what they are `about` for programs.
+/// Shows changes: as a diff in text output, else as JSON with the fields of `about`.
 pub(crate) fn changes(
     around: &Surroundings,
     global: &Global,
@@ -115,35 +116,35 @@ pub(crate) fn changes(
     }
 }
 
-/// Shows what happens.
+/// Shows a run as it proceeds.
 pub(crate) trait View: Send {
-    /// Something happened, or somebody has to be asked.
+    /// Shows an event or text, or asks the user a question. Completes once a question is answered.
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()>;
 
-    /// Whether a question that it is told can be answered.
+    /// Returns whether there is a user to answer questions.
     fn attendance(&self) -> Attendance {
         Attendance::Unattended
     }
 
-    /// Time went by.
+    /// Updates what depends on time.
     fn tick(&mut self) {}
 
-    /// Something the user should know.
+    /// Shows a note to the user.
     fn note(&mut self, text: &str);
 
-    /// Something that happened to the request before this process lived.
+    /// Takes in an event that an earlier process recorded for this request.
     fn earlier(&mut self, _scope: &Scope, _event: &Event) {}
 
-    /// The request has ended.
+    /// Shows how the request ended.
     fn outcome(&mut self, outcome: &Outcome, session: &str);
 }
 
-/// The view that was asked for.
+/// Creates the view for the selected output format. Hints name shell commands.
 pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn View> {
     view_naming(around, global, CommandsGiven::OfTheShell)
 }
 
-/// The view that was asked for, which names commands as they are given there.
+/// Like [`view`], with a choice of how hints name commands.
 pub(crate) fn view_naming(
     around: &Surroundings,
     global: &Global,

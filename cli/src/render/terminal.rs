@@ -1,4 +1,4 @@
-//! A run as people see it in plain lines: results on standard output, progress on standard error, questions at the terminal.
+//! The plain text view of a run: results on standard output, progress on standard error, questions at the terminal.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -20,24 +20,24 @@ use super::ask::{answer_in_words, ask, words};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
-/// What a terminal is taken for that does not tell.
+/// Columns to assume if the terminal does not report its size.
 const USUAL_WIDTH: usize = 80;
 
-/// The view for people.
+/// The plain text view.
 pub(crate) struct Terminal {
     paint: Paint,
     run: RunView,
-    /// The line that moves while somebody waits; only on a terminal, and away while text or a question is there.
+    /// The animated status line. Only on a terminal; removed while text is streamed or a question is open.
     bar: Option<ProgressBar>,
     moves: bool,
     attendance: Attendance,
-    /// How a screen of its own is painted, where there may be one.
+    /// The colours for the alternate screen, if it may be used.
     screen: Option<Paint>,
     begun: Instant,
 }
 
 impl Terminal {
-    /// A view for what is around.
+    /// Creates a view for this environment and these flags.
     pub(crate) fn new(around: &Surroundings, global: &Global, commands: CommandsGiven) -> Self {
         let paint = around.paint(global.color);
         let moves = around.stderr_is_terminal && !global.plain;
@@ -80,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// Takes the moving line away; the next tick brings it back.
+    /// Removes the status line until the next tick.
     fn rest(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -89,7 +89,7 @@ impl Terminal {
 
     async fn ask(&mut self, question: Question) {
         if self.attendance == Attendance::Unattended {
-            // There is no terminal: dropping the question says so.
+            // Dropping the question tells the asker that there is no terminal.
             return;
         }
         let mut asked = self.run.question(&question);
@@ -103,10 +103,9 @@ impl Terminal {
         ask(asked, self.screen, question.answer).await;
     }
 
-    /// Lets the user answer a model in words.
+    /// Asks the user a model's question, for an answer in words.
     async fn ask_for_words(&mut self, question: OpenQuestion) {
         if self.attendance == Attendance::Unattended {
-            // There is no terminal: dropping the question says so.
             return;
         }
         self.rest();
@@ -176,7 +175,7 @@ impl View for Terminal {
     }
 }
 
-/// Leaves the cursor at the left, so that the `^C` of a terminal does not begin a line that nobody knows of.
+/// Moves the cursor to column 0, so that a `^C` echoed by the terminal does not shift the line that is printed next.
 fn to_the_left() {
     write!(io::stderr(), "\r").ok();
 }

@@ -1,4 +1,4 @@
-//! What is kept of the work of an autopilot, so that it can be looked at and resumed, and what another terminal wants of it.
+//! The autopilot's state on disk, for `status` and `resume`, and instructions from other terminals.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,19 @@ use tools::regular;
 
 use crate::surroundings::Surroundings;
 
-/// Bytes of a state that is read.
+/// The largest state file that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// What is kept of the work, so that it can be looked at and resumed.
+/// The autopilot's saved state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct KeptWork {
     pub(super) session: String,
     pub(super) pid: u32,
-    /// When it was written last.
+    /// When the state was last written.
     pub(super) heartbeat: String,
-    /// What it does, since then.
+    /// What the autopilot has been doing since then.
     pub(super) doing: Doing,
-    /// The step in hand.
+    /// The current step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) step: Option<String>,
     pub(super) work: Work,
@@ -30,24 +30,24 @@ pub(super) struct KeptWork {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Doing {
-    /// It chooses the next step.
+    /// Choosing the next step.
     Choosing,
-    /// It works on a step.
+    /// Working on a step.
     Working,
-    /// It waits to be resumed.
+    /// Waiting to be resumed.
     Paused,
-    /// It is over.
+    /// Ended.
     Ended,
 }
 
-/// What another terminal wants of it.
+/// An instruction from another terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
     Pause,
     Stop,
 }
 
-/// Where state and wishes are.
+/// The files for state and instructions.
 #[derive(Clone)]
 pub(super) struct Desk {
     pub(super) state: PathBuf,
@@ -62,8 +62,8 @@ impl Desk {
 
     pub(super) fn kept(&self) -> Result<KeptWork, CliError> {
         let none = || {
-            CliError::new(Kind::Usage, "no autopilot has worked in this workspace yet")
-                .hint("deepseek autopilot \"what is to be reached\" --until \"cargo test\"")
+            CliError::new(Kind::Usage, "no autopilot has run in this workspace yet")
+                .hint("deepseek autopilot \"TASK\" --until \"cargo test\"")
         };
         let text = regular::read_text(&self.state, MAX_BYTES).map_err(|_| none())?;
         serde_json::from_str(&text).map_err(|error| CliError::caused(Kind::Internal, &error))
@@ -89,7 +89,7 @@ impl Desk {
     }
 }
 
-/// Whether the process that wrote this still lives, and is not over with it.
+/// Returns true if the process that wrote this is still running the autopilot.
 pub(super) fn is_alive(kept: &KeptWork) -> bool {
     kept.doing != Doing::Ended && Path::new(&format!("/proc/{}", kept.pid)).exists()
 }

@@ -1,4 +1,4 @@
-//! The autopilot at work: it chooses a step, has it done, takes back what was not delivered, and goes on.
+//! The autopilot's loop: choose a step, run it, undo what was not delivered, and repeat.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -31,12 +31,12 @@ use crate::prompts::of_workspace;
 use crate::render::{self, View};
 use crate::surroundings::Surroundings;
 
-/// Bytes that are told of what a command printed: its beginning and its end.
+/// The most bytes of a command's output that the model sees, from its start and end.
 const TOLD: usize = 2_000;
-/// How often a pilot that is paused looks whether it may go on.
+/// How often a paused autopilot checks whether it should continue.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Works until it is over, and reports.
+/// Runs the autopilot until it ends, then prints the report.
 pub(super) async fn fly(
     around: &Surroundings,
     global: &Global,
@@ -80,7 +80,8 @@ pub(super) async fn fly(
         render::json_line(&json!({"autopilot": pilot.work, "spent": spent}));
     }
     let error = |kind| CliError::new(kind, format!("the autopilot ended: {}", in_words(&end)));
-    let look = "what stays is in the workspace; `deepseek rewind` lists the way back";
+    let look =
+        "delivered steps are in the workspace; `deepseek rewind` lists checkpoints to undo them";
     match &end {
         End::Reached | End::Done { .. } => Ok(()),
         End::Budget => Err(error(Kind::Budget).hint(look)),
@@ -102,28 +103,28 @@ struct Pilot<'a> {
     drive: Drive,
     work: Work,
     begun: Instant,
-    /// Time at work before this process.
+    /// The working time of earlier processes.
     before: Duration,
-    /// What the command printed last that says when it is reached.
+    /// The last output of the `--until` command, as an excerpt for the model.
     said: String,
-    /// The step in hand.
+    /// The current step.
     step: Option<String>,
 }
 
 impl Pilot<'_> {
     async fn fly(&mut self, view: &mut dyn View) -> Result<End, CliError> {
-        // A step that was interrupted is finished first.
+        // Finish an interrupted step first.
         if self.drive.session.cut_short().is_some()
             && let Some(outcome) = self.drive.take_up(view).await?
             && outcome.answer.is_none()
         {
-            let step = "the step that was interrupted".to_owned();
-            if let Some(end) = self.landed(step, outcome, view).await? {
+            let step = "the interrupted step".to_owned();
+            if let Some(end) = self.record(step, outcome, view).await? {
                 return Ok(end);
             }
         }
         loop {
-            if let Some(end) = self.may_go_on(view).await? {
+            if let Some(end) = self.may_continue(view).await? {
                 return Ok(end);
             }
             self.keep(Doing::Choosing)?;
@@ -136,27 +137,27 @@ impl Pilot<'_> {
             view.note(&format!("step {}: {}", self.work.rounds.len() + 1, render::harmless(&step)));
             self.keep_to_bounds().await?;
             let request = Request::new(&step, Some(Intent::Edit));
-            // One document tells of the whole work.
+            // With `--output json` a single document covers all steps.
             let outcome = if self.global.output == Output::Json {
                 self.drive.run_quietly(request, view).await?
             } else {
                 self.drive.run(request, view).await?
             };
-            if let Some(end) = self.landed(step, outcome, view).await? {
+            if let Some(end) = self.record(step, outcome, view).await? {
                 return Ok(end);
             }
         }
     }
 
-    /// Whether another step may follow; why not, otherwise. Whoever is paused waits here.
-    async fn may_go_on(&mut self, view: &mut dyn View) -> Result<Option<End>, CliError> {
+    /// Returns why the autopilot ends, or `None` if another step may follow. Waits here while paused.
+    async fn may_continue(&mut self, view: &mut dyn View) -> Result<Option<End>, CliError> {
         let mut said = false;
         loop {
             match self.desk.wish() {
                 Some(Wish::Stop) => return Ok(Some(End::Stopped)),
                 Some(Wish::Pause) => {
                     if !std::mem::replace(&mut said, true) {
-                        view.note("paused; `deepseek autopilot resume` goes on");
+                        view.note("paused; `deepseek autopilot resume` resumes it");
                     }
                     self.keep(Doing::Paused)?;
                     tokio::select! {
@@ -178,7 +179,7 @@ impl Pilot<'_> {
         Ok(self.work.is_over())
     }
 
-    /// Whether the command passes that says so.
+    /// Runs the `--until` command, if there is one, and returns true if it passes.
     async fn is_reached(&mut self) -> Result<bool, CliError> {
         let Some(command) = self.work.until.clone() else { return Ok(false) };
         let fence = sandbox::fence(self.around, &self.settings, &self.workspace)?;
@@ -190,7 +191,7 @@ impl Pilot<'_> {
         Ok(outcome.exit == Exit::Code(0))
     }
 
-    /// The next step; or why there is none.
+    /// Asks the model for the next step. Returns the reason to end if there is none.
     async fn choose(&mut self, view: &mut dyn View) -> Result<Result<String, End>, CliError> {
         let question = self.work.question(&self.prompts, &self.said);
         let mut asked = question.clone();
@@ -215,16 +216,18 @@ impl Pilot<'_> {
                 }
             }
         }
-        Ok(Err(End::Stuck { reason: "there was no usable answer to what comes next".to_owned() }))
+        Ok(Err(End::Stuck {
+            reason: "the model gave no usable answer about the next step".to_owned(),
+        }))
     }
 
-    /// Books what choosing took to the step that comes of it.
+    /// Adds the cost of choosing a step; it is charged to the next step that is recorded.
     fn count(&mut self, outcome: &Outcome) {
         self.work.choosing = self.work.choosing.plus(outcome.spent);
     }
 
-    /// Takes in what became of a step: what was not delivered is taken back. Why it is over, if it is.
-    async fn landed(
+    /// Records the outcome of a step, undoing its changes if it was not delivered. Returns the reason to end, if there is one.
+    async fn record(
         &mut self,
         step: String,
         outcome: Outcome,
@@ -233,7 +236,7 @@ impl Pilot<'_> {
         let is_done =
             matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !is_done && !outcome.changes.is_empty() {
-            self.take_back(&outcome, view).await?;
+            self.undo(&outcome, view).await?;
         }
         let stays = is_done && !outcome.changes.is_empty();
         let paths = outcome.changes.iter().flat_map(Change::paths).map(ToString::to_string);
@@ -256,8 +259,8 @@ impl Pilot<'_> {
         Ok(ended(&outcome.delivery))
     }
 
-    /// Takes back what a step changed that was not delivered.
-    async fn take_back(&mut self, outcome: &Outcome, view: &mut dyn View) -> Result<(), CliError> {
+    /// Undoes the changes of a step that was not delivered.
+    async fn undo(&mut self, outcome: &Outcome, view: &mut dyn View) -> Result<(), CliError> {
         let start = outcome.rollbacks.iter().find(|rollback| rollback.to == Target::Start);
         let Some(start) = start else { return Ok(()) };
         let Found { patch, changes } = diff::find(self.around, self.global, Some(&start.patch))?;
@@ -273,13 +276,13 @@ impl Pilot<'_> {
         front::exit::of_change(self.drive.apply(staged, view).await?).map(drop)
     }
 
-    /// Has the next request keep to what is left of time and budget.
+    /// Limits the next request to the remaining time and budget.
     async fn keep_to_bounds(&mut self) -> Result<(), CliError> {
         let mut config = self.settings.config.clone();
         let spent = self.work.spent();
         let WorkBounds { time, usd, tokens, .. } = self.work.bounds;
         if let Some(most) = usd {
-            // What is used up is not without a limit.
+            // Zero would mean no limit.
             let left = most.saturating_sub(spent.nano_usd).nanos().max(1);
             config.budget.usd = Usd::from_nanos(left).dollars();
         }
@@ -294,7 +297,7 @@ impl Pilot<'_> {
         kept.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 
-    /// Writes down how far it has come.
+    /// Saves the current state to disk.
     fn keep(&self, doing: Doing) -> Result<(), CliError> {
         let kept = KeptWork {
             session: self.drive.session.id.clone(),
@@ -312,7 +315,7 @@ impl Pilot<'_> {
     }
 }
 
-/// Whether a step's end is the end of all.
+/// Returns why the autopilot ends with this step, or `None` if it continues.
 fn ended(delivery: &Delivery) -> Option<End> {
     match delivery {
         Delivery::Cancelled => Some(End::Stopped),

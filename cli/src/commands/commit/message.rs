@@ -1,21 +1,21 @@
-//! The message of a commit, from what was asked and planned. Pure.
+//! Commit messages made from requests and plans. Pure.
 
-/// The width of a subject that git's own listings show whole.
+/// The longest subject, in characters, that git's own listings show in full.
 const SUBJECT: usize = 72;
 
 /// A request that changed files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Done {
-    /// As it was asked.
+    /// The request, in the user's words.
     pub(super) request: String,
-    /// Those of the last plan.
+    /// The steps of the last plan.
     pub(super) steps: Vec<String>,
 }
 
-/// The message for these, oldest first: one is told with its steps, several by what was asked.
+/// Composes a message for requests, oldest first. The body lists the steps of a single request, or several requests.
 pub(super) fn proposed(done: &[Done]) -> String {
     let (subject, lines): (String, Vec<String>) = match done {
-        [] => return "Apply changes of deepseek\n".to_owned(),
+        [] => return "Apply changes made by deepseek\n".to_owned(),
         [one] => (subject(&one.request), one.steps.iter().map(|step| line(step)).collect()),
         [first, rest @ ..] => {
             let more = format!(" (and {} more)", rest.len());
@@ -24,7 +24,7 @@ pub(super) fn proposed(done: &[Done]) -> String {
             (subject, done.iter().map(|it| line(&it.request)).collect())
         }
     };
-    // A step that says what the subject says is none to tell.
+    // A step that repeats the subject adds nothing.
     let lines: Vec<String> = lines.into_iter().filter(|line| *line != subject).collect();
     if lines.is_empty() {
         return subject + "\n";
@@ -33,7 +33,7 @@ pub(super) fn proposed(done: &[Done]) -> String {
     format!("{subject}\n\n{body}")
 }
 
-/// A request as a subject: its first line, begun with a capital, without a full stop.
+/// Turns a request into a subject: its first line, capitalised, without a full stop.
 fn subject(request: &str) -> String {
     let line = line(request);
     let mut letters = line.trim_end_matches(['.', ' ']).chars();
@@ -41,14 +41,14 @@ fn subject(request: &str) -> String {
     cut(&(first + letters.as_str()), SUBJECT)
 }
 
-/// The first line that says something. A line that begins with `#` would be a comment of git's.
+/// Returns the first line that is not blank, without leading `#`, which git would take for a comment.
 fn line(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let visible = first.chars().filter(|c| !c.is_control());
     visible.collect::<String>().trim_start_matches(['#', ' ']).to_owned()
 }
 
-/// As many whole words as there is room for.
+/// Cuts a text after the last whole word that fits.
 fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

@@ -1,23 +1,23 @@
-//! What git says of files: `git status --porcelain=v1 -z`, without renames, read into values. Pure.
+//! Parser for `git status --porcelain=v1 -z --no-renames`. Pure.
 
-/// A file that is not as it was committed.
+/// A file that differs from the last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dirty {
-    /// From the workspace.
+    /// Relative to the workspace.
     pub(super) path: String,
     pub(super) state: State,
 }
 
-/// In what it differs.
+/// How a file differs from the last commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Git does not know it.
+    /// Untracked.
     New,
     Changed,
     Deleted,
 }
 
-/// Reads what git said. `prefix` is the way from the root of the repository to the workspace, with a slash at its end.
+/// Parses git's output. `prefix` is the path of the workspace within the repository, with a trailing slash.
 pub(super) fn read(said: &str, prefix: &str) -> Vec<Dirty> {
     let line = |line: &str| {
         let (marks, path) = line.split_at_checked(3)?;

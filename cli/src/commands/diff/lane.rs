@@ -1,4 +1,4 @@
-//! `deepseek diff --lane`: what a lane did, as its session keeps it, whether it is in the workspace or not.
+//! `deepseek diff --lane`: shows the recorded changes of a lane, merged or not.
 
 use actors::lane_id::LaneId;
 use front::error::{CliError, Kind};
@@ -10,8 +10,7 @@ use crate::past::Past;
 use crate::render::{self, told};
 use crate::surroundings::Surroundings;
 
-/// Shows what a lane did in the run that is meant: of those with lanes, the latest, or the latest that `run` begins the id of,
-/// or of whose session.
+/// Shows the changes of a lane in the latest run with lanes, or in the latest whose id, or session id, starts with `run`.
 pub(super) fn show(
     around: &Surroundings,
     global: &Global,
@@ -31,9 +30,9 @@ pub(super) fn show(
         shown.push_str(&format!(" · attempt {attempt}"));
     }
     if changes.is_empty() && *state == LaneState::Begun {
-        shown.push_str(" · it has changed nothing yet");
+        shown.push_str(" · no changes yet");
     } else if changes.is_empty() {
-        shown.push_str(" · it changed nothing");
+        shown.push_str(" · no changes");
     }
     let about = json!({
         "lane": lane, "title": title, "state": state, "attempt": attempt, "run": run, "session": session,
@@ -42,7 +41,7 @@ pub(super) fn show(
     Ok(())
 }
 
-/// The lanes of the run that is meant. They come with those of the newest run first.
+/// Selects the lanes of the wanted run. `all` has those of the newest run first.
 fn team(all: Vec<LaneWork>, wanted: Option<&str>) -> Result<Vec<LaneWork>, CliError> {
     let is_meant = |lane: &LaneWork| match wanted {
         Some(id) => !id.is_empty() && (lane.run.starts_with(id) || lane.session.starts_with(id)),
@@ -51,11 +50,10 @@ fn team(all: Vec<LaneWork>, wanted: Option<&str>) -> Result<Vec<LaneWork>, CliEr
     let Some(first) = all.iter().find(|lane| is_meant(lane)) else {
         let error = match wanted {
             Some(id) => format!("no run or session `{id}` of this workspace had lanes"),
-            None => "nothing was done in lanes in this workspace yet".to_owned(),
+            None => "no task has used lanes in this workspace yet".to_owned(),
         };
-        return Err(CliError::new(Kind::Usage, error).hint(
-            "--teammate-mode on has a task done in lanes; `deepseek sessions` lists what was done",
-        ));
+        return Err(CliError::new(Kind::Usage, error)
+            .hint("run one with --teammate-mode on; `deepseek sessions` lists past requests"));
     };
     let (session, run) = (first.session.clone(), first.run.clone());
     Ok(all.into_iter().filter(|lane| lane.session == session && lane.run == run).collect())

@@ -1,5 +1,5 @@
-//! A session as one page of HTML, which needs nothing besides: a timeline of each request, and the calls of models. Pure: what
-//! it shows is read before.
+//! A session as a self-contained HTML page: a timeline of each request, and a table of model calls. Pure: the caller reads the
+//! contents.
 
 mod calls;
 mod mission;
@@ -18,22 +18,22 @@ use front::diff::harmless_text;
 use front::told;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
 
-/// The page, with places for what is different in each.
+/// The page template.
 const PAGE: &str = include_str!("report.html");
 
-/// What the page shows that is not in the story itself.
+/// Access to what the page shows that is not part of the story itself.
 pub(super) struct Sources<'s> {
-    /// The diff of a patch set.
+    /// Returns the diff of a patch set.
     pub(super) diff: &'s dyn Fn(&StagedPatch) -> String,
-    /// What a check printed.
+    /// Returns the output of a check.
     pub(super) output: &'s dyn Fn(&Event) -> String,
-    /// What is kept beside the journal; `None` if it is not there.
+    /// Reads content that is stored separately from the journal; `None` if it is missing.
     pub(super) kept: &'s dyn Fn(&Blob) -> Option<Vec<u8>>,
-    /// A moment by the reader's clock.
+    /// Formats a timestamp in the reader's time zone.
     pub(super) local: &'s dyn Fn(&str) -> String,
 }
 
-/// Text in which nothing is markup, and nothing else than what it shows.
+/// Text with markup escaped and control characters replaced.
 struct Escaped<'t>(&'t str);
 
 impl fmt::Display for Escaped<'_> {
@@ -52,26 +52,26 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A request, from its first event to its last.
+/// A request with its events.
 struct Request<'s> {
     text: &'s str,
     entries: Vec<&'s StoryEntry>,
 }
 
-/// The page of a session.
+/// Renders the page of a session.
 pub(super) fn page(story: &Story, sources: &Sources<'_>) -> String {
     let requests = requests(story);
-    let title = requests.first().map_or("A session without requests", |first| line(first.text));
+    let title = requests.first().map_or("Session without requests", |first| line(first.text));
     let mut contents = String::new();
     let mut sections = String::new();
     for (request, number) in requests.iter().zip(1..) {
         let text = Escaped(line(request.text));
         writeln!(contents, "<li><a href=\"#request-{number}\">{text}</a></li>").ok();
-        // The same may be asked twice, and is told apart.
+        // Numbers distinguish requests with the same text.
         let own = if requests.len() > 1 { format!("{number}. ") } else { String::new() };
         sections.push_str(&section(story, sources, request, (number, &own)));
     }
-    // One request needs no list of them.
+    // A single request needs no table of contents.
     let contents = match requests.len() {
         0 | 1 => String::new(),
         _ => format!("<nav aria-label=\"Requests\">\n<ol>\n{contents}</ol>\n</nav>\n"),
@@ -87,7 +87,7 @@ pub(super) fn page(story: &Story, sources: &Sources<'_>) -> String {
     ])
 }
 
-/// The page with these texts in its places. What is put in is not looked into again.
+/// Fills the template's placeholders. Inserted text is not expanded again.
 fn filled(texts: &[(&str, &str)]) -> String {
     let mut parts = PAGE.split("{{");
     let mut page = parts.next().unwrap_or_default().to_owned();
@@ -104,7 +104,7 @@ fn line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
-/// What a page is about, in a few words each.
+/// Renders the list of facts at the top of the page.
 fn facts(summary: &Summary, sources: &Sources<'_>) -> String {
     let Summary { id, started, workspace, usage, ended, .. } = summary;
     let tokens = format!("{} in, {} out", short(usage.prompt), short(usage.output));
@@ -113,7 +113,7 @@ fn facts(summary: &Summary, sources: &Sources<'_>) -> String {
         ("Session", id.clone()),
         ("Started", (sources.local)(started)),
         ("Workspace", workspace.clone()),
-        ("Last request", ended.unwrap_or("not ended").replace('_', " ")),
+        ("Last request", ended.unwrap_or("unfinished").replace('_', " ")),
         ("Model calls", usage.calls.to_string()),
         ("Tokens", tokens),
         ("From the cache", format!("{hits}%")),
@@ -125,7 +125,7 @@ fn facts(summary: &Summary, sources: &Sources<'_>) -> String {
     facts.map(fact).concat()
 }
 
-/// The requests of a session. What came before the first is none of any.
+/// Splits a session into requests. Events before the first request are left out.
 fn requests(story: &Story) -> Vec<Request<'_>> {
     let mut requests: Vec<Request<'_>> = Vec::new();
     for entry in &story.entries {
@@ -177,7 +177,7 @@ fn section(
     text + "</ol>\n" + &mission::questions(request, sources) + "</section>\n"
 }
 
-/// A heading, with a mark in words and colour.
+/// Renders a heading with an optional coloured label.
 fn heading(class: &str, mark: &str, text: &str) -> String {
     let text = Escaped(text);
     if mark.is_empty() {
@@ -198,7 +198,7 @@ fn patched(patch: &StagedPatch, diff: &str) -> String {
     format!("{title}<details open>\n<summary>{files}</summary>\n{}</details>\n", coloured(diff))
 }
 
-/// A diff, its lines marked by what becomes of them.
+/// Renders a diff with added and removed lines coloured.
 fn coloured(diff: &str) -> String {
     let line = |line: &str| {
         let text = Escaped(line);
@@ -211,12 +211,13 @@ fn coloured(diff: &str) -> String {
             _ => format!("{text}\n"),
         }
     };
-    // What scrolls must be reached by keys.
+    // A scrollable element must be reachable by keyboard.
     let lines: Vec<String> = diff.lines().map(line).collect();
     format!("<pre tabindex=\"0\" role=\"group\" aria-label=\"diff\">{}</pre>\n", lines.concat())
 }
 
-/// A plan with what became of its steps. Another lane may have a plan of this number, too.
+/// Renders a plan with the result of each step. Only events of its own lane count, because another lane can have a plan with
+/// the same version.
 fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) -> String {
     let mark = |at: usize| {
         let marked = |entry: &&StoryEntry| match &entry.event {
@@ -229,7 +230,7 @@ fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) 
         match own.into_iter().find_map(|entry| marked(&entry)) {
             Some(StepMark::Done) => "<span class=\"mark good\">✓ done</span>",
             Some(StepMark::Failed) => "<span class=\"mark bad\">✗ failed</span>",
-            None => "<span class=\"quiet\">not marked</span>",
+            None => "<span class=\"quiet\">no result</span>",
         }
     };
     let mut text = heading("", "", &format!("Plan {version}"));
@@ -264,7 +265,7 @@ fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
     };
     let tree = if *baseline { "Before the change: " } else { "Check: " };
     let mut text = heading(class, &told::word(outcome), &format!("{tree}{command}"));
-    // What was known of the tree before took no time.
+    // The event of a baseline check records no time.
     let time = if *baseline { String::new() } else { format!(", {elapsed_ms} ms") };
     writeln!(text, "<p class=\"quiet\">{}{time}</p>", Escaped(exit)).ok();
     let output = (sources.output)(event);
@@ -280,8 +281,8 @@ fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
     Some(text)
 }
 
-/// What the timeline says of an event; nothing of most.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are for `explain`")]
+/// Renders an event for the timeline; `None` for most events, which it leaves out.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only `explain` shows the others")]
 fn part(
     request: &Request<'_>,
     lane: Option<LaneId>,
@@ -292,7 +293,7 @@ fn part(
         return Some(plan(request, lane, version, planned));
     }
     if let Some((of, why)) = told::refusal(event) {
-        let title = heading("warn", "not taken", &format!("The {of}"));
+        let title = heading("warn", "rejected", &format!("The {of}"));
         return Some(format!("{title}<blockquote>{}</blockquote>\n", Escaped(why.trim())));
     }
     let note = |class: &str, mark: &str, title: &str, text: &str| {
@@ -311,12 +312,12 @@ fn part(
         )),
         Event::VerificationRun { .. } => check(event, sources),
         Event::ApprovalAsked { action, why, .. } => {
-            note("", "", &format!("Asked: {action}"), &why.to_string())
+            note("", "", &format!("Approval asked: {action}"), &why.to_string())
         }
         Event::ApprovalGiven { left_out, said, .. } if !left_out.is_empty() => {
             let left_out: Vec<&str> = left_out.iter().map(tree::RepoPath::as_str).collect();
             let title = format!("Left out: {}", left_out.join(", "));
-            note("warn", "in part", &title, said.as_deref().unwrap_or_default())
+            note("warn", "partial", &title, said.as_deref().unwrap_or_default())
         }
         Event::ApprovalGiven { .. } => note("good", "yes", "Approval", ""),
         Event::ApprovalDenied { action, why, .. } => {
@@ -333,7 +334,7 @@ fn part(
             note("", "", "Split into lanes", &lanes.join(" · "))
         }
         Event::LaneSpawned { title, attempt, .. } => {
-            note("", "", &format!("Begins: {title}"), &again(*attempt))
+            note("", "", &format!("Started: {title}"), &again(*attempt))
         }
         Event::LaneCompleted { verified, .. } => {
             note("good", "done", "Lane", &verified.to_string())
@@ -354,7 +355,7 @@ fn part(
 }
 
 fn again(attempt: u32) -> String {
-    if attempt > 1 { format!("planned again, attempt {attempt}") } else { String::new() }
+    if attempt > 1 { format!("replanned, attempt {attempt}") } else { String::new() }
 }
 
 const fn is_delivered(delivery: &Delivery) -> bool {
@@ -366,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_shown_is_markup() {
+    fn shown_text_is_escaped() {
         let hostile = "<script>alert('1')</script>&\"\u{1b}[2J\u{202e}";
         let text = Escaped(hostile).to_string();
         assert!(!text.contains(['<', '>', '"', '\'', '\u{1b}', '\u{202e}']), "{text}");
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_into_the_page_is_not_looked_into_again() {
+    fn inserted_text_is_not_expanded_again() {
         let page = filled(&[("title", "{{requests}}"), ("requests", "{{title}}")]);
         assert!(page.contains("<title>{{requests}}</title>"), "{page}");
         assert!(page.contains("\n{{title}}\n"), "{page}");

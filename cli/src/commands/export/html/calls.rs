@@ -1,11 +1,11 @@
-//! The calls of models as a table. Pure.
+//! The table of model calls. Pure.
 
 use actors::event::Event;
 use journal::{Call, CallReply, Story, StoryEntry};
 
 use super::Escaped;
 
-/// The calls of models in a table.
+/// Renders the table; empty if there were no calls.
 pub(super) fn table(story: &Story) -> String {
     let is_request = |entry: &&StoryEntry| matches!(entry.event, Some(Event::ModelRequest { .. }));
     let asked = story.entries.iter().filter(is_request).filter_map(|entry| story.call(entry));

@@ -1,5 +1,5 @@
-//! A mission as a page shows it: what was found, with what shows it; what is to be done; what was said to that; and the small
-//! questions as a table. Pure.
+//! The mission parts of the page: findings with their evidence, tasks, the answer to the card, and a table of the small
+//! questions. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,8 +14,8 @@ use tree::FileHash;
 
 use super::{Escaped, Request, Sources, heading, line};
 
-/// What the timeline says of an event that is about a mission.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about missions")]
+/// Renders an event of a mission for the timeline; `None` for other events.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others do not belong to missions")]
 pub(super) fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) -> Option<String> {
     let note = |class: &str, mark: &str, title: &str, text: &str| {
         let text =
@@ -40,8 +40,8 @@ pub(super) fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) 
         Event::CardAnswered { answer, .. } => match answer {
             CardAnswer::Approved => note("good", "approved", "The card", ""),
             CardAnswer::Rejected => note("bad", "rejected", "The card", ""),
-            CardAnswer::NoOne => note("warn", "waits", "The card", ""),
-            CardAnswer::Modify(words) => note("warn", "to be changed", "The card", words),
+            CardAnswer::NoOne => note("warn", "waiting", "The card", ""),
+            CardAnswer::Modify(words) => note("warn", "change requested", "The card", words),
         },
         Event::TaskAnswered { task, answer } => {
             let answer = answer.as_ref().and_then(|answer| (sources.kept)(answer));
@@ -72,7 +72,7 @@ fn read(card: &Blob, sources: &Sources<'_>) -> Option<Card> {
     Card::from_json(&(sources.kept)(card)?)
 }
 
-/// A card whole: it is what the user was asked about.
+/// Renders a card in full, because it is what the user approves.
 fn card(card: &Card, hash: FileHash) -> String {
     let mut text = heading("", "", &format!("Mission card, version {}", card.version));
     writeln!(text, "<p class=\"quiet\">hash <code>{hash}</code></p>").ok();
@@ -101,7 +101,7 @@ fn card(card: &Card, hash: FileHash) -> String {
     text + "<dl>\n" + &facts.concat() + "</dl>\n"
 }
 
-/// The groups below one, each with its findings and the groups below it.
+/// Renders the subgroups of a group (`None`: the top level), each with its findings and its own subgroups.
 fn groups(card: &Card, above: Option<u32>) -> String {
     let mut text = String::new();
     for group in card.groups.iter().filter(|group| group.above == above) {
@@ -146,7 +146,7 @@ fn task(task: &SubTask) -> String {
         ("reads", task.reads.iter().map(ToString::to_string).collect::<Vec<_>>()),
         ("writes", task.writes.iter().map(ToString::to_string).collect()),
         ("runs", task.commands.clone()),
-        ("holds in the end:", task.acceptance.clone()),
+        ("accepted when", task.acceptance.clone()),
         ("after", task.after.iter().map(ToString::to_string).collect()),
     ];
     for (name, items) in lists.iter().filter(|(_, items)| !items.is_empty()) {
@@ -157,7 +157,7 @@ fn task(task: &SubTask) -> String {
     text + "</ul>\n</li>\n"
 }
 
-/// A small question, as far as it is known.
+/// A small question, as far as its events are known.
 #[derive(Default)]
 struct Question {
     text: String,
@@ -167,14 +167,14 @@ struct Question {
     nano_usd: u64,
 }
 
-/// The small questions of a request in a table; nothing where there were none.
+/// Renders the table of a request's small questions; empty if there were none.
 pub(super) fn questions(request: &Request<'_>, sources: &Sources<'_>) -> String {
     let mut asked: BTreeMap<u64, Question> = BTreeMap::new();
-    // A question is known by its first event, and its other events by what they belong to.
+    // A question is identified by its first event; the later ones refer to the same part of the run.
     let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in &request.entries {
         let Some(part) = &entry.part else { continue };
-        #[expect(clippy::wildcard_enum_match_arm, reason = "others tell nothing of questions")]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not concern questions")]
         match &entry.event {
             Some(Event::ChildAsked { question, .. }) => {
                 numbers.insert(part, entry.seq);
@@ -227,12 +227,12 @@ fn row(seq: u64, question: &Question) -> String {
         Some(ChildEnd::Answered(AnswerFrom::Model)) => {
             "<span class=\"mark good\">answered</span>".to_owned()
         }
-        Some(ChildEnd::Answered(AnswerFrom::Kept)) => "answered before".to_owned(),
+        Some(ChildEnd::Answered(AnswerFrom::Kept)) => "answered earlier".to_owned(),
         Some(ChildEnd::Failed(why)) => {
             format!("<span class=\"mark bad\">failed</span>: {}", Escaped(&why.to_string()))
         }
         Some(ChildEnd::Cancelled) => "cancelled".to_owned(),
-        None => "not ended".to_owned(),
+        None => "unfinished".to_owned(),
     };
     let cost = Usd::from_nanos(*nano_usd).to_string();
     let cost = Escaped(&cost).to_string();
