@@ -147,7 +147,7 @@ async fn go(
             put_aside: Vec::new(),
             taken: Taken::Whole,
         };
-        exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
+        exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())?;
         view.note(&format!(
             "what was changed since checkpoint {number} is undone; `deepseek rewind latest` brings it back"
         ));

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tui::Asks;
 
 /// Asks until there is an answer. Ends early when the program is stopped, or the question withdrawn. With a paint, a change can be
 /// reviewed on a screen of its own.
@@ -56,6 +57,14 @@ pub(super) async fn ask(
     }
 }
 
+/// Asks as a conversation does, by keys. Where the terminal is gone there is no answer.
+pub(super) async fn ask_by_keys(question: OnScreen, answer_to: oneshot::Sender<Answer>, how: Asks) {
+    forget_what_was_typed();
+    if let Err(error) = tui::ask(question, answer_to, how).await {
+        tracing::debug!(%error, "the terminal is gone");
+    }
+}
+
 /// What can be typed beside yes and no.
 pub(super) fn words(question: &OnScreen, screen: Option<Paint>) -> String {
     let review = if question.change.is_some() && screen.is_some() { ", review" } else { "" };
@@ -77,9 +86,15 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
     }
 }
 
-/// Asks a question that has nothing to do with a run. Only a yes is one.
-pub(crate) async fn yes_or_no(question: &str) -> bool {
+/// Asks a question that has nothing to do with a run, by keys where that is how it is asked. Only a yes is one.
+pub(crate) async fn yes_or_no(question: &str, by_keys: Option<Asks>) -> bool {
     let (answer, answered) = oneshot::channel();
+    if let Some(how) = by_keys {
+        let asks = format!("{question} Do you want that?");
+        let (who, shown, offers, change) = (String::new(), String::new(), Offers::YesOrNo, None);
+        ask_by_keys(OnScreen { who, shown, asks, offers, change }, answer, how).await;
+        return answered.await.is_ok_and(|answer| answer == Answer::Yes);
+    }
     let asks = "Do you want that? [y/N] ".to_owned();
     let shown = format!("{question} ");
     let offers = Offers::Once;

@@ -15,6 +15,7 @@ use actors::publisher::{Attendance, Signal};
 use actors::scope::Scope;
 use front::error::CliError;
 use futures_util::future::BoxFuture;
+use orchestrator::lock::LockError;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 use tree::Change;
@@ -66,6 +67,11 @@ pub(crate) fn warn(content: &str) {
     if writeln!(io::stderr(), "{content}").is_err() {
         tracing::debug!("nobody reads standard error any more");
     }
+}
+
+/// Says that another process is waited for, and which.
+pub(crate) fn waits(held: &LockError) {
+    warn(&format!("waiting: {held}"));
 }
 
 /// Tells of a failure: in words on standard error, and to a program that got no document yet as one on standard output.
@@ -127,6 +133,14 @@ pub(crate) trait View: Send {
 
     /// Time went by.
     fn tick(&mut self) {}
+
+    /// A request is about to begin: what is shown while it runs starts clean.
+    fn submitted(&mut self) {}
+
+    /// The checkpoint before the first change of the last run that changed something, where the view knows it.
+    fn start(&self) -> Option<u64> {
+        None
+    }
 
     /// Something the user should know.
     fn note(&mut self, text: &str);
