@@ -115,7 +115,7 @@ mod tests {
           › What is a lexer? …
             A scanner. …
           › Fix the greeting
-            delivered, checks pass
+            delivered, checks passed; whether one would fail without the change is not known
           › And now\u{fffd}[31m?
             interrupted
         ");
