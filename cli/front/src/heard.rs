@@ -29,8 +29,7 @@ pub struct Heard {
 impl Heard {
     /// Takes in what was printed, wherever it was cut.
     pub fn take_in(&mut self, bytes: &[u8]) {
-        let mut parts = bytes.split_inclusive(|byte| *byte == b'\n').peekable();
-        while let Some(part) = parts.next() {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = part.strip_suffix(b"\n").unwrap_or(part);
             let room = LONGEST.saturating_sub(self.open.len()).min(text.len());
             let (kept, cut) = text.split_at_checked(room).unwrap_or((text, &[]));
