@@ -116,15 +116,45 @@ fn in_a_conversation_one_commits_as_the_ending_says() {
     screen.until_shown("  commit: /commit");
     screen.until_shown("session ");
     screen.types("/commit\r");
-    screen.until_shown("[y/N]");
-    screen.types("y\r");
-    screen.until_shown("committed as ");
+    screen.until_shown("Commit this file with this message?");
+    // A no commits nothing, and says how to commit with other words.
+    screen.presses("n", "nothing was committed");
+    screen.types("/commit\r");
+    screen.until("it does not ask again", |rows| rows.iter().any(|row| row == "  y yes · n no"));
+    screen.presses("y", "committed as ");
     // What is typed before the conversation has the terminal back is not for it.
     let is_status = |row: &String| row.starts_with("agent ·");
     screen.until("the status", |rows| {
         rows.iter().rfind(|row| !row.is_empty()).is_some_and(is_status)
     });
-    screen.types("\x04");
+    // Keys that came too late stand in the input.
+    screen.types("\x15\x04");
     assert_eq!(screen.terminal.ends(), Some(0));
     assert_eq!(git(&world, "log -1 --format=%s"), "Fix the greeting\n");
+}
+
+#[test]
+fn whoever_waits_for_another_process_says_so() {
+    let world = World::greeting(Vec::new());
+    let mut asks = world.deepseek(["--force-execute", "--approval", "suggest"]);
+    let mut screen = Screen::start(asks.env("XTERM_VERSION", "a test"), 24, 100);
+    screen.until_shown("›");
+    let workspaces = std::fs::read_dir(world.state().join("workspaces")).unwrap();
+    let lock = workspaces.map(|it| it.unwrap().path().join("lock")).next().unwrap();
+    let held = std::fs::OpenOptions::new().write(true).open(&lock).unwrap();
+    std::fs::write(&lock, "4711\n").unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let waits = "waiting: another deepseek is at work in this directory (pid 4711)";
+    screen.types("/commit\r");
+    screen.until_shown(waits);
+    screen.until_shown("hint: wait until its request has ended");
+    let run = world.deepseek(["commit"]).run();
+    assert!(run.stderr.starts_with(waits), "{}", run.stderr);
+    screen.types("/ask Why?\r");
+    screen.until("it does not say that it waits", |rows| {
+        rows.iter().filter(|row| row.as_str() == waits).count() == 2
+    });
+    screen.until_shown("hint: wait until its request has ended");
+    screen.types("\x04");
+    assert_eq!(screen.terminal.ends(), Some(0));
 }

@@ -128,11 +128,11 @@ fn tab_changes_the_mode_and_words_are_completed() {
     let world = World::greeting(vec![answer]);
     let mut screen = edits(&world, 24, 80);
     screen.types("\t");
-    screen.until_shown("yolo · suggest");
+    screen.until_shown("yolo · asks only for unconfined commands");
     screen.types("\t");
-    screen.until_shown("hetun · suggest");
+    screen.until_shown("hetun · as the card says, else suggest");
     screen.types("\t");
-    screen.until_shown("plan · suggest");
+    screen.until_shown("plan · read-only");
     // In it nothing is written, whatever is asked.
     screen.types("Fix the greeting\r");
     screen.until_shown("tokens in");
@@ -166,6 +166,61 @@ fn a_question_calls_the_user_as_the_terminal_can() {
         screen.types("\x04");
         ends(&mut screen, 0);
     }
+}
+
+#[test]
+fn the_first_lines_say_when_the_user_is_asked_in_each_mode() {
+    for (flags, said) in [
+        (&["--yolo"][..], "yolo · asks only for unconfined commands · sandbox"),
+        (&["--yolo", "--approval", "never"], "yolo · asks only for unconfined commands · sandbox"),
+        (&["--set", "policy.mode=plan"], "plan · read-only · sandbox"),
+        (&["--approval", "auto"], "agent · approval auto · sandbox"),
+    ] {
+        let world = World::greeting(Vec::new());
+        let mut program = world.deepseek(flags.iter().copied());
+        let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 100);
+        screen.until_shown(said);
+        screen.until("the row of settings does not say it", |rows| {
+            let settings = said.split(" · sandbox").next().unwrap().replace("approval ", "");
+            rows.last().is_some_and(|row| row.starts_with(&settings))
+        });
+        screen.types("\x04");
+        ends(&mut screen, 0);
+    }
+}
+
+#[test]
+fn what_is_shown_of_the_last_request_is_gone_when_the_next_begins() {
+    let slow = Reply::of(mock::Behaviour::KeepaliveForever).to("analysis");
+    let world = World::greeting(vec![Reply::text("One.").to("analysis"), slow]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("/ask first\r");
+    screen.until_shown("session ");
+    let at = screen.terminal.shown().len();
+    screen.types("/ask second\r");
+    screen.until_shown("› second");
+    screen.until_shown(" s");
+    let shown = String::from_utf8_lossy(&screen.terminal.shown_since(at)).into_owned();
+    // From the first frame of it on, which shows nothing that was used before.
+    let first = shown.split("› second").nth(1).unwrap_or_default();
+    assert!(!first.contains("so far") && !first.contains(" tokens"), "{first:?}");
+    screen.types("\x03");
+    screen.until_shown("✗ stopped");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn a_word_that_is_no_command_and_a_revision_that_is_not_there_are_told_at_once() {
+    let world = World::greeting(Vec::new());
+    let mut screen = edits(&world, 24, 100);
+    screen.types("/comit\r");
+    screen.until_shown("did you mean /commit?");
+    screen.types("/review no-such-branch\r");
+    screen.until_shown("error: there is no commit, branch or tag `no-such-branch`");
+    screen.until_shown("hint: `git branch --all`");
+    screen.types("\x04");
+    ends(&mut screen, 0);
 }
 
 #[test]
@@ -358,12 +413,29 @@ fn files_are_completed_and_an_answer_is_painted_as_it_comes() {
 
 #[test]
 fn plain_lines_are_there_for_whoever_wants_them() {
-    let world = World::greeting(Vec::new());
+    let world = World::greeting(Vec::new()).configure("[sandbox]\nmode = \"off\"\n");
     for (args, term) in [(&["--plain"][..], "xterm"), (&[][..], "dumb")] {
         let line = format!("TERM={term}; export TERM");
         let mut screen = Screen::start(&mut world.after(&line, &args.join(" ")), 24, 80);
         screen.until_shown("Say what you want");
         screen.until_shown("›");
+        // The commands are those of the other conversation.
+        for (line, said) in [
+            ("/status", "  approval   suggest"),
+            ("/comit", "did you mean /commit?"),
+            ("/mode yolo", "yolo · asks only for unconfined commands"),
+            ("/undo", "no request has changed anything here yet"),
+            ("/review gone", "there is no commit, branch or tag `gone`"),
+            ("!false", "exit 1"),
+            ("!echo one; echo two", "two"),
+            ("/diff", "nothing is staged in this workspace"),
+        ] {
+            screen.types(&format!("{line}\r"));
+            screen.until(said, |rows| {
+                rows.iter().any(|row| row.contains(said) && !row.contains("echo"))
+                    && rows.last().is_some_and(|row| row.trim_end() == "›")
+            });
+        }
         screen.types("\x04");
         assert_eq!(screen.terminal.ends(), Some(0));
         assert!(!screen.terminal.shown().contains("\x1b[?7l"), "{}", screen.terminal.shown());
@@ -383,7 +455,9 @@ fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
     until(&mut screen, "exit 1");
     screen.types("!echo out; exit 3\r");
     until(&mut screen, "exit 3");
-    screen.types("!sleep 600\r");
+    screen.types("!echo so far; sleep 600\r");
+    // What is printed is there at once, and stays.
+    until(&mut screen, "so far");
     screen.until_shown("Ctrl-C stops it");
     screen.types("a draft");
     screen.until_shown("› a draft");
@@ -391,7 +465,7 @@ fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
     until(&mut screen, "stopped");
     screen.types("\x14");
     screen.until_shown("q goes back");
-    for said in ["hello", "exit 1", "out", "exit 3", "stopped"] {
+    for said in ["hello", "exit 1", "out", "exit 3", "so far", "stopped"] {
         until(&mut screen, said);
     }
     screen.types("q");

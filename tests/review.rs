@@ -83,18 +83,24 @@ fn a_review_that_names_what_is_not_there_is_sent_back() {
 fn what_cannot_be_reviewed_is_said() {
     let world = World::of(changed(), Provider::new(Vec::<Reply>::new()));
     for (what, why) in [
-        ("no-such-branch..HEAD", "no-such-branch..HEAD"),
+        (
+            "no-such-branch..HEAD",
+            "error: there is no commit, branch or tag `no-such-branch` in this repository\nhint: `git branch",
+        ),
+        ("HEAD...gone", "there is no commit, branch or tag `gone`"),
+        ("greet.txt", "there is no commit, branch or tag `greet.txt`"),
         ("--output=/tmp/x", "name commits as `git diff` takes them"),
     ] {
         let run = world.deepseek(["review", "--", what]).run();
-        assert_eq!(run.code, Some(1), "{what}");
+        assert_eq!(run.code, Some(2), "{what}");
+        assert!(!run.stderr.contains("model"), "{what}: {}", run.stderr);
         assert!(run.stderr.contains(why), "{what}: {}", run.stderr);
     }
     let world =
         World::of(Project::without_git(&[("a.txt", "a\n")]), Provider::new(Vec::<Reply>::new()));
     let run = world.deepseek(["review"]).run();
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("git: Not a git repository"), "{}", run.stderr);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("the workspace is not under git"), "{}", run.stderr);
 }
 
 #[test]

@@ -135,6 +135,7 @@ fn only_waits_are_measured() {
         "lanes/src/worktrees.rs",
         "cli/src/commands/autopilot/pilot.rs",
         "cli/src/render/terminal.rs",
+        "cli/tui/src/alone.rs",
         "cli/tui/src/converse.rs",
     ];
     only_in("Instant::now", &places);

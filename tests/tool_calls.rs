@@ -338,7 +338,11 @@ fn an_architect_may_ask_what_is_meant() {
 fn the_tools_are_listed() {
     let world = World::greeting(vec![]);
     let listed = world.deepseek(["tools", "list"]).run();
-    assert!(listed.stdout.starts_with("fs.list [directory]\n    List a directory"), "{}", listed.stdout);
+    assert!(
+        listed.stdout.starts_with("fs.list [directory]\n    List a directory"),
+        "{}",
+        listed.stdout
+    );
     let listed = world.deepseek(["tools", "list", "--output", "json"]).run();
     let tools: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(tools[1]["parameters"]["required"], json!(["path"]));

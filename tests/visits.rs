@@ -199,10 +199,15 @@ fn a_staged_change_is_taken_in_part_in_a_conversation() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
-    screen.until_shown("[y/N; files 1 2, no: WHY, show, review]");
-    // Ctrl-D comes while the terminal is lent, and ends the conversation when it is back.
-    screen.types("files 2\r\x04");
-    has_left(&mut screen);
+    screen.until_shown("d review");
+    screen.presses("d", "1/2 a.txt");
+    screen.types("n");
+    screen.until_shown("2/2 b.txt");
+    screen.types("y\r");
+    screen.until_shown("left out, because:");
+    screen.types("\r");
+    screen.until_shown("applied b.txt; the rest stays staged");
+    leaves(&mut screen);
     assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
 }
@@ -212,17 +217,17 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
-    screen.until_shown("show, review]");
     // Going back answers nothing, and the question stands where it stood.
-    screen.types("d\r");
-    screen.until_shown("1/2 a.txt");
+    screen.until_shown("d review");
+    screen.presses("d", "1/2 a.txt");
     screen.types("yq");
-    screen.until_shown("show, review] d");
-    screen.types("review\r");
-    screen.until_shown("1/2 a.txt: undecided");
+    screen.until_shown("d review");
+    screen.presses("d", "1/2 a.txt: undecided");
     screen.types("n");
     screen.until_shown("2/2 b.txt");
     screen.types("y\r");
+    screen.until_shown("left out, because:");
+    screen.types("\r");
     screen.until_shown("applied b.txt; the rest stays staged");
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
     // Outside of a conversation it is the same, and not where the screen may not change.
@@ -235,11 +240,20 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
     leaves(&mut screen);
     let mut screen = talk(&world, &["--no-alt-screen"]);
     screen.types("/apply\r");
-    screen.until_shown("[y/N; no: WHY, show]");
-    screen.types("d\r");
-    screen.terminal.until("[y/N; no: WHY, show]", 2);
-    screen.types("y\r");
-    screen.until_shown("applied ");
+    screen.until_shown("d show the diff");
+    // A no says where the patch is kept, and Esc is a no.
+    screen.presses("\x1b", "you said no");
+    screen.until_shown("the patch is kept, not applied");
+    screen.types("/apply\r");
+    screen.until_shown("d show the diff");
+    let diffs = screen.terminal.shown().matches("diff --git a/a.txt").count();
+    while screen.terminal.shown().matches("diff --git a/a.txt").count() == diffs {
+        screen.types("d");
+        screen.rests();
+    }
+    screen.presses("y", "applied ");
+    // Keys that came too late stand in the input.
+    screen.types("\x15");
     leaves(&mut screen);
     assert!(!screen.terminal.shown().contains(AWAY));
     assert!(world.project.path("a.txt").exists());
@@ -280,6 +294,9 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
     screen.until("the other is still there", |rows| !rows.iter().any(|row| row.contains("parser")));
     screen.types("\r");
     screen.until_shown("continues session ");
+    // What was said last is shown.
+    screen.until_shown("  › What is a lexer?");
+    screen.until_shown("    One.");
     screen.types("/ask And now?\r");
     screen.until_shown("Three.");
     assert!(world.provider.told("analysis", 3).contains("What is a lexer?"));
@@ -349,7 +366,18 @@ fn who_wants_it_never_leaves_the_main_screen() {
     screen.types("/resume\r");
     screen.until_shown("/sessions lists them");
     screen.types("Write two files\r");
-    screen.until_shown("d review");
+    screen.until_shown("d show the diff");
+    // The diff is printed once more, and the question still waits.
+    let is_twice = |screen: &mut Screen| {
+        let all = screen.all();
+        all.iter().filter(|row| row.starts_with("diff --git a/a.txt")).count() > 1
+    };
+    while !is_twice(&mut screen) {
+        // A letter that comes too early is a draft, and leaves letters to the input.
+        screen.types("\x1bd");
+        screen.rests();
+    }
+    screen.until_shown("d show the diff");
     screen.presses("\x1by", "tokens in");
     screen.types("\x04");
     assert!(screen.terminal.ends().is_some());

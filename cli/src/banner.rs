@@ -1,7 +1,7 @@
 //! The two-line banner of a conversation. Pure.
 
-use config::Config;
-use front::told::word;
+use config::{Config, Mode};
+use front::told::{approval, word};
 use tools::ids::short;
 
 /// The facts shown in the banner.
@@ -40,7 +40,11 @@ impl Banner<'_> {
                 format!(" · resumes the interrupted request of session {}", short(id))
             }
         };
-        let [mode, approval] = [word(&config.policy.mode), word(&config.policy.approval)];
+        let (mode, asks) = (word(&config.policy.mode), approval(&config.policy));
+        let asks = match config.policy.mode {
+            Mode::Agent => format!("approval {asks}"),
+            Mode::Plan | Mode::Yolo | Mode::Hetun => asks,
+        };
         let model = &config.llm.base_model.model;
         let sandbox = word(&config.sandbox.mode);
         let budget = match config.budget.usd {
@@ -48,7 +52,7 @@ impl Banner<'_> {
             usd => format!("budget ${usd}"),
         };
         format!(
-            "deepseek {version} in {workspace}{from}{session}\n{model} · {mode} · approval {approval} · sandbox {sandbox} · {budget} · /help"
+            "deepseek {version} in {workspace}{from}{session}\n{model} · {mode} · {asks} · sandbox {sandbox} · {budget} · /help"
         )
     }
 }
@@ -76,6 +80,13 @@ mod tests {
         insta::assert_snapshot!(of(None, Begins::Interrupted("01m80aa9hr33yegy"), 12.0), @"
         deepseek 1.2.3 in /w · resumes the interrupted request of session 33yegy
         deepseek-flash · agent · approval suggest · sandbox auto · budget $12 · /help
+        ");
+        config.policy.mode = Mode::Yolo;
+        let (version, workspace, from) = ("1.2.3", "/w", None);
+        let yolo = Banner { version, workspace, from, config: &config, session: Begins::New };
+        insta::assert_snapshot!(yolo.lines(), @"
+        deepseek 1.2.3 in /w
+        deepseek-flash · yolo · asks only for unconfined commands · sandbox auto · budget $12 · /help
         ");
     }
 }

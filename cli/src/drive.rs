@@ -121,7 +121,7 @@ impl Drive {
             (purpose == Use::Write).then(|| own.join("lock")),
             Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
         );
-        lock.take().await.map_err(|error| exit::locked(&error))?;
+        lock.take(render::waits).await.map_err(|error| exit::locked(&error))?;
         let id = match &which {
             Which::New => RandomIds.fresh(),
             Which::Earlier(id) => id.clone(),
@@ -160,7 +160,7 @@ impl Drive {
 
     /// Takes the workspace lock again for the next request.
     pub(crate) async fn take_hold(&mut self) -> Result<(), CliError> {
-        self.session.take_hold().await.map_err(|error| exit::locked(&error))
+        self.session.take_hold(render::waits).await.map_err(|error| exit::locked(&error))
     }
 
     /// Runs a request to its delivery. The first Ctrl-C cancels it.
@@ -170,6 +170,7 @@ impl Drive {
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
         self.take_hold().await?;
+        view.submitted();
         self.session.begin(request);
         let outcome = self.watch(view).await?;
         view.outcome(&outcome, &self.session.id);
@@ -183,6 +184,7 @@ impl Drive {
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
         self.take_hold().await?;
+        view.submitted();
         self.session.begin(request);
         self.is_quiet = true;
         let outcome = self.watch(view).await;
@@ -209,6 +211,11 @@ impl Drive {
     pub(crate) async fn told_to_leave(&mut self) -> Result<(), CliError> {
         listen(&mut self.interrupts)?.leave().await;
         Ok(())
+    }
+
+    /// Comes back at Ctrl-C, or when the program is asked to end, while no request is at work.
+    pub(crate) async fn stopped(&mut self) -> Result<Interrupt, CliError> {
+        Ok(listen(&mut self.interrupts)?.next().await)
     }
 
     async fn watch(&mut self, view: &mut dyn View) -> Result<Outcome, CliError> {
@@ -300,8 +307,8 @@ fn listen(interrupts: &mut Option<Interrupts>) -> Result<&mut Interrupts, CliErr
 /// Returns the server that the workspace's `.env` names, if the user allows it.
 async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
     let shown = render::harmless(url);
-    let question = format!("The .env of this workspace sends requests to {shown}.");
-    if someone_is_there && render::ask::yes_or_no(&question).await {
+    let question = format!("The .env of this workspace sends requests to {shown}. Continue?");
+    if someone_is_there && render::ask::yes_or_no(&question, None).await {
         return Ok(url.to_owned());
     }
     Err(CliError::new(

@@ -10,7 +10,7 @@ use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{KeptSession, Setting};
 
 use crate::args::Cli;
-use crate::commands::sandbox;
+use crate::commands::{review, sandbox};
 use crate::flags::{ApprovalFlag, Global, Thinking};
 use crate::nameable::kept;
 use crate::past::Past;
@@ -30,7 +30,9 @@ pub(crate) struct ProgramHost {
 
 impl ProgramHost {
     /// Creates a host for these flags and this workspace.
-    pub(crate) const fn new(around: Surroundings, global: Global, workspace: PathBuf) -> Self {
+    pub(crate) fn new(around: Surroundings, global: Global, workspace: PathBuf) -> Self {
+        let in_conversation = around.has_live_rows(&global);
+        let around = Surroundings { in_conversation, ..around };
         Self { around, global: Mutex::new(global), workspace }
     }
 
@@ -47,13 +49,14 @@ impl ProgramHost {
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
         let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
         let mut cli = Cli::try_parse_from(words)?;
-        let Global { config, profile, color, set, no_alt_screen, .. } = self.flags().clone();
+        let Global { config, profile, color, set, no_alt_screen, plain, .. } = self.flags().clone();
         let global = &mut cli.global;
         global.workspace = global.workspace.take().or_else(|| Some(self.workspace.clone()));
         global.config = global.config.take().or(config);
         global.profile = global.profile.take().or(profile);
         global.color = color;
         global.no_alt_screen |= no_alt_screen;
+        global.plain |= plain;
         global.set = set.into_iter().chain(std::mem::take(&mut global.set)).collect();
         Ok(cli)
     }
@@ -70,14 +73,14 @@ impl tui::Host for ProgramHost {
         }
     }
 
-    fn shell(&self, line: &str) -> tui::Shell {
+    fn shell(&self, line: &str, mut hears: tui::Hears) -> tui::Shell {
         let words = ["sandbox", "--", "sh", "-c", line].map(str::to_owned);
         let parsed = self.parsed(&words).map_err(|error| error.render().to_string());
         let around = self.around.clone();
         Box::pin(async move {
             let global = parsed?.global;
             let [_, _, command @ ..] = words.as_slice() else { return Ok(String::new()) };
-            let told = sandbox::told(&around, &global, command).await;
+            let told = sandbox::told(&around, &global, command, &mut *hears).await;
             told.map_err(|error| error.to_string())
         })
     }
@@ -110,6 +113,10 @@ impl tui::Host for ProgramHost {
     fn session(&self, called: &str) -> Result<String, String> {
         let past = Past::find(&self.around, &self.here()).map_err(|error| error.to_string())?;
         past.here(called).map_err(|error| error.to_string())
+    }
+
+    fn reviewable(&self, what: &str) -> Result<(), String> {
+        review::check(&self.workspace, what).map_err(|error| error.to_string())
     }
 
     fn edited(&self, text: &str) -> Result<String, String> {

@@ -12,6 +12,7 @@ mod key_store;
 mod nameable;
 mod past;
 mod prompts;
+mod recap;
 mod render;
 mod surroundings;
 mod telemetry;
@@ -142,6 +143,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         }
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
+            commands::review::check(&around.workspace(global)?, what)?;
             one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
         Some(Command::Plan { task }) => one_shot(around, global, &task.join(" "), Intent::Plan),

@@ -19,7 +19,7 @@ use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
-use tui::Calls;
+use tui::{Calls, Visits};
 
 use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
@@ -44,6 +44,8 @@ pub(crate) struct Surroundings {
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
+    /// Whether a conversation has lent the terminal: questions are asked as it asks them.
+    pub(crate) in_conversation: bool,
 }
 
 impl Surroundings {
@@ -62,6 +64,7 @@ impl Surroundings {
             stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
+            in_conversation: false,
         })
     }
 
@@ -123,6 +126,15 @@ impl Surroundings {
     /// Returns true if the alternate screen may be used.
     pub(crate) fn may_visit(&self, global: &Global) -> bool {
         self.has_live_rows(global) && !global.no_alt_screen
+    }
+
+    /// Returns how to ask a question by single keys; `None` in plain lines.
+    pub(crate) fn asks(&self, global: &Global) -> Option<tui::Asks> {
+        self.in_conversation.then(|| tui::Asks {
+            paint: self.paint(global.color),
+            visits: if self.may_visit(global) { Visits::Allowed } else { Visits::Never },
+            cuts: self.terminal_cuts(),
+        })
     }
 
     /// Returns how this terminal can notify its user. Few show notifications; those identify themselves.

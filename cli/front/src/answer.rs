@@ -29,6 +29,8 @@ pub enum Offers {
     Files(Vec<String>),
     /// Nothing else.
     Once,
+    /// Nothing else, and a no needs no reason.
+    YesOrNo,
 }
 
 /// What a line says.
@@ -50,7 +52,7 @@ impl Offers {
         match self {
             Self::Always => "always, no: WHY, show",
             Self::Files(_) => "files 1 2, no: WHY, show",
-            Self::Once => "no: WHY, show",
+            Self::Once | Self::YesOrNo => "no: WHY, show",
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a request or a command ends: exit codes and hints, from what came of it. Pure.
 
 use actors::delivery::{Delivery, FailureKind, Level, NeedsWork};
+use actors::publisher::Attendance;
 use actors::workspace::{CommitRefused, Extent, NotApplied};
 use journal::log::LogError;
 use model::ErrorClass;
@@ -18,13 +19,19 @@ pub fn died(why: &Died) -> CliError {
 }
 
 /// How much was written of a change that the user asked for directly, where it was not stopped at the question.
-pub fn of_change(result: Option<Result<Extent, CommitRefused>>) -> Result<Extent, CliError> {
+pub fn of_change(
+    result: Option<Result<Extent, CommitRefused>>,
+    attendance: Attendance,
+) -> Result<Extent, CliError> {
     match result {
         Some(Ok(extent)) => Ok(extent),
         None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
         Some(Err(CommitRefused::Denied(denied))) => {
-            Err(CliError::new(Kind::Denied, denied.to_string())
-                .hint("`deepseek apply --yes` does not ask"))
+            let hint = match attendance {
+                Attendance::Attended => denied.hint.to_string(),
+                Attendance::Unattended => "`deepseek apply --yes` does not ask".to_owned(),
+            };
+            Err(CliError::new(Kind::Denied, denied.to_string()).hint(hint))
         }
         Some(Err(error @ CommitRefused::NotApplied(NotApplied::Stale { .. }))) => {
             Err(CliError::caused(Kind::NotDelivered, &error).hint(

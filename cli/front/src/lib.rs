@@ -4,6 +4,7 @@ pub mod answer;
 pub mod diff;
 pub mod error;
 pub mod exit;
+pub mod heard;
 pub mod interrupts;
 mod lanes;
 pub mod paint;

@@ -141,8 +141,10 @@ pub struct RunView {
     staged: Vec<StagedFile>,
     /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
     tolerated: BTreeMap<Option<LaneId>, String>,
-    /// The workspace as it was before the first change of the run.
+    /// The workspace as it was before the first change of the last run that changed something.
     start: Option<u64>,
+    /// Whether the run in hand has changed something.
+    has_changed: bool,
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -172,6 +174,7 @@ impl RunView {
             staged: Vec::new(),
             tolerated: BTreeMap::new(),
             start: None,
+            has_changed: false,
             last_failure: None,
             streamed: String::new(),
             used: Used::default(),
@@ -180,6 +183,18 @@ impl RunView {
             mission: MissionState::default(),
             told: Vec::new(),
         }
+    }
+
+    /// A request was submitted at this time: nothing that is shown while it runs is left of the one before it. What an undo
+    /// needs of that one is kept until the new one changes something.
+    pub fn submitted(&mut self, at: Duration) {
+        "reading the request".clone_into(&mut self.phase);
+        (self.waiting, self.heard) = (None, 0);
+        (self.since, self.started) = (at, at);
+        (self.used, self.mission) = (Used::default(), MissionState::default());
+        (self.plan, self.lanes) = (InHand::default(), LaneTable::default());
+        self.tolerated.clear();
+        self.staged.clear();
     }
 
     /// Takes in what happened, and tells what is worth it. Questions are told by [`Self::question`].
@@ -382,10 +397,12 @@ impl RunView {
         if let Event::RunStarted { intent, .. } = event
             && *intent != Intent::Review
         {
-            self.start = None;
+            self.has_changed = false;
         }
-        if let Event::CheckpointCreated { checkpoint, .. } = event {
-            self.start.get_or_insert(*checkpoint);
+        if let Event::CheckpointCreated { checkpoint, .. } = event
+            && !std::mem::replace(&mut self.has_changed, true)
+        {
+            self.start = Some(*checkpoint);
         }
     }
 }

@@ -45,12 +45,19 @@ impl Lock {
         Self { path, patience, held: None }
     }
 
-    /// Takes it, unless it is held. Whether it had to be taken.
-    pub async fn take(&mut self) -> Result<bool, LockError> {
+    /// Takes it, unless it is held. Whether it had to be taken. Before it waits for another process, `waits` is told for which.
+    pub async fn take(&mut self, waits: impl FnOnce(&LockError)) -> Result<bool, LockError> {
         let Some(path) = self.path.as_ref().filter(|_| self.held.is_none()) else {
             return Ok(false);
         };
-        self.held = Some(WorkspaceLock::acquire(path, self.patience).await?);
+        let held = match WorkspaceLock::acquire(path, Duration::ZERO).await {
+            Err(held @ LockError::Held { .. }) => {
+                waits(&held);
+                WorkspaceLock::acquire(path, self.patience).await?
+            }
+            taken => taken?,
+        };
+        self.held = Some(held);
         Ok(true)
     }
 }
@@ -142,9 +149,9 @@ impl Session {
         self.lock.held = None;
     }
 
-    /// Takes the workspace again, for the next request.
-    pub async fn take_hold(&mut self) -> Result<(), LockError> {
-        if self.lock.take().await? {
+    /// Takes the workspace again, for the next request. Before it waits for another process, `waits` is told for which.
+    pub async fn take_hold(&mut self, waits: impl FnOnce(&LockError)) -> Result<(), LockError> {
+        if self.lock.take(waits).await? {
             self.orchestrator.settle().await;
         }
         Ok(())

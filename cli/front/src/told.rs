@@ -9,6 +9,7 @@ use actors::plan::{Criterion, Plan};
 use actors::proof::OldTree;
 use actors::router::{Assessment, Choice, Reason};
 use actors::words::{CardAnswer, IntentBy};
+use config::{Mode, Policy};
 use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;
@@ -192,6 +193,16 @@ pub fn walls(findings: Option<&Findings>) -> &'static str {
         Some(Degree::Floor) => ", confined in part",
         Some(Degree::None) => ", not confined",
         Some(Degree::Full) | None => "",
+    }
+}
+
+/// Says when the user is asked, which the mode decides before the approval does.
+pub fn approval(policy: &Policy) -> String {
+    match policy.mode {
+        Mode::Plan => "read-only".to_owned(),
+        Mode::Agent => word(&policy.approval),
+        Mode::Yolo => "asks only for unconfined commands".to_owned(),
+        Mode::Hetun => format!("as the card says, else {}", word(&policy.approval)),
     }
 }
 

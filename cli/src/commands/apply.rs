@@ -58,10 +58,11 @@ pub(crate) async fn run(
         put_aside: Vec::new(),
         taken: Taken::RestStays,
     };
-    let left_out = match exit::of_change(drive.apply(staged, view.as_mut()).await?)? {
-        Extent::Whole => Vec::new(),
-        Extent::Part(LeftOut { paths, .. }) => paths,
-    };
+    let left_out =
+        match exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())? {
+            Extent::Whole => Vec::new(),
+            Extent::Part(LeftOut { paths, .. }) => paths,
+        };
     let (rest, files): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| left_out.contains(&file.path));
     let applied: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();

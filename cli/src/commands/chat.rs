@@ -1,13 +1,16 @@
 //! `deepseek chat`, `ask` and `plan`: single requests and interactive sessions.
 
+use std::fmt;
 use std::io::{self, Read as _};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actors::delivery::Delivery;
 use config::Settings;
 use front::error::{CliError, Kind};
 use front::exit;
+use front::heard::Heard;
+use front::interrupts::Interrupt;
 use front::session::{Session, Which};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -16,14 +19,16 @@ use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::ids::short;
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Left, Opening, Visits};
+use tui::{Facts, Host as _, Left, Line, Opening, Visits};
 
 use crate::banner::{Banner, Begins};
+use crate::commands::review;
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
 use crate::host::ProgramHost;
 use crate::nameable::{self, kept};
 use crate::past::Past;
+use crate::recap;
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -194,6 +199,11 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     if has_history {
         editor.load_history(&history).ok();
     }
+    let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone()));
+    let mut facts = Facts { session: drive.session.id.clone(), ..Facts::default() };
+    facts.workspace = render::harmless(&workspace.display().to_string());
+    facts.keep_to(&settings.config);
+    let mut plain = Plain { global, workspace, host, facts };
     loop {
         drive.session.let_go();
         let terminal = Terminal::now();
@@ -214,24 +224,12 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
         match line {
             Ok(line) => match line.trim() {
                 "" => {}
-                "/exit" | "/quit" | "exit" | "quit" => break,
-                "?" | "!" => view.note("add some text after `?` or `!`"),
-                "/help" => view.note(HELP),
-                command if command.starts_with('/') => {
-                    view.note(&format!("there is no command {command}; /help lists them"));
-                }
-                text => {
-                    let (text, intent) = addressed(text, global);
-                    if let Err(error) = drive.take_hold().await {
-                        view.note(&error.to_string());
-                        continue;
-                    }
-                    let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
-                    tell(&outcome.delivery, global, view.as_mut());
-                    if drive.leaves {
-                        break;
-                    }
-                }
+                "exit" | "quit" => break,
+                text => match plain.perform(text, &mut drive, view.as_mut()).await? {
+                    Some(left) => return Ok(left),
+                    None if drive.leaves => break,
+                    None => {}
+                },
             },
             Err(ReadlineError::Interrupted) => view.note("(Ctrl-D or /exit to exit)"),
             Err(ReadlineError::Eof) => break,
@@ -271,7 +269,19 @@ fn banner(
     let resume = interrupted.map(|id| {
         format!("\na request was interrupted here; to resume it: {command} {}", short(&id))
     });
-    banner.lines() + &resume.unwrap_or_default()
+    let earlier = match which {
+        Which::New => None,
+        Which::Earlier(id) => past_turns(around, global, id),
+    };
+    let earlier = earlier.map(|lines| format!("\n{lines}")).unwrap_or_default();
+    banner.lines() + &earlier + &resume.unwrap_or_default()
+}
+
+/// The last turns of an earlier session; none where they cannot be read.
+fn past_turns(around: &Surroundings, global: &Global, session: &str) -> Option<String> {
+    let story = Past::find_quietly(around, global).ok()?.story(session).ok()?;
+    let own = story.entries.iter().filter(|it| it.lane.is_none() && it.part.is_none());
+    recap::lines(session, own.filter_map(|entry| entry.event.as_ref()))
 }
 
 /// Collects what a conversation with live rows needs to start.
@@ -323,22 +333,130 @@ impl Terminal {
     }
 }
 
-const HELP: &str =
-    "The wording of a message decides whether it is an edit or a question. To say which:
-  ! TEXT     edit
-  ? TEXT     question
-  /exit      exit (also Ctrl-D)
-  Ctrl-C     stop the current request";
+/// A conversation of plain lines, as far as its lines are commands.
+struct Plain<'p> {
+    global: &'p Global,
+    workspace: PathBuf,
+    host: Arc<ProgramHost>,
+    facts: Facts,
+}
 
-/// Strips the `!` or `?` prefix from a message and returns the intent it selects.
-fn addressed(text: &str, global: &Global) -> (String, Option<Intent>) {
-    if let Some(edit) = text.strip_prefix("! ") {
-        return (edit.to_owned(), intent(global).or(Some(Intent::Edit)));
+impl Plain<'_> {
+    /// Does what a line asks for. Why this session is left, if it is.
+    async fn perform(
+        &mut self,
+        text: &str,
+        drive: &mut Drive,
+        view: &mut dyn render::View,
+    ) -> Result<Option<Left>, CliError> {
+        let not = |why: &dyn fmt::Display| render::harmless(&tui::as_given_here(&why.to_string()));
+        match tui::line(text) {
+            Line::Request(text, said) => {
+                let by_flag = intent(self.global);
+                let wanted =
+                    if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) };
+                self.request(Request::new(text, wanted), drive, view).await?;
+            }
+            Line::Review(what) => match review::check(&self.workspace, &what) {
+                Ok(()) => {
+                    let text = format!("review {what}");
+                    let request = Request::new(text.trim_end(), Some(Intent::Review));
+                    self.request(request, drive, view).await?;
+                }
+                Err(error) => view.note(&not(&error)),
+            },
+            Line::Program(words) => self.program(words).await?,
+            Line::Undo => match view.start() {
+                Some(checkpoint) => {
+                    self.program(vec!["rewind".to_owned(), checkpoint.to_string()]).await?;
+                }
+                None => {
+                    view.note("no request has changed anything here yet; /rewind lists checkpoints")
+                }
+            },
+            Line::Shell(line) => self.shell(&line, drive, view).await?,
+            Line::Set(setting, value) => {
+                let said = match self.host.configured(setting, &value) {
+                    Ok(config) => {
+                        self.facts.keep_to(&config);
+                        let kept = drive.session.keep_to(config).await;
+                        let Facts { mode, approval, model, .. } = &self.facts;
+                        kept.map_or_else(
+                            |error| format!("error: {error}"),
+                            |()| format!("from the next request on: {mode} · {approval} · {model}"),
+                        )
+                    }
+                    Err(why) => why,
+                };
+                view.note(&render::harmless(&said));
+            }
+            Line::Help(lines) => view.note(&lines),
+            Line::Status => view.note(&self.facts.lines()),
+            Line::Resume(called) => match self.host.session(&called) {
+                Ok(id) if id == drive.session.id => view.note("this session is already open"),
+                Ok(id) => return Ok(Some(Left::For(id))),
+                Err(why) => view.note(&not(&why)),
+            },
+            Line::Clear => return Ok(Some(Left::ForANew)),
+            Line::Exit => return Ok(Some(Left::ForGood)),
+            Line::Not(why) => view.note(&render::harmless(&why)),
+        }
+        Ok(None)
     }
-    if let Some(question) = text.strip_prefix("? ") {
-        return (question.to_owned(), Some(Intent::Answer));
+
+    /// Takes a request to its delivery.
+    async fn request(
+        &self,
+        request: Request,
+        drive: &mut Drive,
+        view: &mut dyn render::View,
+    ) -> Result<(), CliError> {
+        if let Err(error) = drive.take_hold().await {
+            view.note(&error.to_string());
+            return Ok(());
+        }
+        let outcome = drive.run(request, view).await?;
+        tell(&outcome.delivery, self.global, view);
+        Ok(())
     }
-    (text.to_owned(), intent(global))
+
+    /// Runs a command of the program, which prints what it has to say.
+    async fn program(&self, words: Vec<String>) -> Result<(), CliError> {
+        let host = Arc::clone(&self.host);
+        let done = tokio::task::spawn_blocking(move || host.command(&words)).await;
+        done.map_err(|error| CliError::caused(Kind::Internal, &error))
+    }
+
+    /// Runs a line of shell, and prints what it prints as it comes.
+    async fn shell(
+        &self,
+        line: &str,
+        drive: &mut Drive,
+        view: &mut dyn render::View,
+    ) -> Result<(), CliError> {
+        let heard: Arc<Mutex<Heard>> = Arc::default();
+        let hears = {
+            let heard = Arc::clone(&heard);
+            move |bytes: &[u8]| {
+                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                heard.take_in(bytes);
+                heard.ready().iter().for_each(|line| render::line(line));
+            }
+        };
+        let ran = tokio::select! {
+            ran = self.host.shell(line, Box::new(hears)) => ran.unwrap_or_else(|why| why),
+            interrupt = drive.stopped() => {
+                drive.leaves |= interrupt? == Interrupt::Leave;
+                "stopped".to_owned()
+            }
+        };
+        let rest = heard.lock().unwrap_or_else(PoisonError::into_inner).end();
+        rest.iter().for_each(|line| render::line(line));
+        if !ran.is_empty() {
+            view.note(&render::harmless(&ran));
+        }
+        Ok(())
+    }
 }
 
 /// Reports an undelivered request. It does not end the conversation.

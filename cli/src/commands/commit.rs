@@ -63,7 +63,7 @@ pub(crate) async fn run(
         Some(around.workspace_state(&workspace)?.join("lock")),
         Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
     );
-    lock.take().await.map_err(|error| exit::locked(&error))?;
+    lock.take(render::waits).await.map_err(|error| exit::locked(&error))?;
     let history = checkpoints::history(around, global)?;
     let hidden = ["DEEPSEEK_API_KEY", config.llm.api_key_env.as_str()];
     let git = Git { dir: &workspace, hidden: &hidden };
@@ -76,7 +76,7 @@ pub(crate) async fn run(
         show(&proposal);
     }
     if !args.yes {
-        agreed(around, proposal.files.len()).await?;
+        agreed(around, global, proposal.files.len()).await?;
     }
     let commit = commit(git, &proposal)?;
     if global.output == Output::Text {
@@ -170,7 +170,7 @@ fn show(Proposal { files, with_own, message }: &Proposal) {
 }
 
 /// Asks for approval. Without a terminal a commit needs `--yes`.
-async fn agreed(around: &Surroundings, count: usize) -> Result<(), CliError> {
+async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<(), CliError> {
     if !(around.stdin_is_terminal && around.stderr_is_terminal) {
         return Err(CliError::new(
             Kind::Denied,
@@ -179,7 +179,8 @@ async fn agreed(around: &Surroundings, count: usize) -> Result<(), CliError> {
         .hint("`deepseek commit --yes` does not ask"));
     }
     let files = if count == 1 { "this file" } else { "these files" };
-    if render::ask::yes_or_no(&format!("Commit {files} with this message.")).await {
+    let question = format!("Commit {files} with this message?");
+    if render::ask::yes_or_no(&question, around.asks(global)).await {
         return Ok(());
     }
     Err(CliError::new(Kind::Denied, "nothing was committed")

@@ -23,6 +23,7 @@ pub(crate) mod patch;
 pub(crate) mod policy;
 pub(crate) mod prompts;
 pub(crate) mod replay;
+pub(crate) mod review;
 pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod sandbox;

@@ -148,7 +148,7 @@ async fn go(
             put_aside: Vec::new(),
             taken: Taken::Whole,
         };
-        exit::of_change(drive.apply(staged, view.as_mut()).await?)?;
+        exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())?;
         view.note(&format!(
             "undone: all deepseek changes since checkpoint {number}; to redo: deepseek rewind latest"
         ));

@@ -10,7 +10,7 @@ use config::{NetworkReach, Settings};
 use front::error::{CliError, Kind};
 use policy::{Rules, Verdict};
 use sandbox::{Confining, Network, Writes};
-use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions};
+use shell::{CommandLine, CommandOutcome, Exit, Fence, Hears, RunOptions};
 
 use crate::flags::Global;
 use crate::render;
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     global: &Global,
     args: &SandboxArgs,
 ) -> Result<ExitCode, CliError> {
-    let outcome = confined(around, global, &args.command).await?;
+    let outcome = confined(around, global, &args.command, &mut |_| {}).await?;
     render::text(&outcome.output.text());
     for note in notes(&outcome) {
         render::warn(&note);
@@ -38,22 +38,22 @@ pub(crate) async fn run(
     Ok(code(&outcome))
 }
 
-/// Like [`run`], but returns the output, and how the command ended if it failed. Dropping the future kills the command.
+/// Like [`run`], but away from the terminal: passes the output to `hears` as it comes, and returns how the command ended if
+/// it failed, and what was discarded. Dropping the future kills the command.
 pub(crate) async fn told(
     around: &Surroundings,
     global: &Global,
     command: &[String],
+    hears: Hears<'_>,
 ) -> Result<String, CliError> {
-    let outcome = confined(around, global, command).await?;
-    let printed = outcome.output.text();
-    let printed = Some(printed.trim_end_matches('\n').to_owned()).filter(|it| !it.is_empty());
+    let outcome = confined(around, global, command, hears).await?;
     let exit = match outcome.exit {
         Exit::Code(code) if code != 0 => Some(format!("exit {code}")),
         Exit::Code(_) | Exit::NotStarted(_) | Exit::NotFound | Exit::TimedOut | Exit::Signal(_) => {
             None
         }
     };
-    let lines: Vec<String> = printed.into_iter().chain(notes(&outcome)).chain(exit).collect();
+    let lines: Vec<String> = notes(&outcome).into_iter().chain(exit).collect();
     Ok(lines.join("\n"))
 }
 
@@ -62,6 +62,7 @@ async fn confined(
     around: &Surroundings,
     global: &Global,
     command: &[String],
+    hears: Hears<'_>,
 ) -> Result<CommandOutcome, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
@@ -73,7 +74,7 @@ async fn confined(
         return Err(CliError::new(Kind::Denied, format!("cannot confine commands here: {why}"))
             .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
-    run_in(fence, around, &settings, &workspace, command).await
+    run_in(fence, around, (&settings, &workspace), command, hears).await
 }
 
 /// Returns the confinement of commands in a workspace.
@@ -105,9 +106,9 @@ pub(crate) fn fence(
 pub(crate) async fn run_in(
     fence: Fence,
     around: &Surroundings,
-    settings: &Settings,
-    workspace: &Path,
+    (settings, workspace): (&Settings, &Path),
     words: &[String],
+    hears: Hears<'_>,
 ) -> Result<CommandOutcome, CliError> {
     let text = match words {
         [line] => line.clone(),
@@ -125,7 +126,7 @@ pub(crate) async fn run_in(
         notes: None,
         fence: Some(fence),
     };
-    Ok(shell::run(&line, &options).await)
+    Ok(shell::run_heard(&line, &options, hears).await)
 }
 
 /// Lists what to report in addition to the output: an abnormal end, and discarded files.

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tui::Asks;
 
 /// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
 /// can be reviewed on the alternate screen.
@@ -56,6 +57,14 @@ pub(super) async fn ask(
     }
 }
 
+/// Asks by single keys, as a conversation does. Without a terminal there is no answer.
+pub(super) async fn ask_by_keys(question: OnScreen, answer_to: oneshot::Sender<Answer>, how: Asks) {
+    forget_what_was_typed();
+    if let Err(error) = tui::ask(question, answer_to, how).await {
+        tracing::debug!(%error, "the terminal is gone");
+    }
+}
+
 /// Lists the answers other than yes and no.
 pub(super) fn words(question: &OnScreen, screen: Option<Paint>) -> String {
     let review = if question.change.is_some() && screen.is_some() { ", review" } else { "" };
@@ -78,10 +87,16 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
     }
 }
 
-/// Asks a question outside a run. Anything but yes counts as no.
-pub(crate) async fn yes_or_no(question: &str) -> bool {
+/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no.
+pub(crate) async fn yes_or_no(question: &str, by_keys: Option<Asks>) -> bool {
     let (answer, answered) = oneshot::channel();
-    let asks = "Continue? [y/N] ".to_owned();
+    if let Some(how) = by_keys {
+        let asks = question.to_owned();
+        let (who, shown, offers, change) = (String::new(), String::new(), Offers::YesOrNo, None);
+        ask_by_keys(OnScreen { who, shown, asks, offers, change }, answer, how).await;
+        return answered.await.is_ok_and(|answer| answer == Answer::Yes);
+    }
+    let asks = "[y/N] ".to_owned();
     let shown = format!("{question} ");
     let offers = Offers::Once;
     ask(OnScreen { who: String::new(), shown, asks, offers, change: None }, None, answer).await;

@@ -15,6 +15,7 @@ use actors::publisher::{Attendance, Signal};
 use actors::scope::Scope;
 use front::error::CliError;
 use futures_util::future::BoxFuture;
+use orchestrator::lock::LockError;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 use tree::Change;
@@ -66,6 +67,11 @@ pub(crate) fn warn(content: &str) {
     if writeln!(io::stderr(), "{content}").is_err() {
         tracing::debug!("standard error was closed");
     }
+}
+
+/// Reports which process the program waits for.
+pub(crate) fn waits(held: &LockError) {
+    warn(&format!("waiting: {held}"));
 }
 
 /// Reports a failure: as text on standard error and, in JSON output without a document so far, as a document on standard
@@ -128,6 +134,14 @@ pub(crate) trait View: Send {
 
     /// Updates what depends on time.
     fn tick(&mut self) {}
+
+    /// Clears what is shown of an earlier request: a new one is about to start.
+    fn submitted(&mut self) {}
+
+    /// Returns the checkpoint before the first change of the last run that changed something, if the view knows it.
+    fn start(&self) -> Option<u64> {
+        None
+    }
 
     /// Shows a note to the user.
     fn note(&mut self, text: &str);

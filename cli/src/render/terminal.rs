@@ -14,9 +14,10 @@ use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
 use rustix::termios::tcgetwinsize;
+use tui::Asks;
 
 use super::View;
-use super::ask::{answer_in_words, ask, words};
+use super::ask::{answer_in_words, ask, ask_by_keys, words};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -33,6 +34,8 @@ pub(crate) struct Terminal {
     attendance: Attendance,
     /// The colours for the alternate screen, if it may be used.
     screen: Option<Paint>,
+    /// How questions are asked by keys, where they are.
+    asks: Option<Asks>,
     begun: Instant,
 }
 
@@ -54,7 +57,8 @@ impl Terminal {
         let shows = Shows { paint, detail, streams, accounts, commands, commits };
         let run = RunView::new(shows, Duration::ZERO);
         let screen = around.may_visit(global).then_some(paint);
-        Self { paint, run, bar: None, moves, attendance, screen, begun: Instant::now() }
+        let asks = around.asks(global);
+        Self { paint, run, bar: None, moves, attendance, screen, asks, begun: Instant::now() }
     }
 
     fn tell(&mut self, told: Vec<Told>) {
@@ -94,6 +98,9 @@ impl Terminal {
         }
         let mut asked = self.run.question(&question);
         self.rest();
+        if let Some(how) = self.asks {
+            return ask_by_keys(asked, question.answer, how).await;
+        }
         let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into())).bold();
         let words = words(&asked, self.screen);
         if !asked.who.is_empty() {
@@ -136,6 +143,14 @@ impl View for Terminal {
 
     fn earlier(&mut self, scope: &Scope, event: &Event) {
         self.run.earlier(scope, event, self.begun.elapsed());
+    }
+
+    fn submitted(&mut self) {
+        self.run.submitted(self.begun.elapsed());
+    }
+
+    fn start(&self) -> Option<u64> {
+        self.run.start()
     }
 
     fn tick(&mut self) {

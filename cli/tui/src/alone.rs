@@ -1,15 +1,21 @@
-//! Visits outside of a conversation: a session is picked, or a change reviewed. Keys in, rows of a screen of its own out.
+//! What is asked of the user outside of a conversation: a session is picked, a change reviewed, a question answered by keys.
+
+use std::time::{Duration, Instant};
 
 use actors::publisher::Answer;
 use actors::workspace::Taken;
+use front::answer::OnScreen;
 use front::error::{CliError, Kind};
 use front::paint::Paint;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
-use crate::keys::Keys;
+use crate::conversation::{Conversation, Facts, Visits};
+use crate::keys::{Key, Keys};
+use crate::paint;
 use crate::picker::{KeptSession, Picker};
-use crate::screen::whole;
-use crate::terminal::{Terminal, visit, write};
+use crate::screen::{Frame, Narrowing, Screen, whole};
+use crate::terminal::{self, Terminal, visit, write};
 use crate::visit::{Does, Review, Visit};
 
 /// Lets the user choose one of these sessions, newest first: its id; none when the user does not want any.
@@ -59,5 +65,84 @@ async fn alone(mut shown: Visit, paint: Paint) -> Result<Does, CliError> {
             () = wait => keys.lapse(),
             _ = resized.recv() => Vec::new(),
         };
+    }
+}
+
+/// How a question is asked at the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asks {
+    /// Whether to colour.
+    pub paint: Paint,
+    /// Whether a change can be reviewed on a screen of its own.
+    pub visits: Visits,
+    /// Whether the terminal cuts rows which become too long.
+    pub cuts: bool,
+}
+
+/// Asks a question as a conversation does, by keys below what is printed. Ends without an answer when the question is withdrawn.
+pub async fn ask(
+    question: OnScreen,
+    answer: oneshot::Sender<Answer>,
+    how: Asks,
+) -> Result<(), CliError> {
+    /// A withdrawn question is noticed within this.
+    const TICK: Duration = Duration::from_millis(200);
+    let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+    let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
+    let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
+    let begun = Instant::now();
+    let facts = Facts { visits: how.visits, ..Facts::default() };
+    let mut it = Conversation::for_a_question(facts, how.paint, question, answer);
+    let mut screen = Screen::new(if how.cuts { Narrowing::Cuts } else { Narrowing::Wraps });
+    let mut keys = Keys::default();
+    let mut pressed = keys.feed(&typed);
+    loop {
+        let size = Terminal::size();
+        it.size = size;
+        for key in pressed {
+            press(&mut it, key, begun.elapsed());
+        }
+        it.drop_withdrawn(begun.elapsed());
+        if let Some(shown) = &it.visit {
+            let rows = whole(&shown.rows(size, how.paint), size);
+            if !terminal::is_away() {
+                write(&screen.leave(size)).map_err(gone)?;
+                visit(true);
+            }
+            write(&rows).map_err(gone)?;
+        } else {
+            visit(false);
+            let above = it.take_above();
+            let is_answered = it.asked.is_empty();
+            let frame = if is_answered {
+                Frame::default()
+            } else {
+                paint::frame(&it, size, begun.elapsed())
+            };
+            write(&screen.show(&above, &frame, size)).map_err(gone)?;
+            if is_answered {
+                return write(&screen.leave(size)).map_err(gone);
+            }
+        }
+        let wait = keys.patience().unwrap_or(TICK).min(TICK);
+        pressed = tokio::select! {
+            typed = terminal.read() => keys.feed(&typed.map_err(gone)?),
+            () = tokio::time::sleep(wait) => keys.lapse(),
+            _ = resized.recv() => Vec::new(),
+        };
+    }
+}
+
+/// A key at a question that stands alone: there is no input that it could belong to.
+fn press(it: &mut Conversation, key: Key, at: Duration) {
+    let is_topmost =
+        it.visit.is_none() && it.asked.front().is_some_and(|asked| asked.words.is_none());
+    match key {
+        Key::Esc | Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
+        key => {
+            it.key(key, at);
+            it.composer.take();
+            it.menu = None;
+        }
     }
 }

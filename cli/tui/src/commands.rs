@@ -1,5 +1,7 @@
 //! The commands of the conversation: a word behind a slash. Pure.
 
+use orchestrator::chat::Intent;
+
 use crate::conversation::Setting;
 
 /// What a command does.
@@ -93,13 +95,126 @@ pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
         name => name,
     };
     let found = COMMANDS.iter().find(|command| command.name == name);
-    found.map(|command| (command.what, text.trim())).ok_or_else(|| {
-        let near =
-            COMMANDS.iter().find(|command| !name.is_empty() && command.name.starts_with(name));
-        match near {
-            Some(near) => format!("there is no command /{name}; did you mean /{}?", near.name),
-            None => format!("there is no command /{name}; /help lists them"),
+    found.map(|command| (command.what, text.trim())).ok_or_else(|| match nearest(name) {
+        Some(near) => format!("there is no command /{name}; did you mean /{near}?"),
+        None => format!("there is no command /{name}; /help lists them"),
+    })
+}
+
+/// Returns the command that a name was probably meant to be: one that begins with it, or that differs by few letters.
+fn nearest(name: &str) -> Option<&'static str> {
+    let names = || COMMANDS.iter().map(|command| command.name);
+    let begins = names().find(|known| !name.is_empty() && known.starts_with(name));
+    let near = || {
+        let by_distance = names().map(|known| (strsim::damerau_levenshtein(name, known), known));
+        let (least, known) = by_distance.min_by_key(|(distance, _)| *distance)?;
+        // A third of the letters may be wrong.
+        (least * 3 <= known.len()).then_some(known)
+    };
+    begins.or_else(near)
+}
+
+/// What a line of the user asks for in a conversation of plain lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A request, and what it is where the line says so.
+    Request(String, Option<Intent>),
+    /// A review of this.
+    Review(String),
+    /// A command of the program.
+    Program(Vec<String>),
+    /// A line of shell.
+    Shell(String),
+    /// Another configuration for the requests that follow.
+    Set(Setting, String),
+    /// The commands are listed: these lines.
+    Help(String),
+    /// Session and settings are shown.
+    Status,
+    /// What the last request changed is taken back.
+    Undo,
+    /// The session of this id takes the place of this one.
+    Resume(String),
+    /// A new session does.
+    Clear,
+    /// The user leaves.
+    Exit,
+    /// It cannot be done so: why.
+    Not(String),
+}
+
+/// Reads a whole line of a conversation of plain lines.
+pub fn line(text: &str) -> Line {
+    if let Some(command) = text.strip_prefix('!') {
+        return match command.trim() {
+            "" => Line::Not("!COMMAND runs a command in the sandbox".to_owned()),
+            command => Line::Shell(command.to_owned()),
+        };
+    }
+    if let Some(question) = text.strip_prefix("? ") {
+        return Line::Request(question.to_owned(), Some(Intent::Answer));
+    }
+    if !text.starts_with('/') {
+        return Line::Request(text.to_owned(), None);
+    }
+    let (what, rest) = match read(text) {
+        Ok(read) => read,
+        Err(_) if is_path(text) => return Line::Request(text.to_owned(), None),
+        Err(why) => return Line::Not(why),
+    };
+    let request = |intent| Line::Request(rest.to_owned(), Some(intent));
+    match what {
+        What::Help => Line::Help(plain_help()),
+        What::Exit => Line::Exit,
+        What::Edit | What::Ask | What::Plan if rest.is_empty() => {
+            Line::Not(format!("{text} TEXT: add what is to be done or answered"))
         }
+        What::Edit => request(Intent::Edit),
+        What::Ask => request(Intent::Answer),
+        What::Plan => request(Intent::Plan),
+        What::Review => Line::Review(rest.to_owned()),
+        What::Set(setting) if rest.is_empty() => Line::Not(setting.takes().to_owned()),
+        What::Set(setting) => Line::Set(setting, rest.to_owned()),
+        What::Status => Line::Status,
+        What::Undo => Line::Undo,
+        What::Resume if rest.is_empty() => Line::Not("/resume ID; /sessions lists them".to_owned()),
+        What::Resume => Line::Resume(rest.to_owned()),
+        What::Clear => Line::Clear,
+        What::Now | What::Queue | What::Redraw | What::Transcript => {
+            Line::Not(format!("{text} means nothing in plain lines"))
+        }
+        What::Program(words) => {
+            let words = words.iter().copied().chain(rest.split_whitespace());
+            Line::Program(words.map(str::to_owned).collect())
+        }
+    }
+}
+
+/// Returns true for a line that begins with a path, which is not a command.
+pub(crate) fn is_path(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|word| word.matches('/').count() > 1)
+}
+
+/// The lines of `/help` where there are only lines.
+fn plain_help() -> String {
+    let mut text = String::from("Say what you want to know or have changed.\n");
+    for Command { name, about, what } in &COMMANDS {
+        if !matches!(what, What::Now | What::Queue | What::Redraw | What::Transcript) {
+            text.push_str(&format!("  /{name:<10} {about}\n"));
+        }
+    }
+    text + "  !COMMAND    run a command in the sandbox\n  Ctrl-C      stop the request at work"
+}
+
+/// Text that names commands as they are given in a shell, with those that the conversation has as they are given here.
+pub fn as_given_here(text: &str) -> String {
+    const GIVEN: &str = "`deepseek ";
+    let mut parts = text.split(GIVEN);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let name = part.split([' ', '`']).next().unwrap_or_default();
+        let is_here = COMMANDS.iter().any(|command| command.name == name);
+        text + if is_here { "`/" } else { GIVEN } + part
     })
 }
 
@@ -135,6 +250,57 @@ mod tests {
         assert_eq!(read("/new"), Ok((What::Clear, "")));
         assert!(read("/ex").is_err_and(|why| why.contains("/explain")));
         assert!(read("/").is_err_and(|why| why.contains("/help")));
+    }
+
+    #[test]
+    fn a_word_that_is_nearly_a_command_is_told_which() {
+        for (typed, meant) in [
+            ("comit", "/commit"),
+            ("commmit", "/commit"),
+            ("udno", "/undo"),
+            ("statsu", "/status"),
+            ("mdoel", "/model"),
+            ("hepl", "/help"),
+            ("reviw", "/review"),
+        ] {
+            let why = read(&format!("/{typed}")).unwrap_err();
+            assert!(why.ends_with(&format!("did you mean {meant}?")), "{why}");
+        }
+        for typed in ["xyz", "frobnicate", "你好"] {
+            assert!(read(&format!("/{typed}")).is_err_and(|why| !why.contains("did you mean")));
+        }
+    }
+
+    #[test]
+    fn commands_are_named_as_they_are_given_here() {
+        assert_eq!(
+            as_given_here("`deepseek diff 1` shows it, `deepseek auth login` keeps the key"),
+            "`/diff 1` shows it, `deepseek auth login` keeps the key"
+        );
+        assert_eq!(as_given_here("no command"), "no command");
+    }
+
+    #[test]
+    fn plain_lines_have_the_same_commands() {
+        let request = |text: &str, intent| Line::Request(text.to_owned(), intent);
+        let words = |words: &[&str]| Line::Program(words.iter().map(|&it| it.to_owned()).collect());
+        for (text, asked) in [
+            ("fix it", request("fix it", None)),
+            ("/src/x.rs fails", request("/src/x.rs fails", None)),
+            ("? why", request("why", Some(Intent::Answer))),
+            ("/edit fix it", request("fix it", Some(Intent::Edit))),
+            ("/review HEAD~1", Line::Review("HEAD~1".to_owned())),
+            ("/diff --run latest", words(&["diff", "--run", "latest"])),
+            ("/mode yolo", Line::Set(Setting::Mode, "yolo".to_owned())),
+            ("!ls -l", Line::Shell("ls -l".to_owned())),
+            ("/quit", Line::Exit),
+        ] {
+            assert_eq!(line(text), asked, "{text}");
+        }
+        for text in ["/comit", "/now stop", "/mode", "/edit", "!", "/resume"] {
+            assert!(matches!(line(text), Line::Not(_)), "{text}");
+        }
+        assert!(plain_help().contains("/commit") && !plain_help().contains("/redraw"));
     }
 
     #[test]

@@ -264,37 +264,60 @@ impl Composer {
         self.paste(text);
     }
 
-    /// The input in rows of `width` cells, `first` before the first of them and as many blanks before the others.
+    /// The input in rows of `width` cells, broken between words, with `first` before the first of them and as many blanks before
+    /// the others.
     pub(crate) fn laid(&self, width: usize, first: &str) -> Laid {
-        let indent = " ".repeat(first.width());
-        let mut rows = vec![first.to_owned()];
-        let mut cursor = (first.width(), 0);
-        let mut column = first.width();
-        for (at, piece) in self.pieces.iter().enumerate() {
-            let shown = piece.shown();
-            let wide = shown.width();
-            if !piece.is_newline()
-                && column + wide > width.saturating_sub(1)
-                && column > indent.len()
-            {
-                rows.push(indent.clone());
-                column = indent.len();
+        let indent = first.width();
+        let ends = self.row_starts(width.saturating_sub(1).saturating_sub(indent));
+        let (mut rows, mut cursor) = (Vec::new(), (indent, 0));
+        for (number, from) in ends.iter().enumerate() {
+            let to = ends.get(number + 1).copied().unwrap_or(self.pieces.len());
+            let mut row = if number == 0 { first.to_owned() } else { " ".repeat(indent) };
+            let mut column = indent;
+            for (at, piece) in self.pieces.iter().enumerate().take(to).skip(*from) {
+                if at == self.at {
+                    cursor = (column, number);
+                }
+                if !piece.is_newline() {
+                    let shown = piece.shown();
+                    column += shown.width();
+                    row.push_str(&shown);
+                }
             }
-            if at == self.at {
-                cursor = (column, rows.len() - 1);
+            if self.at == self.pieces.len() {
+                cursor = (column, number);
             }
-            if piece.is_newline() {
-                rows.push(indent.clone());
-                column = indent.len();
-            } else if let Some(row) = rows.last_mut() {
-                row.push_str(&shown);
-                column += wide;
-            }
-        }
-        if self.at == self.pieces.len() {
-            cursor = (column, rows.len() - 1);
+            rows.push(row);
         }
         Laid { rows, cursor: (cursor.0.min(width.saturating_sub(1)), cursor.1) }
+    }
+
+    /// The pieces at which a row begins, where rows have room for so many cells.
+    fn row_starts(&self, room: usize) -> Vec<usize> {
+        let mut starts = vec![0];
+        let (mut start, mut column) = (0, 0);
+        // The piece after the last blank of the row, and the cells before it.
+        let mut gap: Option<(usize, usize)> = None;
+        for (at, piece) in self.pieces.iter().enumerate() {
+            if piece.is_newline() {
+                (start, column, gap) = (at + 1, 0, None);
+                starts.push(start);
+                continue;
+            }
+            let wide = piece.shown().width();
+            // A blank may stand past the end, since the next row begins with a word.
+            if column + wide > room && at > start && !piece.is_blank() {
+                let (next, before) = gap.take().unwrap_or((at, column));
+                start = next;
+                column -= before;
+                starts.push(start);
+            }
+            column += wide;
+            if piece.is_blank() {
+                gap = Some((at + 1, column));
+            }
+        }
+        starts
     }
 }
 
@@ -361,6 +384,14 @@ mod tests {
         assert_eq!(laid.rows, ["› abc", "  def", "  你", "  好", "  吗"]);
         assert_eq!(laid.cursor, (4, 4));
         assert_eq!(composer("").laid(1, "› ").rows.len(), 1);
+        let mut input = composer("one two three averylongword");
+        assert_eq!(input.laid(10, "› ").rows, ["› one two ", "  three ", "  averylo", "  ngword"]);
+        input.home();
+        input.word_right();
+        input.word_right();
+        assert_eq!(input.laid(10, "› ").cursor, (9, 0));
+        input.right();
+        assert_eq!(input.laid(10, "› ").cursor, (2, 1));
     }
 
     #[test]

@@ -6,14 +6,17 @@ mod lines;
 mod pressed;
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
 use front::answer::OnScreen;
 use front::diff::{harmless, harmless_text};
+use front::heard::Heard;
 use front::paint::Paint;
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
 use orchestrator::request::Request;
+use tokio::sync::oneshot;
 
 use crate::completion::Menu;
 use crate::composer::Composer;
@@ -38,6 +41,8 @@ const SHOWN: usize = 12;
 pub(crate) enum Act {
     /// Take this request to its end.
     Begin(Request),
+    /// Have changes reviewed, if they can be.
+    Review(String),
     /// Tell the request in hand.
     Steer(String),
     /// Stop the request in hand.
@@ -105,7 +110,7 @@ pub(crate) struct Asked {
 /// Who waits for what.
 #[derive(Debug)]
 enum Waiting {
-    ForApproval(Question),
+    ForApproval(oneshot::Sender<Answer>),
     ForWords(OpenQuestion),
 }
 
@@ -117,7 +122,7 @@ impl Asked {
 
     fn is_withdrawn(&self) -> bool {
         match &self.question {
-            Waiting::ForApproval(question) => question.answer.is_closed(),
+            Waiting::ForApproval(answer) => answer.is_closed(),
             Waiting::ForWords(question) => question.answer.is_closed(),
         }
     }
@@ -144,13 +149,19 @@ pub(crate) struct Conversation {
     steering: VecDeque<String>,
     /// Whether what is queued waits until the user says so.
     pub(crate) paused: bool,
+    /// Whether there is only a question, with no input and no settings below it.
+    pub(crate) is_alone: bool,
     pub(crate) answer: Markdown,
+    /// What the line of shell prints.
+    pub(crate) heard: Arc<Mutex<Heard>>,
     /// Something to be told for a moment, and until when.
     hint: Option<(String, Duration)>,
     /// Finished text that has not been printed, in whole lines.
     above: String,
     files: Option<Vec<String>>,
     history: Vec<String>,
+    /// The input as it was before a search among earlier messages, while there is one: what is searched for has its place.
+    pub(crate) search: Option<Composer>,
     /// How many messages back the input is from, and what was typed before.
     back: Option<(usize, String)>,
     /// The key that was pressed once and has to be pressed twice, and until when that counts.
@@ -184,11 +195,14 @@ impl Conversation {
             queue: VecDeque::new(),
             steering: VecDeque::new(),
             paused: false,
+            is_alone: false,
             answer: Markdown::default(),
+            heard: Arc::default(),
             hint: None,
             above: String::new(),
             files: None,
             history,
+            search: None,
             back: None,
             once: None,
             ctrl_x: false,
@@ -196,9 +210,28 @@ impl Conversation {
         }
     }
 
+    /// Nothing but this question, for whoever has no conversation.
+    pub(crate) fn for_a_question(
+        facts: Facts,
+        paint: Paint,
+        on_screen: OnScreen,
+        answer: oneshot::Sender<Answer>,
+    ) -> Self {
+        let mut alone = Self::new(facts, paint, Vec::new());
+        alone.is_alone = true;
+        alone.asks(Waiting::ForApproval(answer), on_screen, Duration::ZERO);
+        alone
+    }
+
     /// Prints lines above the live rows.
     pub(crate) fn say(&mut self, text: &str) {
         self.above.push_str(text.trim_end_matches('\n'));
+        self.above.push('\n');
+    }
+
+    /// Prints a line above the live rows, also an empty one.
+    fn say_line(&mut self, line: &str) {
+        self.above.push_str(line);
         self.above.push('\n');
     }
 
@@ -279,9 +312,10 @@ impl Conversation {
         }
     }
 
-    /// A request has begun.
-    pub(crate) fn begun(&mut self, text: &str) {
+    /// A request has begun at this time.
+    pub(crate) fn begun(&mut self, text: &str, at: Duration) {
         self.work = Work::Busy;
+        self.run.submitted(at);
         let mut shown = harmless_text(text);
         if shown.lines().count() > SHOWN {
             let more = shown.lines().count() - SHOWN;
@@ -322,9 +356,18 @@ impl Conversation {
         self.rings = Some("the request has ended");
     }
 
-    /// The line of shell has ended: what it printed, and how it ended.
+    /// Shows what the line of shell has printed since the last time.
+    pub(crate) fn hear(&mut self) {
+        let lines = self.heard.lock().unwrap_or_else(PoisonError::into_inner).ready();
+        lines.iter().for_each(|line| self.say_line(line));
+    }
+
+    /// The line of shell has ended, so: what it printed is kept.
     pub(crate) fn ran(&mut self, told: &str) {
         self.work = Work::Idle;
+        let lines = std::mem::take(&mut self.heard);
+        let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
+        lines.iter().for_each(|line| self.say_line(line));
         if !told.is_empty() {
             self.say(&harmless_text(told));
         }
@@ -338,7 +381,7 @@ impl Conversation {
     /// A question came up.
     pub(crate) fn ask(&mut self, question: Question, at: Duration) {
         let on_screen = self.run.question(&question);
-        self.asks(Waiting::ForApproval(question), on_screen, at);
+        self.asks(Waiting::ForApproval(question.answer), on_screen, at);
     }
 
     /// A model wants to know something.
@@ -364,9 +407,13 @@ impl Conversation {
         if asked.wants_words() && self.composer.is_empty() {
             asked.words = Some(Composer::default());
         }
-        let shown = asked.on_screen.shown.clone();
+        let OnScreen { who, shown, asks, .. } = asked.on_screen.clone();
         if !shown.is_empty() {
             self.say(&shown);
+        }
+        // What the live rows have no room for is read in the history.
+        if !crate::paint::has_room_for(&format!("{who}{asks}"), self.size) {
+            self.say(&format!("? {who}{asks}"));
         }
         self.rings = Some("a question waits");
     }
@@ -382,7 +429,7 @@ impl Conversation {
         }
     }
 
-    fn answer_question(&mut self, answer: Answer, at: Duration) {
+    pub(crate) fn answer_question(&mut self, answer: Answer, at: Duration) {
         let Some(asked) = self.asked.pop_front() else { return };
         let said = match &answer {
             Answer::Yes => "yes".to_owned(),
@@ -395,9 +442,9 @@ impl Conversation {
             }
         };
         self.answered(&asked.on_screen, &said);
-        if let Waiting::ForApproval(question) = asked.question {
-            // A question that was withdrawn meanwhile needs no answer.
-            question.answer.send(answer).ok();
+        if let Waiting::ForApproval(wants) = asked.question {
+            // A question that was withdrawn needs no answer.
+            wants.send(answer).ok();
         }
         self.present(at);
     }

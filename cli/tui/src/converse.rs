@@ -17,11 +17,13 @@ use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::paint::{Background, Paint};
 use front::session::{Happened, Session};
+use orchestrator::lock::LockError;
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::commands::as_given_here;
 use crate::conversation::{Conversation, Facts, Setting, Work};
 use crate::history::History;
 use crate::keys::{ASK_BACKGROUND, Key, Keys};
@@ -54,9 +56,12 @@ pub struct Opening {
     pub banner: String,
 }
 
-/// A line of shell that runs: what it printed and how it ended, or why it was not run. Dropping it ends the command with all that
-/// it started.
+/// A line of shell that runs: what is to be said of its end, or why it was not run. Dropping it ends the command with all that it
+/// started.
 pub type Shell = Pin<Box<dyn Future<Output = Result<String, String>>>>;
+
+/// Is given what a line of shell prints, as it comes.
+pub type Hears = Box<dyn FnMut(&[u8]) + Send>;
 
 /// What a conversation wants of the program around it. Called off the runtime, with the terminal as it was before.
 pub trait Host: Send + Sync {
@@ -64,7 +69,7 @@ pub trait Host: Send + Sync {
     fn command(&self, words: &[String]);
 
     /// Runs a line of shell behind walls, away from the terminal. Called on the runtime.
-    fn shell(&self, line: &str) -> Shell;
+    fn shell(&self, line: &str, hears: Hears) -> Shell;
 
     /// The configuration with one setting changed, which it stays from then on; an error says why that cannot be.
     fn configured(&self, setting: Setting, value: &str) -> Result<Config, String>;
@@ -77,6 +82,9 @@ pub trait Host: Send + Sync {
 
     /// The id of the session that is called so; an error says why there is none.
     fn session(&self, called: &str) -> Result<String, String>;
+
+    /// Whether what a review is to be of can be reviewed; an error says why not.
+    fn reviewable(&self, what: &str) -> Result<(), String>;
 
     /// A text as the user changes it in an editor; an error says why there is none.
     fn edited(&self, text: &str) -> Result<String, String>;
@@ -108,7 +116,7 @@ pub async fn converse(
     let history = History::read(opening.history);
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
     let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());
-    talk.say(&opening.banner);
+    talk.say(&as_given_here(&opening.banner));
     let mut it = Converse {
         talk,
         session,
@@ -198,6 +206,7 @@ impl Converse {
         let mut is_dirty = true;
         loop {
             self.talk.drop_withdrawn(self.at());
+            self.talk.hear();
             if !self.session.is_at_work()
                 && let Some(request) = self.talk.next()
             {
@@ -325,6 +334,7 @@ impl Converse {
         let Some(cut_short) = self.session.cut_short() else { return };
         let request = cut_short.request().lines().next().unwrap_or_default();
         let note = harmless_text(&format!("resuming: {request}"));
+        self.talk.run.submitted(at);
         for recorded in cut_short.events() {
             self.talk.run.earlier(&recorded.scope, &recorded.event, at);
         }
@@ -336,10 +346,17 @@ impl Converse {
 
     /// Begins a request, once the workspace is free. While another process works there, keys wait for as long as the lock does.
     async fn begin(&mut self, request: Request) -> Result<(), CliError> {
-        self.talk.begun(&request.text);
         self.request_begun = self.at();
+        self.talk.begun(&request.text, self.request_begun);
         self.draw();
-        if let Err(error) = self.session.take_hold().await {
+        let (at, talk, screen) = (self.at(), &mut self.talk, &mut self.screen);
+        let waits = |held: &LockError| {
+            talk.say(&format!("waiting: {held}"));
+            let (above, size) = (talk.take_above(), Terminal::size());
+            // A terminal that is gone is noticed by the next frame.
+            terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
+        };
+        if let Err(error) = self.session.take_hold(waits).await {
             self.talk.say(&exit::locked(&error).to_string());
             self.talk.ended();
             return Ok(());
@@ -377,7 +394,7 @@ impl Converse {
             self.talk.take_ring();
         }
         if let Err(error) = exit::of(&outcome.delivery, self.require) {
-            self.talk.say(&harmless_text(&error.to_string()));
+            self.talk.say(&harmless_text(&as_given_here(&error.to_string())));
         }
         self.session.let_go();
         if self.leaves { Then::End } else { Then::On }

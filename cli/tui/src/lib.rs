@@ -17,7 +17,8 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use alone::{pick, review};
+pub use alone::{Asks, ask, pick, review};
+pub use commands::{Line, as_given_here, line};
 pub use conversation::{Calls, Facts, Setting, Visits};
-pub use converse::{Host, Left, Opening, Shell, converse};
+pub use converse::{Hears, Host, Left, Opening, Shell, converse};
 pub use picker::KeptSession;

@@ -11,8 +11,9 @@ use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::composer::Laid;
-use crate::conversation::{Asked, Conversation, Work};
+use crate::conversation::{Asked, Conversation, Visits, Work};
 use crate::screen::{Frame, Size};
+use crate::styled;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const PROMPT: &str = "› ";
@@ -21,6 +22,7 @@ const ROWS_WITH_STATUS: usize = 5;
 const MOST_OFFERS: usize = 8;
 const MOST_QUEUED: usize = 3;
 const MOST_OF_A_QUESTION: usize = 4;
+const MOST_OF_KEYS: usize = 3;
 
 /// The live rows at this time.
 pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
@@ -31,17 +33,27 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
         Some((asked, words)) if asked.wants_words() => words.laid(width, "answer: "),
         Some((asked, words)) if !asked.only.is_empty() => words.laid(width, "left out, because: "),
         Some((_, words)) => words.laid(width, "no, because: "),
+        None if it.search.is_some() => it.composer.laid(width, "search: "),
         None => it.composer.laid(width, PROMPT),
     };
-    let (input, cursor) = visible(laid, room.at_most((height / 3).max(1)));
+    let is_input = !it.is_alone || asked.is_some_and(|asked| asked.words.is_some());
+    let (input, cursor) = if is_input {
+        visible(laid, room.at_most((height / 3).max(1)))
+    } else {
+        (Vec::new(), (0, 0))
+    };
     room.take(input.len());
-    let status = if height >= ROWS_WITH_STATUS {
+    let status = if it.is_alone {
+        let hint = it.hint(at).map(|hint| colour(it, AnsiColor::Yellow, hint));
+        room.last(hint.into_iter().collect(), 1)
+    } else if height >= ROWS_WITH_STATUS {
         room.last(vec![status(it, width, at)], 1)
     } else {
         Vec::new()
     };
-    let question = it.asked.front().map(|asked| question(it, asked, width)).unwrap_or_default();
-    let question = room.last(question, MOST_OF_A_QUESTION + 1);
+    let left = room.at_most(MOST_OF_A_QUESTION + MOST_OF_KEYS);
+    let question = asked.map(|asked| question(it, asked, width, left)).unwrap_or_default();
+    let question = room.last(question, MOST_OF_A_QUESTION + MOST_OF_KEYS);
     let menu = room.last(menu(it, room.at_most(MOST_OFFERS)), MOST_OFFERS);
     let progress = room.last(progress(it, at), 1);
     let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
@@ -55,6 +67,8 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let steps = room.first(if is_request { steps(it) } else { Vec::new() });
     let above = [open, steps, mission, lanes, progress, queue, question].concat();
     let row = above.len() + cursor.1;
+    let above = above.into_iter().map(|row| cut(row, width)).collect();
+    let menu = menu.into_iter().map(|row| cut(row, width)).collect();
     let rows = [above, input, menu, status].concat();
     let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
     Frame { rows, cursor: (number(cursor.0), number(row)) }
@@ -133,7 +147,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
 }
 
 /// What is asked, and the keys that answer it.
-fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
+fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<String> {
     let many = it.asked.len();
     let count = if many > 1 { format!(" (1 of {many})") } else { String::new() };
     let OnScreen { who, asks, .. } = &asked.on_screen;
@@ -142,7 +156,7 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
     if let Some(first) = rows.first_mut() {
         *first = colour(it, AnsiColor::Yellow, first);
     }
-    let alt = if it.composer.is_empty() { "" } else { "Alt-" };
+    let alt = if it.has_draft() { "Alt-" } else { "" };
     let keys = if asked.wants_words() && asked.words.is_some() {
         "  Enter answers; with nothing typed, the model decides".to_owned()
     } else if asked.wants_words() {
@@ -152,15 +166,33 @@ fn question(it: &Conversation, asked: &Asked, width: usize) -> Vec<String> {
     } else if asked.words.is_some() {
         "  Enter says no, with the reason if there is one · Esc goes back".to_owned()
     } else {
-        let always = match asked.on_screen.offers {
-            Offers::Always => format!("{alt}a always · "),
-            Offers::Files(_) | Offers::Once => String::new(),
+        let (always, no) = match asked.on_screen.offers {
+            Offers::Always => (format!("{alt}a always · "), "no, and why"),
+            Offers::Files(_) | Offers::Once => (String::new(), "no, and why"),
+            Offers::YesOrNo => (String::new(), "no"),
         };
-        let more = if asked.on_screen.change.is_some() { "d review" } else { "s show" };
-        format!("  {alt}y yes · {always}{alt}n no, and why · {alt}{more}")
+        let more = match &asked.on_screen {
+            OnScreen { change: Some(_), .. } if it.facts.visits == Visits::Allowed => "d review",
+            OnScreen { change: Some(_), .. } => "d show the diff",
+            OnScreen { shown, .. } if shown.is_empty() => "",
+            OnScreen { .. } => "s show",
+        };
+        let more = if more.is_empty() { String::new() } else { format!(" · {alt}{more}") };
+        format!("  {alt}y yes · {always}{alt}n {no}{more}")
     };
-    rows.push(keys);
+    // The whole choice is shown, however narrow the terminal is; but the question comes first.
+    let in_rows = wrapped(&keys, width);
+    let keys = if rows.len() + in_rows.len() > most { vec![keys] } else { in_rows };
+    // What is wanted of the user stands at the end.
+    let kept = most.saturating_sub(keys.len()).max(1);
+    rows.drain(..rows.len().saturating_sub(kept));
+    rows.extend(keys);
     rows
+}
+
+/// Returns true if the live rows show the whole of what is asked.
+pub(crate) fn has_room_for(asks: &str, size: Size) -> bool {
+    wrapped(&format!("? {asks}"), usize::from(size.columns)).len() <= MOST_OF_A_QUESTION
 }
 
 fn menu(it: &Conversation, most: usize) -> Vec<String> {
@@ -225,20 +257,41 @@ fn steps(it: &Conversation) -> Vec<String> {
     it.run.steps().iter().map(row).collect()
 }
 
-/// A sentence in rows of this width, broken between words. A word that is longer is cut.
+/// A sentence in rows of this width; those after the first are indented.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut rows: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match rows.last_mut() {
-            Some(row) if row.width() + 1 + word.width() <= width => {
-                row.push(' ');
-                row.push_str(word);
+    const INDENT: &str = "  ";
+    let rows = styled::wrapped(text, width.saturating_sub(INDENT.len()));
+    let indented = |(at, row): (usize, String)| {
+        let row = row.trim_end();
+        if at == 0 { row.to_owned() } else { format!("{INDENT}{row}") }
+    };
+    rows.into_iter().enumerate().map(indented).collect()
+}
+
+/// A painted row that says by a sign at its end where it was too long.
+fn cut(row: String, width: usize) -> String {
+    if styled::width(&row) <= width {
+        return row;
+    }
+    let mut shown = String::new();
+    let mut column = 0;
+    for (at, part) in row.split("\x1b[").enumerate() {
+        let text = match part.split_once('m') {
+            Some((codes, text)) if at > 0 => {
+                shown.push_str(&format!("\x1b[{codes}m"));
+                text
             }
-            Some(_) => rows.push(format!("  {word}")),
-            None => rows.push(word.to_owned()),
+            Some(_) | None => part,
+        };
+        for c in text.chars() {
+            column += unicode_width::UnicodeWidthChar::width(c).unwrap_or_default();
+            if column < width {
+                shown.push(c);
+            }
         }
     }
-    rows
+    let end = if row.contains('\x1b') { "\x1b[0m…" } else { "…" };
+    shown + end
 }
 
 /// The end of a line that has not ended, in rows of this width.
@@ -246,19 +299,21 @@ fn tail(text: &str, width: usize, most: usize) -> Vec<String> {
     if text.is_empty() || width == 0 {
         return Vec::new();
     }
-    let mut rows = vec![String::new()];
-    let mut column = 0;
-    for c in text.chars() {
-        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or_default();
-        if column + wide > width {
-            rows.push(String::new());
-            column = 0;
-        }
-        column += wide;
-        if let Some(row) = rows.last_mut() {
-            row.push(c);
-        }
-    }
+    let rows = styled::wrapped(text, width);
     let first = rows.len().saturating_sub(most);
     rows.into_iter().skip(first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_too_long_says_so() {
+        assert_eq!(cut("six ab".to_owned(), 6), "six ab");
+        assert_eq!(cut("seven a".to_owned(), 6), "seven…");
+        assert_eq!(cut("\x1b[2mqueued: x\x1b[0m".to_owned(), 9), "\x1b[2mqueued: x\x1b[0m");
+        assert_eq!(cut("\x1b[2mqueued: x\x1b[0m".to_owned(), 6), "\x1b[2mqueue\x1b[0m\x1b[0m…");
+        assert_eq!(cut("你好吗".to_owned(), 5), "你好…");
+    }
 }

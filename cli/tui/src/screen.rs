@@ -76,7 +76,7 @@ impl Screen {
                 let mut row = drawn.cursor.1;
                 for y in (0..height).filter(|y| line(&drawn.buffer, *y) != line(&buffer, *y)) {
                     out.push_str(&vertical(row, y));
-                    out.push_str(&format!("\r{}\x1b[K", line(&buffer, y)));
+                    out.push_str(&format!("\r{}", erasing_line(&buffer, y)));
                     row = y;
                 }
                 if out.is_empty() && drawn.cursor == cursor {
@@ -139,9 +139,11 @@ impl Screen {
 /// The bytes that show these rows on a screen of its own, and nothing else.
 pub(crate) fn whole(rows: &[String], size: Size) -> String {
     let buffer = buffer(rows, size);
-    let rows: Vec<String> =
-        (0..buffer.area.height).map(|y| format!("{}\x1b[K", line(&buffer, y))).collect();
-    format!("{BEGIN}{CUT}\x1b[H{}\x1b[J{WRAP}{END}", rows.join("\r\n"))
+    let height = buffer.area.height;
+    let rows: Vec<String> = (0..height).map(|y| erasing_line(&buffer, y)).collect();
+    // From the row below the last one, which may be full.
+    let rest = if height < size.rows { "\r\n\x1b[J" } else { "" };
+    format!("{BEGIN}{CUT}\x1b[H{}{rest}{WRAP}{END}", rows.join("\r\n"))
 }
 
 /// The rows in cells. More rows than the terminal has are left out at the top.
@@ -156,16 +158,25 @@ fn buffer(rows: &[String], size: Size) -> Buffer {
     buffer
 }
 
-/// How many cells of a row something stands in.
+/// Returns how many cells of a row are in use. A wide character at its end counts in full.
 fn filled(buffer: &Buffer, y: u16) -> u16 {
-    let is_filled = |x: &u16| {
-        buffer.cell((*x, y)).is_some_and(|cell| cell.symbol() != " " || cell.style() != blank())
+    let used = |x: u16| {
+        let cell = buffer.cell((x, y))?;
+        let is_used = cell.symbol() != " " || cell.style() != blank();
+        is_used.then(|| x + u16::try_from(cell.symbol().width()).unwrap_or(1).max(1))
     };
-    (0..buffer.area.width).rev().find(is_filled).map_or(0, |x| x + 1)
+    (0..buffer.area.width).rev().find_map(used).unwrap_or(0).min(buffer.area.width)
 }
 
 fn blank() -> Style {
     ratatui_core::buffer::Cell::EMPTY.style()
+}
+
+/// A row as it is written over another one. After a full row the cursor still stands on its last cell, which an erase would take
+/// away.
+fn erasing_line(buffer: &Buffer, y: u16) -> String {
+    let line = line(buffer, y);
+    if filled(buffer, y) < buffer.area.width { line + "\x1b[K" } else { line }
 }
 
 /// A row as it is written, without the blanks at its end.
@@ -244,6 +255,33 @@ mod tests {
         lines
     }
 
+    /// Shows bytes as terminals do that stay at the last cell after a full row: an erase takes that cell away.
+    fn show_strictly(terminal: &mut vt100::Parser, bytes: &str) {
+        let mut rest = bytes;
+        while let Some(at) = ["\x1b[K", "\x1b[J"].iter().filter_map(|it| rest.find(it)).min() {
+            let (before, erase) = rest.split_at(at);
+            terminal.process(before.as_bytes());
+            let columns = terminal.screen().size().1.get();
+            if terminal.screen().cursor_position().1 >= columns {
+                terminal.process(format!("\r\x1b[{}C", columns - 1).as_bytes());
+            }
+            let (erase, after) = erase.split_at(3);
+            terminal.process(erase.as_bytes());
+            rest = after;
+        }
+        terminal.process(rest.as_bytes());
+    }
+
+    /// The rows of the screen, without empty ones at its end.
+    fn shown(terminal: &vt100::Parser) -> Vec<String> {
+        let columns = terminal.screen().size().1.get();
+        let mut rows: Vec<String> = terminal.screen().rows(0, columns).collect();
+        while rows.last().is_some_and(String::is_empty) {
+            rows.pop();
+        }
+        rows
+    }
+
     #[test]
     fn what_is_printed_above_is_in_the_history_once() {
         for rows in [24, 12, 5] {
@@ -305,6 +343,32 @@ mod tests {
         let narrow = Size { columns: 5, rows: 8 };
         // Three of the first row, one of the second, and one of the third above that of the cursor.
         assert_eq!(screen.leave(narrow), "\r\x1b[5A\x1b[J");
+    }
+
+    #[test]
+    fn a_full_row_keeps_its_last_cell() {
+        let full = "abcdefghijklmnopqrstuvwxyz1234";
+        let wide = "abcdefghijklmnopqrstuvwxyz12你";
+        let both = [full, wide, full, wide];
+        let mut there = terminal();
+        let mut screen = Screen::new(Narrowing::Wraps);
+        show_strictly(&mut there, &screen.show("", &frame(&["a", "b", "c", "d"], (0, 0)), SIZE));
+        show_strictly(&mut there, &screen.show("", &frame(&both, (0, 0)), SIZE));
+        assert_eq!(shown(&there), both);
+        show_strictly(
+            &mut there,
+            &screen.show(&format!("{full}\n{wide}\n"), &frame(&both, (0, 0)), SIZE),
+        );
+        assert_eq!(shown(&there), [full, wide, full, wide, full, wide]);
+        // On a screen of its own, with room below and without.
+        for count in [2, 8] {
+            let mut away = terminal();
+            let rows: Vec<String> =
+                both.iter().cycle().take(count).map(|&row| row.to_owned()).collect();
+            away.process(b"old\r\nold\r\nold\r\nold");
+            show_strictly(&mut away, &super::whole(&rows, SIZE));
+            assert_eq!(shown(&away), rows);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
-use unicode_width::UnicodeWidthChar as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// A painted line. Of escape sequences only those are known that paint; no others come here.
 pub(crate) fn line(painted: &str) -> Line<'static> {
@@ -23,36 +23,81 @@ pub(crate) fn line(painted: &str) -> Line<'static> {
     Line::from(spans)
 }
 
-/// A painted line in rows of this width. A row that goes on with the one before is painted as that was.
+/// Returns how many cells a painted line takes.
+pub(crate) fn width(painted: &str) -> usize {
+    let mut parts = painted.split("\x1b[");
+    let first = parts.next().unwrap_or_default().width();
+    let rest = parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text).width());
+    first + rest.sum::<usize>()
+}
+
+/// A row that is being filled.
+#[derive(Default)]
+struct Filling {
+    rows: Vec<String>,
+    row: String,
+    column: usize,
+    /// The sequences that are in force.
+    style: String,
+    has_word: bool,
+    /// Where the row can be broken: its bytes and columns up to there, and the sequences in force there.
+    gap: Option<(usize, usize, String)>,
+}
+
+impl Filling {
+    fn put(&mut self, c: char, width: usize) {
+        let wide = c.width().unwrap_or_default();
+        if self.column + wide > width {
+            // A blank between two rows is not shown.
+            if c == ' ' && self.has_word {
+                return self.gap = Some((self.row.len(), self.column, self.style.clone()));
+            }
+            self.end_row();
+        }
+        self.column += wide;
+        self.row.push(c);
+        if c != ' ' {
+            self.has_word = true;
+        } else if self.has_word {
+            self.gap = Some((self.row.len(), self.column, self.style.clone()));
+        }
+    }
+
+    /// Ends the row between two words, or where it is full if it holds a single one.
+    fn end_row(&mut self) {
+        let (bytes, columns, style) =
+            self.gap.take().unwrap_or_else(|| (self.row.len(), self.column, self.style.clone()));
+        let rest = self.row.split_off(bytes);
+        self.rows.push(std::mem::replace(&mut self.row, style + &rest));
+        self.column -= columns;
+        self.has_word = self.column > 0;
+    }
+}
+
+/// A painted line in rows of this width, broken between words; a word that is longer than a row is broken where the row ends. A
+/// row that continues the one before is painted as that was.
 pub(crate) fn wrapped(painted: &str, width: usize) -> Vec<String> {
-    let (mut rows, mut row) = (Vec::new(), String::new());
-    let (mut column, mut style) = (0, String::new());
+    let mut it = Filling::default();
     for (at, part) in painted.split("\x1b[").enumerate() {
         let text = match part.split_once('m') {
             Some((codes, text)) if at > 0 => {
                 let sequence = format!("\x1b[{codes}m");
-                row.push_str(&sequence);
+                it.row.push_str(&sequence);
                 if codes == "0" {
-                    style.clear();
+                    it.style.clear();
                 } else {
-                    style.push_str(&sequence);
+                    it.style.push_str(&sequence);
                 }
                 text
             }
             Some(_) | None => part,
         };
         for c in text.replace('\t', "    ").chars() {
-            let wide = c.width().unwrap_or_default();
-            if column + wide > width.max(1) {
-                rows.push(std::mem::replace(&mut row, style.clone()));
-                column = 0;
-            }
-            column += wide;
-            row.push(c);
+            it.put(c, width.max(1));
         }
     }
-    rows.push(row);
-    rows
+    it.rows.push(it.row);
+    it.rows
 }
 
 /// A style with these codes on top.
@@ -154,6 +199,29 @@ mod tests {
         );
         assert_eq!(wrapped("你好吗", 4), ["你好", "吗"]);
         assert_eq!(wrapped("", 4), [""]);
+    }
+
+    #[test]
+    fn a_row_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("one two   three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("a verylongword b", 6), ["a ", "verylo", "ngword", "b"]);
+        assert_eq!(wrapped("    indented", 6), ["    in", "dented"]);
+        assert_eq!(wrapped("你好 你好吗", 6), ["你好 ", "你好吗"]);
+        assert_eq!(
+            wrapped("one \x1b[1mtwo three\x1b[0m", 8),
+            ["one \x1b[1mtwo ", "\x1b[1mthree\x1b[0m"]
+        );
+        for width in 1..30 {
+            let rows = wrapped("+    let x = compute(a, b) + \x1b[32mother(c)\x1b[0m;", width);
+            let text: String = rows.iter().flat_map(|row| row.split_inclusive('m')).collect();
+            let letters = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+            for word in ["let", "compute(a,", "other(c)"] {
+                let plain = text.replace("\x1b[32m", "").replace("\x1b[0m", "");
+                assert!(letters(&plain).contains(word), "{width}: {rows:?}");
+            }
+        }
     }
 
     #[test]

@@ -169,15 +169,27 @@ impl CommandOutcome {
     }
 }
 
+/// Receives what a command prints, as it comes.
+pub type Hears<'h> = &'h mut (dyn FnMut(&[u8]) + Send);
+
 /// Runs `command` to its end. Dropping the future ends the command and everything it started.
 pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome {
+    run_heard(command, options, &mut |_| {}).await
+}
+
+/// As [`run`], for whoever wants to hear what the command prints while it runs: all of it, without a cap.
+pub async fn run_heard(
+    command: &CommandLine,
+    options: &RunOptions,
+    hears: Hears<'_>,
+) -> CommandOutcome {
     let start = Instant::now();
     let mut output = Captured::new(options.keep_bytes);
     let (mut confined, mut discarded) = (Degree::None, Vec::new());
     let exit = match start_group(command, options).await {
         Ok((mut group, pipe)) => {
             confined = group.degree;
-            let exit = attend(&mut group, pipe, options, start, &mut output).await;
+            let exit = attend(&mut group, pipe, options, start, (&mut output, hears)).await;
             match group.report.take() {
                 Some(report) if exit != Exit::TimedOut => reported_exit(report, &mut discarded),
                 _ => exit,
@@ -360,7 +372,7 @@ async fn attend(
     mut pipe: pipe::Receiver,
     options: &RunOptions,
     start: Instant,
-    output: &mut Captured,
+    (output, hears): (&mut Captured, Hears<'_>),
 ) -> Exit {
     let deadline = tokio::time::sleep_until(start + options.timeout);
     tokio::pin!(deadline);
@@ -368,7 +380,7 @@ async fn attend(
     let mut open = true;
     let status = loop {
         tokio::select! {
-            read = pipe.read(&mut buffer), if open => open = take(&read, &buffer, output),
+            read = pipe.read(&mut buffer), if open => open = take(&read, &buffer, output, hears),
             status = group.child.wait() => break Some(status),
             () = &mut deadline => break None,
         }
@@ -385,7 +397,7 @@ async fn attend(
     // Children may outlive their parent: their output is collected, but they are not waited for.
     let rest = async {
         while open {
-            open = take(&pipe.read(&mut buffer).await, &buffer, output);
+            open = take(&pipe.read(&mut buffer).await, &buffer, output, hears);
         }
     };
     tokio::time::timeout(options.kill_grace, rest).await.ok();
@@ -394,11 +406,13 @@ async fn attend(
 }
 
 /// Stores what was read. Returns false at the end of the pipe.
-fn take(read: &io::Result<usize>, buffer: &[u8], output: &mut Captured) -> bool {
+fn take(read: &io::Result<usize>, buffer: &[u8], output: &mut Captured, hears: Hears<'_>) -> bool {
     match read {
         Ok(0) | Err(_) => false,
         Ok(count) => {
-            output.push(buffer.get(..*count).unwrap_or_default());
+            let read = buffer.get(..*count).unwrap_or_default();
+            output.push(read);
+            hears(read);
             true
         }
     }

@@ -172,6 +172,42 @@ fn page(endings: Vec<(&str, String)>) -> String {
 }
 
 #[test]
+fn a_request_starts_clean_when_it_is_submitted() {
+    let shows = shows(CommandsGiven::OfTheConversation, Accounts::InALine);
+    let (mut view, _) = view(shows, vec![staged(), saved(), replied()]);
+    let at = Duration::from_secs(70);
+    assert!(view.progress(at).contains("70 s") && view.used().cost.is_some());
+    view.submitted(at);
+    assert_eq!(view.progress(at), "reading the request · 0 s");
+    assert_eq!((view.used().prompt, view.used().cost, view.steps().len()), (0, None, 0));
+    assert_eq!(view.start(), Some(4), "what was changed before can still be undone");
+}
+
+#[test]
+fn a_question_does_not_take_away_what_can_be_undone() {
+    let shows = shows(CommandsGiven::OfTheConversation, Accounts::InALine);
+    let starts = |intent| Event::RunStarted { intent, request: "r".to_owned() };
+    let (mut view, _) = view(shows, vec![starts(Intent::Edit), saved(), starts(Intent::Answer)]);
+    assert_eq!(view.start(), Some(4));
+    for (intent, checkpoint, start) in
+        [(Intent::Edit, 5, 5), (Intent::Review, 6, 5), (Intent::Edit, 7, 7)]
+    {
+        for event in [
+            starts(intent),
+            Event::CheckpointCreated {
+                checkpoint,
+                patch: "p".to_owned(),
+                files: 1,
+                left_out: Vec::new(),
+            },
+        ] {
+            view.earlier(&Scope::SESSION, &event, Duration::ZERO);
+        }
+        assert_eq!(view.start(), Some(start));
+    }
+}
+
+#[test]
 fn what_is_delivered_is_told_with_how_far_it_is_verified_and_how_to_undo_it() {
     let done = |verified| end(vec![saved(), replied()], &delivered(verified));
     let many: Vec<Change> =

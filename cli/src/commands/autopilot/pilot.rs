@@ -184,8 +184,14 @@ impl Pilot<'_> {
         let Some(command) = self.work.until.clone() else { return Ok(false) };
         let fence = sandbox::fence(self.around, &self.settings, &self.workspace)?;
         let words = [command];
-        let outcome =
-            sandbox::run_in(fence, self.around, &self.settings, &self.workspace, &words).await?;
+        let outcome = sandbox::run_in(
+            fence,
+            self.around,
+            (&self.settings, &self.workspace),
+            &words,
+            &mut |_| {},
+        )
+        .await?;
         self.work.failed_with(&outcome.output.text());
         self.said = fenced(&self.prompts, "output", &outcome.output.excerpt(TOLD));
         Ok(outcome.exit == Exit::Code(0))
@@ -273,7 +279,7 @@ impl Pilot<'_> {
             put_aside: Vec::new(),
             taken: Taken::Whole,
         };
-        front::exit::of_change(self.drive.apply(staged, view).await?).map(drop)
+        front::exit::of_change(self.drive.apply(staged, view).await?, view.attendance()).map(drop)
     }
 
     /// Limits the next request to the remaining time and budget.

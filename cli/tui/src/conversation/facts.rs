@@ -2,7 +2,7 @@
 
 use config::Config;
 use front::run_view::Commits;
-use front::told::word;
+use front::told::{approval, word};
 use orchestrator::chat::Intent;
 
 /// What stays the same in a conversation.
@@ -10,7 +10,7 @@ use orchestrator::chat::Intent;
 pub struct Facts {
     /// How far requests may go: `agent`, `hetun`.
     pub mode: String,
-    /// When the user is asked: `suggest`, `auto`, `never`.
+    /// When the user is asked: `suggest`, `auto`, `never`, or what the mode makes of it.
     pub approval: String,
     /// The model that answers.
     pub model: String,
@@ -89,7 +89,7 @@ impl Setting {
     }
 
     /// What it can be set to.
-    pub(super) const fn takes(self) -> &'static str {
+    pub(crate) const fn takes(self) -> &'static str {
         match self {
             Self::Model => "/model NAME",
             Self::Thinking => "/thinking on, off or auto",
@@ -109,10 +109,18 @@ impl Facts {
         MODES.get(usize::try_from(next).unwrap_or_default()).copied().unwrap_or("agent")
     }
 
+    /// The lines of `/status`.
+    pub fn lines(&self) -> String {
+        let Self { mode, approval, model, workspace, session, .. } = self;
+        format!(
+            "  session    {session}\n  workspace  {workspace}\n  model      {model}\n  mode       {mode}\n  approval   {approval}"
+        )
+    }
+
     /// Takes in what a configuration says.
     pub fn keep_to(&mut self, config: &Config) {
         self.mode = word(&config.policy.mode);
-        self.approval = word(&config.policy.approval);
+        self.approval = approval(&config.policy);
         self.model.clone_from(&config.llm.base_model.model);
         self.budget_usd = config.budget.usd;
     }

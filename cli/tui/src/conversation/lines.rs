@@ -6,7 +6,7 @@ use front::diff::harmless_text;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 
-use super::{Act, Conversation, Facts, Visits, Work};
+use super::{Act, Conversation, Visits, Work};
 use crate::commands::{self, What};
 
 impl Conversation {
@@ -43,15 +43,7 @@ impl Conversation {
         }
         match commands::read(text) {
             Ok((what, rest)) => self.command(what, rest, text, at),
-            // A path is no command.
-            Err(_)
-                if text
-                    .split_whitespace()
-                    .next()
-                    .is_some_and(|word| word.matches('/').count() > 1) =>
-            {
-                self.request(text, self.facts.intent)
-            }
+            Err(_) if commands::is_path(text) => self.request(text, self.facts.intent),
             // What is typed next is not to be joined to it.
             Err(why) => {
                 self.hint_at(format!("{} · Up brings it back", harmless_text(&why)), at);
@@ -98,9 +90,7 @@ impl Conversation {
             What::Edit => return self.request(rest, Some(Intent::Edit)),
             What::Ask => return self.request(rest, Some(Intent::Answer)),
             What::Plan => return self.request(rest, Some(Intent::Plan)),
-            What::Review => {
-                return self.request(format!("review {rest}").trim_end(), Some(Intent::Review));
-            }
+            What::Review => return vec![Act::Review(rest.to_owned())],
             What::Set(setting) if rest.is_empty() => {
                 self.composer.set(&format!("{text} "));
                 self.hint_at(setting.takes(), at);
@@ -170,12 +160,22 @@ impl Conversation {
 
     /// A request: begun at once, or queued while one is at work.
     fn request(&mut self, text: &str, intent: Option<Intent>) -> Vec<Act> {
-        let request = Request::new(text, intent);
+        self.unless_queued(Request::new(text, intent)).map(Act::Begin).into_iter().collect()
+    }
+
+    /// The request for a review, unless it is queued.
+    pub(crate) fn review_request(&mut self, what: &str) -> Option<Request> {
+        let text = format!("review {what}");
+        self.unless_queued(Request::new(text.trim_end(), Some(Intent::Review)))
+    }
+
+    /// Queues a request while one is at work, and gives it back otherwise.
+    fn unless_queued(&mut self, request: Request) -> Option<Request> {
         if self.work == Work::Idle && self.queue.is_empty() {
-            return vec![Act::Begin(request)];
+            return Some(request);
         }
         self.queue.push_back(request);
-        Vec::new()
+        None
     }
 
     fn change_queue(&mut self, rest: &str, at: Duration) {
@@ -204,10 +204,6 @@ impl Conversation {
     }
 
     fn status(&mut self) {
-        let Facts { mode, approval, model, workspace, session, .. } = &self.facts;
-        let text = format!(
-            "  session    {session}\n  workspace  {workspace}\n  model      {model}\n  mode       {mode}\n  approval   {approval}"
-        );
-        self.say(&text);
+        self.say(&self.facts.lines());
     }
 }

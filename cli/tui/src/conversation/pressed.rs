@@ -72,13 +72,18 @@ impl Conversation {
         match key {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
+            Key::Ctrl('r') if menu.kind == Kind::Earlier => menu.step(1),
             // What may be any word is taken as it stands.
             Key::Enter if menu.kind == Kind::Words => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
                 let choice = menu.choice().to_owned();
                 match menu.kind {
-                    Kind::Earlier => self.composer.set(&choice),
+                    Kind::Earlier => {
+                        let draft = self.search.take().map(|draft| draft.text());
+                        self.history.extend(draft.filter(|draft| !draft.trim().is_empty()));
+                        self.composer.set(&choice);
+                    }
                     // What is complete is done at once.
                     Kind::Commands if *key == Key::Enter && self.composer.text() == choice => {
                         return Some(self.enter(at));
@@ -96,7 +101,7 @@ impl Conversation {
     /// A key while a question waits; none when it belongs to the input.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn question_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
-        let has_draft = !self.composer.is_empty();
+        let has_draft = self.has_draft();
         let asked = self.asked.front_mut()?;
         if let Some(words) = &mut asked.words {
             match key {
@@ -125,12 +130,17 @@ impl Conversation {
             'a' if asked.on_screen.offers == Offers::Always => {
                 self.answer_question(Answer::Always, at);
             }
+            'n' if asked.on_screen.offers == Offers::YesOrNo => {
+                self.answer_question(Answer::No, at);
+            }
             'n' => self.ask_why(Vec::new()),
             'd' if self.review() => {}
             's' | 'd' => {
                 let asked = self.asked.front()?;
                 let shown = asked.on_screen.shown.clone();
-                self.say(&shown);
+                if !shown.is_empty() {
+                    self.say(&shown);
+                }
             }
             _ => return None,
         }
@@ -139,6 +149,10 @@ impl Conversation {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn input_key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+        if self.search.is_some() {
+            self.search_key(&key, at);
+            return Vec::new();
+        }
         match key {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
@@ -155,21 +169,47 @@ impl Conversation {
             Key::Ctrl('p') => return self.older(),
             Key::Ctrl('n') => self.newer(),
             Key::Ctrl('r') => {
-                self.menu = completion::earlier(&self.history, &self.composer.text());
+                self.search = Some(std::mem::take(&mut self.composer));
+                self.menu = completion::earlier(&self.history, "");
+                if self.menu.is_none() {
+                    self.end_search();
+                    self.hint_at("there is no earlier message", at);
+                }
                 return Vec::new();
             }
             Key::Ctrl('d') if self.composer.is_empty() => return self.ctrl_d(at),
             key => {
                 edit(&mut self.composer, &key);
                 self.back = None;
-                // What is typed after Ctrl-R says which message it is to be.
-                if self.menu.take().is_some_and(|menu| menu.kind == Kind::Earlier) {
-                    self.menu = completion::earlier(&self.history, &self.composer.text());
-                    return Vec::new();
-                }
             }
         }
         self.complete()
+    }
+
+    /// A key that changes what is searched for among earlier messages.
+    fn search_key(&mut self, key: &Key, at: Duration) {
+        match key {
+            Key::Enter | Key::CtrlEnter | Key::Tab | Key::Up | Key::Down => {
+                self.hint_at("no earlier message has this text · Esc restores the input", at);
+            }
+            key => {
+                edit(&mut self.composer, key);
+                self.menu = completion::earlier(&self.history, &self.composer.text());
+            }
+        }
+    }
+
+    /// Ends a search and restores the input as it was before. Returns false if there is no search.
+    fn end_search(&mut self) -> bool {
+        let Some(draft) = self.search.take() else { return false };
+        self.composer = draft;
+        self.menu = None;
+        true
+    }
+
+    /// Returns true while letters belong to the input: it holds a draft, or what is searched for.
+    pub(crate) const fn has_draft(&self) -> bool {
+        !self.composer.is_empty() || self.search.is_some()
     }
 
     /// Offers what the word at the cursor may become.
@@ -219,6 +259,9 @@ impl Conversation {
 
     /// Closes what is topmost; what was typed is never lost.
     fn esc(&mut self, at: Duration) -> Vec<Act> {
+        if self.end_search() {
+            return Vec::new();
+        }
         if self.menu.take().is_some() {
             return Vec::new();
         }
@@ -248,6 +291,9 @@ impl Conversation {
     }
 
     fn ctrl_c(&mut self, at: Duration) -> Vec<Act> {
+        if self.end_search() {
+            return Vec::new();
+        }
         self.menu = None;
         match self.work {
             Work::Busy | Work::Shell => return self.cancel(),

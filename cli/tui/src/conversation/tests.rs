@@ -4,7 +4,6 @@ use actors::publisher::{Holds, Proposal};
 use actors::scope::Scope;
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
-use tokio::sync::oneshot;
 
 use super::*;
 
@@ -63,7 +62,7 @@ fn request(text: &str) -> Request {
 /// A conversation at work, which asks for a command at 1 s.
 fn asked() -> (Conversation, oneshot::Receiver<Answer>) {
     let mut it = conversation();
-    it.begun("do it");
+    it.begun("do it", after(0));
     let (answer, answered) = oneshot::channel();
     let what = Proposal::Command("make".to_owned(), Holds::Always);
     let (scope, why) = (Scope::SESSION, "`make` is not listed".to_owned());
@@ -111,7 +110,7 @@ fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
         (OpenQuestion { scope, text, answer }, answered)
     };
     let mut it = conversation();
-    it.begun("do it");
+    it.begun("do it", after(0));
     let (question, mut answered) = open();
     it.ask_for_words(question, after(1_000));
     types(&mut it, "8080\n", 1_100);
@@ -130,7 +129,7 @@ fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
 #[test]
 fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
     let mut it = conversation();
-    it.begun("first");
+    it.begun("first", after(0));
     assert_eq!(types(&mut it, "second\n", 0), [Act::Keep("second".to_owned())]);
     types(&mut it, "third\ndraft", 0);
     assert_eq!(it.next(), None);
@@ -142,7 +141,7 @@ fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
     it.key(Key::Ctrl('u'), after(2));
     types(&mut it, "\n", 3);
     assert_eq!(it.next(), Some(request("second")));
-    it.begun("second");
+    it.begun("second", after(0));
     // The last of the queue comes back to be changed.
     it.key(Key::Up, after(4));
     assert_eq!((it.composer.text(), it.queue.len()), ("third".to_owned(), 0));
@@ -151,7 +150,7 @@ fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
 #[test]
 fn escape_closes_what_is_topmost_and_stops_a_request_only_when_pressed_twice() {
     let mut it = conversation();
-    it.begun("first");
+    it.begun("first", after(0));
     types(&mut it, "/d", 0);
     assert!(it.menu.is_some());
     assert_eq!(it.key(Key::Esc, after(1)), []);
@@ -218,6 +217,31 @@ fn what_is_typed_after_ctrl_r_looks_for_an_earlier_message() {
     assert_eq!(offers(&it), Some(1));
     assert_eq!(types(&mut it, "\n", 3), [], "it is taken, not sent");
     assert_eq!((it.composer.text(), offers(&it)), ("fix a".to_owned(), None));
+}
+
+#[test]
+fn escape_ends_a_search_and_restores_the_draft() {
+    let mut it = conversation();
+    for end in [Key::Esc, Key::Ctrl('c')] {
+        it.composer.set("a draft");
+        it.key(Key::Ctrl('r'), after(1));
+        types(&mut it, "bef", 2);
+        assert_eq!(it.menu.as_ref().map(|menu| menu.choice()), Some("before"));
+        it.key(end.clone(), after(3));
+        assert_eq!((it.composer.text(), it.menu.is_none()), ("a draft".to_owned(), true));
+        // The same where nothing has the text, and Enter sends nothing.
+        it.key(Key::Ctrl('r'), after(4));
+        types(&mut it, "nowhere\n", 5);
+        assert!(it.menu.is_none() && it.hint(after(6)).is_some());
+        it.key(end, after(7));
+        assert_eq!(it.composer.text(), "a draft");
+    }
+    // A draft that gives way to an earlier message is not lost.
+    it.key(Key::Ctrl('r'), after(8));
+    types(&mut it, "bef\n", 9);
+    assert_eq!(it.composer.text(), "before");
+    it.key(Key::Up, after(10));
+    assert_eq!(it.composer.text(), "a draft");
 }
 
 #[test]

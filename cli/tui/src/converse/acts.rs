@@ -1,11 +1,12 @@
 //! What keys have led to, done: by the session, by the program around it, or by the terminal.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
 use super::{Converse, Left, Then, no_terminal};
+use crate::commands::as_given_here;
 use crate::conversation::{Act, Setting};
 use crate::terminal::Terminal;
 
@@ -14,6 +15,18 @@ impl Converse {
     pub(super) async fn act(&mut self, act: Act) -> Result<Then, CliError> {
         match act {
             Act::Begin(request) => self.begin(request).await?,
+            Act::Review(what) => {
+                let (host, named) = (Arc::clone(&self.host), what.clone());
+                let known = tokio::task::spawn_blocking(move || host.reviewable(&named)).await;
+                match known.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                    Ok(()) => {
+                        if let Some(request) = self.talk.review_request(&what) {
+                            self.begin(request).await?;
+                        }
+                    }
+                    Err(why) => self.talk.say(&harmless_text(&as_given_here(&why))),
+                }
+            }
             Act::Steer(words) => match self.session.steer(words.clone()).await {
                 Ok(()) => self.talk.steers(words),
                 Err(why) => self.talk.not_steered(&words, &why.to_string()),
@@ -34,7 +47,13 @@ impl Converse {
                 let host = Arc::clone(&self.host);
                 self.aside(move || host.command(&words)).await?;
             }
-            Act::Shell(line) => self.shell = Some(self.host.shell(&line)),
+            Act::Shell(line) => {
+                let heard = Arc::clone(&self.talk.heard);
+                let hears = move |bytes: &[u8]| {
+                    heard.lock().unwrap_or_else(PoisonError::into_inner).take_in(bytes);
+                };
+                self.shell = Some(self.host.shell(&line, Box::new(hears)));
+            }
             Act::Kill => self.shell = None,
             Act::Set(setting, value) => self.set(setting, &value).await,
             Act::Edit => {
@@ -93,10 +112,16 @@ impl Converse {
         let said = match self.host.configured(setting, value) {
             Ok(config) => {
                 self.talk.facts.keep_to(&config);
+                let (mode, asks) = (&self.talk.facts.mode, &self.talk.facts.approval);
+                let but = if setting == Setting::Approval && asks != value {
+                    format!(" (mode {mode}: {asks})")
+                } else {
+                    String::new()
+                };
                 match self.session.keep_to(config).await {
                     // The row of settings tells it.
                     Ok(()) if setting == Setting::Mode => return,
-                    Ok(()) => format!("from the next request on: {} {value}", setting.name()),
+                    Ok(()) => format!("from the next request on: {} {value}{but}", setting.name()),
                     Err(error) => format!("error: {error}"),
                 }
             }

@@ -193,16 +193,35 @@ impl Gate {
                 }
                 Ok(committed)
             }
-            Ok(Reply::No { why, said, .. }) => {
+            Ok(Reply::No { by, why, said }) => {
                 if let Some(words) = said.clone() {
                     self.objected(about, words);
                 }
+                // A user who just said no is not told how to skip the question.
+                let hint = if by == DeniedBy::User { self.after_no(&what).into() } else { hint };
                 Err(Denied { what, why, hint, said })
             }
             // The end of the run reports that it is over.
             Err(JournalClosed) => {
                 let why = "the request was stopped".into();
                 Err(Denied { what, why, hint, said: None })
+            }
+        }
+    }
+
+    /// Returns what the user can do after a no.
+    fn after_no(&self, what: &Asked) -> String {
+        match (what, self.run.scope().lane()) {
+            (Asked::Patch(_), Some(lane)) => {
+                format!(
+                    "`deepseek diff --lane {lane}` shows the change; say what should be different"
+                )
+            }
+            (Asked::Patch(patch), None) => format!(
+                "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
+            ),
+            (Asked::Command(_) | Asked::Network(_), _) => {
+                "say what should be run instead".to_owned()
             }
         }
     }

@@ -1,0 +1,132 @@
+//! The last turns of a session that is resumed, in a few lines. Pure.
+
+use actors::delivery::{Delivery, Verified};
+use actors::event::Event;
+use actors::words::Side;
+use front::diff::harmless;
+use front::told;
+use orchestrator::request::LAST_REQUEST;
+use tools::ids::short;
+
+/// Turns that are shown.
+const SHOWN: usize = 3;
+/// Characters of a line that are shown.
+const LONGEST: usize = 200;
+
+/// A request, what was answered, and how it ended.
+#[derive(Debug, Default)]
+struct Turn {
+    request: String,
+    answer: Option<String>,
+    ending: Option<Delivery>,
+}
+
+/// Returns lines about the last turns of the session with this id, from its events in order; none where nothing was asked.
+pub(crate) fn lines<'e>(session: &str, events: impl Iterator<Item = &'e Event>) -> Option<String> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for event in events {
+        take_in(&mut turns, event);
+    }
+    // The review of a delivery belongs to the delivery.
+    turns.retain(|turn| turn.request != LAST_REQUEST);
+    let earlier = turns.len().saturating_sub(SHOWN);
+    let mut lines = match earlier {
+        0 => Vec::new(),
+        1 => vec!["  1 earlier request".to_owned()],
+        many => vec![format!("  {many} earlier requests")],
+    };
+    if let Some(line) = lines.first_mut() {
+        line.push_str(&format!(": `deepseek sessions show {}`", short(session)));
+    }
+    for turn in turns.iter().skip(earlier) {
+        lines.push(format!("  › {}", beginning(&turn.request)));
+        lines.push(format!("    {}", result(turn)));
+    }
+    (!turns.is_empty()).then(|| lines.join("\n"))
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "a few lines leave out most events")]
+fn take_in(turns: &mut Vec<Turn>, event: &Event) {
+    match (event, turns.last_mut()) {
+        (Event::TurnAdded { speaker: Side::User, text, .. }, _) => {
+            turns.push(Turn { request: text.clone(), ..Turn::default() });
+        }
+        (Event::TurnAdded { speaker: Side::Assistant, text, .. }, Some(turn)) => {
+            turn.answer = Some(text.clone());
+        }
+        (Event::RunFinished { delivery, .. }, Some(turn)) => turn.ending = Some(delivery.clone()),
+        _ => {}
+    }
+}
+
+/// What came of a request. An answer is shown by its first line.
+fn result(turn: &Turn) -> String {
+    match (&turn.ending, &turn.answer) {
+        (None, _) => "interrupted".to_owned(),
+        (Some(Delivery::Delivered { verified: Verified::NotNeeded }), Some(answer)) => {
+            beginning(answer)
+        }
+        (Some(delivery), _) => beginning(&told::outcome(delivery)),
+    }
+}
+
+/// The first line that says something, with a sign where there is more.
+fn beginning(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut shown: String = first.chars().take(LONGEST).collect();
+    if shown.len() < first.len() || lines.next().is_some() {
+        shown.push_str(" …");
+    }
+    harmless(&shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use actors::ledger::Amount;
+
+    use super::*;
+
+    fn turn(speaker: Side, text: &str) -> Event {
+        Event::TurnAdded { speaker, text: text.to_owned(), intent: None, card: None }
+    }
+
+    fn ended(delivery: Delivery) -> Event {
+        let (spent, rollbacks) = (Amount::default(), Vec::new());
+        Event::RunFinished { delivery, spent, rollbacks }
+    }
+
+    #[test]
+    fn the_last_turns_are_told_in_a_few_lines() {
+        let answered = || ended(Delivery::Delivered { verified: Verified::NotNeeded });
+        let passed = || ended(Delivery::Delivered { verified: Verified::Passed });
+        assert_eq!(lines("s", [].iter()), None);
+        let events = [
+            turn(Side::User, "What is a lexer?\nIn one word."),
+            turn(Side::Assistant, "\nA scanner.\n\nIt reads text.\n"),
+            answered(),
+            turn(Side::User, "Fix the greeting"),
+            passed(),
+            turn(Side::User, LAST_REQUEST),
+            answered(),
+            turn(Side::User, "And now\u{1b}[31m?"),
+        ];
+        insta::assert_snapshot!(lines("s", events.iter()).unwrap(), @"
+          › What is a lexer? …
+            A scanner. …
+          › Fix the greeting
+            delivered, checks passed; whether one would fail without the change is not known
+          › And now\u{fffd}[31m?
+            interrupted
+        ");
+        let many: Vec<Event> =
+            (0..40).flat_map(|n| [turn(Side::User, &"long ".repeat(n)), passed()]).collect();
+        let told = lines("01m80aa9hr33yegy", many.iter()).unwrap();
+        assert!(
+            told.starts_with("  37 earlier requests: `deepseek sessions show 33yegy`\n"),
+            "{told}"
+        );
+        assert_eq!(told.lines().count(), 7);
+        assert!(told.lines().all(|line| line.chars().count() < 220), "{told}");
+    }
+}
