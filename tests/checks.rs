@@ -1,4 +1,4 @@
-//! Checks that cannot be run, do not end, or leave something behind: the user is told, and no model call is spent.
+//! Checks that cannot run, do not end, or leave processes behind: the user is told, and no model call is spent.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::support::{
     mended_insisting_on, plan_verified_by,
 };
 
-/// No process is left.
-const NOBODY: [String; 0] = [];
+/// No processes.
+const NO_PROCESSES: [String; 0] = [];
 
 #[test]
-fn who_names_a_check_that_may_not_run_is_told_before_anything_is_written() {
+fn an_architect_that_names_a_forbidden_check_is_corrected_before_anything_is_written() {
     let project = Project::greeting();
     project.write("Makefile", "test:\n\tsh check.sh\n");
     let bad =
@@ -37,7 +37,7 @@ fn who_names_a_check_that_may_not_run_is_told_before_anything_is_written() {
 }
 
 #[test]
-fn whoever_is_there_to_be_asked_is_asked_for_a_check() {
+fn with_a_terminal_an_unlisted_check_needs_approval() {
     let world = World::greeting(mended_and_checked_by(&["grep world greet.txt"])).unconfined();
     let mut terminal = Terminal::start(&mut world.deepseek([
         "--force-execute",
@@ -54,7 +54,7 @@ fn whoever_is_there_to_be_asked_is_asked_for_a_check() {
 }
 
 #[test]
-fn a_check_that_may_not_run_names_the_flag_and_keeps_the_patch() {
+fn a_denied_check_does_not_run_and_the_hint_names_the_flag() {
     let world = World::greeting(mended_insisting_on("touch ran.txt")).unconfined();
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
@@ -65,26 +65,26 @@ fn a_check_that_may_not_run_names_the_flag_and_keeps_the_patch() {
 }
 
 #[test]
-fn what_is_forbidden_stays_so_in_yolo() {
+fn a_denied_command_stays_denied_under_yolo() {
     let world = World::greeting(mended_insisting_on("git push origin main"));
     let run = world.request("Fix the greeting").args(["--yolo"]).run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
 }
 
 #[test]
-fn a_check_that_is_not_there_is_for_the_user() {
+fn a_missing_check_program_leaves_the_change_unverified_without_another_call() {
     let world = World::greeting(mended_and_checked_by(&["no-such-tool --check"]))
         .configure("[policy]\nallow_commands = [\"no-such-tool --check\"]\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
     let missing = &run.delivery()["verified"]["unverified"]["missing"];
     assert_eq!(*missing, serde_json::json!({ "kind": "program", "name": "no-such-tool" }));
-    assert_eq!(world.provider.roles(), "architect editor", "no call is spent on it");
+    assert_eq!(world.provider.roles(), "architect editor", "no model call is spent on it");
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
 }
 
 #[test]
-fn where_another_check_can_be_run_who_names_a_missing_program_is_told() {
+fn an_architect_that_names_a_missing_program_is_told_if_another_check_can_run() {
     let project = Project::greeting();
     project.write("Makefile", "test:\n\tsh check.sh\n");
     let bad = architect(plan_verified_by(&["greet.txt"], &["no-such-tool --check"]));
@@ -107,7 +107,7 @@ fn where_another_check_can_be_run_who_names_a_missing_program_is_told() {
 }
 
 #[test]
-fn a_check_that_hangs_is_stopped_with_everything_it_started() {
+fn a_check_that_hangs_is_stopped_with_all_its_child_processes() {
     let project =
         Project::new(&[("greet.txt", "hello\n"), ("check.sh", "sleep 1000 & sleep 1000\n")]);
     let world = World::of(project, Provider::new(mended())).configure(
@@ -117,11 +117,11 @@ fn a_check_that_hangs_is_stopped_with_everything_it_started() {
     assert_eq!(run.ending(), "1 needs_work/unverifiable", "{}", run.stderr);
     assert_eq!(run.one("VerificationRun")["outcome"], "timed_out");
     assert!(run.elapsed < Duration::from_secs(10), "{:?}", run.elapsed);
-    assert_eq!(left_in(world.project.root()), NOBODY);
+    assert_eq!(left_in(world.project.root()), NO_PROCESSES);
 }
 
 #[test]
-fn a_check_that_prints_a_hundred_megabytes_is_kept_by_its_ends() {
+fn of_a_hundred_megabytes_of_check_output_only_the_beginning_and_end_are_kept() {
     let check = "echo first; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last\n";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
     let world =
@@ -133,7 +133,7 @@ fn a_check_that_prints_a_hundred_megabytes_is_kept_by_its_ends() {
 }
 
 #[test]
-fn a_check_whose_child_keeps_the_pipe_ends_with_the_check() {
+fn a_check_ends_even_if_a_child_process_keeps_its_pipe_open() {
     let project = Project::new(&[
         ("greet.txt", "hello\n"),
         ("check.sh", "sleep 1000 &\ngrep -q world greet.txt\n"),
@@ -142,7 +142,7 @@ fn a_check_whose_child_keeps_the_pipe_ends_with_the_check() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(run.elapsed < Duration::from_secs(30), "{:?}", run.elapsed);
-    assert_eq!(left_in(world.project.root()), NOBODY);
+    assert_eq!(left_in(world.project.root()), NO_PROCESSES);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_check_does_not_see_the_key() {
 }
 
 #[test]
-fn who_names_only_checks_that_prove_nothing_is_told_at_once() {
+fn an_architect_that_names_only_vacuous_checks_is_told_at_once() {
     let empty = architect(plan_verified_by(&["greet.txt"], &["test x", "grep '' greet.txt"]));
     let replies = [vec![empty], mended()].concat();
     let world = World::greeting(replies)
@@ -180,7 +180,7 @@ fn who_names_only_checks_that_prove_nothing_is_told_at_once() {
 }
 
 #[test]
-fn what_proves_nothing_is_not_called_verified() {
+fn a_check_that_runs_no_test_does_not_verify_the_change() {
     let says_nothing = |check: &str| {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
         let world = World::of(project, Provider::new(mended()));

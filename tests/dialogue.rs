@@ -1,4 +1,4 @@
-//! What models are told and may ask, from outside: they look, they say what they lack, they remember what was said before.
+//! The dialogue with models, seen from the provider: reads, missing files, and the memory of earlier turns.
 
 use mock::{Behaviour, CacheMode, Options, Reply};
 
@@ -8,7 +8,7 @@ fn reply(role: &str, text: &str) -> Reply {
     Reply::text(text).to(role)
 }
 
-/// A shop in which the total is computed in a file that no word of a request names.
+/// Creates a shop project whose total is computed in a file that no request mentions.
 fn shop() -> Project {
     let project = Project::greeting();
     project.write("src/cart.py", "class Cart:\n    def total(self):\n        return 1\n");
@@ -17,7 +17,7 @@ fn shop() -> Project {
 }
 
 #[test]
-fn the_architect_looks_before_it_plans() {
+fn the_architect_can_read_before_it_plans() {
     let looks = "Let me see.\nNEED_SEARCH|Cart\\(\nNEED_SYMBOL|total\nNEED_LIST|src\nNEED_CONTEXT|src/cart.py:2-3\nNEED_CONTEXT|.env";
     let replies = [vec![architect(looks)], mended()].concat();
     let world = World::of(shop(), Provider::new(replies));
@@ -42,7 +42,7 @@ fn the_architect_looks_before_it_plans() {
 }
 
 #[test]
-fn a_round_of_looks_shows_nothing_twice() {
+fn a_round_of_reads_shows_no_line_twice() {
     let looks = "NEED_CONTEXT|src/cart.py:2-3\nNEED_SYMBOL|total\nNEED_CONTEXT|src/cart.py";
     let replies = [vec![architect(looks)], mended()].concat();
     let world = World::of(shop(), Provider::new(replies));
@@ -56,7 +56,7 @@ fn a_round_of_looks_shows_nothing_twice() {
 }
 
 #[test]
-fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
+fn files_shown_by_the_plan_are_read_only_for_the_editor() {
     let show = "FILE|greet.txt|as asked\nSHOW|src/cart.py:2-3\nSHOW|.env\nSHOW|greet.txt";
     let showing = plan(&["greet.txt"]).replace("FILE|greet.txt|as asked", show);
     let both = format!(
@@ -76,7 +76,7 @@ fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 
-    // What was looked at in the same dialogue is not sent again.
+    // Lines that were shown in the same dialogue are not sent again.
     let looks = architect("NEED_CONTEXT|src/cart.py:2-3\nNEED_CONTEXT|.env");
     let world = World::of(shop(), Provider::new([vec![looks], replies()].concat()))
         .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
@@ -86,7 +86,7 @@ fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
 }
 
 #[test]
-fn who_looks_too_often_is_told_and_in_the_end_given_up() {
+fn a_role_that_only_reads_is_warned_and_finally_ends_the_run() {
     let world = World::greeting(vec![architect("NEED_CONTEXT|greet.txt").forever()])
         .configure("[agent_loop]\nmax_look_rounds = 2\n");
     let run = world.chat("Fix the greeting");
@@ -96,7 +96,7 @@ fn who_looks_too_often_is_told_and_in_the_end_given_up() {
 }
 
 #[test]
-fn looks_are_bounded_and_say_what_is_left_out() {
+fn reads_are_bounded_and_report_omissions() {
     let project = Project::greeting();
     project.write("big.py", "def total(): pass\n".repeat(3_000));
     let looks = "NEED_CONTEXT|big.py\nNEED_SEARCH|def\nNEED_CONTEXT|big.py:1-3000";
@@ -112,7 +112,7 @@ fn looks_are_bounded_and_say_what_is_left_out() {
 }
 
 #[test]
-fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
+fn a_file_missing_from_the_plan_is_added_without_using_up_an_attempt() {
     let project = Project::greeting();
     project.write("name.txt", "moon\n");
     let both = format!(
@@ -133,7 +133,7 @@ fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
     assert_eq!(world.provider.roles(), "architect editor architect editor");
     let told = world.provider.told("architect", 2);
     assert!(told.contains("- name.txt: the name stands there"), "{told}");
-    // What the Editor has seen it is not shown again.
+    // The Editor is not shown again what it has seen.
     let told = world.provider.told("editor", 2);
     assert!(told.contains("| moon") && !told.contains("### greet.txt"), "{told}");
     assert_eq!(world.project.read("name.txt"), "world\n");
@@ -142,7 +142,7 @@ fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
 }
 
 #[test]
-fn a_plan_that_lacks_files_for_ever_comes_to_an_end() {
+fn an_editor_that_always_asks_for_another_file_ends_the_run() {
     let replies = vec![
         architect(plan(&["greet.txt"])).forever(),
         editor("NEED_FILE|name.txt|it is needed").forever(),
@@ -154,7 +154,7 @@ fn a_plan_that_lacks_files_for_ever_comes_to_an_end() {
 }
 
 #[test]
-fn done_is_an_answer_only_once_something_is_applied() {
+fn done_is_accepted_only_after_a_diff_was_applied() {
     let replies = vec![
         architect(plan(&["greet.txt"])),
         editor("DONE|it greets already"),
@@ -167,7 +167,7 @@ fn done_is_an_answer_only_once_something_is_applied() {
 }
 
 #[test]
-fn an_empty_answer_is_told_so_and_the_same_request_is_not_sent_again() {
+fn after_an_empty_answer_the_request_is_changed_and_not_repeated() {
     let behaviours = [Behaviour::EmptyStop, Behaviour::ReasoningOnly];
     for behaviour in behaviours {
         let empty = Reply::of(behaviour).to("architect");
@@ -194,7 +194,7 @@ fn roles_of_one_model_continue_one_dialogue() {
     };
     let (planned, drafted) = (messages("architect", 1), messages("editor", 0));
     assert_eq!(drafted[..planned.len()], planned);
-    // The plan stands above, and so does the file.
+    // The plan and the file are already in the dialogue.
     let told = world.provider.told("editor", 1);
     assert!(told.contains("(as it was shown above)") && !told.contains("| hello"), "{told}");
     assert!(told.contains("the last ARCHITECT_PLAN_V1 above"), "{told}");
@@ -203,7 +203,7 @@ fn roles_of_one_model_continue_one_dialogue() {
 }
 
 #[test]
-fn a_later_turn_is_told_what_was_said_changed_and_answered() {
+fn a_later_turn_knows_earlier_requests_changes_and_answers() {
     let answer = reply("analysis", "There are two moons.");
     let replies = [vec![answer], mended(), vec![architect(plan(&["greet.txt"]))]].concat();
     let world = World::greeting(replies);
@@ -230,7 +230,7 @@ fn a_later_turn_is_told_what_was_said_changed_and_answered() {
 }
 
 #[test]
-fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() {
+fn a_later_turn_knows_the_last_failure_in_the_same_and_in_another_process() {
     let turns = || {
         let wrong = [("hello", "hello moon"), ("hello moon", "hello sun")];
         let drafts = wrong.map(|(old, new)| editor(diff("greet.txt", old, new)));
@@ -266,7 +266,7 @@ fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() 
 }
 
 #[test]
-fn in_one_process_a_turn_is_told_the_same_as_in_another() {
+fn a_turn_gets_the_same_prompt_in_the_same_and_in_another_process() {
     let turns = || [vec![reply("analysis", "Two.")], mended(), vec![reply("analysis", "One.")]];
     let apart = World::greeting(turns().concat());
     assert_eq!(apart.asks("How many?").code, Some(0));
@@ -289,7 +289,7 @@ fn in_one_process_a_turn_is_told_the_same_as_in_another() {
 }
 
 #[test]
-fn no_verb_and_no_question_mark_decides() {
+fn the_intent_is_not_decided_by_verbs_or_question_marks() {
     for message in [
         "Show the total with a currency sign on the receipt",
         "Do not print lines with quantity 0",
@@ -308,7 +308,7 @@ fn no_verb_and_no_question_mark_decides() {
 }
 
 #[test]
-fn the_editor_reads_the_request_and_what_the_checks_said_before() {
+fn the_editor_sees_the_request_and_the_earlier_check_output() {
     let world = World::greeting(vec![
         architect(plan(&["greet.txt"])),
         editor(diff("greet.txt", "hello", "hello moon")),
@@ -321,7 +321,7 @@ fn the_editor_reads_the_request_and_what_the_checks_said_before() {
     assert!(told.contains("Before any change:\n`sh check.sh` failed: exit 1"), "{told}");
 }
 
-/// A tree too large to be shown whole: thirty modules, each about something of its own, with instructions and a README.
+/// Creates a tree too large to be shown in full: thirty modules on different topics, with instructions and a README.
 fn library() -> Project {
     let project = Project::greeting();
     project.write("AGENTS.md", "# Rules\n\nTests come with every change. No abbreviations.\n");
@@ -344,18 +344,18 @@ fn library() -> Project {
 }
 
 #[test]
-fn a_named_file_does_not_silence_what_the_request_is_about() {
+fn naming_a_file_does_not_hide_the_files_that_the_request_is_about() {
     let world = World::of(library(), Provider::new(mended()));
     let request = "A byte order mark at the start of a .gitignore makes its first pattern match nothing: the line is added to the ignore rules with it";
     let run = world.chat(request);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let told = world.provider.told("architect", 1);
     assert!(told.contains("pub fn add_line"), "{told}");
-    assert!(told.contains("*.swp"), "what was named comes, too: {told}");
+    assert!(told.contains("*.swp"), "the named file is shown as well: {told}");
 }
 
 #[test]
-fn requests_have_the_workspace_in_common_and_the_provider_keeps_it() {
+fn requests_share_the_workspace_prefix_and_the_provider_caches_it() {
     let replies = (0..3).flat_map(|_| mended()).collect::<Vec<_>>();
     let options = Options { cache: CacheMode::CommonPrefix, ..Options::default() };
     let world = World::of(library(), Provider::with(replies, options));
@@ -363,7 +363,7 @@ fn requests_have_the_workspace_in_common_and_the_provider_keeps_it() {
         ["Fix the parser", "Sort the pages", "Colour the grids"].iter().enumerate()
     {
         world.project.write("greet.txt", "hello\n");
-        // An edit elsewhere leaves what every request is told first as it is.
+        // An edit elsewhere does not change the prefix that all requests share.
         world.project.write("src/units.rs", format!("// edit {turn}\n"));
         let run = world.chat(request);
         assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! What is remembered of a workspace: written on delivery, told while its files are as they were, and the user's to change.
+//! Workspace memory: written on delivery, given to models while its files are unchanged, and editable by the user.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn says(text: &str) -> Reply {
 }
 
 #[test]
-fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
+fn a_delivery_is_remembered_for_later_sessions_while_its_files_are_unchanged() {
     let replies = mended_and_checked_by(&["sh check.sh"]).into_iter().chain([says("So.")]);
     let world = World::greeting(replies.collect::<Vec<_>>());
     world.project.write("Makefile", "check:\n\tsh check.sh\n");
@@ -42,7 +42,7 @@ fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
 }
 
 #[test]
-fn nothing_is_remembered_of_what_was_not_delivered_or_where_it_is_turned_off() {
+fn undelivered_work_is_not_remembered_and_memory_can_be_turned_off() {
     let world = World::greeting(vec![architect("no plan").forever()]);
     assert_ne!(world.chat("Fix the greeting").code, Some(0));
     assert_eq!(listed(&world), "");
@@ -52,7 +52,7 @@ fn nothing_is_remembered_of_what_was_not_delivered_or_where_it_is_turned_off() {
 }
 
 #[test]
-fn a_check_that_shows_nothing_is_not_remembered() {
+fn an_inconclusive_check_is_not_remembered() {
     let world = World::greeting(mended_and_checked_by(&["no-such-program-here"]));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
@@ -61,7 +61,7 @@ fn a_check_that_shows_nothing_is_not_remembered() {
 }
 
 #[test]
-fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
+fn the_users_decisions_are_remembered_and_can_be_edited_and_forgotten() {
     let ask = Reply::text("NEED_ANSWER|Loud or quiet?").to("architect");
     let replies: Vec<Reply> = [ask].into_iter().chain(mended()).collect();
     let world = World::of(Project::greeting(), Provider::new(replies));
@@ -91,7 +91,7 @@ fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
 }
 
 #[test]
-fn a_memory_that_cannot_be_read_is_said_and_stops_no_request() {
+fn unreadable_memory_is_reported_and_does_not_stop_requests() {
     let world = World::greeting(mended());
     assert_eq!(world.deepseek(["memory", "forget", "--all"]).run().code, Some(0));
     let workspaces = fs::read_dir(world.state().join("workspaces")).unwrap();

@@ -233,7 +233,7 @@ fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
         let world = world(&format!("({spy}) > seen.txt 2>&1"));
         world.project.write(".gitignore", "ignored\nseen.txt\n");
         // To root nothing is closed.
-        let mut program = world.as_nobody("Fix the greeting");
+        let mut program = world.as_unprivileged_user("Fix the greeting");
         for (name, value) in [
             ("DEEPSEEK_API_KEY", KEY),
             ("MY_KEY", PASSWORD),

@@ -1,4 +1,4 @@
-//! What the tests stand on: a project, a provider, the program between them, and what it said.
+//! Test support: a project, a fake provider, the program under test, and its output.
 
 mod answers;
 pub(crate) mod journal;
@@ -22,7 +22,7 @@ pub(crate) use screen::Screen;
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{KEY, World};
 
-/// One of two measures of a test: the second in a long run, which `DEEPSEEK_LONG_TESTS` asks for.
+/// Returns `long` if `DEEPSEEK_LONG_TESTS` is set, and `short` otherwise.
 pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
     if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { long } else { short }
 }
