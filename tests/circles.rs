@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tidy::{rooms, sources, without_comments};
+use super::tidy::{crate_dirs, sources, without_comments};
 
 /// The maximum number of files in a cycle.
 const MAX_FILES: usize = 5;
@@ -155,7 +155,7 @@ fn expanded(tree: &str) -> Vec<String> {
 #[test]
 fn import_cycles_are_small() {
     let sources = sources();
-    for krate in rooms() {
+    for krate in crate_dirs() {
         let cycle = Files::of(&krate, &sources).largest();
         assert!(cycle.len() <= MAX_FILES, "{krate}: {cycle:?}");
     }

@@ -1,20 +1,20 @@
-//! The conversation at a terminal: live rows below what is printed, and keys that are never lost.
+//! The conversation at a terminal: live rows below the printed output, and keys that are never lost.
 
 use mock::Reply;
 use rustix::process::Signal;
 
 use crate::support::{Screen, World, architect, diff, editor, left_in, mended, plan};
 
-/// A conversation in which every message is an edit.
+/// Starts a conversation in which every message is an edit.
 pub(crate) fn edits(world: &World, rows: u16, columns: u16) -> Screen {
     let mut program = world.deepseek(["--force-execute", "--approval", "suggest"]);
-    // This terminal cuts rows that become too long.
+    // This terminal cuts off rows that become too long.
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), rows, columns);
     screen.until_shown("›");
     screen
 }
 
-/// Everything shown, without what is another in each run, or with other prompts.
+/// Returns everything shown, without what differs between runs or depends on the prompts.
 fn shown(world: &World, screen: &mut Screen) -> String {
     screen.is_complete();
     let root = world.project.root().display().to_string();
@@ -27,7 +27,7 @@ fn shown(world: &World, screen: &mut Screen) -> String {
             || starts.iter().any(|it| line.starts_with(it))
     };
     let without_counts = |line: &str| {
-        // The end of an id may be all letters.
+        // The end of an id may consist of letters only.
         let line = line.split(" · session ").next().unwrap();
         let words = line.split(' ').map(|word| {
             let is_count = word.chars().any(|c| c.is_ascii_digit());
@@ -37,13 +37,13 @@ fn shown(world: &World, screen: &mut Screen) -> String {
     };
     let lines = all
         .lines()
-        // The tree is checked beside the first edit: either is told first.
+        // The baseline check runs in parallel with the first edit, so either may be shown first.
         .filter(|line| !line.ends_with("before the change"))
         .map(|line| if counts(line) { without_counts(line) } else { line.to_owned() });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What may never be sent, since it takes away what is not ours; and every frame is ended that is begun.
+/// Checks that sequences which would destroy the user's own output are never sent, and that every frame is ended.
 fn is_well_behaved(screen: &Screen) {
     let shown = screen.terminal.shown();
     for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1000h"] {
@@ -55,7 +55,7 @@ fn is_well_behaved(screen: &Screen) {
     assert_eq!(count("\x1b[?2004h"), count("\x1b[?2004l"));
 }
 
-/// It has ended so, and the terminal is as it was.
+/// Checks that the program ends with this exit code and restores the terminal.
 pub(crate) fn ends(screen: &mut Screen, code: i32) {
     assert_eq!(screen.terminal.ends(), Some(code), "{}", screen.terminal.shown());
     let (before, now) = (&screen.terminal.settings_before, screen.terminal.settings());
@@ -133,7 +133,7 @@ fn tab_changes_the_mode_and_words_are_completed() {
     screen.until_shown("hetun · suggest");
     screen.types("\t");
     screen.until_shown("plan · suggest");
-    // In it nothing is written, whatever is asked.
+    // In plan mode nothing is written, whatever the request.
     screen.types("Fix the greeting\r");
     screen.until_shown("tokens in");
     screen.until("it is at work", |rows| !rows.iter().any(|row| row.contains("so far")));
@@ -192,7 +192,7 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     screen.until_shown("+hello world");
     screen.types("/undo\r");
     screen.until("it is not undone", |_| world.project.read("greet.txt") == "hello\n");
-    // What is typed reaches the input again.
+    // Typed text reaches the input again.
     screen.types("你好");
     screen.until_shown("› 你好");
     let row = screen.cursor().0;
@@ -201,7 +201,7 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     ends(&mut screen, 0);
 }
 
-/// A conversation in which a change is asked about; another one is made after a no.
+/// Starts a conversation that waits for approval of a change; another change follows after a no.
 pub(crate) fn asked_about_a_change() -> (World, Screen) {
     let worse =
         vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
@@ -212,7 +212,7 @@ pub(crate) fn asked_about_a_change() -> (World, Screen) {
     (world, screen)
 }
 
-/// Says no to it with a reason, until that is `heard` and the next change is asked about.
+/// Declines the change with a reason; waits until `heard` is shown and the next change needs approval.
 pub(crate) fn says_no(screen: &mut Screen, heard: &str) {
     screen.presses("\x1bn", "no, because:");
     screen.types("it must still say hello\r");
@@ -247,7 +247,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
     screen.until_shown("the queue is paused");
     screen.until_shown("› a draft");
     insta::assert_snapshot!("interrupted", shown(&world, &mut screen));
-    // It goes on when the user says so.
+    // The request resumes on the user's command.
     screen.types("\x15\r");
     screen.until_shown("› yes, but later");
     screen.until_shown("Apply it?");
@@ -331,7 +331,7 @@ fn a_paste_is_a_label_and_reaches_the_model_as_it_is() {
     screen.until_shown("session ");
     screen.types("\x04");
     ends(&mut screen, 0);
-    // And it is there in the next conversation.
+    // It is also available in the next conversation.
     let mut screen = edits(&world, 24, 80);
     screen.types("\x1b[A");
     screen.until_shown("[pasted: 200 lines, ");

@@ -3,7 +3,7 @@
 use mock::{Behaviour, Options, Reply};
 use serde_json::Value;
 
-use crate::resume::{gone_on_with, journal, killed_at, nothing_was_paid_twice};
+use crate::resume::{journal, killed_at, nothing_was_paid_twice, resumes_after_kills};
 use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, short_or_long,
 };
@@ -184,7 +184,7 @@ fn the_html_export_shows_findings_the_approved_card_and_the_cost() {
             .unwrap_or_else(|| panic!("{part} is missing or out of order: {page}"))
             .1;
     }
-    crate::projections::is_whole(&page);
+    crate::projections::assert_self_contained(&page);
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_mission_killed_at_any_step_is_resumed_with_the_same_result() {
         assert_eq!(mission(&world, &[]).code, Some(3));
         latest_card(&world)
     };
-    let kills = gone_on_with(11, &["mission", GOAL], 3, steady, |world, step| {
+    let kills = resumes_after_kills(11, &["mission", GOAL], 3, steady, |world, step| {
         assert_eq!(latest_card(world), wanted, "step {step}");
         let replay = world.deepseek(["replay", "latest"]).run();
         assert_eq!(replay.code, Some(0), "step {step}: {}", replay.stderr);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::replay::{replayed, session};
-use crate::resume::{GO_ON, eventful, killed_at};
+use crate::resume::{RESUME, eventful, killed_at};
 use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{World, mended};
 
@@ -67,7 +67,7 @@ fn a_run_is_resumed_with_the_prompts_it_started_with() {
         let before = world.provider.requests().len();
         assert!(!world.provider.everything_said().contains("<editor>"));
         reprompt(&session(&world), |name, text| format!("<{name}> {text}"));
-        let resumed = world.deepseek(GO_ON).run();
+        let resumed = world.deepseek(RESUME).run();
         assert_eq!(resumed.code, Some(0), "step {step}: {}", resumed.stderr);
         for seen in world.provider.requests().iter().skip(before) {
             let messages = seen.request.json["messages"].as_array().unwrap().clone();
@@ -125,7 +125,7 @@ fn a_run_with_damaged_prompts_is_not_resumed_with_others() {
         }
     });
     let before = world.provider.requests().len();
-    let resumed = world.deepseek(GO_ON).run();
+    let resumed = world.deepseek(RESUME).run();
     assert_ne!(resumed.code, Some(0));
     assert!(resumed.stderr.contains("the prompts of the run"), "{}", resumed.stderr);
     assert_eq!(world.provider.requests().len(), before);

@@ -1,4 +1,4 @@
-//! `deepseek review`: what is reviewed, what comes of it as text and as JSON, and that nothing is written.
+//! `deepseek review`: the changes that it reviews, its output as text and JSON, and that it writes nothing.
 
 use mock::Reply;
 
@@ -11,7 +11,7 @@ fn says(text: &str) -> Reply {
 const FOUND: &str = "REVIEW_V1\nFINDING|low|greet.txt:1|no full stop\nFINDING|high|greet.txt:2|the greeting is said twice\nSUMMARY|It greets again. Not yet.\nREVIEW_END";
 const NOTHING: &str = "REVIEW_V1\nSUMMARY|It can go in.\nREVIEW_END";
 
-/// A project with a change that is not committed.
+/// Creates a project with an uncommitted change.
 fn changed() -> Project {
     let project = Project::greeting();
     project.write("greet.txt", "hello\nhello again\n");
@@ -19,7 +19,7 @@ fn changed() -> Project {
 }
 
 #[test]
-fn findings_come_by_how_much_they_matter_as_text_and_as_json() {
+fn findings_are_sorted_by_severity_in_text_and_json() {
     let world = World::of(changed(), Provider::new(vec![says(FOUND), says(FOUND)]));
     let before = world.project.hashes("");
     let run = world.deepseek(["review"]).run();
@@ -34,13 +34,13 @@ fn findings_come_by_how_much_they_matter_as_text_and_as_json() {
     let first = &document["review"]["findings"][0];
     let wanted = serde_json::json!({"severity": "high", "path": "greet.txt", "line": 2, "text": "the greeting is said twice"});
     assert_eq!(*first, wanted);
-    assert_eq!(world.project.hashes(""), before, "nothing is written");
+    assert_eq!(world.project.hashes(""), before, "something was written");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]
-fn what_is_staged_what_is_new_and_commits_are_reviewed_as_they_are_asked_for() {
+fn new_files_staged_changes_and_commits_can_be_reviewed() {
     let world = World::of(changed(), Provider::new(vec![says(NOTHING).forever()]));
     let root = world.project.root().to_owned();
     world.project.write("new.txt", "brand new\n");
@@ -56,7 +56,11 @@ fn what_is_staged_what_is_new_and_commits_are_reviewed_as_they_are_asked_for() {
     assert!(!told(1).contains("not to be seen"), "{}", told(1));
 
     assert!(review(&["--staged"]).contains("nothing to review: what is staged changes no file"));
-    assert_eq!(world.provider.of("analysis").len(), 1, "no model is asked for nothing");
+    assert_eq!(
+        world.provider.of("analysis").len(),
+        1,
+        "a model was called without a change to review"
+    );
     shell(&root, "git add greet.txt");
     review(&["--staged"]);
     assert!(told(2).contains("| +hello again") && !told(2).contains("+brand new"));
@@ -69,7 +73,7 @@ fn what_is_staged_what_is_new_and_commits_are_reviewed_as_they_are_asked_for() {
 }
 
 #[test]
-fn a_review_that_names_what_is_not_there_is_sent_back() {
+fn a_finding_at_a_line_that_does_not_exist_is_returned_to_the_model() {
     let wrong = "REVIEW_V1\nFINDING|high|greet.txt:99|far away\nSUMMARY|No.\nREVIEW_END";
     let replies = vec![says(wrong), says("NEED_CONTEXT|greet.txt"), says(FOUND)];
     let world = World::of(changed(), Provider::new(replies));
@@ -80,7 +84,7 @@ fn a_review_that_names_what_is_not_there_is_sent_back() {
 }
 
 #[test]
-fn what_cannot_be_reviewed_is_said() {
+fn an_impossible_review_is_refused_with_the_reason() {
     let world = World::of(changed(), Provider::new(Vec::<Reply>::new()));
     for (what, why) in [
         ("no-such-branch..HEAD", "no-such-branch..HEAD"),
@@ -98,7 +102,7 @@ fn what_cannot_be_reviewed_is_said() {
 }
 
 #[test]
-fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() {
+fn with_qa_a_delivery_is_reviewed_and_stands() {
     let found = "REVIEW_V1\nFINDING|high|greet.txt:1|no comma\nSUMMARY|Nearly.\nREVIEW_END";
     let replies = mended().into_iter().chain([says(found)]);
     let world = World::of(Project::greeting(), Provider::new(replies.collect::<Vec<_>>()));
@@ -124,7 +128,7 @@ fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() 
 }
 
 #[test]
-fn a_review_that_fails_changes_nothing_about_the_delivery() {
+fn a_failed_review_does_not_affect_the_delivery() {
     let refused = Reply::of(mock::Behaviour::Http400).to("analysis").forever();
     let world = World::of(
         Project::greeting(),

@@ -1,4 +1,4 @@
-//! What the user says to a request that is at work.
+//! Messages from the user to a running request.
 
 use mock::Reply;
 use rustix::process::Signal;
@@ -35,7 +35,7 @@ fn what_comes_too_late_for_a_request_is_the_next_one() {
     let mut screen = edits(&world, 50, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
-    // Ctrl-Enter, as terminals send it that tell it apart.
+    // Ctrl-Enter, as sent by terminals that distinguish it from Enter.
     screen.types("and greet the moon\x1b[13;5u");
     screen.until_shown("› and greet the moon");
     screen.presses("\x1by", "it ended before a model could be told: queued");
@@ -77,7 +77,7 @@ fn a_question_at_work_is_spoken_to() {
     let mut program = world.deepseek(["--approval", "suggest"]);
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);
     screen.until_shown("›");
-    // What is being typed when a question comes is no answer to it.
+    // Text being typed when a question arrives is not taken as its answer.
     screen.types("/ask Which greeting?\r/now children");
     screen.until_shown("Alt-a answer");
     screen.types(" sleep\r");

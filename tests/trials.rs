@@ -1,10 +1,10 @@
-//! Commands that models want to see run before they answer (`NEED_RUN`): what they are told of them, and that nothing stays.
+//! Commands that models ask to run before they answer (`NEED_RUN`): the output they get, and that no changes are kept.
 
 use mock::Reply;
 
 use crate::support::{Project, Provider, World, architect, editor, mended, plan};
 
-/// A project with a script that shows a fault, and leaves traces.
+/// Creates a project with a script that shows a bug and writes a file.
 fn faulty() -> Project {
     let project = Project::greeting();
     project.write(
@@ -17,14 +17,14 @@ fn faulty() -> Project {
 const ALLOWED: &str =
     "[policy]\nallow_commands = [\"sh check.sh\", \"sh show.sh\", \"cat keys.env\"]\n";
 
-/// A world in which the Architect wants to see something before it plans.
+/// Creates a world in which the Architect's first answer is `wants`, before it plans.
 fn wanting(project: Project, wants: &str) -> World {
     let replies = [vec![architect(wants)], mended()].concat();
     World::of(project, Provider::new(replies)).configure(ALLOWED)
 }
 
 #[test]
-fn a_model_sees_what_comes_of_a_command_and_nothing_of_it_stays() {
+fn a_model_sees_the_output_of_a_trial_command_and_its_changes_are_discarded() {
     for level in ["auto", "floor"] {
         let world = wanting(faulty(), "NEED_RUN|sh show.sh\nNEED_CONTEXT|greet.txt")
             .configure(&format!("[sandbox]\nmode = \"{level}\"\nfloor = \"accept\"\n"));
@@ -42,7 +42,7 @@ fn a_model_sees_what_comes_of_a_command_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn the_editor_tries_commands_on_what_was_applied() {
+fn the_editors_trial_commands_see_the_applied_change() {
     let broken = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello there\n";
     let mending = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello there\n+hello world\n";
     let replies = vec![
@@ -59,8 +59,8 @@ fn the_editor_tries_commands_on_what_was_applied() {
 }
 
 #[test]
-fn policy_decides_about_trials_and_the_model_is_told_why() {
-    // Not listed, and the user is not there, and what is no command.
+fn policy_applies_to_trial_commands_and_the_model_is_told_the_reason() {
+    // An unlisted command without a terminal, and invalid syntax.
     let world = wanting(faulty(), "NEED_RUN|sh other.sh\nNEED_RUN|'");
     let asking = ["chat", "--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     world.deepseek(asking).run();
@@ -71,7 +71,7 @@ fn policy_decides_about_trials_and_the_model_is_told_why() {
         "{told}"
     );
 
-    // Denied; not behind walls; nothing is run to answer a question.
+    // A denied command; a command without a sandbox; and below, a command to answer a question.
     let denied = wanting(faulty(), "NEED_RUN|sh denied.sh")
         .configure("[policy]\ndeny_commands = [\"sh denied.sh\"]\n");
     let unconfined = wanting(faulty(), "NEED_RUN|sh show.sh").unconfined();
@@ -97,7 +97,7 @@ fn policy_decides_about_trials_and_the_model_is_told_why() {
 }
 
 #[test]
-fn trials_are_bounded_in_number_and_in_what_they_say() {
+fn trial_commands_are_limited_in_number_and_output() {
     let project = faulty();
     project.write("show.sh", "seq 100000\n");
     let wants = "NEED_RUN|sh show.sh\n".repeat(5);
@@ -112,7 +112,7 @@ fn trials_are_bounded_in_number_and_in_what_they_say() {
 }
 
 #[test]
-fn what_a_trial_prints_tells_no_secret() {
+fn secrets_in_trial_output_are_masked() {
     let project = faulty();
     project.write("show.sh", "echo token=ghp_0123456789abcdefghijABCDEFGHIJ012345\n");
     let world = wanting(project, "NEED_RUN|sh show.sh");

@@ -1,4 +1,4 @@
-//! Screens of their own in a conversation: a change reviewed file by file, what was printed, sessions to resume.
+//! Full-screen views in a conversation: reviewing a change file by file, scrolling the output, picking a session to resume.
 
 use mock::Reply;
 use rustix::process::Signal;
@@ -10,7 +10,7 @@ use crate::support::{
 
 const AWAY: &str = "\x1b[?1049h";
 
-/// A conversation in which every message is an edit of two files.
+/// Creates a world in which every message is an edit of two files.
 fn two_files() -> World {
     let change = |file: &str| {
         format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,20 @@\n{}", "+line\n".repeat(20))
@@ -20,7 +20,7 @@ fn two_files() -> World {
     World::greeting([both(), mended()].concat())
 }
 
-/// The same, with the change of one message staged.
+/// Creates the same world, with the change of one message staged.
 pub(crate) fn two_files_staged() -> World {
     let world = two_files();
     let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
@@ -37,7 +37,7 @@ fn talk(world: &World, more: &[&str]) -> Screen {
     screen
 }
 
-/// It has left as it came: on the main screen, with the cursor shown.
+/// Checks that the program ends on the main screen with the cursor shown.
 fn leaves(screen: &mut Screen) {
     screen.types("\x04");
     has_left(screen);
@@ -52,7 +52,7 @@ fn has_left(screen: &mut Screen) {
     }
 }
 
-/// The greeting is mended by a diff that makes a file besides, which the checks do not bear.
+/// Creates a world in which the diff fixes the greeting but also creates a file that makes the checks fail.
 fn one_file_too_many() -> World {
     let check = "[ -e more.txt ] && exit 1\ngrep -q world greet.txt\n";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
@@ -94,7 +94,7 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     assert!(!world.project.path("more.txt").exists());
     let staged = world.deepseek(["diff"]).run();
     assert!(staged.stderr.contains("nothing is staged"), "{}{}", staged.stdout, staged.stderr);
-    // It is recorded: also where a crash comes before anything is made of it.
+    // The choice is recorded, even if a crash follows before it is applied.
     let replays = || {
         let replay = world.deepseek(["replay", "latest"]).run();
         assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
@@ -145,7 +145,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
         assert_eq!(shown.contains(dark_green), is_light, "{reply:?}: {shown:?}");
         assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
     }
-    // Where a variable says it, nothing has to be asked, and what ends at once knows it, too.
+    // If a variable says it, the terminal is not queried, and commands that end at once know it as well.
     let world = two_files_staged();
     let diff = |background: &str| {
         let mut program = world.deepseek(["diff", "--color", "always"]);
@@ -179,7 +179,7 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
     let whole: serde_json::Value = serde_json::from_str(&whole).unwrap();
     let again = world.deepseek(["apply", whole["patch"].as_str().unwrap(), "--yes"]).run();
     assert_eq!(again.code, Some(2), "what was taken in part is not open any more");
-    // What is left out is asked about as the whole was, and a no leaves it where it is.
+    // The part that was left out needs approval like the whole, and after a no it stays staged.
     let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
     terminal.until("[y/N; no: WHY, show]", 1);
     terminal.types("n\r");
@@ -200,7 +200,7 @@ fn a_staged_change_is_taken_in_part_in_a_conversation() {
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
     screen.until_shown("[y/N; files 1 2, no: WHY, show, review]");
-    // Ctrl-D comes while the terminal is lent, and ends the conversation when it is back.
+    // Ctrl-D typed while another program has the terminal ends the conversation afterwards.
     screen.types("files 2\r\x04");
     has_left(&mut screen);
     assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
@@ -213,7 +213,7 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
     screen.until_shown("show, review]");
-    // Going back answers nothing, and the question stands where it stood.
+    // Leaving the view does not answer the question, which is still shown.
     screen.types("d\r");
     screen.until_shown("1/2 a.txt");
     screen.types("yq");
@@ -225,7 +225,7 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
     screen.types("y\r");
     screen.until_shown("applied b.txt; the rest stays staged");
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
-    // Outside of a conversation it is the same, and not where the screen may not change.
+    // The same outside of a conversation, except where the alternate screen is not allowed.
     let mut alone = Screen::start(&mut world.deepseek(["apply"]), 12, 100);
     alone.until_shown("[y/N; no: WHY, show, review]");
     alone.types("d\r");
@@ -285,7 +285,7 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
     assert!(world.provider.told("analysis", 3).contains("What is a lexer?"));
     screen.until_shown("tokens in");
     leaves(&mut screen);
-    // Before a conversation, too; and whoever wants none begins none.
+    // The picker also works before a conversation; cancelling it starts none.
     let count = |world: &World| world.deepseek(["sessions"]).run().stdout.lines().count();
     let before = count(&world);
     let mut program = world.deepseek(["--resume"]);
