@@ -47,18 +47,18 @@ fn it_takes_steps_until_the_command_passes_and_undoes_failed_steps() {
     let run = autopilot(&world, &["--until", "grep -q world greet.txt"]);
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
-    for told in
+    for expected in
         ["✗ 1. Greet the moon", "✓ 2. Greet the world", "Ended    the command of --until passes"]
     {
-        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
     assert!(!run.stdout.contains("AUTOPILOT_V1"), "{}", run.stdout);
-    let told = world.provider.told("analysis", 2);
+    let prompt = world.provider.last_message("analysis", 2);
     assert!(
-        told.contains("1. Greet the moon — needs work") && told.contains("taken back"),
-        "{told}"
+        prompt.contains("1. Greet the moon — needs work") && prompt.contains("taken back"),
+        "{prompt}"
     );
-    assert!(told.contains("It is reached when `grep -q world greet.txt` passes."), "{told}");
+    assert!(prompt.contains("It is reached when `grep -q world greet.txt` passes."), "{prompt}");
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "reached");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
@@ -115,8 +115,8 @@ fn steps_that_do_not_change_the_failure_end_the_work() {
     assert_eq!(work["end"]["why"], "same_failure", "{work}");
     assert_eq!(work["rounds"].as_array().unwrap().len(), 9, "{work}");
     assert!(run.stdout.contains("prints the same as before the last 8 steps"), "{}", run.stdout);
-    let told = world.provider.told("analysis", 4);
-    assert!(told.contains("The last 2 steps did not change what it prints"), "{told}");
+    let prompt = world.provider.last_message("analysis", 4);
+    assert!(prompt.contains("The last 2 steps did not change what it prints"), "{prompt}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn with_a_command_as_goal_the_model_cannot_declare_the_task_done() {
     let run = autopilot(&world, &["--until", "grep -q world greet.txt"]);
     assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
     assert!(
-        world.provider.told("analysis", 2).contains("does not pass yet"),
+        world.provider.last_message("analysis", 2).contains("does not pass yet"),
         "the model is told so once"
     );
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "stuck");
@@ -252,9 +252,9 @@ fn another_terminal_stops_it_while_a_question_waits() {
     let world = World::of(Project::greeting(), Provider::new(replies));
     let mut terminal = Terminal::start(&mut world.deepseek(["autopilot", TASK, "--plain"]));
     terminal.until("[y/N;", 1);
-    let told = world.deepseek(["autopilot", "status"]).run().stdout;
-    assert!(told.contains("working on step 1 since 2"), "{told}");
-    assert!(told.contains(": Greet the world\n"), "{told}");
+    let shown = world.deepseek(["autopilot", "status"]).run().stdout;
+    assert!(shown.contains("working on step 1 since 2"), "{shown}");
+    assert!(shown.contains(": Greet the world\n"), "{shown}");
     assert_eq!(world.deepseek(["autopilot", "stop"]).run().code, Some(0));
     assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
     assert_eq!(world.project.read("greet.txt"), "hello\n");
@@ -284,7 +284,7 @@ fn the_autopilot_demo_takes_two_steps_offline() {
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
-    for told in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
-        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+    for expected in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use mock::{Behaviour, Options, Reply};
 
-use crate::support::{KEY, Project, Provider, World, architect, diff, editor, mended, plan};
+use crate::support::{KEY, Project, Provider, World, architect, diff, editor, greeting_fix, plan};
 
 #[test]
 fn a_workspace_does_not_need_git() {
@@ -13,7 +13,7 @@ fn a_workspace_does_not_need_git() {
         ("greet.txt", "hello\n"),
         ("check.sh", "grep -q world greet.txt\n"),
     ]);
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(!world.project.path(".git").exists());
@@ -49,7 +49,7 @@ fn uncommitted_changes_are_patched_and_kept() {
     project.write("greet.txt", "hello\n");
     project.write("mine.txt", "new\n");
     project.write("untracked.txt", "untracked\n");
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
@@ -87,7 +87,7 @@ fn a_missing_workspace_request_or_key_is_refused_with_a_hint() {
 #[test]
 fn a_refused_key_is_reported_once_and_never_shown() {
     let options = Options { expected_key: Some("sk-another".to_owned()), ..Options::default() };
-    let world = World::of(Project::greeting(), Provider::with(mended(), options));
+    let world = World::of(Project::greeting(), Provider::with(greeting_fix(), options));
     let run = world.request("Fix the greeting").args(["-vv"]).run();
     assert_eq!(run.ending(), "5 failed/auth", "{}", run.stderr);
     assert!(run.stderr.contains("hint:"), "{}", run.stderr);
@@ -104,7 +104,7 @@ fn a_refused_key_is_reported_once_and_never_shown() {
 
 #[test]
 fn an_unknown_model_and_an_unreachable_server_are_reported() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let run = world.request("Fix the greeting").args(["--model", "deepseek-v9"]).run();
     assert_eq!(run.ending(), "5 failed/invalid_request", "{}", run.stderr);
     assert!(run.stderr.contains("deepseek-v9"), "{}", run.stderr);
@@ -148,13 +148,13 @@ fn a_plan_for_an_uneditable_file_is_returned_with_the_line_and_the_rule() {
         project.write("image.bin", b"\x00\x01\xff\xfe");
         std::os::unix::fs::symlink("/etc/passwd", project.path("link.txt")).unwrap();
         let mut replies = vec![architect(plan(files))];
-        replies.extend(mended());
+        replies.extend(greeting_fix());
         let world = World::of(project, Provider::new(replies));
         let run = world.chat("Fix the greeting and .env and image.bin and link.txt");
         assert_eq!(run.ending(), "0 delivered/proven", "{files:?}: {}", run.stderr);
-        let told = world.provider.told("architect", 2);
-        assert!(told.contains(quoted) && told.contains("Rule:"), "{told}");
-        let said = world.provider.everything_said();
+        let prompt = world.provider.last_message("architect", 2);
+        assert!(prompt.contains(quoted) && prompt.contains("Rule:"), "{prompt}");
+        let said = world.provider.all_messages();
         assert!(!said.contains("hunter2") && !said.contains("root:x:0"), "{files:?}");
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, left_in, mended, mended_and_checked_by,
-    mended_insisting_on, plan_verified_by,
+    Project, Provider, Terminal, World, architect, greeting_fix, greeting_fix_checked_by,
+    greeting_fix_insisting_on, plan_verified_by, processes_left_in,
 };
 
 /// No processes.
@@ -16,21 +16,21 @@ fn an_architect_that_names_a_forbidden_check_is_corrected_before_anything_is_wri
     project.write("Makefile", "test:\n\tsh check.sh\n");
     let bad =
         architect(plan_verified_by(&["greet.txt"], &["touch ran.txt", "git push", "sh check.sh"]));
-    let replies = [vec![bad], mended_and_checked_by(&["sh check.sh"])].concat();
+    let replies = [vec![bad], greeting_fix_checked_by(&["sh check.sh"])].concat();
     let world = World::of(project, Provider::new(replies)).unconfined();
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect architect editor");
     let barred = &run.one("ChecksBarred")["commands"];
     assert_eq!(*barred, serde_json::json!(["touch ran.txt", "git push"]));
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     for part in [
         "- `touch ran.txt`: it is not listed in policy.allow_commands, and there is no terminal",
         "- `git push`: it is listed in policy.deny_commands\n",
         "\nsh check.sh\nmake test\n",
         "Without VERIFY lines these are run:\nmake test\n",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(prompt.contains(part), "{part}: {prompt}");
     }
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
@@ -38,7 +38,7 @@ fn an_architect_that_names_a_forbidden_check_is_corrected_before_anything_is_wri
 
 #[test]
 fn with_a_terminal_an_unlisted_check_needs_approval() {
-    let world = World::greeting(mended_and_checked_by(&["grep world greet.txt"])).unconfined();
+    let world = World::greeting(greeting_fix_checked_by(&["grep world greet.txt"])).unconfined();
     let mut terminal = Terminal::start(&mut world.deepseek([
         "--force-execute",
         "-p",
@@ -55,7 +55,7 @@ fn with_a_terminal_an_unlisted_check_needs_approval() {
 
 #[test]
 fn a_denied_check_does_not_run_and_the_hint_names_the_flag() {
-    let world = World::greeting(mended_insisting_on("touch ran.txt")).unconfined();
+    let world = World::greeting(greeting_fix_insisting_on("touch ran.txt")).unconfined();
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
     let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
@@ -66,14 +66,14 @@ fn a_denied_check_does_not_run_and_the_hint_names_the_flag() {
 
 #[test]
 fn a_denied_command_stays_denied_under_yolo() {
-    let world = World::greeting(mended_insisting_on("git push origin main"));
+    let world = World::greeting(greeting_fix_insisting_on("git push origin main"));
     let run = world.request("Fix the greeting").args(["--yolo"]).run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
 }
 
 #[test]
 fn a_missing_check_program_leaves_the_change_unverified_without_another_call() {
-    let world = World::greeting(mended_and_checked_by(&["no-such-tool --check"]))
+    let world = World::greeting(greeting_fix_checked_by(&["no-such-tool --check"]))
         .configure("[policy]\nallow_commands = [\"no-such-tool --check\"]\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
@@ -88,19 +88,19 @@ fn an_architect_that_names_a_missing_program_is_told_if_another_check_can_run() 
     let project = Project::greeting();
     project.write("Makefile", "test:\n\tsh check.sh\n");
     let bad = architect(plan_verified_by(&["greet.txt"], &["no-such-tool --check"]));
-    let replies = [vec![bad], mended_and_checked_by(&["make test"])].concat();
+    let replies = [vec![bad], greeting_fix_checked_by(&["make test"])].concat();
     let world = World::of(project, Provider::new(replies))
         .configure("[policy]\nallow_commands = [\"no-such-tool *\", \"make test\"]\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect architect editor");
     assert_eq!(run.one("ChecksBarred")["missing"], serde_json::json!(["no-such-tool"]));
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     for part in [
         "- `no-such-tool --check`: there is no program `no-such-tool` here\n",
         "Without VERIFY lines these are run:\nmake test\n",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(prompt.contains(part), "{part}: {prompt}");
     }
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
@@ -110,22 +110,22 @@ fn an_architect_that_names_a_missing_program_is_told_if_another_check_can_run() 
 fn a_check_that_hangs_is_stopped_with_all_its_child_processes() {
     let project =
         Project::new(&[("greet.txt", "hello\n"), ("check.sh", "sleep 1000 & sleep 1000\n")]);
-    let world = World::of(project, Provider::new(mended())).configure(
+    let world = World::of(project, Provider::new(greeting_fix())).configure(
         "[agent_loop]\nbaseline = \"off\"\nverify_timeout_seconds = 1\nverify_timeout_max_seconds = 1\n",
     );
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/unverifiable", "{}", run.stderr);
     assert_eq!(run.one("VerificationRun")["outcome"], "timed_out");
     assert!(run.elapsed < Duration::from_secs(10), "{:?}", run.elapsed);
-    assert_eq!(left_in(world.project.root()), NO_PROCESSES);
+    assert_eq!(processes_left_in(world.project.root()), NO_PROCESSES);
 }
 
 #[test]
 fn of_a_hundred_megabytes_of_check_output_only_the_beginning_and_end_are_kept() {
     let check = "echo first; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last\n";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-    let world =
-        World::of(project, Provider::new(mended())).configure("[agent_loop]\nbaseline = \"off\"\n");
+    let world = World::of(project, Provider::new(greeting_fix()))
+        .configure("[agent_loop]\nbaseline = \"off\"\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
     let bytes = run.one("VerificationRun")["output"]["bytes"].as_u64().unwrap();
@@ -138,11 +138,11 @@ fn a_check_ends_even_if_a_child_process_keeps_its_pipe_open() {
         ("greet.txt", "hello\n"),
         ("check.sh", "sleep 1000 &\ngrep -q world greet.txt\n"),
     ]);
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(run.elapsed < Duration::from_secs(30), "{:?}", run.elapsed);
-    assert_eq!(left_in(world.project.root()), NO_PROCESSES);
+    assert_eq!(processes_left_in(world.project.root()), NO_PROCESSES);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_check_does_not_see_the_key() {
         ("greet.txt", "hello\n"),
         ("check.sh", "test -z \"$DEEPSEEK_API_KEY\" && env\n"),
     ]);
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
 }
@@ -159,7 +159,7 @@ fn a_check_does_not_see_the_key() {
 #[test]
 fn an_architect_that_names_only_vacuous_checks_is_told_at_once() {
     let empty = architect(plan_verified_by(&["greet.txt"], &["test x", "grep '' greet.txt"]));
-    let replies = [vec![empty], mended()].concat();
+    let replies = [vec![empty], greeting_fix()].concat();
     let world = World::greeting(replies)
         .configure("[policy]\nallow_commands = [\"sh check.sh\", \"test *\", \"grep *\"]\n");
     let run = world.chat("Fix the greeting");
@@ -167,13 +167,13 @@ fn an_architect_that_names_only_vacuous_checks_is_told_at_once() {
     assert_eq!(world.provider.roles(), "architect architect editor");
     let vacuous = &run.one("ChecksBarred")["vacuous"];
     assert_eq!(*vacuous, serde_json::json!(["test x", "grep '' greet.txt"]));
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     for part in [
         "- `test x`: its condition is about nothing but its own words",
         "- `grep '' greet.txt`: its pattern is in every line",
         "Name a check that fails without the change",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(prompt.contains(part), "{part}: {prompt}");
     }
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
@@ -183,14 +183,14 @@ fn an_architect_that_names_only_vacuous_checks_is_told_at_once() {
 fn a_check_that_runs_no_test_does_not_verify_the_change() {
     let says_nothing = |check: &str| {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-        let world = World::of(project, Provider::new(mended()));
+        let world = World::of(project, Provider::new(greeting_fix()));
         world.chat("Fix the greeting").ending()
     };
     for check in ["echo running 0 tests", "echo 'Ran 0 tests in 0.000s'"] {
         assert_eq!(says_nothing(check), "0 delivered/unverified", "{check}");
     }
     assert_eq!(says_nothing("echo running 1 test"), "0 delivered/passed");
-    let world = World::greeting(mended_insisting_on("make -n test"))
+    let world = World::greeting(greeting_fix_insisting_on("make -n test"))
         .configure("[policy]\nallow_commands = [\"make *\"]\n");
     world.project.write("Makefile", "test:\n\tfalse\n");
     let run = world.request("Fix the greeting").args(["--require", "passed"]).run();

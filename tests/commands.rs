@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Program, Project, Provider, World, diff, mended, plan, wait_until};
+use crate::support::{Program, Project, Provider, World, diff, greeting_fix, plan, wait_until};
 
 /// Creates a world in which no model is called.
 fn without_answers() -> World {
@@ -86,11 +86,11 @@ fn policy_shows_the_table_and_the_lists_with_their_sources() {
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!(shown.stdout);
     let shown = world.deepseek(["policy", "show", "--yolo", "--output", "json"]).run();
-    let told: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
-    assert_eq!((&told["mode"], &told["approval"]), (&"yolo".into(), &"suggest".into()));
-    assert_eq!(told["values"]["policy.mode"]["source"], "flag --yolo");
+    let policy: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!((&policy["mode"], &policy["approval"]), (&"yolo".into(), &"suggest".into()));
+    assert_eq!(policy["values"]["policy.mode"]["source"], "flag --yolo");
     // Three modes, four stages, eleven actions, five levels of confinement.
-    assert_eq!(told["table"].as_array().unwrap().len(), 3 * 4 * 11 * 5);
+    assert_eq!(policy["table"].as_array().unwrap().len(), 3 * 4 * 11 * 5);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn the_mock_command_serves_a_script_in_its_own_process() {
     let mut program = Program::new(env!("CARGO_BIN_EXE_deepseek"), elsewhere.root());
     let mock = program.args(args).env("HOME", elsewhere.root()).start();
     let url = wait_until(std::time::Duration::from_secs(30), || {
-        let said = mock.said();
+        let said = mock.stdout_so_far();
         let url = said.split_whitespace().find(|word| word.starts_with("http://"))?;
         said.contains('\n').then(|| url.to_owned())
     });
@@ -220,7 +220,7 @@ fn the_mock_command_serves_a_script_in_its_own_process() {
 
 #[test]
 fn sessions_are_listed_and_shown() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     let list = world.deepseek(["sessions", "list"]).run();
     assert_eq!(list.code, Some(0), "{}", list.stderr);
@@ -236,7 +236,7 @@ fn sessions_are_listed_and_shown() {
 
 #[test]
 fn the_summary_shows_calls_tokens_and_cost_and_with_v_cache_hits_and_misses() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -255,12 +255,12 @@ fn the_summary_shows_calls_tokens_and_cost_and_with_v_cache_hits_and_misses() {
 fn the_hint_for_the_full_output_of_a_failed_check_works() {
     let check = "i=0; while [ $i -lt 20 ]; do echo noise $i; i=$((i+1)); done; echo 'FAILED t.py::a - no'; exit 1";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let world = world.configure("[agent_loop]\nmax_iterations = 1\n");
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
-    let told = run.stderr.split("full output: deepseek ").nth(1).expect(&run.stderr);
-    let words: Vec<&str> = told.lines().next().unwrap().split(' ').collect();
+    let hint = run.stderr.split("full output: deepseek ").nth(1).expect(&run.stderr);
+    let words: Vec<&str> = hint.lines().next().unwrap().split(' ').collect();
     let explained = world.deepseek(words).run();
     assert_eq!(explained.code, Some(0), "{}", explained.stderr);
     assert!(explained.stdout.contains("noise 19\nFAILED t.py::a - no"), "{}", explained.stdout);
@@ -268,7 +268,7 @@ fn the_hint_for_the_full_output_of_a_failed_check_works() {
 
 #[test]
 fn a_request_can_come_from_standard_input() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let run = world
         .deepseek(["--force-execute", "--approval", "auto", "--output", "json"])
         .input("Fix the greeting\n")
@@ -309,7 +309,7 @@ fn the_demo_needs_no_key_and_shows_a_refused_patch_a_failed_check_and_a_delivery
 
 #[test]
 fn config_commands_edit_lists_in_every_toml_form() {
-    let world = World::greeting(mended()).with_default_commands();
+    let world = World::greeting(greeting_fix()).with_default_commands();
     let said = |args: &[&str]| {
         let run = world.deepseek(args.iter().copied()).run();
         assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
@@ -343,11 +343,11 @@ fn config_commands_edit_lists_in_every_toml_form() {
 
 #[test]
 fn unquoted_words_are_a_request_and_a_mistyped_command_costs_nothing() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let words = ["--force-execute", "--approval", "auto", "fix", "the", "greeting"];
     let run = world.deepseek(words).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("architect", 1).contains("fix the greeting"));
+    assert!(world.provider.last_message("architect", 1).contains("fix the greeting"));
     let asked = world.provider.requests().len();
     for (word, meant) in [("undo", "deepseek rewind"), ("sesions", "deepseek sessions")] {
         let run = world.deepseek([word]).run();

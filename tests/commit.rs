@@ -1,12 +1,12 @@
 //! `deepseek commit` commits the changes of a run to the user's repository, with the request as the message, and nothing else.
 
 use crate::support::{
-    Project, Provider, Screen, Terminal, World, architect, diff, editor, mended, plan, shell,
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan, shell,
 };
 
 /// Creates a world whose greeting has been fixed, in a repository with a configured author.
 fn with_fixed_greeting() -> World {
-    after_fix_in(World::greeting(mended()))
+    after_fix_in(World::greeting(greeting_fix()))
 }
 
 fn after_fix_in(world: World) -> World {
@@ -94,7 +94,7 @@ fn a_file_with_changes_by_the_user_is_marked() {
 #[test]
 fn without_git_a_commit_is_not_offered() {
     let files = [("greet.txt", "hello\n"), ("check.sh", "grep -q world greet.txt\n")];
-    let world = World::of(Project::without_git(&files), Provider::new(mended()));
+    let world = World::of(Project::without_git(&files), Provider::new(greeting_fix()));
     let run = world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(!run.stderr.contains("commit: "), "{}", run.stderr);

@@ -7,7 +7,7 @@ use tools::ids::short;
 
 use crate::missions::with_a_card;
 use crate::sandbox::skipped;
-use crate::support::{Program, Run, Terminal, World, mended};
+use crate::support::{Program, Run, Terminal, World, greeting_fix};
 
 /// Prepares a shell that finds the program in its `PATH`.
 fn shell(world: &World, shell: &str) -> Program {
@@ -41,7 +41,7 @@ fn candidates(world: &World, line: &str) -> Vec<String> {
 
 /// Creates a world with one staged change and one applied change.
 fn after_a_staged_and_an_applied_change() -> World {
-    let world = World::greeting([mended(), mended()].concat());
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let words = ["--force-execute", "--approval", "never", "-p", "Mend the greeting"];
     let run = world.deepseek(words).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);

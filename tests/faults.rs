@@ -8,7 +8,7 @@ use std::thread;
 
 use mock::{Behaviour, Replies, Reply};
 
-use crate::support::{Project, Provider, World, diff, left_in, plan};
+use crate::support::{Project, Provider, World, diff, plan, processes_left_in};
 
 /// Provider deadlines of a second or two, about the shortest that can be configured.
 const IMPATIENT: &str = r"
@@ -208,5 +208,5 @@ fn a_failed_call_during_the_baseline_check_is_the_only_failure() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "5 failed/invalid_request", "{}", run.stderr);
     assert!(run.all("RoleCrashed").is_empty(), "a role that was shut down has not crashed");
-    assert_eq!(left_in(world.project.root()), [""; 0]);
+    assert_eq!(processes_left_in(world.project.root()), [""; 0]);
 }

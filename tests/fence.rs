@@ -7,8 +7,8 @@ use mock::Reply;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{
-    Program, Project, Provider, Run, Terminal, World, architect, diff, editor, mended,
-    mended_and_checked_by, mended_insisting_on, plan_verified_by,
+    Program, Project, Provider, Run, Terminal, World, architect, diff, editor, greeting_fix,
+    greeting_fix_checked_by, greeting_fix_insisting_on, plan_verified_by,
 };
 
 /// Names of fake programs that only record that they ran.
@@ -61,7 +61,7 @@ fn a_command_that_is_not_listed_exactly_does_not_run_without_approval() {
     ];
     for (attack, approval) in attacks.iter().zip(["suggest", "auto", "never"].iter().cycle()) {
         let programs = Programs::new();
-        let world = World::greeting(mended_insisting_on(attack));
+        let world = World::greeting(greeting_fix_insisting_on(attack));
         let world = world.with_default_commands().unconfined();
         let mut program = world.deepseek([
             "--force-execute",
@@ -84,7 +84,7 @@ fn a_listed_command_runs_without_approval() {
         ["node --test a.test.js", "make test", "npm run test -- --ci", "pytest -q", "go vet ./..."]
     {
         let programs = Programs::new();
-        let world = World::greeting(mended_and_checked_by(&[command]));
+        let world = World::greeting(greeting_fix_checked_by(&[command]));
         let world = world.with_default_commands().unconfined();
         let run = programs.first_in_path(&mut world.request("Fix it")).run();
         assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
@@ -229,8 +229,8 @@ fn a_rename_into_the_deepseek_directory_is_refused() {
     let run = world.deepseek(["--force-execute", "-p", "Move it", "--yolo"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty());
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("only the user changes .deepseek"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("only the user changes .deepseek"), "{prompt}");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn pipes_devices_and_giant_files_in_a_clone_do_not_block_a_run() {
             if what == "giant" && path.contains("refs/heads") {
                 continue;
             }
-            let world = World::greeting(mended());
+            let world = World::greeting(greeting_fix());
             put(&world.project, path, what);
             let run = world.chat("Fix the greeting");
             assert_eq!(run.ending(), "0 delivered/proven", "{path} is a {what}: {}", run.stderr);
@@ -334,7 +334,7 @@ fn links_and_alternates_in_a_repository_do_not_block_a_run() {
         }),
     ];
     for (name, trap) in traps {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         world.project.write(".gitignore", "dir\nobjs\noo\n");
         trap(&world.project);
         let run = world.chat("Fix the greeting");
@@ -345,7 +345,7 @@ fn links_and_alternates_in_a_repository_do_not_block_a_run() {
 #[test]
 fn deep_nesting_in_patterns_does_not_crash() {
     let deep = format!("{}b{}", "{a,".repeat(20_000), "}".repeat(20_000));
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     world.project.write("sub/.gitignore", format!("{deep}\n"));
     assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/proven");
     let config = format!("policy.secret_files = [\"{deep}\"]\n");
@@ -357,7 +357,7 @@ fn deep_nesting_in_patterns_does_not_crash() {
 #[test]
 fn a_configuration_behind_a_symlink_is_refused() {
     for (link, to) in [(".deepseek/config.toml", "../conf/config.toml"), (".deepseek", "conf")] {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         world.project.write("conf/config.toml", "policy.mode = \"agent\"\n");
         if link.ends_with("toml") {
             fs::create_dir(world.project.path(".deepseek")).unwrap();
@@ -372,7 +372,7 @@ fn a_configuration_behind_a_symlink_is_refused() {
 #[test]
 fn a_history_that_is_not_a_regular_file_is_ignored() {
     for what in KINDS {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let home = Project::without_git(&[]);
         put(&home, "history", what);
         let mut program = world.deepseek(["--plain"]);
@@ -410,7 +410,7 @@ fn pipes_devices_and_giant_files_in_a_clone_do_not_block_lanes() {
 #[test]
 fn a_configuration_that_is_not_a_regular_file_is_an_error_at_once() {
     for what in KINDS {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         put(&world.project, ".deepseek/config.toml", what);
         for args in [
             &["ask", "why?"][..],
@@ -429,7 +429,7 @@ fn a_configuration_that_is_not_a_regular_file_is_an_error_at_once() {
 
 #[test]
 fn state_that_is_not_a_regular_file_never_blocks_a_command() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     let session = fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap();
     let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();
@@ -469,7 +469,8 @@ fn the_hint_for_an_unlisted_command_allows_exactly_that_command() {
     let lines =
         ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh", "X=1 sh build.sh"];
     for line in lines {
-        let world = World::greeting(mended_insisting_on(line)).with_default_commands().unconfined();
+        let world =
+            World::greeting(greeting_fix_insisting_on(line)).with_default_commands().unconfined();
         world.project.write("build.sh", "#!/bin/sh\nexit 0\n");
         world.project.write("a*b", "x");
         fs::set_permissions(world.project.path("build.sh"), Permissions::from_mode(0o755)).unwrap();
@@ -534,17 +535,17 @@ fn a_server_named_by_a_workspace_needs_approval_and_the_hint_allows_it() {
 
 #[test]
 fn a_workspace_configuration_applies_fully_only_once_trusted() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     world.project.write(".deepseek/config.toml", "agent_loop.max_iterations = 99\n");
-    let told = || world.deepseek(["config", "get", "agent_loop.max_iterations"]).run();
-    let before = told();
+    let get = || world.deepseek(["config", "get", "agent_loop.max_iterations"]).run();
+    let before = get();
     assert!(before.stdout.trim() != "99", "{}", before.stdout);
     let shown = world.deepseek(["config", "show"]).run();
     assert!(shown.stderr.contains("deepseek trust"), "{}", shown.stderr);
     assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
-    assert_eq!(told().stdout.trim(), "99");
+    assert_eq!(get().stdout.trim(), "99");
     // Trust is by path: another directory is not trusted.
-    let other = World::greeting(mended());
+    let other = World::greeting(greeting_fix());
     other.project.write(".deepseek/config.toml", "agent_loop.max_iterations = 99\n");
     let line = format!(
         "--workspace {} config get agent_loop.max_iterations",
@@ -552,13 +553,13 @@ fn a_workspace_configuration_applies_fully_only_once_trusted() {
     );
     assert!(world.deepseek_by_shell(&line).run().stdout.trim() != "99");
     assert_eq!(world.deepseek(["trust", "--remove"]).run().code, Some(0));
-    assert!(told().stdout.trim() != "99");
+    assert!(get().stdout.trim() != "99");
 }
 
 #[test]
 fn a_symlink_in_place_of_a_state_file_is_not_followed_for_writing() {
     for name in ["lock", "projections.sqlite", "verify/running"] {
-        let world = World::greeting([mended(), mended()].concat());
+        let world = World::greeting([greeting_fix(), greeting_fix()].concat());
         assert_eq!(world.chat("Fix the greeting").code, Some(0));
         assert_eq!(world.deepseek(["usage"]).run().code, Some(0));
         let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();

@@ -8,7 +8,8 @@ use mock::{Behaviour, Reply};
 use rustix::process::Signal;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, diff, editor, left_in, mended, plan, wait_until,
+    Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
+    processes_left_in, wait_until,
 };
 
 /// The program promises to stop within a second; a busy machine gets some more.
@@ -32,7 +33,11 @@ fn assert_interrupts(world: &World, request: &str, seen: impl Fn(&World) -> bool
     let (run, took) = running.interrupt();
     assert_eq!(run.ending(), "130 cancelled", "{}", run.stderr);
     assert!(took < PROMPTLY, "it took {took:?}");
-    assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
+    assert!(
+        processes_left_in(world.project.root()).is_empty(),
+        "{:?}",
+        processes_left_in(world.project.root())
+    );
     let closed = wait_until(PROMPTLY, || world.provider.is_idle().then_some(()));
     assert!(closed.is_some(), "a call is still open");
 }
@@ -65,7 +70,7 @@ fn ctrl_c_ends_a_waiting_retry() {
 fn ctrl_c_ends_a_check_and_all_its_child_processes() {
     for baseline in ["off", "wait"] {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
-        let provider = Provider::new(mended());
+        let provider = Provider::new(greeting_fix());
         let world = World::of(project, provider)
             .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"))
             .unconfined();
@@ -143,7 +148,7 @@ fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
         let answers = answers.map(|(text, role)| Reply::text(text).to(role));
-        let world = World::greeting([mended(), answers.to_vec()].concat());
+        let world = World::greeting([greeting_fix(), answers.to_vec()].concat());
         let mut terminal =
             Terminal::start(&mut world.deepseek(["--plain", "--approval", "suggest"]));
         terminal.until("›", 1);
@@ -172,7 +177,7 @@ fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
 #[test]
 fn a_conversation_without_any_message_ends_on_a_signal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let terminal = Terminal::start(&mut world.deepseek(["--plain"]));
         terminal.until("›", 1);
         terminal.signal(signal);
@@ -191,7 +196,7 @@ fn every_terminating_signal_also_ends_the_running_check() {
         running.signal(signal);
         let run = running.end();
         assert_eq!(run.ending(), "130 cancelled", "{signal:?}: {}", run.stderr);
-        assert!(left_in(world.project.root()).is_empty(), "{signal:?}");
+        assert!(processes_left_in(world.project.root()).is_empty(), "{signal:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use mock::Reply;
 use serde_json::Value;
 
-use crate::support::{Project, Provider, Run, World, architect, diff, editor, mended, plan};
+use crate::support::{Project, Provider, Run, World, architect, diff, editor, greeting_fix, plan};
 
 /// A run with everything: an unreadable plan, a read, a refused patch, a failed check, a new plan.
 fn eventful() -> Vec<Reply> {
@@ -258,7 +258,7 @@ fn removed_sql_comments_and_fences_inside_files_are_not_diff_syntax() {
 fn files_are_recognized_in_a_request_that_looks_like_git_status() {
     let project = Project::greeting();
     project.write("src/lib.rs", "pub fn first() {}\n");
-    let provider = Provider::new(mended());
+    let provider = Provider::new(greeting_fix());
     let world = World::of(project, provider);
     let run = world.chat("Fix this:\n M src/lib.rs\n?? greet.txt\n");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);

@@ -5,7 +5,7 @@ use std::fs;
 use mock::Reply;
 use serde_json::Value;
 
-use crate::support::{Project, Provider, Run, World, left_in, plan_verified_by, shell};
+use crate::support::{Project, Provider, Run, World, plan_verified_by, processes_left_in, shell};
 
 const TEAM: &str = "TEAM_PLAN_V1
 LANE|01|first|shout the first line
@@ -67,7 +67,7 @@ fn without_a_terminal_lanes_are_reported_line_by_line() {
     let world = team();
     let run = run_without_terminal(&world);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let told = [
+    let expected = [
         "● plan lanes",
         "  01 first — 01.txt",
         "  04 never — d.txt · after 02",
@@ -91,7 +91,7 @@ fn without_a_terminal_lanes_are_reported_line_by_line() {
         "  lane 04 never — failed: lane 02, ",
         "  what a lane changed: deepseek diff --lane NN",
     ];
-    for begin in told {
+    for begin in expected {
         let found = run.stderr.lines().filter(|line| line.starts_with(begin)).count();
         // The check of a lane is denied twice: for the baseline, and after the patch.
         assert!(found == 1 || begin.ends_with("denied: "), "{begin:?} in\n{}", run.stderr);
@@ -198,7 +198,7 @@ fn the_lane_demo_shows_a_conflict_and_lanes_that_fail_together() {
         assert_eq!(names("lanes"), [""; 0]);
         assert_eq!(names("checkpoints.git/worktrees"), [""; 0]);
     }
-    assert_eq!(left_in(&demo), Vec::<String>::new());
+    assert_eq!(processes_left_in(&demo), Vec::<String>::new());
     let status = shell(&demo.join("till"), "git worktree list && git status --porcelain");
     assert_eq!(status.lines().count(), 5, "one worktree, four files changed: {status}");
 }

@@ -3,7 +3,9 @@
 use mock::Reply;
 use rustix::process::Signal;
 
-use crate::support::{Screen, World, architect, diff, editor, left_in, mended, plan};
+use crate::support::{
+    Screen, World, architect, diff, editor, greeting_fix, plan, processes_left_in,
+};
 
 /// Starts a conversation in which every message is an edit.
 pub(crate) fn edits(world: &World, rows: u16, columns: u16) -> Screen {
@@ -153,7 +155,7 @@ fn tab_changes_the_mode_and_words_are_completed() {
 fn a_question_calls_the_user_as_the_terminal_can() {
     for (program, sent) in [("WezTerm", "\x1b]9;deepseek: a question waits\x07"), ("xterm", "\x07")]
     {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let mut talk = world.deepseek(["--force-execute", "--approval", "suggest"]);
         talk.env("TERM_PROGRAM", program);
         let mut screen = Screen::start(talk.env("XTERM_VERSION", "a test"), 24, 80);
@@ -170,7 +172,7 @@ fn a_question_calls_the_user_as_the_terminal_can() {
 
 #[test]
 fn an_idle_conversation_lets_others_work() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -180,7 +182,7 @@ fn an_idle_conversation_lets_others_work() {
 
 #[test]
 fn an_edit_is_shown_asked_for_done_and_undone() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -205,7 +207,7 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
 pub(crate) fn asked_about_a_change() -> (World, Screen) {
     let worse =
         vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
-    let world = World::greeting([worse, mended()].concat());
+    let world = World::greeting([worse, greeting_fix()].concat());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -227,7 +229,7 @@ pub(crate) fn says_no(screen: &mut Screen, heard: &str) {
 fn a_no_with_a_reason_goes_back_to_the_model() {
     let (world, mut screen) = asked_about_a_change();
     says_no(&mut screen, "no, because it must still say hello");
-    assert!(world.provider.told("architect", 2).contains("it must still say hello"));
+    assert!(world.provider.last_message("architect", 2).contains("it must still say hello"));
     screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
@@ -235,7 +237,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
 
 #[test]
 fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
-    let world = World::greeting([mended(), mended()].concat());
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -259,7 +261,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
 #[test]
 fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let mut screen = edits(&world, 24, 80);
         screen.terminal.signal(signal);
         ends(&mut screen, 0);
@@ -273,7 +275,7 @@ fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
 
 #[test]
 fn a_terminal_that_becomes_smaller_and_larger_has_everything_once() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -327,7 +329,7 @@ fn a_paste_is_a_label_and_reaches_the_model_as_it_is() {
     screen.until_shown("[pasted: 200 lines, ");
     screen.types("\r");
     screen.until_shown("Two hundred.");
-    assert!(world.provider.told("analysis", 1).contains(&pasted));
+    assert!(world.provider.last_message("analysis", 1).contains(&pasted));
     screen.until_shown("session ");
     screen.types("\x04");
     ends(&mut screen, 0);
@@ -372,7 +374,7 @@ fn plain_lines_are_there_for_whoever_wants_them() {
 
 #[test]
 fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
-    let world = World::greeting(mended()).configure("[sandbox]\nmode = \"off\"\n");
+    let world = World::greeting(greeting_fix()).configure("[sandbox]\nmode = \"off\"\n");
     let mut screen = edits(&world, 20, 60);
     let until = |screen: &mut Screen, said: &str| {
         screen.until(said, |rows| rows.iter().any(|row| row == said));
@@ -400,5 +402,5 @@ fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
     screen.until_shown("Ctrl-C stops it");
     screen.terminal.signal(Signal::TERM);
     ends(&mut screen, 0);
-    assert_eq!(left_in(world.project.root()), [""; 0]);
+    assert_eq!(processes_left_in(world.project.root()), [""; 0]);
 }

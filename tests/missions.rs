@@ -93,13 +93,13 @@ fn a_mission_stops_at_its_card_and_continues_when_the_cards_hash_is_approved() {
     let counted = "program 1: 2 of 2 questions answered, 0 new findings";
     assert!(run.stderr.contains(counted), "{}", run.stderr);
     assert_eq!(world.project.hashes(""), before, "research must only read");
-    for told in [
+    for expected in [
         "Mission card, version 1",
         "1. greet.txt greets nobody [greet.txt:1]",
         "02 write: greet the world",
         "May      write, run commands",
     ] {
-        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
     let hash = hash(&world);
     assert!(run.stdout.contains(&hash), "{}", run.stdout);
@@ -117,9 +117,9 @@ fn a_mission_stops_at_its_card_and_continues_when_the_cards_hash_is_approved() {
         children + 1,
         "only the reading task makes a call"
     );
-    let told = world.provider.told("architect", 1);
-    assert!(told.contains("greet.txt greets nobody (greet.txt:1, "), "{told}");
-    assert!(told.contains("in exactly these words, and no other:\n- sh check.sh\n"), "{told}");
+    let prompt = world.provider.last_message("architect", 1);
+    assert!(prompt.contains("greet.txt greets nobody (greet.txt:1, "), "{prompt}");
+    assert!(prompt.contains("in exactly these words, and no other:\n- sh check.sh\n"), "{prompt}");
 
     let list = world.deepseek(["mission", "list"]).run();
     assert!(list.stdout.contains("carried out"), "{}", list.stdout);
@@ -222,8 +222,8 @@ fn a_file_or_command_outside_the_card_is_refused_by_name() {
         let hash = hash(&world);
         let run = world.deepseek(["mission", "approve", &hash, "--approval", "auto"]).run();
         assert_ne!(run.code, Some(0), "{}", run.stderr);
-        let told = format!("the approved mission card does not name `{beyond}`");
-        assert!(run.stderr.contains(&told) || run.stderr.contains(beyond), "{}", run.stderr);
+        let message = format!("the approved mission card does not name `{beyond}`");
+        assert!(run.stderr.contains(&message) || run.stderr.contains(beyond), "{}", run.stderr);
         assert_eq!(world.project.read("greet.txt"), "hello\n");
     }
 }
@@ -244,8 +244,8 @@ fn an_architect_that_exceeds_the_card_is_told_what_is_approved() {
     let run = world.deepseek(["mission", "approve", &hash(&world)]).run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("in exactly these words:\n- sh check.sh\n"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("in exactly these words:\n- sh check.sh\n"), "{prompt}");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
@@ -498,8 +498,8 @@ fn a_mission_stays_within_its_budget_and_returns_its_findings() {
             .find(|event| event["kind"] == "ResearchStep@v1")
             .map_or(0, |step| step["data"]["answered"].as_u64().unwrap());
         assert_eq!((answered > 0, answered < 4), (has_answers, true), "{answered} of {tokens}");
-        let told = run.stdout.matches("it is a register").count() as u64;
-        assert_eq!(told, answered, "{}\n{}", run.stdout, run.stderr);
+        let reported = run.stdout.matches("it is a register").count() as u64;
+        assert_eq!(reported, answered, "{}\n{}", run.stdout, run.stderr);
     }
 }
 

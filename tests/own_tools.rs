@@ -100,7 +100,7 @@ fn a_model_without_native_tool_calls_can_use_workspace_tools() {
     let world = trusted("[llm]\nnative_tools = false", replies);
     let run = world.deepseek(["ask", "--approval", "auto", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 1).contains("- tools.shout {"));
-    let told = world.provider.told("analysis", 2);
-    assert!(told.contains("loud: {\"text\":\"a\"}"), "{told}");
+    assert!(world.provider.last_message("analysis", 1).contains("- tools.shout {"));
+    let prompt = world.provider.last_message("analysis", 2);
+    assert!(prompt.contains("loud: {\"text\":\"a\"}"), "{prompt}");
 }

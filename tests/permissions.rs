@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mock::{Replies, Reply};
 
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
+    Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_checked_by, plan,
 };
 
 /// Returns a provider script in which the user saves a file while the Editor is working.
@@ -44,10 +44,10 @@ fn edits_by_the_user_during_a_run_are_merged_or_shown_to_the_editor_and_never_lo
         assert_eq!(world.project.read("words.txt"), expected);
         assert_eq!(world.provider.roles(), roles);
         if roles.ends_with("editor editor") {
-            let told = world.provider.told("editor", 2);
+            let prompt = world.provider.last_message("editor", 2);
             assert!(
-                told.contains("| mine\n   2| two"),
-                "the Editor must see the user's version: {told}"
+                prompt.contains("| mine\n   2| two"),
+                "the Editor must see the user's version: {prompt}"
             );
         }
     }
@@ -55,7 +55,7 @@ fn edits_by_the_user_during_a_run_are_merged_or_shown_to_the_editor_and_never_lo
 
 #[test]
 fn a_read_only_workspace_is_a_write_failure_and_stays_unchanged() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let run = world.as_user_without_write_permission("Fix the greeting").run();
     assert_eq!(run.ending(), "1 failed/write", "{}", run.stderr);
     assert!(run.stderr.contains("hint:"), "{}", run.stderr);
@@ -65,7 +65,7 @@ fn a_read_only_workspace_is_a_write_failure_and_stays_unchanged() {
 
 #[test]
 fn without_a_terminal_a_patch_is_staged_and_can_be_shown_and_applied_later() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let run = world
         .deepseek(["--force-execute", "-p", "Fix the greeting", "--output", "stream-json"])
         .run();
@@ -96,7 +96,7 @@ fn without_a_terminal_a_patch_is_staged_and_can_be_shown_and_applied_later() {
 
 #[test]
 fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(["--force-execute", "-p", "Fix the greeting"]).run().code, Some(3));
     world.project.write("greet.txt", "mine\n");
     let run = world.deepseek(["apply", "--yes"]).run();
@@ -105,9 +105,9 @@ fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
 }
 
 #[test]
-fn with_approval_never_a_patch_is_staged_and_no_unlisted_command_runs() {
+fn with_approval_never_a_patch_is_staged_and_no_command_runs() {
     for check in ["sh check.sh", "touch ran"] {
-        let world = World::greeting(mended_and_checked_by(&[check]));
+        let world = World::greeting(greeting_fix_checked_by(&[check]));
         let args = [
             "--force-execute",
             "-p",

@@ -102,7 +102,7 @@ fn a_program_can_search_ask_questions_and_cite() {
         "Printed:\n2 lines\nCited:\nit greets [greet.txt:1-1]\n\
          Result: ['greet.txt', 'src/a.rs', 'yes', 'yes', 'it says hello']"
     );
-    let asked = world.provider.everything_said();
+    let asked = world.provider.all_messages();
     assert!(asked.contains("### greet.txt") && asked.contains("   1| hello"), "{asked}");
     assert_eq!(world.provider.of("child").len(), 3);
     assert_eq!(world.project.hashes(""), before, "something was written");
@@ -117,7 +117,7 @@ fn a_killed_program_resumes_from_its_last_question() {
         world(replies.into_iter().chain([says.forever()]).collect())
     };
     let kills = resumes_after_kills(5, &["ask", QUESTION], 0, begin, |world, step| {
-        let messages = world.provider.everything_said();
+        let messages = world.provider.all_messages();
         let is_called = journal(world).iter().any(|it| it["kind"] == "ToolResult@v1");
         assert_eq!(is_called, messages.contains("'yes', 'yes', 'it says hello']"), "step {step}");
         assert_eq!(paused(world), if is_called { 2 } else { 0 }, "step {step}");

@@ -230,14 +230,17 @@ fn usage_adds_up_to_the_recorded_usage_of_the_runs() {
         let cost: u64 = replies.iter().map(|data| data["cost_nano_usd"].as_u64().unwrap()).sum();
         (replies.len() as u64, sum("prompt"), sum("hit"), sum("output"), cost)
     };
-    let told = |usage: &Value| {
+    let totals = |usage: &Value| {
         let of = |key: &str| usage[key].as_u64().unwrap();
         (of("calls"), of("prompt"), of("hit"), of("output"), of("cost_nano_usd"))
     };
     let by_session = &succeed(&world, &["usage", "--by", "session", "--output", "json"]).events[0];
     let rows = by_session["rows"].as_array().unwrap();
     for (row, id) in rows.iter().zip(ids(&world)) {
-        assert_eq!((row["session"].as_str(), told(&row["usage"])), (Some(id.as_str()), spent(&id)));
+        assert_eq!(
+            (row["session"].as_str(), totals(&row["usage"])),
+            (Some(id.as_str()), spent(&id))
+        );
     }
     for by in ["day", "model", "role"] {
         let usage = &succeed(&world, &["usage", "--by", by, "--output", "json"]).events[0];

@@ -128,10 +128,10 @@ fn common_test_commands_work_in_the_sandbox() {
             }
             let world = World::of(Project::new(sample.files), Provider::new(Vec::new()))
                 .configure(&format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n"));
-            let told = world.deepseek(["policy", "show", "--output", "json"]).run();
-            let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-            if told["confinement"] != confinement {
-                skipped(&format!("commands are confined so far here: {}", told["confinement"]));
+            let policy = world.deepseek(["policy", "show", "--output", "json"]).run();
+            let policy: serde_json::Value = serde_json::from_str(&policy.stdout).unwrap();
+            if policy["confinement"] != confinement {
+                skipped(&format!("commands are confined so far here: {}", policy["confinement"]));
                 continue;
             }
             for time in ["first", "second"] {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::replay::{replayed, session};
 use crate::resume::{RESUME, eventful, killed_at};
 use crate::support::journal::{keep, kept, rewrite};
-use crate::support::{World, mended};
+use crate::support::{World, greeting_fix};
 
 const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
@@ -65,7 +65,7 @@ fn a_run_is_resumed_with_the_prompts_it_started_with() {
         let killed = killed_at(&world, step, &REQUEST);
         assert_eq!(killed.code, None, "step {step}: {}", killed.stderr);
         let before = world.provider.requests().len();
-        assert!(!world.provider.everything_said().contains("<editor>"));
+        assert!(!world.provider.all_messages().contains("<editor>"));
         reprompt(&session(&world), |name, text| format!("<{name}> {text}"));
         let resumed = world.deepseek(RESUME).run();
         assert_eq!(resumed.code, Some(0), "step {step}: {}", resumed.stderr);
@@ -92,7 +92,7 @@ fn a_new_run_of_an_old_session_uses_the_prompts_of_the_program() {
     let before = world.provider.requests().len();
     let again = world.deepseek(["-c", "-p", "Fix the greeting", "--plan-only"]).run();
     assert!(world.provider.requests().len() > before, "{}", again.stderr);
-    assert!(!world.provider.everything_said().contains("<architect>"));
+    assert!(!world.provider.all_messages().contains("<architect>"));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_run_with_damaged_prompts_is_not_resumed_with_others() {
 
 /// Creates a world whose workspace has these prompt files.
 fn with_prompts(texts: &[(&str, &str)]) -> World {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     for (name, text) in texts {
         world.project.write(&format!(".deepseek/prompts/{name}"), text);
     }
@@ -162,7 +162,7 @@ fn a_trusted_workspace_can_replace_prompts() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let said = format!("Plan in {root} for `Fix the greeting`, ");
-    assert!(world.provider.told("architect", 1).contains(&said));
+    assert!(world.provider.last_message("architect", 1).contains(&said));
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }

@@ -63,6 +63,6 @@ fn a_bug_in_a_real_crate_is_fixed_until_its_own_tests_pass() {
     assert_eq!(world.project.hashes(".git"), before);
     assert_eq!(world.project.changed(), ["src/lib.rs"]);
     assert_eq!(world.project.read("src/lib.rs"), right);
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("hamming") && told.contains("count += 3"), "{told}");
+    let prompt = world.provider.last_message("editor", 2);
+    assert!(prompt.contains("hamming") && prompt.contains("count += 3"), "{prompt}");
 }

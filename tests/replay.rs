@@ -10,7 +10,8 @@ use crate::invariants::twenty_calls;
 use crate::resume::eventful;
 use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, mended_insisting_on, plan,
+    Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_insisting_on,
+    plan,
 };
 use crate::team_crashes;
 
@@ -26,7 +27,7 @@ pub(crate) type Made = fn() -> World;
 /// because journals of earlier versions have to replay.
 pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("team", || ends(team_crashes::world(), &team_crashes::REQUEST, 0)),
-    ("delivered", || ends(World::greeting(mended()), &REQUEST, 0)),
+    ("delivered", || ends(World::greeting(greeting_fix()), &REQUEST, 0)),
     ("repaired", || ends(World::greeting(eventful()), &REQUEST, 0)),
     ("needs-work", || {
         let world = World::greeting(vec![
@@ -40,10 +41,10 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     }),
     ("denied-patch", || {
         let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
-        ends(World::greeting(mended()), &args, 3)
+        ends(World::greeting(greeting_fix()), &args, 3)
     }),
     ("denied-command", || {
-        ends(World::greeting(mended_insisting_on("make install")).unconfined(), &REQUEST, 3)
+        ends(World::greeting(greeting_fix_insisting_on("make install")).unconfined(), &REQUEST, 3)
     }),
     ("cancelled-call", || {
         let silence = Reply::of(Behaviour::StallAfterHeaders);
@@ -53,7 +54,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("cancelled-check", || {
         let check = "grep -q world greet.txt || exit 1\ntouch begun\nsleep 1000\n";
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-        let world = World::of(project, Provider::new(mended())).unconfined();
+        let world = World::of(project, Provider::new(greeting_fix())).unconfined();
         cancelled(world, |world| world.project.path("begun").exists())
     }),
     ("budget", || {
@@ -70,7 +71,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     }),
     ("provider-fails", || {
         let mut answers = vec![Reply::of(Behaviour::Http503), Reply::of(Behaviour::EofNoDone)];
-        answers.extend(mended());
+        answers.extend(greeting_fix());
         answers.push(Reply::of(Behaviour::Http401).forever());
         let world = ends(World::greeting(answers), &REQUEST, 0);
         ends(world, &["-c", "--force-execute", "-p", "Fix it again", "--approval", "auto"], 5)
@@ -208,7 +209,7 @@ fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
 
 #[test]
 fn a_changed_answer_is_reported_once_at_the_first_difference() {
-    let world = ends(World::greeting(mended()), &REQUEST, 0);
+    let world = ends(World::greeting(greeting_fix()), &REQUEST, 0);
     let forged = forge(&session(&world), 2, "hello world", "hello moon");
     let (code, document) = replayed(&world, "latest");
     assert_eq!((code, &document["identical"]), (Some(1), &json!(false)), "{document:#}");

@@ -9,7 +9,8 @@ use serde_json::Value;
 use tree::FileHash;
 
 use crate::support::{
-    Project, Provider, Run, World, architect, diff, editor, left_in, mended, plan, short_or_long,
+    Project, Provider, Run, World, architect, diff, editor, greeting_fix, plan, processes_left_in,
+    short_or_long,
 };
 
 /// A run with everything: an unreadable plan, a read, a refused patch, a failed check, a new plan. Each answer depends only on
@@ -265,7 +266,7 @@ fn an_interrupted_plan_or_question_does_not_become_an_edit() {
 
 #[test]
 fn a_resumed_run_obeys_the_current_policy() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
     world.project.write("greet.txt", "hello\n");
     cut(&world, "ModelReply", 2);
@@ -277,7 +278,7 @@ fn a_resumed_run_obeys_the_current_policy() {
 
 #[test]
 fn asking_a_question_does_not_resume_an_interrupted_edit() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
     world.project.write("greet.txt", "hello\n");
     cut(&world, "ModelReply", 2);
@@ -330,13 +331,20 @@ fn processes_left_by_a_killed_check_are_ended_before_it_runs_again() {
         begun.display()
     );
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
-    let world = World::of(project, Provider::new(mended())).unconfined();
+    let world = World::of(project, Provider::new(greeting_fix())).unconfined();
     let mut running = world.deepseek(REQUEST).start();
     running.until(|| begun.exists());
     running.kill();
-    assert!(!left_in(world.project.root()).is_empty(), "the check should still be running");
+    assert!(
+        !processes_left_in(world.project.root()).is_empty(),
+        "the check should still be running"
+    );
     ends_and_replays(&world, &["run"], 0);
-    assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
+    assert!(
+        processes_left_in(world.project.root()).is_empty(),
+        "{:?}",
+        processes_left_in(world.project.root())
+    );
 }
 
 #[test]
@@ -350,7 +358,7 @@ fn unreadable_paths_and_skipped_baselines_replay() {
     let slow = "sleep 0.3\ngrep -q world greet.txt\n";
     for round in 0..4 {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", slow)]);
-        let world = World::of(project, Provider::new(mended()))
+        let world = World::of(project, Provider::new(greeting_fix()))
             .configure("[agent_loop]\nbaseline = \"skip\"\n");
         ends_and_replays(&world, &REQUEST, 0);
         world.project.write("greet.txt", "hello world\n");
@@ -372,5 +380,5 @@ fn a_cancelled_question_is_not_resumed() {
     running.until(|| world.provider.requests().len() == 1);
     assert_eq!(running.interrupt().0.code, Some(130));
     ends_and_replays(&world, &["-c", "ask", "What is second?"], 0);
-    assert!(!world.provider.everything_said().contains("first?\nEvidence"));
+    assert!(!world.provider.all_messages().contains("first?\nEvidence"));
 }

@@ -2,7 +2,7 @@
 
 use mock::Reply;
 
-use crate::support::{Project, Provider, World, mended, shell};
+use crate::support::{Project, Provider, World, greeting_fix, shell};
 
 fn says(text: &str) -> Reply {
     Reply::text(text).to("analysis")
@@ -26,8 +26,8 @@ fn findings_are_sorted_by_severity_in_text_and_json() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let expected = "greet.txt:2: high: the greeting is said twice\ngreet.txt:1: low: no full stop\n\nIt greets again. Not yet.\n";
     assert_eq!(run.stdout, expected);
-    let told = world.provider.told("analysis", 1);
-    assert!(told.contains("    1|  hello\n    2| +hello again"), "{told}");
+    let prompt = world.provider.last_message("analysis", 1);
+    assert!(prompt.contains("    1|  hello\n    2| +hello again"), "{prompt}");
 
     let run = world.deepseek(["review", "--output", "json"]).run();
     let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -45,15 +45,15 @@ fn new_files_staged_changes_and_commits_can_be_reviewed() {
     let root = world.project.root().to_owned();
     world.project.write("new.txt", "brand new\n");
     world.project.write("keys.pem", "not to be seen\n");
-    let told = |number| world.provider.told("analysis", number);
+    let prompt = |number| world.provider.last_message("analysis", number);
     let review = |args: &[&'static str]| {
         let run = world.deepseek(["review"].into_iter().chain(args.iter().copied())).run();
         assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
         run.stdout
     };
     review(&[]);
-    assert!(told(1).contains("+++ b/new.txt") && told(1).contains("    1| +brand new"));
-    assert!(!told(1).contains("not to be seen"), "{}", told(1));
+    assert!(prompt(1).contains("+++ b/new.txt") && prompt(1).contains("    1| +brand new"));
+    assert!(!prompt(1).contains("not to be seen"), "{}", prompt(1));
 
     assert!(review(&["--staged"]).contains("nothing to review: what is staged changes no file"));
     assert_eq!(
@@ -63,13 +63,13 @@ fn new_files_staged_changes_and_commits_can_be_reviewed() {
     );
     shell(&root, "git add greet.txt");
     review(&["--staged"]);
-    assert!(told(2).contains("| +hello again") && !told(2).contains("+brand new"));
+    assert!(prompt(2).contains("| +hello again") && !prompt(2).contains("+brand new"));
 
     shell(&root, "rm new.txt keys.pem");
     world.project.commit();
     review(&["HEAD~1..HEAD"]);
-    assert!(told(3).contains("The change to review: HEAD~1..HEAD."), "{}", told(3));
-    assert!(told(3).contains("    2| +hello again"));
+    assert!(prompt(3).contains("The change to review: HEAD~1..HEAD."), "{}", prompt(3));
+    assert!(prompt(3).contains("    2| +hello again"));
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn a_finding_at_a_line_that_does_not_exist_is_returned_to_the_model() {
     let world = World::of(changed(), Provider::new(replies));
     let run = world.deepseek(["review", "--output", "json"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("greet.txt has 2 lines"));
-    assert!(world.provider.told("analysis", 3).contains("   2| hello again"));
+    assert!(world.provider.last_message("analysis", 2).contains("greet.txt has 2 lines"));
+    assert!(world.provider.last_message("analysis", 3).contains("   2| hello again"));
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn an_impossible_review_is_refused_with_the_reason() {
 #[test]
 fn with_qa_a_delivery_is_reviewed_and_stands() {
     let found = "REVIEW_V1\nFINDING|high|greet.txt:1|no comma\nSUMMARY|Nearly.\nREVIEW_END";
-    let replies = mended().into_iter().chain([says(found)]);
+    let replies = greeting_fix().into_iter().chain([says(found)]);
     let world = World::of(Project::greeting(), Provider::new(replies.collect::<Vec<_>>()));
     let args = ["--qa", "--approval", "auto", "--force-execute", "-p", "Fix the greeting"];
     let run = world.deepseek(args).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = world.provider.told("analysis", 1);
-    assert!(told.contains("what the last request changed"), "{told}");
-    assert!(told.contains("    1| +hello world"), "{told}");
+    let prompt = world.provider.last_message("analysis", 1);
+    assert!(prompt.contains("what the last request changed"), "{prompt}");
+    assert!(prompt.contains("    1| +hello world"), "{prompt}");
     let delivered = run.stderr.find("delivered").unwrap();
     let review = run.stderr.find("a model reviewed it (the delivery stands)").unwrap();
     assert!(
@@ -132,7 +132,7 @@ fn a_failed_review_does_not_affect_the_delivery() {
     let refused = Reply::of(mock::Behaviour::Http400).to("analysis").forever();
     let world = World::of(
         Project::greeting(),
-        Provider::new(mended().into_iter().chain([refused]).collect::<Vec<_>>()),
+        Provider::new(greeting_fix().into_iter().chain([refused]).collect::<Vec<_>>()),
     );
     let args = [
         "--qa",

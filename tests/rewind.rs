@@ -6,7 +6,7 @@ use mock::Reply;
 use serde_json::Value;
 
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, plan, shell, short_or_long,
+    Project, Provider, World, architect, diff, editor, greeting_fix, plan, shell, short_or_long,
 };
 
 const CHECK: (&str, &str) = ("check.sh", "exit 0\n");
@@ -108,8 +108,8 @@ fn a_failed_run_names_the_command_that_undoes_it() {
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let told = "✗ not delivered: every attempt failed\n  changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let expected = "✗ not delivered: every attempt failed\n  changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
     let why = "    FAILED greet.txt::greeting - it says hello moon\n";
     assert_eq!(run.stderr.matches(why).count(), 1, "{}", run.stderr);
     assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
@@ -166,14 +166,14 @@ fn every_checkpoint_of_a_random_history_can_be_restored() {
 
 /// Creates a world in which the greeting was fixed.
 fn with_fixed_greeting() -> World {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/proven");
     world
 }
 
 #[test]
 fn checkpoints_are_listed_and_shown() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let none = world.deepseek(["rewind"]).run();
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
     assert!(none.stderr.contains("no checkpoint"), "{}", none.stderr);
@@ -258,7 +258,7 @@ fn a_rewind_can_be_limited_to_paths() {
 fn diff_shows_the_changes_of_a_run_and_all_changes_since_a_checkpoint() {
     let world = World::greeting(
         [
-            mended(),
+            greeting_fix(),
             vec![
                 architect(plan(&["new.txt"])),
                 editor("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n".to_owned()),

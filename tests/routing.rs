@@ -47,11 +47,11 @@ fn a_hard_question_goes_to_the_strongest_model_and_an_easy_one_does_not() {
     replays(&world);
     let seq =
         hard.events.iter().find(|it| it["kind"] == "RouterDecision@v2").unwrap()["seq"].to_string();
-    let told = world.deepseek(["explain", &seq]).run();
+    let explained = world.deepseek(["explain", &seq]).run();
     assert!(
-        told.stdout.contains("deepseek-v4-pro, which thinks longest, answers (score 0.8"),
+        explained.stdout.contains("deepseek-v4-pro, which thinks longest, answers (score 0.8"),
         "{}",
-        told.stdout
+        explained.stdout
     );
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::{
-    Project, Provider, Run, Terminal, World, architect, diff, editor, left_in,
-    mended_and_checked_by, plan_verified_by, shell, short_or_long, wait_until,
+    Project, Provider, Run, Terminal, World, architect, diff, editor, greeting_fix_checked_by,
+    plan_verified_by, processes_left_in, shell, short_or_long, wait_until,
 };
 
 /// A secret that no command may read.
@@ -52,11 +52,11 @@ impl Site {
         let mode = if level == Level::Full { "auto" } else { "floor" };
         let config = format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n");
         let world = World::of(project, Provider::new(Vec::new())).configure(&config);
-        let told = world.deepseek(["policy", "show", "--output", "json"]).run();
-        let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+        let policy = world.deepseek(["policy", "show", "--output", "json"]).run();
+        let policy: serde_json::Value = serde_json::from_str(&policy.stdout).unwrap();
         let wanted = if level == Level::Full { "full" } else { "floor, accepted" };
-        if told["confinement"] != wanted {
-            skipped(&format!("commands are confined so far here: {}", told["confinement"]));
+        if policy["confinement"] != wanted {
+            skipped(&format!("commands are confined so far here: {}", policy["confinement"]));
             return None;
         }
         let outside = tempfile::tempdir().unwrap();
@@ -143,7 +143,11 @@ impl Site {
             assert!(run.code.is_some(), "{:?}: {attack}: {said}", self.level);
             assert_eq!(self.snapshot(), before, "{:?}: {attack}: {said}", self.level);
             assert!(self.is_untouched(), "{:?}: {attack}: {said}", self.level);
-            assert_eq!(left_in(self.world.project.root()), Vec::<String>::new(), "{attack}");
+            assert_eq!(
+                processes_left_in(self.world.project.root()),
+                Vec::<String>::new(),
+                "{attack}"
+            );
         }
     }
 }
@@ -354,7 +358,7 @@ fn the_exit_code_of_a_command_is_passed_on() {
 fn files_changed_by_a_check_are_reported_and_discarded() {
     let Some(_) = Site::at(Level::Full) else { return };
     let check = "echo changed > other.txt && rm -f gone.txt && grep -q world greet.txt";
-    let world = World::greeting(mended_and_checked_by(&[check]));
+    let world = World::greeting(greeting_fix_checked_by(&[check]));
     world.project.write("other.txt", "as it was\n");
     world.project.write("gone.txt", "here\n");
     shell(world.project.root(), "git add -A && git -c user.name=a -c user.email=a@b commit -qm x");
@@ -371,7 +375,8 @@ fn files_changed_by_a_check_are_reported_and_discarded() {
 #[test]
 fn without_full_confinement_a_run_needs_approval_and_the_hint_allows_it() {
     let Some(_) = Site::at(Level::Floor) else { return };
-    let twice = [mended_and_checked_by(&["sh check.sh"]), mended_and_checked_by(&["sh check.sh"])];
+    let twice =
+        [greeting_fix_checked_by(&["sh check.sh"]), greeting_fix_checked_by(&["sh check.sh"])];
     let world = World::greeting(twice.concat()).configure("[sandbox]\nmode = \"floor\"\n");
     let run = world.request("Fix it").args(["--yolo"]).run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
@@ -417,7 +422,7 @@ fn at_terminal(world: &World) -> Terminal {
 #[test]
 fn always_allows_a_command_until_the_script_it_runs_changes() {
     let check = "sh own.sh greet.txt";
-    let world = World::greeting(vec![mended_and_checked_by(&[check]); 4].concat());
+    let world = World::greeting(vec![greeting_fix_checked_by(&[check]); 4].concat());
     world.project.write("own.sh", "grep -q world $1\n");
     let mut terminal = at_terminal(&world);
     terminal.until("Run it? [y/N; always", 1);
@@ -467,7 +472,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     terminal.until("session ", 1);
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
-    assert!(world.provider.told("architect", 2).contains("said no: the world is young"));
+    assert!(world.provider.last_message("architect", 2).contains("said no: the world is young"));
     let memory = world.deepseek(["memory", "list"]).run().stdout;
     let decision = "decision  asked about greet.txt, the user said no: the world is young";
     assert!(memory.contains(decision), "{memory}");
@@ -484,7 +489,7 @@ fn a_check_gets_network_access_only_if_the_user_allows_it() {
     );
     let world = || {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
-        World::of(project, Provider::new(mended_and_checked_by(&["sh check.sh"])))
+        World::of(project, Provider::new(greeting_fix_checked_by(&["sh check.sh"])))
     };
     let unattended = world();
     let run = unattended.chat("Fix it");
@@ -594,7 +599,7 @@ fn generated_attacks_in_a_plan_have_no_effect_under_any_approval() {
     for (seed, approval) in [(1, "--approval=suggest"), (2, "--approval=auto"), (3, "--yolo")] {
         for line in generated(seed, short_or_long(12, 500)) {
             let line = line.replace("HOMEDIR", &home).replace("OUTSIDE", outside);
-            let world = World::greeting(mended_and_checked_by(&[&line])).with_default_commands();
+            let world = World::greeting(greeting_fix_checked_by(&[&line])).with_default_commands();
             world.project.write(".env", format!("SECRET={CANARY}\n"));
             symlink(outside, world.project.path("out")).unwrap();
             let before = site.snapshot();

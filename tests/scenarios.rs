@@ -4,7 +4,8 @@ use mock::Reply;
 use serde_json::Value;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, diff, editor, mended, plan, plan_verified_by,
+    Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
+    plan_verified_by,
 };
 
 /// Returns a plan for the greeting, followed by these answers of the Editor.
@@ -42,8 +43,8 @@ fn acceptance_criteria_are_listed_with_the_check_that_showed_them() {
         { "criterion": "it is polite", "shown_by": null },
     ]);
     assert_eq!(run.one("Outcome")["accept"], listed);
-    let told = world.provider.told("editor", 1);
-    assert!(told.contains("- it greets the world\n- it is polite\n"), "{told}");
+    let prompt = world.provider.last_message("editor", 1);
+    assert!(prompt.contains("- it greets the world\n- it is polite\n"), "{prompt}");
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     let said = World::greeting(replies()).deepseek(args).run().stderr;
     assert!(said.contains("  accept: it greets the world — `sh check.sh`\n"), "{said}");
@@ -85,10 +86,13 @@ fn a_refused_patch_is_corrected_by_the_editor_who_sees_the_reason() {
     assert_eq!(world.provider.roles(), "architect editor editor");
     assert_eq!(run.all("PatchRefused").len(), 1);
     assert_eq!(run.classes(), ["patch_mismatch"]);
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("PatchMismatch") && told.contains("greet.txt: hunk 1 of 1"), "{told}");
+    let prompt = world.provider.last_message("editor", 2);
     assert!(
-        world.provider.everything_said().contains("-hallo"),
+        prompt.contains("PatchMismatch") && prompt.contains("greet.txt: hunk 1 of 1"),
+        "{prompt}"
+    );
+    assert!(
+        world.provider.all_messages().contains("-hallo"),
         "the refused diff is still in the dialogue"
     );
 }
@@ -103,12 +107,12 @@ fn a_failed_check_is_fixed_by_the_editor_alone() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor", "1 Architect and 2 Editor calls");
     assert_eq!(run.classes(), ["mechanical_verify_failure"]);
-    let told = world.provider.told("editor", 2);
+    let prompt = world.provider.last_message("editor", 2);
     assert!(
-        told.contains("MechanicalVerifyFailure") && told.contains("it says hello wurld"),
-        "{told}"
+        prompt.contains("MechanicalVerifyFailure") && prompt.contains("it says hello wurld"),
+        "{prompt}"
     );
-    assert!(told.contains("### greet.txt"), "the current file must be shown: {told}");
+    assert!(prompt.contains("### greet.txt"), "the current file must be shown: {prompt}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
 }
 
@@ -129,10 +133,10 @@ fn a_repeated_failure_goes_back_to_the_architect() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.classes(), ["mechanical_verify_failure", "repeated_verify_failure"]);
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     assert!(
-        told.contains("RepeatedVerifyFailure") && told.contains("it says hello moon"),
-        "{told}"
+        prompt.contains("RepeatedVerifyFailure") && prompt.contains("it says hello moon"),
+        "{prompt}"
     );
     assert_eq!(run.one("PlanRevised")["version"], 2);
 }
@@ -153,7 +157,7 @@ fn a_revised_plan_with_the_same_failure_is_a_design_mismatch() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let classes = ["mechanical_verify_failure", "repeated_verify_failure", "design_mismatch"];
     assert_eq!(run.classes(), classes);
-    assert!(world.provider.told("architect", 3).contains("DesignMismatch"));
+    assert!(world.provider.last_message("architect", 3).contains("DesignMismatch"));
 }
 
 #[test]
@@ -193,9 +197,12 @@ fn the_editor_can_read_a_file_that_the_plan_does_not_declare() {
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("   2| say world\n   3| third\n") && !told.contains("first"), "{told}");
-    assert!(told.contains(".env is not shown"), "{told}");
+    let prompt = world.provider.last_message("editor", 2);
+    assert!(
+        prompt.contains("   2| say world\n   3| third\n") && !prompt.contains("first"),
+        "{prompt}"
+    );
+    assert!(prompt.contains(".env is not shown"), "{prompt}");
 }
 
 #[test]
@@ -211,8 +218,8 @@ fn a_file_that_was_only_shown_cannot_be_edited() {
     assert_eq!(run.all("PatchRefused").len(), 1);
     assert_eq!(run.one("FilesNeeded")["files"][0]["path"], "other.txt");
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("- other.txt: its diff changes it"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("- other.txt: its diff changes it"), "{prompt}");
     assert_eq!(world.project.read("other.txt"), "other\n");
 }
 
@@ -249,7 +256,7 @@ fn a_question_is_answered_on_standard_output() {
     let world = World::greeting(vec![Reply::text("It greets nobody.").to("analysis")]);
     let run = world.deepseek(["ask", "What does greet.txt say?"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets nobody."), "{}", run.stderr);
-    let asked = world.provider.told("analysis", 1);
+    let asked = world.provider.last_message("analysis", 1);
     assert!(asked.contains("hello"), "the named file must be shown: {asked}");
     assert!(world.project.changed().is_empty());
 }
@@ -267,7 +274,7 @@ fn a_pre_existing_failure_is_given_to_the_editor_once_and_reported_to_the_user()
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/pre_existing", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
-    assert!(world.provider.told("editor", 2).contains("also failed before your change"));
+    assert!(world.provider.last_message("editor", 2).contains("also failed before your change"));
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     assert!(
         run.classes().is_empty(),
@@ -406,7 +413,7 @@ fn the_approval_prompt_says_if_several_diff_blocks_were_combined() {
 
 #[test]
 fn the_json_plan_has_all_fields_and_null_for_unknown_ones() {
-    let world = World::greeting([mended(), vec![architect(plan(&["greet.txt"]))]].concat());
+    let world = World::greeting([greeting_fix(), vec![architect(plan(&["greet.txt"]))]].concat());
     let request = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];
     let run = world.deepseek(request.into_iter().chain(["--output", "json"])).run();
     let plan = &run.events[0]["plan"];
@@ -462,7 +469,7 @@ fn with_tools_off_a_question_is_answered_without_reading() {
     let world = World::greeting(replies);
     let run = world.deepseek(["ask", "What does greet.txt say?", "--tools=false"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("you cannot look again"));
+    assert!(world.provider.last_message("analysis", 2).contains("you cannot look again"));
 
     let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
     assert_eq!(run.code, Some(2));

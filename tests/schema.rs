@@ -72,13 +72,13 @@ fn every_failure_document_matches_the_schema() {
         let run = world.deepseek(words.iter().copied().chain(["--output", "json"])).run();
         assert_eq!(run.code, Some(exit), "{words:?}: {}{}", run.stdout, run.stderr);
         // A failure after the start of a run is reported as an outcome document.
-        let told: Value = serde_json::from_str(&run.stdout).unwrap();
-        if told.get("error").is_some_and(Value::is_object) {
-            let kept = validate(&schema()["$defs"][FAILURE], &told);
-            assert_eq!((kept, &told["error"]["kind"]), (Ok(()), &json!(kind)), "{told}");
-            assert_eq!(told["error"]["exit"], exit, "{told}");
+        let document: Value = serde_json::from_str(&run.stdout).unwrap();
+        if document.get("error").is_some_and(Value::is_object) {
+            let kept = validate(&schema()["$defs"][FAILURE], &document);
+            assert_eq!((kept, &document["error"]["kind"]), (Ok(()), &json!(kind)), "{document}");
+            assert_eq!(document["error"]["exit"], exit, "{document}");
         } else {
-            assert_eq!(kind, "provider", "{words:?}: {told}");
+            assert_eq!(kind, "provider", "{words:?}: {document}");
         }
     }
 }

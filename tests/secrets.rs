@@ -96,7 +96,7 @@ fn blobs(session: &Path, value: &Value, texts: &mut String) {
 /// Checks that no secret appears in any prompt, file or output.
 fn assert_no_secrets(world: &World, run: &Run, what: &str) {
     let mut said = vec![
-        ("a prompt", world.provider.everything_said()),
+        ("a prompt", world.provider.all_messages()),
         ("the state directory", kept(world)),
         ("standard output", run.stdout.clone()),
         ("standard error", run.stderr.clone()),
@@ -151,8 +151,8 @@ fn secrets_in_a_request_are_masked() {
 }
 
 /// Returns the line of a prompt that contains a mask, without its line number.
-fn masked_line(told: &str) -> String {
-    let line = told.lines().rfind(|line| masks_in(line).next().is_some()).unwrap();
+fn masked_line(prompt: &str) -> String {
+    let line = prompt.lines().rfind(|line| masks_in(line).next().is_some()).unwrap();
     line.split_once("| ").map_or(line, |(_, line)| line).to_owned()
 }
 
@@ -188,7 +188,7 @@ fn a_model_can_edit_a_line_whose_secret_was_masked() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let expected = format!("port = 81\nworth = \"{secret}\"\nhost = \"a\"\n");
         assert_eq!(world.project.read("settings.toml"), expected);
-        let said = world.provider.everything_said() + &run.stdout + &run.stderr;
+        let said = world.provider.all_messages() + &run.stdout + &run.stderr;
         assert!(!said.contains(&secret), "{said}");
         // A replay must not depend on the file or the environment.
         world.project.write(".env", "");
@@ -217,7 +217,7 @@ fn a_masked_secret_cannot_be_copied_to_another_place() {
     let run = world.chat("Copy it");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty(), "{:?}", world.project.changed());
-    assert!(world.provider.everything_said().contains("masked_secret"));
+    assert!(world.provider.all_messages().contains("masked_secret"));
 }
 
 /// A command that spies on the process that started it.

@@ -57,7 +57,7 @@ fn servers() -> Vec<(String, Reply)> {
     servers.push((name, Reply { chunk_delay_ms: 1000, ..stutter }));
     let count =
         |count: serde_json::Value| json!({"prompt_tokens": count, "completion_tokens": count});
-    for told in [
+    for usage in [
         count(json!(0)),
         count(json!(1)),
         count(json!(null)),
@@ -72,7 +72,7 @@ fn servers() -> Vec<(String, Reply)> {
     ] {
         // Short answers, so that many requests are made.
         let (_, honest) = named(Behaviour::Text, 100);
-        servers.push((told.to_string(), Reply { usage_told: Some(told), ..honest }));
+        servers.push((usage.to_string(), Reply { usage_told: Some(usage), ..honest }));
     }
     servers
 }
@@ -156,20 +156,20 @@ fn measured(world: &World, args: &[&str]) -> (Run, u64) {
 
 /// Runs all cases, several at a time since most of them wait, and fails with the errors of those that failed.
 fn run_all<C: Sync>(cases: &[C], case: impl Fn(&C) -> Result<String, String> + Sync) {
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(it) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
             let result = case(it);
-            told.lock().unwrap().push(result);
+            results.lock().unwrap().push(result);
         }
     };
     thread::scope(|scope| (0..6).for_each(|_| drop(scope.spawn(work))));
-    let told = told.into_inner().unwrap();
+    let results = results.into_inner().unwrap();
     // Bypasses the test runner's capture, so that the excess is visible even if the test passes.
     let lines =
-        told.iter().map(|line| format!("{}\n", line.as_ref().unwrap_or_else(|wrong| wrong)));
+        results.iter().map(|line| format!("{}\n", line.as_ref().unwrap_or_else(|wrong| wrong)));
     io::stdout().write_all(lines.collect::<String>().as_bytes()).unwrap();
-    let wrong: Vec<_> = told.iter().filter_map(|result| result.as_ref().err()).collect();
+    let wrong: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -182,7 +182,7 @@ fn check_limits(
 ) -> Result<String, String> {
     let requests = world.provider.requests();
     let (excess, allowed) = limit.excess(&requests);
-    let told = format!(
+    let line = format!(
         "{name}, {limit:?}: {}, {} calls, {excess} over of {allowed} allowed, {} MiB",
         run.ending(),
         requests.len(),
@@ -196,7 +196,7 @@ fn check_limits(
     ];
     let good =
         ends.contains(&run.ending().as_str()) && excess <= allowed && memory < MAX_MEMORY_KIB;
-    if good { Ok(told) } else { Err(format!("{told}: {}", run.stderr)) }
+    if good { Ok(line) } else { Err(format!("{line}: {}", run.stderr)) }
 }
 
 #[test]

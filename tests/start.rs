@@ -1,17 +1,17 @@
 //! First steps: the workspace directory, `--set`, output formats, `init`, and starting without a key.
 
-use crate::support::{Project, Provider, Terminal, World, mended};
+use crate::support::{Project, Provider, Terminal, World, greeting_fix};
 
 #[test]
 fn a_request_in_a_subdirectory_is_about_the_whole_project() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     world.project.write("src/deep/x.txt", "x\n");
     let request = "--force-execute -p 'Fix the greeting' --approval auto";
     let run = world.after("cd src/deep", request).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let root = world.project.root().canonicalize().unwrap();
-    let told = format!("workspace: {} (from src/deep/)\n", root.display());
-    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+    let expected = format!("workspace: {} (from src/deep/)\n", root.display());
+    assert!(run.stderr.starts_with(&expected), "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     let [above, below] = ["cd .", "cd src"].map(|cd| world.after(cd, "sessions").run().stdout);
     assert_eq!((above.lines().count(), &above), (1, &below));

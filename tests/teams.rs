@@ -205,8 +205,9 @@ fn lanes_that_change_the_same_file_are_merged_and_on_a_conflict_the_later_one_is
     assert_eq!((&conflict["lane"], &conflict["with"]), (&"03".into(), &"lanes".into()));
     assert_eq!(conflict["paths"][0], "list.txt");
     assert_eq!(ends(&run), "merged merged merged");
-    let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
-    assert!(told.contains("conflicts with it in") && told.contains("list.txt"), "{told}");
+    let prompt =
+        world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
+    assert!(prompt.contains("conflicts with it in") && prompt.contains("list.txt"), "{prompt}");
 }
 
 #[test]
@@ -297,8 +298,12 @@ fn lanes_that_fail_only_together_are_bisected_and_fixed_by_the_core_loop() {
     assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
     assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","03"]"#);
     assert_eq!(world.project.read("peace.txt"), "peace\n");
-    let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
-    assert!(told.contains("they fight") && told.contains("MechanicalVerifyFailure"), "{told}");
+    let prompt =
+        world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
+    assert!(
+        prompt.contains("they fight") && prompt.contains("MechanicalVerifyFailure"),
+        "{prompt}"
+    );
 }
 
 #[test]

@@ -190,13 +190,13 @@ fn a_model_without_native_tools_calls_them_by_lines_of_text() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let first = &world.provider.of("analysis")[0].request.json;
     assert!(first.get("tools").is_none());
-    let asked = world.provider.told("analysis", 1);
+    let asked = world.provider.last_message("analysis", 1);
     assert!(
         asked.contains("NEED_TOOL|<name>|<arguments>")
             && asked.contains("- git.show revision [path] [first_line] [last_line]:")
     );
-    let told = world.provider.told("analysis", 2);
-    assert!(told.contains("[1] git status:") && told.contains("   1| hello"), "{told}");
+    let prompt = world.provider.last_message("analysis", 2);
+    assert!(prompt.contains("[1] git status:") && prompt.contains("   1| hello"), "{prompt}");
     replays(&world);
 }
 
@@ -269,7 +269,7 @@ fn a_review_leaves_out_generated_files() {
     world.project.write("src/a.rs", "fn b() {}\n");
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let asked = world.provider.told("analysis", 1);
+    let asked = world.provider.last_message("analysis", 1);
     assert!(asked.contains("fn b()") && asked.contains("Cargo.lock: a program writes it"));
     assert!(!asked.contains("locked"), "{asked}");
     assert!(asked.contains("The user's request:\n\nReview what is not committed.\n"), "{asked}");
@@ -329,11 +329,11 @@ fn the_user_can_answer_a_models_question() {
 fn the_architect_can_ask_the_user() {
     let replies = [Reply::text("NEED_ANSWER|hello world or hello there?").to("architect")]
         .into_iter()
-        .chain(crate::support::mended());
+        .chain(crate::support::greeting_fix());
     let world = World::greeting(replies.collect::<Vec<_>>());
     let run = world.chat("Fix the greeting");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("architect", 2).contains("say what you assumed"));
+    assert!(world.provider.last_message("architect", 2).contains("say what you assumed"));
     assert_eq!(run.one("UserAsked")["question"], "hello world or hello there?");
     replays(&world);
 }

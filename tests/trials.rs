@@ -2,7 +2,7 @@
 
 use mock::Reply;
 
-use crate::support::{Project, Provider, World, architect, editor, mended, plan};
+use crate::support::{Project, Provider, World, architect, editor, greeting_fix, plan};
 
 /// Creates a project with a script that shows a bug and writes a file.
 fn faulty() -> Project {
@@ -19,7 +19,7 @@ const ALLOWED: &str =
 
 /// Creates a world in which the Architect's first answer is `wants`, before it plans.
 fn wanting(project: Project, wants: &str) -> World {
-    let replies = [vec![architect(wants)], mended()].concat();
+    let replies = [vec![architect(wants)], greeting_fix()].concat();
     World::of(project, Provider::new(replies)).configure(ALLOWED)
 }
 
@@ -30,9 +30,9 @@ fn a_model_sees_the_output_of_a_trial_command_and_its_changes_are_discarded() {
             .configure(&format!("[sandbox]\nmode = \"{level}\"\nfloor = \"accept\"\n"));
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/proven", "{level}: {}", run.stderr);
-        let told = world.provider.told("architect", 2);
+        let prompt = world.provider.last_message("architect", 2);
         let shown = "[1] `sh show.sh`: exit 3\ngreeting is wrong\nhello\n[2] ### greet.txt";
-        assert!(told.contains(shown), "{level}: {told}");
+        assert!(prompt.contains(shown), "{level}: {prompt}");
         assert_eq!(world.project.changed(), ["greet.txt", "show.sh"], "{level}");
         let tried = run.one("CommandTried");
         assert_eq!((&tried["role"], &tried["exit"]), (&"architect".into(), &"exit 3".into()));
@@ -54,8 +54,8 @@ fn the_editors_trial_commands_see_the_applied_change() {
     let world = World::of(faulty(), Provider::new(replies)).configure(ALLOWED);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("editor", 3);
-    assert!(told.contains("greeting is wrong\nhello there"), "{told}");
+    let prompt = world.provider.last_message("editor", 3);
+    assert!(prompt.contains("greeting is wrong\nhello there"), "{prompt}");
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn policy_applies_to_trial_commands_and_the_model_is_told_the_reason() {
     let world = wanting(faulty(), "NEED_RUN|sh other.sh\nNEED_RUN|'");
     let asking = ["chat", "--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     world.deepseek(asking).run();
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     let why = "`sh other.sh` is not shown: it is not listed in policy.allow_commands, and there is no terminal to ask on";
     assert!(
-        told.contains(why) && told.contains("`'` is not shown: a quote is not closed"),
-        "{told}"
+        prompt.contains(why) && prompt.contains("`'` is not shown: a quote is not closed"),
+        "{prompt}"
     );
 
     // A denied command; a command without a sandbox; and below, a command to answer a question.
@@ -80,8 +80,8 @@ fn policy_applies_to_trial_commands_and_the_model_is_told_the_reason() {
     {
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/proven", "{why}: {}", run.stderr);
-        let told = world.provider.told("architect", 2);
-        assert!(told.contains(why), "{why}: {told}");
+        let prompt = world.provider.last_message("architect", 2);
+        assert!(prompt.contains(why), "{why}: {prompt}");
         assert!(run.all("CommandTried").is_empty());
         let replay = world.deepseek(["replay", "latest"]).run();
         assert_eq!(replay.code, Some(0), "{}", replay.stderr);
@@ -93,7 +93,9 @@ fn policy_applies_to_trial_commands_and_the_model_is_told_the_reason() {
     let world = World::of(faulty(), Provider::new(replies)).configure(ALLOWED);
     let run = world.asks("What is wrong?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("nothing is run to answer a question"));
+    assert!(
+        world.provider.last_message("analysis", 2).contains("nothing is run to answer a question")
+    );
 }
 
 #[test]
@@ -105,10 +107,10 @@ fn trial_commands_are_limited_in_number_and_output() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.all("CommandTried").len(), 4);
-    let told = world.provider.told("architect", 2);
-    assert!(told.len() < 4 * 4_000 + 2_000, "{}", told.len());
-    assert!(told.contains("bytes left out") && told.contains("\n99999\n100000"), "{told}");
-    assert!(told.contains("at most 4 commands are run at once"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.len() < 4 * 4_000 + 2_000, "{}", prompt.len());
+    assert!(prompt.contains("bytes left out") && prompt.contains("\n99999\n100000"), "{prompt}");
+    assert!(prompt.contains("at most 4 commands are run at once"), "{prompt}");
 }
 
 #[test]
@@ -119,5 +121,5 @@ fn secrets_in_trial_output_are_masked() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.one("CommandTried")["masked"], 1);
-    assert!(!world.provider.everything_said().contains("ghp_0123456789"));
+    assert!(!world.provider.all_messages().contains("ghp_0123456789"));
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::replay::replayed;
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, plan, plan_verified_by,
+    Project, Provider, World, architect, diff, editor, greeting_fix, plan, plan_verified_by,
 };
 
 /// A check that runs every test; the shell plays the test runner.
@@ -83,7 +83,7 @@ fn a_new_test_that_passes_or_cannot_be_built_without_the_change_proves_nothing()
 
 #[test]
 fn the_old_tree_is_not_tested_if_already_proven_or_without_new_tests() {
-    let failed_before = World::greeting(mended());
+    let failed_before = World::greeting(greeting_fix());
     let run = failed_before.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(run.all("OldTreeTested").is_empty());
@@ -102,7 +102,7 @@ fn missing(module: &str) -> Project {
 
 #[test]
 fn a_check_that_lacks_a_package_leaves_the_delivery_unverified() {
-    let world = World::of(missing("left_pad"), Provider::new(mended()));
+    let world = World::of(missing("left_pad"), Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor", "no model is asked to work around it");
@@ -115,7 +115,7 @@ fn a_check_that_lacks_a_package_leaves_the_delivery_unverified() {
 fn a_missing_module_of_the_workspace_is_not_a_missing_package() {
     let again = || editor(diff("greet.txt", "hello world", "hello world!"));
     let replies = [
-        mended(),
+        greeting_fix(),
         vec![
             again(),
             architect(plan(&["greet.txt"])),
@@ -134,7 +134,7 @@ fn pre_existing_failures_go_once_to_the_editor_and_once_to_the_architect() {
         ("check.sh", "echo 'FAILED t.py::old - it never worked'; exit 1\n"),
     ]);
     let replies = [
-        mended(),
+        greeting_fix(),
         vec![
             editor(diff("greet.txt", "hello world", "hello, world")),
             architect(plan(&["greet.txt"])),
@@ -149,8 +149,8 @@ fn pre_existing_failures_go_once_to_the_editor_and_once_to_the_architect() {
     assert!(run.stderr.contains("it never worked"), "the user must be told which: {}", run.stderr);
     let asked: Vec<_> = run.all("EditorStarted").iter().map(|it| it["iteration"].clone()).collect();
     assert_eq!(asked, [1, 2, 2], "asking the Architect is not an attempt");
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("nothing new fails") && told.contains("it never worked"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("nothing new fails") && prompt.contains("it never worked"), "{prompt}");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_delivery_below_the_required_level_exits_with_failure() {
         assert_eq!(run.delivery()["state"], "delivered");
         assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     }
-    let world = World::of(missing("left_pad"), Provider::new(mended()));
+    let world = World::of(missing("left_pad"), Provider::new(greeting_fix()));
     let args =
         ["-p", "Fix the greeting", "--force-execute", "--approval", "auto", "--require", "passed"];
     let run = world.deepseek(args).run();

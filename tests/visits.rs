@@ -5,7 +5,7 @@ use rustix::process::Signal;
 
 use crate::resume::cut;
 use crate::support::{
-    Project, Provider, Screen, Terminal, World, architect, diff, editor, mended, plan,
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan,
 };
 
 const AWAY: &str = "\x1b[?1049h";
@@ -17,7 +17,7 @@ fn two_files() -> World {
     };
     let both =
         || vec![architect(plan(&["a.txt", "b.txt"])), editor(change("a.txt") + &change("b.txt"))];
-    World::greeting([both(), mended()].concat())
+    World::greeting([both(), greeting_fix()].concat())
 }
 
 /// Creates the same world, with the change of one message staged.
@@ -87,7 +87,7 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     let said = "Apply it? only greet.txt, because it is generated";
     assert!(screen.all().concat().contains(said), "{:#?}", screen.all());
     leaves(&mut screen);
-    let told = world.provider.told("editor", 2);
+    let told = world.provider.last_message("editor", 2);
     assert!(told.contains("Applied: greet.txt. Left out, and not applied: more.txt."), "{told}");
     assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
@@ -120,7 +120,7 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
     terminal.until("What can be typed: y, n, files 1 2", 1);
     terminal.types("files 1: it is generated\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
-    let told = world.provider.told("editor", 2);
+    let told = world.provider.last_message("editor", 2);
     assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
@@ -133,7 +133,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
     for (reply, is_light) in
         [(REPLY, true), ("\x1b]11;rgb:0000/0000/0000\x1b\\", false), ("", false)]
     {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let mut screen = talk(&world, &["--approval", "auto"]);
         screen.terminal.until("\x1b]11;?\x07", 1);
         screen.types(reply);
@@ -282,7 +282,7 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
     screen.until_shown("continues session ");
     screen.types("/ask And now?\r");
     screen.until_shown("Three.");
-    assert!(world.provider.told("analysis", 3).contains("What is a lexer?"));
+    assert!(world.provider.last_message("analysis", 3).contains("What is a lexer?"));
     screen.until_shown("tokens in");
     leaves(&mut screen);
     // The picker also works before a conversation; cancelling it starts none.
@@ -312,7 +312,7 @@ fn a_new_session_takes_the_place_of_the_old_one() {
     });
     screen.types("/ask What is a parser?\r");
     screen.until_shown("Two.");
-    assert!(!world.provider.told("analysis", 2).contains("lexer"));
+    assert!(!world.provider.last_message("analysis", 2).contains("lexer"));
     screen.until("it is at work", |rows| {
         rows.iter().filter(|row| row.contains("tokens in")).count() == 2
     });
@@ -322,7 +322,7 @@ fn a_new_session_takes_the_place_of_the_old_one() {
 
 #[test]
 fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
-    let world = World::greeting([mended(), mended()].concat());
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut screen = talk(&world, &[]);
     screen.types("Fix the greeting\r");
     screen.until_shown("d review");
@@ -358,7 +358,7 @@ fn who_wants_it_never_leaves_the_main_screen() {
 
 #[test]
 fn whoever_ends_it_during_a_visit_gets_the_main_screen_back() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = talk(&world, &[]);
     screen.types("\x14");
     screen.until_shown("q goes back");

@@ -13,8 +13,8 @@ use crate::support::World;
 use crate::support::journal::{keep, kept, rewrite};
 
 /// Replaces text for people: strings that serialize to null in the binary form. Returns the number of replacements.
-fn replace(told: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) -> usize {
-    match (told, decided) {
+fn replace(value: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) -> usize {
+    match (value, decided) {
         (Value::String(words), Binary::Null) => {
             *words = noise(words);
             1
@@ -22,11 +22,11 @@ fn replace(told: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) 
         (Value::Object(fields), Binary::Map(decided)) => {
             let field = |name: &str| decided.iter().find(|(key, _)| key.as_text() == Some(name));
             let each = fields.iter_mut().filter_map(|(name, it)| Some((it, &field(name)?.1)));
-            each.map(|(told, decided)| replace(told, decided, noise)).sum()
+            each.map(|(value, decided)| replace(value, decided, noise)).sum()
         }
         (Value::Array(items), Binary::Array(decided)) => {
             let each = items.iter_mut().zip(decided);
-            each.map(|(told, decided)| replace(told, decided, noise)).sum()
+            each.map(|(value, decided)| replace(value, decided, noise)).sum()
         }
         _ => 0,
     }
@@ -39,10 +39,10 @@ fn reword(session: &Path, noise: impl Fn(&str) -> String) -> usize {
         let kind = line["kind"].as_str().unwrap().to_owned();
         // Sentences of journal version 1 are read as states, so events are upgraded to this version first.
         let (kind, data) = v1::upgraded(&kind, line["data"].clone());
-        let mut told = json!({ "kind": kind, "data": data });
-        let event: Event = serde_json::from_value(told.clone()).unwrap();
-        replaced += replace(&mut told, &Binary::serialized(&event).unwrap(), &noise);
-        (line["kind"], line["data"]) = (told["kind"].take(), told["data"].take());
+        let mut value = json!({ "kind": kind, "data": data });
+        let event: Event = serde_json::from_value(value.clone()).unwrap();
+        replaced += replace(&mut value, &Binary::serialized(&event).unwrap(), &noise);
+        (line["kind"], line["data"]) = (value["kind"].take(), value["data"].take());
     });
     replaced
 }

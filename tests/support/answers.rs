@@ -20,18 +20,18 @@ pub(crate) fn replaced(path: &str, text: &str, old: &str, new: &str) -> String {
 }
 
 /// Returns the answers that fix the greeting.
-pub(crate) fn mended() -> Vec<Reply> {
-    mended_and_checked_by(&["sh check.sh"])
+pub(crate) fn greeting_fix() -> Vec<Reply> {
+    greeting_fix_checked_by(&["sh check.sh"])
 }
 
 /// Returns the answers that fix the greeting, verified by these commands.
-pub(crate) fn mended_and_checked_by(commands: &[&str]) -> Vec<Reply> {
+pub(crate) fn greeting_fix_checked_by(commands: &[&str]) -> Vec<Reply> {
     let plan = plan_verified_by(&["greet.txt"], commands);
     vec![architect(plan), editor(diff("greet.txt", "hello", "hello world"))]
 }
 
 /// Returns the answers of an Architect that insists on a check, and of an Editor that fixes the greeting on every request.
-pub(crate) fn mended_insisting_on(command: &str) -> Vec<Reply> {
+pub(crate) fn greeting_fix_insisting_on(command: &str) -> Vec<Reply> {
     let insists = architect(plan_verified_by(&["greet.txt"], &[command])).forever();
     vec![insists, editor(diff("greet.txt", "hello", "hello world")).forever()]
 }

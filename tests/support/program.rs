@@ -125,7 +125,7 @@ impl Running {
     }
 
     /// Returns its standard output so far.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn stdout_so_far(&self) -> String {
         let path = format!("/proc/self/fd/{}", self.stdout.as_raw_fd());
         fs::read_to_string(path).unwrap()
     }
@@ -208,7 +208,7 @@ pub(crate) fn wait_until<T>(limit: Duration, mut look: impl FnMut() -> Option<T>
 }
 
 /// Returns the processes that are left in `dir` or below, according to /proc. Killed processes get a moment to disappear.
-pub(crate) fn left_in(dir: &Path) -> Vec<String> {
+pub(crate) fn processes_left_in(dir: &Path) -> Vec<String> {
     const GRACE: Duration = Duration::from_secs(5);
     wait_until(GRACE, || processes_in(dir).is_empty().then(Vec::new))
         .unwrap_or_else(|| processes_in(dir))

@@ -55,14 +55,14 @@ impl Provider {
     }
 
     /// Returns the text of the last message in a role's `number`th request, counted from one.
-    pub(crate) fn told(&self, role: &str, number: usize) -> String {
+    pub(crate) fn last_message(&self, role: &str, number: usize) -> String {
         let requests = self.of(role);
         let messages = requests[number - 1].request.json["messages"].as_array().unwrap();
         messages.last().unwrap()["content"].as_str().unwrap().to_owned()
     }
 
     /// Returns all messages of all requests, as one text.
-    pub(crate) fn everything_said(&self) -> String {
+    pub(crate) fn all_messages(&self) -> String {
         let requests = self.requests();
         let messages =
             requests.iter().filter_map(|seen| seen.request.json["messages"].as_array().cloned());
