@@ -1,4 +1,4 @@
-//! Autopilot: steps follow one another until the task is reached or a bound is, and only what was delivered stays.
+//! Autopilot: it takes steps until the task is done or a limit is reached, and keeps only delivered changes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,14 +24,14 @@ fn autopilot(world: &World, more: &[&str]) -> Run {
     world.deepseek(["autopilot", TASK].into_iter().chain(AUTO).chain(more.iter().copied())).run()
 }
 
-/// What is told of it; null before it has begun.
+/// Returns the status document; null before autopilot has started.
 fn status(world: &World) -> Value {
     let run = world.deepseek(["autopilot", "status", "--output", "json"]).run();
     serde_json::from_str(&run.stdout).unwrap_or_default()
 }
 
 #[test]
-fn it_steps_until_the_command_passes_and_takes_back_what_fails() {
+fn it_takes_steps_until_the_command_passes_and_undoes_failed_steps() {
     let [wrong_plan, wrong] = edits("greet.txt", "hello", "hello moon");
     let [plan, right] = edits("greet.txt", "hello", "hello world");
     let replies = vec![
@@ -47,13 +47,13 @@ fn it_steps_until_the_command_passes_and_takes_back_what_fails() {
     let run = autopilot(&world, &["--until", "grep -q world greet.txt"]);
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
-    for told in
+    for expected in
         ["✗ 1. Greet the moon", "✓ 2. Greet the world", "Ended    the command of --until passes"]
     {
-        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
     assert!(!run.stdout.contains("AUTOPILOT_V1"), "{}", run.stdout);
-    let told = world.provider.told("analysis", 2);
+    let told = world.provider.last_message("analysis", 2);
     assert!(told.contains("1. Greet the moon — needs work") && told.contains("undone"), "{told}");
     assert!(told.contains("The task is done when `grep -q world greet.txt` passes."), "{told}");
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "reached");
@@ -62,7 +62,7 @@ fn it_steps_until_the_command_passes_and_takes_back_what_fails() {
 }
 
 #[test]
-fn a_task_that_cannot_be_done_ends_within_three_steps_and_says_so() {
+fn an_impossible_task_ends_within_three_steps() {
     let [plan, wrong] = edits("greet.txt", "hello", "hello moon");
     let replies = vec![steer("NEXT|Try it again").forever(), plan.forever(), wrong.forever()];
     let world = World::of(Project::greeting(), Provider::new(replies))
@@ -70,13 +70,16 @@ fn a_task_that_cannot_be_done_ends_within_three_steps_and_says_so() {
     let run = autopilot(&world, &["--output", "json"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(document["autopilot"]["end"]["why"], "no_progress", "one document tells of all");
+    assert_eq!(
+        document["autopilot"]["end"]["why"], "no_progress",
+        "a single document reports everything"
+    );
     assert_eq!(status(&world)["autopilot"]["work"]["rounds"].as_array().unwrap().len(), 3);
-    assert_eq!(world.project.read("greet.txt"), "hello\n", "nothing of it stays");
+    assert_eq!(world.project.read("greet.txt"), "hello\n", "no change is left");
 }
 
 #[test]
-fn steps_that_go_to_and_fro_are_no_progress() {
+fn steps_that_undo_each_other_are_not_progress() {
     let [plan, to] = edits("greet.txt", "hello", "hello moon");
     let [_, fro] = edits("greet.txt", "hello moon", "hello");
     let drafts = AtomicUsize::new(0);
@@ -98,7 +101,7 @@ fn steps_that_go_to_and_fro_are_no_progress() {
 }
 
 #[test]
-fn steps_that_leave_the_failure_as_it_was_come_to_an_end() {
+fn steps_that_do_not_change_the_failure_end_the_work() {
     let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
     let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
     world.project.write("reached.sh", "echo 'the greeting is not in Latin yet'; exit 1\n");
@@ -109,22 +112,25 @@ fn steps_that_leave_the_failure_as_it_was_come_to_an_end() {
     assert_eq!(work["end"]["why"], "same_failure", "{work}");
     assert_eq!(work["rounds"].as_array().unwrap().len(), 9, "{work}");
     assert!(run.stdout.contains("prints the same as before the last 8 steps"), "{}", run.stdout);
-    let told = world.provider.told("analysis", 4);
-    assert!(told.contains("The last 2 steps did not change what it prints"), "{told}");
+    let prompt = world.provider.last_message("analysis", 4);
+    assert!(prompt.contains("The last 2 steps did not change what it prints"), "{prompt}");
 }
 
 #[test]
-fn no_model_says_that_the_task_is_reached_where_a_command_does() {
+fn with_a_command_as_goal_the_model_cannot_declare_the_task_done() {
     let world =
         World::of(Project::greeting(), Provider::new(vec![steer("DONE|I am sure").forever()]));
     let run = autopilot(&world, &["--until", "grep -q world greet.txt"]);
     assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("does not pass yet"), "it is told so once");
+    assert!(
+        world.provider.last_message("analysis", 2).contains("does not pass yet"),
+        "the model is told so once"
+    );
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "stuck");
 }
 
 #[test]
-fn nothing_goes_beyond_what_was_granted() {
+fn without_approval_autopilot_changes_nothing() {
     let [plan, right] = edits("greet.txt", "hello", "hello world");
     let world = World::of(
         Project::greeting(),
@@ -137,7 +143,7 @@ fn nothing_goes_beyond_what_was_granted() {
 }
 
 #[test]
-fn the_budget_is_that_of_the_whole_work() {
+fn the_budget_covers_all_steps_together() {
     let replies = Replies::driven(counting);
     let world = World::of(Project::greeting(), Provider::new(replies));
     let run = autopilot(&world, &["--budget-tokens", "60000"]);
@@ -148,8 +154,7 @@ fn the_budget_is_that_of_the_whole_work() {
     assert!(run.stdout.contains("Ended    the budget is used up"), "{}", run.stdout);
 }
 
-/// The same, with something wrong at every third request: the provider fails in all the ways that pass, and models answer what
-/// cannot be used.
+/// Like [`counting`], with a fault at every third request: either a transient provider failure or an unusable answer.
 fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> Reply {
     let asked = AtomicUsize::new(0);
     move |request| {
@@ -169,7 +174,7 @@ fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> Reply {
     }
 }
 
-/// Steps without end: each writes the number of the step into a file of its own.
+/// Endless steps: each creates a file named after the number of the step.
 fn counting(request: &ReceivedRequest) -> Reply {
     let said: String = request.messages().map(|(_, text)| text).collect();
     match request.header("x-agent-role") {
@@ -194,7 +199,7 @@ fn counting(request: &ReceivedRequest) -> Reply {
 }
 
 #[test]
-fn it_is_paused_resumed_and_stopped_from_another_terminal_and_gone_on_with_after_a_crash() {
+fn another_terminal_pauses_resumes_and_stops_it_and_it_resumes_after_a_crash() {
     let replies = Replies::driven(counting_with_faults());
     let world = World::of(Project::greeting(), Provider::new(replies));
     let world = world.configure(
@@ -217,7 +222,7 @@ fn it_is_paused_resumed_and_stopped_from_another_terminal_and_gone_on_with_after
     running.until(|| rounds(&world) > at);
     running.kill();
 
-    // It is interrupted, and says so; what was done is not done again.
+    // The status says that it is interrupted. Completed steps are not repeated.
     let shown = world.deepseek(["autopilot", "status"]).run();
     assert!(shown.stdout.contains("interrupted"), "{}", shown.stdout);
     let mut running = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).start();
@@ -238,15 +243,15 @@ fn it_is_paused_resumed_and_stopped_from_another_terminal_and_gone_on_with_after
 }
 
 #[test]
-fn it_is_stopped_from_another_terminal_while_a_question_waits() {
+fn another_terminal_stops_it_while_a_question_waits() {
     let [plan, right] = edits("greet.txt", "hello", "hello world");
     let replies = vec![steer("NEXT|Greet the world"), plan, right];
     let world = World::of(Project::greeting(), Provider::new(replies));
     let mut terminal = Terminal::start(&mut world.deepseek(["autopilot", TASK, "--plain"]));
     terminal.until("[y/N;", 1);
-    let told = world.deepseek(["autopilot", "status"]).run().stdout;
-    assert!(told.contains("working on step 1 since 2"), "{told}");
-    assert!(told.contains(": Greet the world\n"), "{told}");
+    let shown = world.deepseek(["autopilot", "status"]).run().stdout;
+    assert!(shown.contains("working on step 1 since 2"), "{shown}");
+    assert!(shown.contains(": Greet the world\n"), "{shown}");
     assert_eq!(world.deepseek(["autopilot", "stop"]).run().code, Some(0));
     assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
     assert_eq!(world.project.read("greet.txt"), "hello\n");
@@ -254,7 +259,7 @@ fn it_is_stopped_from_another_terminal_while_a_question_waits() {
 }
 
 #[test]
-fn a_step_that_a_crash_interrupted_is_finished_first() {
+fn a_step_interrupted_by_a_crash_is_finished_first() {
     for step in [20, 60, 90] {
         let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
         let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
@@ -270,13 +275,13 @@ fn a_step_that_a_crash_interrupted_is_finished_first() {
 }
 
 #[test]
-fn the_demo_of_the_autopilot_takes_two_steps_offline() {
+fn the_autopilot_demo_takes_two_steps_offline() {
     let world = World::of(Project::greeting(), Provider::new(Vec::<Reply>::new()));
     let mut program = world.deepseek(["demo", "--autopilot"]);
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
-    for told in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
-        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+    for expected in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
 }

@@ -1,26 +1,26 @@
-//! What goes wrong on the user's side of the wire: a clear end, the right exit code, the workspace as it was or fully
-//! patched, nothing lost.
+//! Bad input from the user's side: every run ends with a clear message and the right exit code, and the workspace is
+//! either unchanged or fully patched.
 
 use std::fs;
 
 use mock::{Behaviour, Options, Reply};
 
-use crate::support::{KEY, Project, Provider, World, architect, diff, editor, mended, plan};
+use crate::support::{KEY, Project, Provider, World, architect, diff, editor, greeting_fix, plan};
 
 #[test]
-fn a_workspace_without_git_is_a_workspace() {
+fn a_workspace_does_not_need_git() {
     let project = Project::without_git(&[
         ("greet.txt", "hello\n"),
         ("check.sh", "grep -q world greet.txt\n"),
     ]);
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(!world.project.path(".git").exists());
 }
 
 #[test]
-fn a_workspace_below_the_root_of_its_repository_is_patched_where_it_is() {
+fn a_workspace_in_a_subdirectory_of_a_repository_is_patched_in_place() {
     let project = Project::new(&[
         ("greet.txt", "not me\n"),
         ("sub/greet.txt", "hello\n"),
@@ -40,7 +40,7 @@ fn a_workspace_below_the_root_of_its_repository_is_patched_where_it_is() {
 }
 
 #[test]
-fn uncommitted_work_is_worked_on_and_kept() {
+fn uncommitted_changes_are_patched_and_kept() {
     let project = Project::new(&[
         ("greet.txt", "start\n"),
         ("mine.txt", "old\n"),
@@ -49,7 +49,7 @@ fn uncommitted_work_is_worked_on_and_kept() {
     project.write("greet.txt", "hello\n");
     project.write("mine.txt", "new\n");
     project.write("untracked.txt", "untracked\n");
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
@@ -58,7 +58,7 @@ fn uncommitted_work_is_worked_on_and_kept() {
 }
 
 #[test]
-fn no_workspace_no_request_no_key() {
+fn a_missing_workspace_request_or_key_is_refused_with_a_hint() {
     let world = World::greeting(Vec::new());
     let refused = |args: &[&str], words: &str| {
         let run = world.deepseek(args.iter().copied()).run();
@@ -85,9 +85,9 @@ fn no_workspace_no_request_no_key() {
 }
 
 #[test]
-fn a_bad_key_is_said_once_and_never_shown() {
+fn a_refused_key_is_reported_once_and_never_shown() {
     let options = Options { expected_key: Some("sk-another".to_owned()), ..Options::default() };
-    let world = World::of(Project::greeting(), Provider::with(mended(), options));
+    let world = World::of(Project::greeting(), Provider::with(greeting_fix(), options));
     let run = world.request("Fix the greeting").args(["-vv"]).run();
     assert_eq!(run.ending(), "5 failed/auth", "{}", run.stderr);
     assert!(run.stderr.contains("hint:"), "{}", run.stderr);
@@ -103,8 +103,8 @@ fn a_bad_key_is_said_once_and_never_shown() {
 }
 
 #[test]
-fn a_model_or_a_server_that_is_not_there() {
-    let world = World::greeting(mended());
+fn an_unknown_model_and_an_unreachable_server_are_reported() {
+    let world = World::greeting(greeting_fix());
     let run = world.request("Fix the greeting").args(["--model", "deepseek-v9"]).run();
     assert_eq!(run.ending(), "5 failed/invalid_request", "{}", run.stderr);
     assert!(run.stderr.contains("deepseek-v9"), "{}", run.stderr);
@@ -112,7 +112,7 @@ fn a_model_or_a_server_that_is_not_there() {
     let run =
         world.request("Fix the greeting").env("DEEPSEEK_BASE_URL", "http://127.0.0.1:1").run();
     assert_eq!(run.ending(), "5 failed/transport", "{}", run.stderr);
-    assert_eq!(run.all("ModelRequest").len(), 3, "it was tried again, and not forever");
+    assert_eq!(run.all("ModelRequest").len(), 3, "retries are bounded");
 
     let run = world.request("Fix the greeting").env("DEEPSEEK_BASE_URL", "not a url").run();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
@@ -120,7 +120,7 @@ fn a_model_or_a_server_that_is_not_there() {
 }
 
 #[test]
-fn retired_model_names_are_taken_with_one_warning() {
+fn a_retired_model_name_is_accepted_with_one_warning() {
     let world = World::greeting(vec![Reply::text("yes").to("analysis")]);
     let run = world.deepseek(["ask", "Is it?", "--model", "deepseek-chat"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -129,7 +129,7 @@ fn retired_model_names_are_taken_with_one_warning() {
 }
 
 #[test]
-fn plans_for_files_that_can_not_be_edited_are_sent_back_with_the_line_and_the_rule() {
+fn a_plan_for_an_uneditable_file_is_returned_with_the_line_and_the_rule() {
     let thirteen: Vec<String> = (0..13).map(|at| format!("f{at}.txt")).collect();
     let thirteen: Vec<&str> = thirteen.iter().map(String::as_str).collect();
     let cases: [(&[&str], &str); 8] = [
@@ -148,19 +148,19 @@ fn plans_for_files_that_can_not_be_edited_are_sent_back_with_the_line_and_the_ru
         project.write("image.bin", b"\x00\x01\xff\xfe");
         std::os::unix::fs::symlink("/etc/passwd", project.path("link.txt")).unwrap();
         let mut replies = vec![architect(plan(files))];
-        replies.extend(mended());
+        replies.extend(greeting_fix());
         let world = World::of(project, Provider::new(replies));
         let run = world.chat("Fix the greeting and .env and image.bin and link.txt");
         assert_eq!(run.ending(), "0 delivered/proven", "{files:?}: {}", run.stderr);
-        let told = world.provider.told("architect", 2);
-        assert!(told.contains(quoted) && told.contains("Rule:"), "{told}");
-        let said = world.provider.everything_said();
+        let prompt = world.provider.last_message("architect", 2);
+        assert!(prompt.contains(quoted) && prompt.contains("Rule:"), "{prompt}");
+        let said = world.provider.all_messages();
         assert!(!said.contains("hunter2") && !said.contains("root:x:0"), "{files:?}");
     }
 }
 
 #[test]
-fn an_architect_that_never_plans_ends_as_no_plan() {
+fn an_architect_without_a_valid_plan_ends_the_run_as_no_plan() {
     let world = World::greeting(vec![architect(plan(&[".env"])).forever()]);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/no_plan", "{}", run.stderr);
@@ -169,7 +169,7 @@ fn an_architect_that_never_plans_ends_as_no_plan() {
 }
 
 #[test]
-fn an_editor_that_never_drafts_ends_as_no_draft() {
+fn an_editor_without_a_valid_draft_ends_the_run_as_no_draft() {
     for (answer, reason) in [("I cannot.", "no_draft"), ("NEED_CONTEXT|check.sh", "no_draft")] {
         let world = World::greeting(vec![
             architect(plan(&["greet.txt"])).forever(),
@@ -182,7 +182,7 @@ fn an_editor_that_never_drafts_ends_as_no_draft() {
 }
 
 #[test]
-fn any_script_is_written_and_read() {
+fn paths_and_contents_may_use_any_unicode_script() {
     let path = "dîr with space/文件 😀.txt";
     let project = Project::new(&[
         (path, "héllo 世界\r\nsecond 😀\r\n"),
@@ -199,7 +199,7 @@ fn any_script_is_written_and_read() {
 }
 
 #[test]
-fn answers_that_are_none_end_as_what_they_are() {
+fn unusable_answers_end_the_run_with_their_failure_class() {
     let cases = [
         (Behaviour::MalformedJsonEvent, "5 failed/malformed"),
         (Behaviour::EofNoDone, "5 failed/truncated"),
@@ -213,7 +213,7 @@ fn answers_that_are_none_end_as_what_they_are() {
         let world = World::greeting(vec![reply.to("architect").forever()]);
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), ending, "{}: {}", behaviour.name(), run.stderr);
-        assert!(run.all("PlanCreated").is_empty(), "half an answer is no plan");
+        assert!(run.all("PlanCreated").is_empty(), "an incomplete answer must not become a plan");
         assert!(world.project.changed().is_empty());
     }
 }

@@ -1,23 +1,23 @@
-//! Files that need each other, directly or by way of others: few at a time, so that each circle can be read as one.
+//! Import cycles between files of a crate are small enough to be read as one unit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tidy::{rooms, sources, without_comments};
+use super::tidy::{crate_dirs, sources, without_comments};
 
-/// Most files of a circle.
-const MOST: usize = 5;
+/// The maximum number of files in a cycle.
+const MAX_FILES: usize = 5;
 
-/// A file's place in its crate, or a name in it: `["orchestrator", "run"]`.
+/// The module path of a file in its crate, or of a name in it: `["orchestrator", "run"]`.
 type Place = Vec<String>;
 
-/// The files of a crate, with their code.
+/// The files of a crate, with their code without comments.
 struct Files(BTreeMap<Place, String>);
 
 impl Files {
-    /// Those of `room`, among all sources.
-    fn of(room: &str, sources: &[(String, String)]) -> Self {
+    /// Selects the files of the crate at `krate` from all sources.
+    fn of(krate: &str, sources: &[(String, String)]) -> Self {
         let file = |(path, code): &(String, String)| {
-            let inside = path.strip_prefix(room)?.strip_prefix("/src/")?.strip_suffix(".rs")?;
+            let inside = path.strip_prefix(krate)?.strip_prefix("/src/")?.strip_suffix(".rs")?;
             let mut place: Place = inside.split('/').map(str::to_owned).collect();
             place.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
             Some((place, without_comments(code).collect::<Vec<_>>().join("\n")))
@@ -25,13 +25,13 @@ impl Files {
         Self(sources.iter().filter_map(file).collect())
     }
 
-    /// The file that a place is in.
+    /// Returns the file that contains `place`.
     fn holding<'p>(&self, place: &'p [String]) -> &'p [String] {
         let mut above = (0..=place.len()).rev().map(|end| &place[..end]);
         above.find(|file| self.0.contains_key(*file)).unwrap_or_default()
     }
 
-    /// Where a path leads to that stands in `file`; nowhere, if it leaves the crate.
+    /// Resolves a path that appears in `file`; `None` if it leads out of the crate.
     fn place(&self, file: &[String], path: &[&str]) -> Option<Place> {
         let (mut base, mut rest) = (file.to_vec(), path);
         match rest.split_first()? {
@@ -54,7 +54,7 @@ impl Files {
         Some(base)
     }
 
-    /// The names that each file has from another, with where they come from.
+    /// Returns the names that each file imports, and where they come from.
     fn imports(&self) -> BTreeMap<(Place, String), Place> {
         let mut imports = BTreeMap::new();
         for (file, code) in &self.0 {
@@ -68,11 +68,12 @@ impl Files {
         imports
     }
 
-    /// The files that each file needs. One that only hands a name on is not needed for it: where it comes from is.
+    /// Returns the files that each file depends on. For a re-exported name that is the file that defines it, not the one that
+    /// re-exports it.
     fn needs(&self) -> BTreeMap<&Place, BTreeSet<Place>> {
         let imports = self.imports();
         let defining = |mut place: Place| {
-            // A name is handed on a few times at most.
+            // A name is re-exported a few times at most.
             for _ in 0..8 {
                 let file = self.holding(&place).to_vec();
                 let Some(name) = place.get(file.len()) else { break };
@@ -82,9 +83,9 @@ impl Files {
             self.holding(&place).to_vec()
         };
         let needed = |file: &Place, code: &str| {
-            let (used, besides) = uses(code);
-            let own = used.into_iter().filter(|(handed_on, _)| !handed_on);
-            let inline = besides.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+            let (used, rest_of_code) = uses(code);
+            let own = used.into_iter().filter(|(re_exported, _)| !re_exported);
+            let inline = rest_of_code.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
             let paths = own.map(|(_, path)| path);
             let paths = paths.chain(inline.filter(|it| it.contains("::")).map(str::to_owned));
             let places = paths.filter_map(|path| {
@@ -96,7 +97,7 @@ impl Files {
         self.0.iter().map(|(file, code)| (file, needed(file, code))).collect()
     }
 
-    /// The largest circle.
+    /// Returns the largest cycle.
     fn largest(&self) -> BTreeSet<Place> {
         let needs = self.needs();
         let reached = |from: &Place| {
@@ -112,31 +113,31 @@ impl Files {
         };
         let reached: BTreeMap<&Place, BTreeSet<Place>> =
             needs.keys().map(|file| (*file, reached(file))).collect();
-        let circle = |(file, there): (&&Place, &BTreeSet<Place>)| {
+        let cycle = |(file, there): (&&Place, &BTreeSet<Place>)| {
             let back = there.iter().filter(|other| reached[other].contains(*file));
             back.cloned().collect::<BTreeSet<_>>()
         };
-        reached.iter().map(circle).max_by_key(BTreeSet::len).unwrap_or_default()
+        reached.iter().map(cycle).max_by_key(BTreeSet::len).unwrap_or_default()
     }
 }
 
-/// The paths that are named by `use`, one by one, with whether they are handed on; and the code besides.
+/// Returns the paths in `use` declarations, each with whether it is re-exported, and the remaining code.
 fn uses(code: &str) -> (Vec<(bool, String)>, String) {
-    let (mut found, mut besides) = (Vec::new(), String::new());
+    let (mut found, mut rest_of_code) = (Vec::new(), String::new());
     for statement in code.split(';') {
         let begins = |line: &&str| line.starts_with("use ") || line.starts_with("pub");
         let lines: Vec<&str> = statement.lines().map(str::trim).collect();
         let at = lines.iter().rposition(|line| begins(line) && line.contains("use "));
         let (above, text) = lines.split_at(at.unwrap_or(lines.len()));
-        besides.extend([&above.join("\n"), "\n"]);
+        rest_of_code.extend([&above.join("\n"), "\n"]);
         if let Some((visible, tree)) = text.concat().split_once("use ") {
             found.extend(expanded(tree).into_iter().map(|path| (!visible.is_empty(), path)));
         }
     }
-    (found, besides)
+    (found, rest_of_code)
 }
 
-/// `a::{b, c::{d, e}}` as `a::b`, `a::c::d`, `a::c::e`.
+/// Expands `a::{b, c::{d, e}}` to `a::b`, `a::c::d`, `a::c::e`.
 fn expanded(tree: &str) -> Vec<String> {
     let Some((before, rest)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or_default().trim();
@@ -152,18 +153,18 @@ fn expanded(tree: &str) -> Vec<String> {
 }
 
 #[test]
-fn circles_of_files_are_small() {
+fn import_cycles_are_small() {
     let sources = sources();
-    for room in rooms() {
-        let circle = Files::of(&room, &sources).largest();
-        assert!(circle.len() <= MOST, "{room}: {circle:?}");
+    for krate in crate_dirs() {
+        let cycle = Files::of(&krate, &sources).largest();
+        assert!(cycle.len() <= MAX_FILES, "{krate}: {cycle:?}");
     }
 }
 
-/// Planted: a parent that only hands on is no part of it, and a path in the code is as good as a `use`.
+/// A parent module that only re-exports is not part of the cycle, and a path in the code counts like a `use`.
 #[test]
-fn a_circle_is_found() {
-    let file = |name: &str, code: &str| (format!("room/src/{name}.rs"), code.to_owned());
+fn an_import_cycle_is_found() {
+    let file = |name: &str, code: &str| (format!("krate/src/{name}.rs"), code.to_owned());
     let sources = [
         file("lib", "mod a;\nmod b;\nmod c;\npub use a::{\n    A,\n    Other as B,\n};\n"),
         file("a", "use crate::b::{One, two::{Three}};\nmod deep;\n"),
@@ -171,7 +172,7 @@ fn a_circle_is_found() {
         file("b", "fn f() { crate::c::g(); }\n"),
         file("c", "use crate::A;\nuse std::fs;\n"),
     ];
-    let circle = Files::of("room", &sources).largest();
-    let names: Vec<String> = circle.iter().map(|place| place.join("/")).collect();
+    let cycle = Files::of("krate", &sources).largest();
+    let names: Vec<String> = cycle.iter().map(|place| place.join("/")).collect();
     assert_eq!(names, ["a", "b", "c"]);
 }

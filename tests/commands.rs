@@ -1,17 +1,17 @@
-//! The command line itself: help, what is refused, the configuration, and the commands around a request.
+//! The command line: help, refused arguments, the configuration, and the commands other than requests.
 
 use std::fs;
 
-use crate::support::{Program, Project, Provider, World, diff, mended, plan, wait_until};
+use crate::support::{Program, Project, Provider, World, diff, greeting_fix, plan, wait_until};
 
-/// A world in which no model is asked.
-fn silent() -> World {
+/// Creates a world in which no model is called.
+fn without_answers() -> World {
     World::greeting(Vec::new())
 }
 
 #[test]
-fn every_command_helps() {
-    let world = silent();
+fn every_command_has_help() {
+    let world = without_answers();
     let mut waiting = vec![Vec::new()];
     let mut helped = 0;
     while let Some(command) = waiting.pop() {
@@ -22,7 +22,7 @@ fn every_command_helps() {
         helped += 1;
         let below = run.stdout.split("Commands:\n").nth(1).unwrap_or_default();
         let names = below.lines().take_while(|line| !line.is_empty());
-        // A line that goes on with the description of the command before is indented further.
+        // A continuation line of the previous command's description is indented further.
         let names = names.filter(|line| !line.starts_with("   "));
         let names = names.filter_map(|line| line.split_whitespace().next());
         for name in names.filter(|name| *name != "help") {
@@ -33,8 +33,8 @@ fn every_command_helps() {
 }
 
 #[test]
-fn what_this_version_does_not_have_is_refused_and_never_ignored() {
-    let world = silent();
+fn unsupported_flags_and_combinations_are_refused_and_never_ignored() {
+    let world = without_answers();
     let cases: [&[&str]; 10] = [
         &["--hetun", "--yolo", "-p", "Fix it"],
         &["--teammate-mode=never", "-p", "Fix it"],
@@ -56,8 +56,8 @@ fn what_this_version_does_not_have_is_refused_and_never_ignored() {
 }
 
 #[test]
-fn the_index_is_built_updated_looked_at_and_asked() {
-    let world = silent();
+fn the_index_can_be_built_updated_inspected_and_queried() {
+    let world = without_answers();
     let index = |args: &[&str]| {
         let args = ["index"].iter().chain(args).chain(&["--output", "json"]);
         let run = world.deepseek(args.copied()).run();
@@ -81,21 +81,21 @@ fn the_index_is_built_updated_looked_at_and_asked() {
 
 #[test]
 fn policy_shows_the_table_and_the_lists_with_their_sources() {
-    let world = silent().with_default_commands();
+    let world = without_answers().with_default_commands();
     let shown = world.deepseek(["policy", "show", "--confinement", "full"]).run();
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!(shown.stdout);
     let shown = world.deepseek(["policy", "show", "--yolo", "--output", "json"]).run();
-    let told: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
-    assert_eq!((&told["mode"], &told["approval"]), (&"yolo".into(), &"suggest".into()));
-    assert_eq!(told["values"]["policy.mode"]["source"], "flag --yolo");
-    // Three modes, four stages, eleven actions, five confinements.
-    assert_eq!(told["table"].as_array().unwrap().len(), 3 * 4 * 11 * 5);
+    let policy: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!((&policy["mode"], &policy["approval"]), (&"yolo".into(), &"suggest".into()));
+    assert_eq!(policy["values"]["policy.mode"]["source"], "flag --yolo");
+    // Three modes, four stages, eleven actions, five levels of confinement.
+    assert_eq!(policy["table"].as_array().unwrap().len(), 3 * 4 * 11 * 5);
 }
 
 #[test]
-fn a_wrong_configuration_names_the_file_the_line_and_the_nearest_key() {
-    let world = silent();
+fn a_configuration_error_names_the_file_the_line_and_the_nearest_key() {
+    let world = without_answers();
     let cases = [
         (
             "[llm]\nbase_urll = \"x\"\n",
@@ -121,8 +121,8 @@ fn a_wrong_configuration_names_the_file_the_line_and_the_nearest_key() {
 }
 
 #[test]
-fn every_value_says_where_it_comes_from_and_no_key_is_shown() {
-    let world = silent().configure("[profiles.fast.llm]\nmax_retries = 0\n");
+fn every_value_is_shown_with_its_source_and_no_key_is_shown() {
+    let world = without_answers().configure("[profiles.fast.llm]\nmax_retries = 0\n");
     world.project.write(".deepseek/config.toml", "[agent_loop]\nmax_iterations = 3\n");
     let run = world.deepseek(["config", "show", "--profile", "fast", "--budget-usd", "0.5"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -140,8 +140,8 @@ fn every_value_says_where_it_comes_from_and_no_key_is_shown() {
 }
 
 #[test]
-fn how_lanes_are_used_can_be_said_by_flags() {
-    let world = silent();
+fn lanes_can_be_configured_by_flags() {
+    let world = without_answers();
     for (flags, mode, subagents, warning) in [
         (vec!["--teammate-mode"], "auto", "10", ""),
         (vec!["--teammate-mode", "on"], "on", "10", ""),
@@ -162,8 +162,8 @@ fn how_lanes_are_used_can_be_said_by_flags() {
 }
 
 #[test]
-fn a_value_that_is_set_is_got_and_a_wrong_one_changes_nothing() {
-    let world = silent();
+fn config_get_returns_what_config_set_stored_and_an_invalid_value_changes_nothing() {
+    let world = without_answers();
     assert_eq!(world.deepseek(["config", "set", "llm.max_retries", "7"]).run().code, Some(0));
     let got = world.deepseek(["config", "get", "llm.max_retries"]).run();
     assert_eq!(got.stdout, "7\n");
@@ -175,7 +175,7 @@ fn a_value_that_is_set_is_got_and_a_wrong_one_changes_nothing() {
 }
 
 #[test]
-fn a_workspace_can_not_choose_who_gets_the_key() {
+fn a_workspace_cannot_choose_which_server_gets_the_key() {
     let thief = Provider::new(Vec::new());
     let world = World::greeting(vec![mock::Reply::text("It greets.").to("analysis")]);
     let url = thief.base_url();
@@ -193,8 +193,8 @@ fn a_workspace_can_not_choose_who_gets_the_key() {
 }
 
 #[test]
-fn the_fake_provider_serves_a_script_as_a_process_of_its_own() {
-    let world = silent();
+fn the_mock_command_serves_a_script_in_its_own_process() {
+    let world = without_answers();
     let quoted = |text: &str| format!("'''\n{text}'''");
     let script = format!(
         "[[reply]]\nrole = \"architect\"\ntext = {}\n[[reply]]\nrole = \"editor\"\ntext = {}\n",
@@ -206,7 +206,7 @@ fn the_fake_provider_serves_a_script_as_a_process_of_its_own() {
     let mut program = Program::new(env!("CARGO_BIN_EXE_deepseek"), elsewhere.root());
     let mock = program.args(args).env("HOME", elsewhere.root()).start();
     let url = wait_until(std::time::Duration::from_secs(30), || {
-        let said = mock.said();
+        let said = mock.stdout_so_far();
         let url = said.split_whitespace().find(|word| word.starts_with("http://"))?;
         said.contains('\n').then(|| url.to_owned())
     });
@@ -220,7 +220,7 @@ fn the_fake_provider_serves_a_script_as_a_process_of_its_own() {
 
 #[test]
 fn sessions_are_listed_and_shown() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     let list = world.deepseek(["sessions", "list"]).run();
     assert_eq!(list.code, Some(0), "{}", list.stderr);
@@ -235,8 +235,8 @@ fn sessions_are_listed_and_shown() {
 }
 
 #[test]
-fn the_summary_for_people_tells_hits_misses_and_cost() {
-    let world = World::greeting(mended());
+fn the_summary_shows_calls_tokens_and_cost_and_with_v_cache_hits_and_misses() {
+    let world = World::greeting(greeting_fix());
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -244,7 +244,7 @@ fn the_summary_for_people_tells_hits_misses_and_cost() {
         assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
     }
     assert!(!run.stderr.contains("cache: "), "{}", run.stderr);
-    assert!(!run.stderr.contains('\u{1b}'), "no colours where nobody looks");
+    assert!(!run.stderr.contains('\u{1b}'), "no colours without a terminal");
     let again = world.deepseek(["ask", "Why?", "-v"]).run();
     for word in ["hit", "miss", "avoidable"] {
         assert!(again.stderr.contains(word), "{word}: {}", again.stderr);
@@ -252,23 +252,23 @@ fn the_summary_for_people_tells_hits_misses_and_cost() {
 }
 
 #[test]
-fn the_full_output_of_a_failed_check_is_where_its_lines_say() {
+fn the_hint_for_the_full_output_of_a_failed_check_works() {
     let check = "i=0; while [ $i -lt 20 ]; do echo noise $i; i=$((i+1)); done; echo 'FAILED t.py::a - no'; exit 1";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-    let world = World::of(project, Provider::new(mended()));
+    let world = World::of(project, Provider::new(greeting_fix()));
     let world = world.configure("[agent_loop]\nmax_iterations = 1\n");
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
-    let told = run.stderr.split("full output: deepseek ").nth(1).expect(&run.stderr);
-    let words: Vec<&str> = told.lines().next().unwrap().split(' ').collect();
+    let hint = run.stderr.split("full output: deepseek ").nth(1).expect(&run.stderr);
+    let words: Vec<&str> = hint.lines().next().unwrap().split(' ').collect();
     let explained = world.deepseek(words).run();
     assert_eq!(explained.code, Some(0), "{}", explained.stderr);
     assert!(explained.stdout.contains("noise 19\nFAILED t.py::a - no"), "{}", explained.stdout);
 }
 
 #[test]
-fn the_request_may_come_from_standard_input() {
-    let world = World::greeting(mended());
+fn a_request_can_come_from_standard_input() {
+    let world = World::greeting(greeting_fix());
     let run = world
         .deepseek(["--force-execute", "--approval", "auto", "--output", "json"])
         .input("Fix the greeting\n")
@@ -280,8 +280,8 @@ fn the_request_may_come_from_standard_input() {
 }
 
 #[test]
-fn the_doctor_says_what_is_missing() {
-    let world = silent();
+fn doctor_reports_a_missing_key_and_an_unreachable_provider() {
+    let world = without_answers();
     let run = world.deepseek(["doctor"]).run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
     let mut program = world.deepseek(["doctor"]);
@@ -292,8 +292,8 @@ fn the_doctor_says_what_is_missing() {
 }
 
 #[test]
-fn the_demo_needs_no_key_and_shows_a_refusal_a_red_check_and_a_delivery() {
-    let world = silent();
+fn the_demo_needs_no_key_and_shows_a_refused_patch_a_failed_check_and_a_delivery() {
+    let world = without_answers();
     let mut program = world.deepseek(["demo"]);
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
@@ -302,14 +302,14 @@ fn the_demo_needs_no_key_and_shows_a_refusal_a_red_check_and_a_delivery() {
     for words in ["scripted", "patch refused", "failed (exit", "passed", "Delivered", "calls"] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    // What it leaves behind is not where commands look.
+    // Other commands do not look into the demo's state, so it must not suggest them.
     assert!(!said.contains("undo: ") && !said.contains("commit: "), "{said}");
     assert!(world.provider.requests().is_empty());
 }
 
 #[test]
-fn lists_are_changed_in_every_form_a_file_may_have() {
-    let world = World::greeting(mended()).with_default_commands();
+fn config_commands_edit_lists_in_every_toml_form() {
+    let world = World::greeting(greeting_fix()).with_default_commands();
     let said = |args: &[&str]| {
         let run = world.deepseek(args.iter().copied()).run();
         assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
@@ -342,12 +342,12 @@ fn lists_are_changed_in_every_form_a_file_may_have() {
 }
 
 #[test]
-fn words_without_quotes_are_a_request_and_a_slip_is_not_paid_for() {
-    let world = World::greeting(mended());
+fn unquoted_words_are_a_request_and_a_mistyped_command_costs_nothing() {
+    let world = World::greeting(greeting_fix());
     let words = ["--force-execute", "--approval", "auto", "fix", "the", "greeting"];
     let run = world.deepseek(words).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("architect", 1).contains("fix the greeting"));
+    assert!(world.provider.last_message("architect", 1).contains("fix the greeting"));
     let asked = world.provider.requests().len();
     for (word, meant) in [("exec", "deepseek -p"), ("sesions", "deepseek sessions")] {
         let run = world.deepseek([word]).run();

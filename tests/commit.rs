@@ -1,15 +1,15 @@
-//! What was changed becomes a commit of the user's own git, with what was asked for as its message, and nothing else in it.
+//! `deepseek commit` commits the changes of a run to the user's repository, with the request as the message, and nothing else.
 
 use crate::support::{
-    Project, Provider, Screen, Terminal, World, architect, diff, editor, mended, plan, shell,
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan, shell,
 };
 
-/// The greeting is mended, in a repository whose commits have an author.
-fn greeted() -> World {
-    greeted_in(World::greeting(mended()))
+/// Creates a world whose greeting has been fixed, in a repository with a configured author.
+fn with_fixed_greeting() -> World {
+    after_fix_in(World::greeting(greeting_fix()))
 }
 
-fn greeted_in(world: World) -> World {
+fn after_fix_in(world: World) -> World {
     shell(world.project.root(), "git config user.name t && git config user.email t@example.org");
     let run = world.chat("fix the greeting.");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -21,8 +21,8 @@ fn git(world: &World, words: &str) -> String {
 }
 
 #[test]
-fn only_what_was_changed_is_committed_and_what_is_staged_stays_staged() {
-    let world = greeted();
+fn only_the_changes_of_the_run_are_committed_and_the_users_index_is_kept() {
+    let world = with_fixed_greeting();
     world.project.write("mine.txt", "mine\n");
     world.project.write("later.txt", "later\n");
     git(&world, "add mine.txt");
@@ -38,8 +38,8 @@ fn only_what_was_changed_is_committed_and_what_is_staged_stays_staged() {
 }
 
 #[test]
-fn a_commit_needs_a_yes() {
-    let world = greeted();
+fn a_commit_needs_approval() {
+    let world = with_fixed_greeting();
     let before = git(&world, "rev-parse HEAD");
     let run = world.deepseek(["commit"]).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
@@ -57,13 +57,13 @@ fn a_commit_needs_a_yes() {
 }
 
 #[test]
-fn a_hook_runs_without_the_key_and_its_no_leaves_everything_as_it_was() {
+fn a_hook_runs_without_the_key_and_its_refusal_changes_nothing() {
     let new = vec![
         architect(plan(&["new.txt"])),
         editor("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n"),
     ];
     let project = Project::new(&[("check.sh", "test -f new.txt\n")]);
-    let world = greeted_in(World::of(project, Provider::new(new)));
+    let world = after_fix_in(World::of(project, Provider::new(new)));
     let hook = "#!/bin/sh\nenv > seen; grep -q yes allowed 2>/dev/null || { echo 'not on a Monday' >&2; exit 1; }\n";
     world.project.write(".git/hooks/pre-commit", hook);
     shell(world.project.root(), "chmod +x .git/hooks/pre-commit");
@@ -80,21 +80,21 @@ fn a_hook_runs_without_the_key_and_its_no_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn what_the_user_changed_in_the_same_file_is_said() {
-    let world = greeted();
+fn a_file_with_changes_by_the_user_is_marked() {
+    let world = with_fixed_greeting();
     world.project.write("greet.txt", "hello world\nand mine\n");
     let run = world.deepseek(["commit"]).run();
     assert!(run.stderr.contains("greet.txt (changed, with changes of yours)"), "{}", run.stderr);
-    // What was undone is nothing to commit.
+    // A change that was undone is not committed.
     world.project.write("greet.txt", "hello\n");
     let run = world.deepseek(["commit", "--yes"]).run();
     assert!(run.stderr.contains("there is nothing to commit"), "{}", run.stderr);
 }
 
 #[test]
-fn where_there_is_no_git_a_commit_is_not_offered() {
+fn without_git_a_commit_is_not_offered() {
     let files = [("greet.txt", "hello\n"), ("check.sh", "grep -q world greet.txt\n")];
-    let world = World::of(Project::without_git(&files), Provider::new(mended()));
+    let world = World::of(Project::without_git(&files), Provider::new(greeting_fix()));
     let run = world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(!run.stderr.contains("commit: "), "{}", run.stderr);
@@ -104,7 +104,7 @@ fn where_there_is_no_git_a_commit_is_not_offered() {
 }
 
 #[test]
-fn in_a_conversation_one_commits_as_the_ending_says() {
+fn the_commit_command_shown_after_a_request_works_in_a_conversation() {
     let first =
         vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hello world"))];
     let world = World::greeting(first);

@@ -1,4 +1,4 @@
-//! Completion: what a shell is told that a word may become, by scripts that ask the program.
+//! Shell completion: the scripts ask the program for the candidates.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use tools::ids::short;
 
 use crate::missions::with_a_card;
 use crate::sandbox::skipped;
-use crate::support::{Program, Run, Terminal, World, mended};
+use crate::support::{Program, Run, Terminal, World, greeting_fix};
 
-/// A shell that finds the program by its name.
+/// Prepares a shell that finds the program in its `PATH`.
 fn shell(world: &World, shell: &str) -> Program {
     let program = Path::new(env!("CARGO_BIN_EXE_deepseek"));
     let path = std::env::var("PATH").unwrap();
@@ -20,8 +20,8 @@ fn shell(world: &World, shell: &str) -> Program {
     started
 }
 
-/// What bash is told at the end of a line.
-fn asked(program: &mut Program, line: &str) -> Run {
+/// Runs bash's completion at the end of `line`.
+fn run_completion(program: &mut Program, line: &str) -> Run {
     const ASK: &str = r#"source <(deepseek completions bash)
         COMP_WORDS=($1 "$2") COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_TYPE=9
         _clap_complete_deepseek deepseek "$2" 2>&1
@@ -31,17 +31,17 @@ fn asked(program: &mut Program, line: &str) -> Run {
     program.args(["-c", ASK, "bash", words, word]).run()
 }
 
-fn offered(world: &World, line: &str) -> Vec<String> {
-    let run = asked(&mut shell(world, "bash"), line);
+fn candidates(world: &World, line: &str) -> Vec<String> {
+    let run = run_completion(&mut shell(world, "bash"), line);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}");
     let (code, offers) = run.stdout.split_once(":\n").unwrap();
     assert_eq!(code, "0", "{line}: {}", run.stdout);
-    offers.lines().filter(|offer| !offer.is_empty()).map(str::to_owned).collect()
+    offers.lines().filter(|candidate| !candidate.is_empty()).map(str::to_owned).collect()
 }
 
-/// A world in which one change is staged and one was made.
-fn eventful() -> World {
-    let world = World::greeting([mended(), mended()].concat());
+/// Creates a world with one staged change and one applied change.
+fn after_a_staged_and_an_applied_change() -> World {
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let words = ["--force-execute", "--approval", "never", "-p", "Mend the greeting"];
     let run = world.deepseek(words).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
@@ -56,8 +56,8 @@ fn listed(world: &World, words: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn a_shell_is_told_what_there_is_now() {
-    let world = eventful();
+fn completion_offers_current_sessions_patches_runs_checkpoints_models_and_keys() {
+    let world = after_a_staged_and_an_applied_change();
     let sessions = listed(&world, &["sessions"]);
     let ids: Vec<&str> =
         sessions.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
@@ -65,60 +65,60 @@ fn a_shell_is_told_what_there_is_now() {
     for command in
         ["sessions show", "export", "replay", "run", "fork", "--resume", "explain --session"]
     {
-        let offers = offered(&world, &format!("deepseek {command} "));
+        let offers = candidates(&world, &format!("deepseek {command} "));
         let offers: Vec<&str> = offers.iter().map(String::as_str).take(2).collect();
         assert_eq!(offers, shorts, "{command}");
     }
-    // Who begins with the beginning goes on with it.
-    assert_eq!(offered(&world, &format!("deepseek export {}", &ids[0][..15])), [ids[0]]);
+    // A longer prefix than the short id is completed to the full id.
+    assert_eq!(candidates(&world, &format!("deepseek export {}", &ids[0][..15])), [ids[0]]);
     let patch = listed(&world, &["diff"])["patch"].as_str().unwrap().to_owned();
     for command in ["apply", "diff"] {
-        assert_eq!(offered(&world, &format!("deepseek {command} "))[0], short(&patch));
+        assert_eq!(candidates(&world, &format!("deepseek {command} "))[0], short(&patch));
     }
     let run = listed(&world, &["rewind"])[0]["run"].as_str().unwrap().to_owned();
-    assert_eq!(offered(&world, "deepseek diff --run ")[0], short(&run));
+    assert_eq!(candidates(&world, "deepseek diff --run ")[0], short(&run));
     for command in ["rewind", "diff --since"] {
-        assert_eq!(offered(&world, &format!("deepseek {command} "))[0], "1");
+        assert_eq!(candidates(&world, &format!("deepseek {command} "))[0], "1");
     }
-    let models = offered(&world, "deepseek --model deepseek-v");
+    let models = candidates(&world, "deepseek --model deepseek-v");
     assert_eq!(models, ["deepseek-v4-pro"]);
     for action in ["get", "set", "unset", "add", "remove"] {
-        let keys = offered(&world, &format!("deepseek config {action} budget.wa"));
+        let keys = candidates(&world, &format!("deepseek config {action} budget.wa"));
         assert_eq!(keys, ["budget.wall_seconds"], "{action}");
     }
-    assert_eq!(offered(&world, "deepseek --set budget.wa"), ["budget.wall_seconds="]);
-    // What does not change is known as before.
-    assert_eq!(offered(&world, "deepseek ses"), ["sessions"]);
-    assert_eq!(offered(&world, "deepseek --approval n"), ["never"]);
-    assert!(offered(&world, "deepseek sessions --al").contains(&"--all".to_owned()));
+    assert_eq!(candidates(&world, "deepseek --set budget.wa"), ["budget.wall_seconds="]);
+    // Static words are still completed.
+    assert_eq!(candidates(&world, "deepseek ses"), ["sessions"]);
+    assert_eq!(candidates(&world, "deepseek --approval n"), ["never"]);
+    assert!(candidates(&world, "deepseek sessions --al").contains(&"--all".to_owned()));
 }
 
 #[test]
-fn cards_of_missions_are_offered_by_their_hashes() {
+fn mission_cards_are_completed_by_hash() {
     let (world, hash) = with_a_card();
     for action in ["show", "explain", "approve", "reject", "modify"] {
-        let offers = offered(&world, &format!("deepseek mission {action} "));
+        let offers = candidates(&world, &format!("deepseek mission {action} "));
         assert_eq!(offers[0], hash[..12], "{action}");
     }
-    let whole = offered(&world, &format!("deepseek mission approve {}", &hash[..13]));
+    let whole = candidates(&world, &format!("deepseek mission approve {}", &hash[..13]));
     assert_eq!(whole, [hash]);
 }
 
 #[test]
-fn flags_that_choose_workspace_and_configuration_count() {
-    let (world, other) = (eventful(), tempfile::tempdir().unwrap());
+fn completion_respects_workspace_and_config_flags() {
+    let (world, other) = (after_a_staged_and_an_applied_change(), tempfile::tempdir().unwrap());
     let other = fs::canonicalize(other.path()).unwrap();
-    let here = offered(&world, "deepseek export ");
+    let here = candidates(&world, "deepseek export ");
     let there = format!("deepseek --workspace {} export ", other.display());
-    assert!(!offered(&world, &there).contains(&here[0]));
+    assert!(!candidates(&world, &there).contains(&here[0]));
     fs::write(other.join("own.toml"), "[llm.base_model]\nmodel = \"own-model\"\n").unwrap();
     let own = format!("deepseek --config {} --model own", other.join("own.toml").display());
-    assert_eq!(offered(&world, &own), ["own-model"]);
+    assert_eq!(candidates(&world, &own), ["own-model"]);
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_without_a_message() {
-    let world = eventful();
+fn unreadable_state_is_left_out_without_a_message() {
+    let world = after_a_staged_and_an_applied_change();
     let id = listed(&world, &["sessions"])[0]["id"].as_str().unwrap().to_owned();
     let journal = world.state().join("sessions").join(&id).join("events.jsonl");
     let mut text = fs::read(&journal).unwrap();
@@ -127,9 +127,9 @@ fn what_cannot_be_read_is_left_out_without_a_message() {
     fs::write(&journal, text).unwrap();
     let listed = world.deepseek(["sessions"]).run();
     assert!(listed.stderr.contains("the journal is damaged"), "{}", listed.stderr);
-    assert!(!offered(&world, "deepseek export ").contains(&short(&id).to_owned()));
+    assert!(!candidates(&world, "deepseek export ").contains(&short(&id).to_owned()));
     world.project.write(".deepseek/config.toml", "[llm\n");
-    assert_eq!(offered(&world, "deepseek config get budget.wa"), ["budget.wall_seconds"]);
+    assert_eq!(candidates(&world, "deepseek config get budget.wa"), ["budget.wall_seconds"]);
     let workspaces = world.state().join("workspaces");
     for file in fs::read_dir(&workspaces).unwrap() {
         let database = file.unwrap().path().join("projections.sqlite");
@@ -145,7 +145,7 @@ fn what_cannot_be_read_is_left_out_without_a_message() {
             if let Some(home) = home {
                 shell.env("DEEPSEEK_HOME", home);
             }
-            let run = asked(&mut shell, &format!("deepseek {words} no-such"));
+            let run = run_completion(&mut shell, &format!("deepseek {words} no-such"));
             assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{words}");
             assert_eq!(run.stdout, "0:\n\n", "{words}");
         }
@@ -159,8 +159,8 @@ fn what_cannot_be_read_is_left_out_without_a_message() {
 }
 
 #[test]
-fn a_word_is_completed_in_a_shell_at_a_terminal() {
-    let world = eventful();
+fn tab_completes_a_word_in_bash_at_a_terminal() {
+    let world = after_a_staged_and_an_applied_change();
     let mut bash = shell(&world, "bash");
     bash.args(["--norc", "--noprofile", "-i"]).env("PS1", "ready> ").env("INPUTRC", "/dev/null");
     let mut terminal = Terminal::start(&mut bash);
@@ -176,8 +176,8 @@ fn a_word_is_completed_in_a_shell_at_a_terminal() {
 }
 
 #[test]
-fn other_shells_take_their_scripts() {
-    let world = eventful();
+fn zsh_and_fish_accept_their_scripts() {
+    let world = after_a_staged_and_an_applied_change();
     for (name, check) in [
         ("zsh", "autoload -U compinit; compinit -D; source <(deepseek completions zsh)"),
         (

@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of writing: after the next start a tree is as before or as after, and nothing else is in it.
+//! `kill -9` while a patch is written: after the next start the tree is entirely in its old or entirely in its new state.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use tree::FileHash;
 use crate::support::{Program, Project, Run, Terminal, short_or_long};
 use crate::visits::two_files_staged;
 
-/// Rounds of each kind; a long run, asked for with `DEEPSEEK_LONG_TESTS`, makes them all.
+/// The number of rounds; `DEEPSEEK_LONG_TESTS` runs all of them.
 struct Rounds {
     random: u32,
-    /// Every so-many-th write step is killed at.
+    /// Kill at every `stride`th write step.
     stride: u64,
 }
 
@@ -60,7 +60,7 @@ impl Fifty {
         self.program("apply").run()
     }
 
-    /// Starts the program once more: any patch will do, even one that is refused.
+    /// Starts the program once more. Any patch will do, even one that is refused.
     fn start_again(&self) -> Run {
         let mut program = Program::new(env!("CARGO_BIN_EXE_deepseek"), self.project.root());
         program
@@ -74,13 +74,13 @@ impl Fifty {
         hashes(self.project.root())
     }
 
-    /// Commits that are noted as under way.
-    fn open(&self) -> usize {
+    /// Returns the number of commits that are recorded as in progress.
+    fn open_commits(&self) -> usize {
         std::fs::read_dir(self.state.path().join("home/commits")).map_or(0, Iterator::count)
     }
 }
 
-/// The files of a tree by their paths in it, and its directories.
+/// Hashes the files of a tree by relative path; directories are included.
 fn hashes(root: &Path) -> BTreeMap<PathBuf, FileHash> {
     let mut found = BTreeMap::new();
     let mut dirs = vec![root.to_owned()];
@@ -99,19 +99,19 @@ fn hashes(root: &Path) -> BTreeMap<PathBuf, FileHash> {
     found
 }
 
-/// The tree before, after, and how long it took to get from one to the other.
-fn undisturbed() -> (BTreeMap<PathBuf, FileHash>, BTreeMap<PathBuf, FileHash>, Duration) {
+/// Returns the tree before and after an uninterrupted patch, and how long it took.
+fn uninterrupted() -> (BTreeMap<PathBuf, FileHash>, BTreeMap<PathBuf, FileHash>, Duration) {
     let fifty = Fifty::new();
     let before = fifty.hashes();
     let run = fifty.apply();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(fifty.open(), 0);
+    assert_eq!(fifty.open_commits(), 0);
     (before, fifty.hashes(), run.elapsed)
 }
 
 #[test]
-fn a_patch_killed_at_a_write_step_is_settled_by_the_next_start() {
-    let (before, after, _) = undisturbed();
+fn a_patch_killed_at_a_write_step_is_completed_or_undone_by_the_next_start() {
+    let (before, after, _) = uninterrupted();
     let (mut taken_back, mut completed) = (0, 0);
     for step in (0..).step_by(usize::try_from(rounds().stride).unwrap()) {
         let fifty = Fifty::new();
@@ -123,34 +123,34 @@ fn a_patch_killed_at_a_write_step_is_settled_by_the_next_start() {
         let restart = fifty.start_again();
         let now = fifty.hashes();
         assert!(now == before || now == after, "step {step}: {}\n{now:?}", restart.stderr);
-        assert_eq!(fifty.open(), 0, "step {step}");
+        assert_eq!(fifty.open_commits(), 0, "step {step}");
         *if now == after { &mut completed } else { &mut taken_back } += 1;
     }
     assert!(taken_back > 3 && completed > 3, "{taken_back} taken back, {completed} completed");
 }
 
 #[test]
-fn a_patch_killed_at_any_time_is_settled_by_the_next_start() {
-    let (before, after, took) = undisturbed();
+fn a_patch_killed_at_a_random_time_is_completed_or_undone_by_the_next_start() {
+    let (before, after, took) = uninterrupted();
     let mut random = fastrand::Rng::with_seed(3);
     for round in 0..rounds().random {
         let fifty = Fifty::new();
         let running = fifty.program("apply").start();
         #[expect(
             clippy::disallowed_methods,
-            reason = "the kill comes at any time; nothing depends on when"
+            reason = "the kill comes at a random time; the result must not depend on it"
         )]
         std::thread::sleep(took.mul_f64(random.f64() * 1.1));
         running.kill();
         let restart = fifty.start_again();
         let now = fifty.hashes();
         assert!(now == before || now == after, "round {round}: {}\n{now:?}", restart.stderr);
-        assert_eq!(fifty.open(), 0, "round {round}");
+        assert_eq!(fifty.open_commits(), 0, "round {round}");
     }
 }
 
 #[test]
-fn a_change_taken_in_part_and_killed_at_any_step_is_not_lost() {
+fn a_partially_applied_change_survives_a_kill_at_any_step() {
     let mut killed = 0;
     for step in (0..).step_by(short_or_long(7, 1)) {
         let world = two_files_staged();
@@ -161,7 +161,7 @@ fn a_change_taken_in_part_and_killed_at_any_step_is_not_lost() {
         terminal.types("files 2\r");
         let code = terminal.ends();
         assert!(!made("a.txt"), "step {step}");
-        // What is staged is taken as it is found, the newest first.
+        // Apply whatever is staged, the newest first.
         let said = loop {
             let run = world.deepseek(["apply", "--yes"]).run();
             if run.code != Some(0) {

@@ -1,14 +1,16 @@
-//! What models are told and may ask, from outside: they look, they say what they lack, they remember what was said before.
+//! The dialogue with models, seen from the provider: reads, missing files, and the memory of earlier turns.
 
 use mock::{Behaviour, CacheMode, Options, Reply};
 
-use crate::support::{Project, Provider, Terminal, World, architect, diff, editor, mended, plan};
+use crate::support::{
+    Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
+};
 
 fn reply(role: &str, text: &str) -> Reply {
     Reply::text(text).to(role)
 }
 
-/// A shop in which the total is computed in a file that no word of a request names.
+/// Creates a shop project whose total is computed in a file that no request mentions.
 fn shop() -> Project {
     let project = Project::greeting();
     project.write("src/cart.py", "class Cart:\n    def total(self):\n        return 1\n");
@@ -17,14 +19,14 @@ fn shop() -> Project {
 }
 
 #[test]
-fn the_architect_looks_before_it_plans() {
+fn the_architect_can_read_before_it_plans() {
     let looks = "Let me see.\nNEED_SEARCH|Cart\\(\nNEED_SYMBOL|total\nNEED_LIST|src\nNEED_CONTEXT|src/cart.py:2-3\nNEED_CONTEXT|.env";
-    let replies = [vec![architect(looks)], mended()].concat();
+    let replies = [vec![architect(looks)], greeting_fix()].concat();
     let world = World::of(shop(), Provider::new(replies));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect architect editor");
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     for part in [
         "src/receipt.py\n   3| print(Cart().total())",
         "### src/cart.py lines 2-3 of 3\n```\n   2|     def total(self):\n   3|         return 1\n```",
@@ -32,7 +34,7 @@ fn the_architect_looks_before_it_plans() {
         ".env is not shown",
         "You may look 5 more times",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(prompt.contains(part), "{part}: {prompt}");
     }
     let looked = run.one("Looked");
     assert_eq!(looked["looks"].as_array().unwrap().len(), 5);
@@ -42,21 +44,21 @@ fn the_architect_looks_before_it_plans() {
 }
 
 #[test]
-fn a_round_of_looks_shows_nothing_twice() {
+fn a_round_of_reads_shows_no_line_twice() {
     let looks = "NEED_CONTEXT|src/cart.py:2-3\nNEED_SYMBOL|total\nNEED_CONTEXT|src/cart.py";
-    let replies = [vec![architect(looks)], mended()].concat();
+    let replies = [vec![architect(looks)], greeting_fix()].concat();
     let world = World::of(shop(), Provider::new(replies));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     for line in ["   1| class Cart:", "   2|     def total(self):", "   3|         return 1"] {
-        assert_eq!(told.matches(line).count(), 1, "{line}: {told}");
+        assert_eq!(prompt.matches(line).count(), 1, "{line}: {prompt}");
     }
-    assert!(told.contains("### src/cart.py lines 2-3 of 3\n(as it was shown above)"), "{told}");
+    assert!(prompt.contains("### src/cart.py lines 2-3 of 3\n(as it was shown above)"), "{prompt}");
 }
 
 #[test]
-fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
+fn files_shown_by_the_plan_are_read_only_for_the_editor() {
     let show = "FILE|greet.txt|as asked\nSHOW|src/cart.py:2-3\nSHOW|.env\nSHOW|greet.txt";
     let showing = plan(&["greet.txt"]).replace("FILE|greet.txt|as asked", show);
     let both = format!(
@@ -68,51 +70,51 @@ fn the_editor_reads_what_the_plan_shows_and_does_not_change_it() {
     let world = World::of(shop(), Provider::new(replies()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("editor", 1);
+    let prompt = world.provider.last_message("editor", 1);
     let shown = "To read, not to change:\n\n[1] ### src/cart.py lines 2-3 of 3\n```\n   2|     def total(self):";
-    assert!(told.contains(shown) && told.contains(".env is not shown"), "{told}");
-    assert_eq!(told.matches("| hello").count(), 1, "{told}");
+    assert!(prompt.contains(shown) && prompt.contains(".env is not shown"), "{prompt}");
+    assert_eq!(prompt.matches("| hello").count(), 1, "{prompt}");
     assert_eq!(world.project.read("src/cart.py").lines().next(), Some("class Cart:"));
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 
-    // What was looked at in the same dialogue is not sent again.
+    // Lines that were shown in the same dialogue are not sent again.
     let looks = architect("NEED_CONTEXT|src/cart.py:2-3\nNEED_CONTEXT|.env");
     let world = World::of(shop(), Provider::new([vec![looks], replies()].concat()))
         .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    assert!(!world.provider.told("editor", 1).contains("To read"), "{}", run.stderr);
+    assert!(!world.provider.last_message("editor", 1).contains("To read"), "{}", run.stderr);
 }
 
 #[test]
-fn who_looks_too_often_is_told_and_in_the_end_given_up() {
+fn a_role_that_only_reads_is_warned_and_finally_ends_the_run() {
     let world = World::greeting(vec![architect("NEED_CONTEXT|greet.txt").forever()])
         .configure("[agent_loop]\nmax_look_rounds = 2\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/no_plan", "{}", run.stderr);
     assert_eq!(world.provider.requests().len(), 2 + 3);
-    assert!(world.provider.told("architect", 4).contains("no looks are left"));
+    assert!(world.provider.last_message("architect", 4).contains("no looks are left"));
 }
 
 #[test]
-fn looks_are_bounded_and_say_what_is_left_out() {
+fn reads_are_bounded_and_report_omissions() {
     let project = Project::greeting();
     project.write("big.py", "def total(): pass\n".repeat(3_000));
     let looks = "NEED_CONTEXT|big.py\nNEED_SEARCH|def\nNEED_CONTEXT|big.py:1-3000";
-    let replies = [vec![architect(looks)], mended()].concat();
+    let replies = [vec![architect(looks)], greeting_fix()].concat();
     let world = World::of(project, Provider::new(replies));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("architect", 2);
-    assert!(told.len() < 4 * 4_000 + 1_000, "{}", told.len());
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.len() < 4 * 4_000 + 1_000, "{}", prompt.len());
     for part in ["big.py has 3000 lines", "(this file has more)", " of 3000\n"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(prompt.contains(part), "{part}: {prompt}");
     }
 }
 
 #[test]
-fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
+fn a_file_missing_from_the_plan_is_added_without_using_up_an_attempt() {
     let project = Project::greeting();
     project.write("name.txt", "moon\n");
     let both = format!(
@@ -131,18 +133,18 @@ fn a_plan_that_lacks_a_file_is_mended_at_no_cost_of_an_attempt() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor architect editor");
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("- name.txt: the name stands there"), "{told}");
-    // What the Editor has seen it is not shown again.
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("| moon") && !told.contains("### greet.txt"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("- name.txt: the name stands there"), "{prompt}");
+    // The Editor is not shown again what it has seen.
+    let prompt = world.provider.last_message("editor", 2);
+    assert!(prompt.contains("| moon") && !prompt.contains("### greet.txt"), "{prompt}");
     assert_eq!(world.project.read("name.txt"), "world\n");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]
-fn a_plan_that_lacks_files_for_ever_comes_to_an_end() {
+fn an_editor_that_always_asks_for_another_file_ends_the_run() {
     let replies = vec![
         architect(plan(&["greet.txt"])).forever(),
         editor("NEED_FILE|name.txt|it is needed").forever(),
@@ -154,7 +156,7 @@ fn a_plan_that_lacks_files_for_ever_comes_to_an_end() {
 }
 
 #[test]
-fn done_is_an_answer_only_once_something_is_applied() {
+fn done_is_accepted_only_after_a_diff_was_applied() {
     let replies = vec![
         architect(plan(&["greet.txt"])),
         editor("DONE|it greets already"),
@@ -163,21 +165,23 @@ fn done_is_an_answer_only_once_something_is_applied() {
     let world = World::greeting(replies);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    assert!(world.provider.told("editor", 2).contains("only when a diff of yours is applied"));
+    assert!(
+        world.provider.last_message("editor", 2).contains("only when a diff of yours is applied")
+    );
 }
 
 #[test]
-fn an_empty_answer_is_told_so_and_the_same_request_is_not_sent_again() {
+fn after_an_empty_answer_the_request_is_changed_and_not_repeated() {
     let behaviours = [Behaviour::EmptyStop, Behaviour::ReasoningOnly];
     for behaviour in behaviours {
         let empty = Reply::of(behaviour).to("architect");
-        let world = World::greeting([vec![empty.clone(), empty], mended()].concat());
+        let world = World::greeting([vec![empty.clone(), empty], greeting_fix()].concat());
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/proven", "{behaviour:?}: {}", run.stderr);
         assert_eq!(world.provider.roles(), "architect architect architect editor");
         let bodies: Vec<_> =
             world.provider.of("architect").iter().map(|it| it.request.json.clone()).collect();
-        assert!(world.provider.told("architect", 2).contains("the answer has no text"));
+        assert!(world.provider.last_message("architect", 2).contains("the answer has no text"));
         let room = |at: usize| bodies[at]["max_tokens"].as_u64().unwrap();
         assert_eq!((room(1), room(2)), (room(0), 2 * room(0)), "{behaviour:?}");
     }
@@ -185,8 +189,9 @@ fn an_empty_answer_is_told_so_and_the_same_request_is_not_sent_again() {
 
 #[test]
 fn roles_of_one_model_continue_one_dialogue() {
-    let world = World::greeting([vec![architect("NEED_CONTEXT|greet.txt")], mended()].concat())
-        .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
+    let world =
+        World::greeting([vec![architect("NEED_CONTEXT|greet.txt")], greeting_fix()].concat())
+            .configure("[llm.max_think_model]\nmodel = \"deepseek-flash\"\nthinking = false\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let messages = |role: &str, at: usize| {
@@ -194,18 +199,18 @@ fn roles_of_one_model_continue_one_dialogue() {
     };
     let (planned, drafted) = (messages("architect", 1), messages("editor", 0));
     assert_eq!(drafted[..planned.len()], planned);
-    // The plan stands above, and so does the file.
-    let told = world.provider.told("editor", 1);
-    assert!(told.contains("(as it was shown above)") && !told.contains("| hello"), "{told}");
-    assert!(told.contains("the last ARCHITECT_PLAN_V1 above"), "{told}");
+    // The plan and the file are already in the dialogue.
+    let prompt = world.provider.last_message("editor", 1);
+    assert!(prompt.contains("(as it was shown above)") && !prompt.contains("| hello"), "{prompt}");
+    assert!(prompt.contains("the last ARCHITECT_PLAN_V1 above"), "{prompt}");
     let hit = world.provider.of("editor")[0].usage.unwrap();
     assert!(hit.hit * 10 > hit.prompt * 5, "{hit:?}");
 }
 
 #[test]
-fn a_later_turn_is_told_what_was_said_changed_and_answered() {
+fn a_later_turn_knows_earlier_requests_changes_and_answers() {
     let answer = reply("analysis", "There are two moons.");
-    let replies = [vec![answer], mended(), vec![architect(plan(&["greet.txt"]))]].concat();
+    let replies = [vec![answer], greeting_fix(), vec![architect(plan(&["greet.txt"]))]].concat();
     let world = World::greeting(replies);
     assert_eq!(world.asks("How many moons are there?").code, Some(0));
     let edit =
@@ -214,7 +219,7 @@ fn a_later_turn_is_told_what_was_said_changed_and_answered() {
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let second = world.deepseek(["-c", "--plan-only", "-p", "Take that back"]).run();
     assert_eq!(second.code, Some(0), "{}", second.stderr);
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     for part in [
         "The user: How many moons are there?",
         "Outcome: answered.",
@@ -224,13 +229,13 @@ fn a_later_turn_is_told_what_was_said_changed_and_answered() {
         "PLAN|do what was asked",
         "+hello world",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(prompt.contains(part), "{part}: {prompt}");
     }
-    assert_eq!(told.matches("Outcome: delivered.").count(), 1, "{told}");
+    assert_eq!(prompt.matches("Outcome: delivered.").count(), 1, "{prompt}");
 }
 
 #[test]
-fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() {
+fn a_later_turn_knows_the_last_failure_in_the_same_and_in_another_process() {
     let turns = || {
         let wrong = [("hello", "hello moon"), ("hello moon", "hello sun")];
         let drafts = wrong.map(|(old, new)| editor(diff("greet.txt", old, new)));
@@ -245,10 +250,10 @@ fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() 
     let edit = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     assert_eq!(apart.deepseek(edit).run().code, Some(1));
     assert_eq!(apart.deepseek(["-c", "ask", "Why?"]).run().code, Some(0));
-    let told = apart.provider.told("analysis", 1);
+    let prompt = apart.provider.last_message("analysis", 1);
     let failed = "What failed in the end:\n`sh check.sh` failed: exit 1";
-    assert!(told.contains(failed) && told.contains("it says hello sun"), "{told}");
-    assert!(!told.contains("it says hello moon"), "{told}");
+    assert!(prompt.contains(failed) && prompt.contains("it says hello sun"), "{prompt}");
+    assert!(!prompt.contains("it says hello moon"), "{prompt}");
 
     let intents = ["EDIT", "ANSWER"].map(|word| reply("intent", word)).to_vec();
     let together = World::greeting([vec![intents], turns().to_vec()].concat().concat());
@@ -262,12 +267,13 @@ fn a_later_turn_is_told_what_failed_and_the_same_in_one_process_as_in_another() 
     terminal.until("›", 3);
     terminal.types("\x04");
     terminal.end();
-    assert_eq!(together.provider.told("analysis", 1), told);
+    assert_eq!(together.provider.last_message("analysis", 1), prompt);
 }
 
 #[test]
-fn in_one_process_a_turn_is_told_the_same_as_in_another() {
-    let turns = || [vec![reply("analysis", "Two.")], mended(), vec![reply("analysis", "One.")]];
+fn a_turn_gets_the_same_prompt_in_the_same_and_in_another_process() {
+    let turns =
+        || [vec![reply("analysis", "Two.")], greeting_fix(), vec![reply("analysis", "One.")]];
     let apart = World::greeting(turns().concat());
     assert_eq!(apart.asks("How many?").code, Some(0));
     let edit = ["-c", "--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
@@ -285,18 +291,21 @@ fn in_one_process_a_turn_is_told_the_same_as_in_another() {
     terminal.until("›", 4);
     terminal.types("\x04");
     assert_eq!(terminal.end(), Some(0));
-    assert_eq!(together.provider.told("analysis", 2), apart.provider.told("analysis", 2));
+    assert_eq!(
+        together.provider.last_message("analysis", 2),
+        apart.provider.last_message("analysis", 2)
+    );
 }
 
 #[test]
-fn no_verb_and_no_question_mark_decides() {
+fn the_intent_is_not_decided_by_verbs_or_question_marks() {
     for message in [
         "Show the total with a currency sign on the receipt",
         "Do not print lines with quantity 0",
         "receipt() crashes when it is empty, could you fix it?",
         "now also show that number, as we said",
     ] {
-        let world = World::greeting([vec![reply("intent", "EDIT")], mended()].concat());
+        let world = World::greeting([vec![reply("intent", "EDIT")], greeting_fix()].concat());
         let run = world.message(message).run();
         assert_eq!(run.ending(), "0 delivered/proven", "{message}: {}", run.stderr);
         assert_eq!(world.provider.roles(), "intent architect editor", "{message}");
@@ -308,7 +317,7 @@ fn no_verb_and_no_question_mark_decides() {
 }
 
 #[test]
-fn the_editor_reads_the_request_and_what_the_checks_said_before() {
+fn the_editor_sees_the_request_and_the_earlier_check_output() {
     let world = World::greeting(vec![
         architect(plan(&["greet.txt"])),
         editor(diff("greet.txt", "hello", "hello moon")),
@@ -316,12 +325,12 @@ fn the_editor_reads_the_request_and_what_the_checks_said_before() {
     ]);
     let run = world.chat("Fix the greeting, please");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    assert!(world.provider.told("editor", 1).contains("Fix the greeting, please"));
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("Before any change:\n`sh check.sh` failed: exit 1"), "{told}");
+    assert!(world.provider.last_message("editor", 1).contains("Fix the greeting, please"));
+    let prompt = world.provider.last_message("editor", 2);
+    assert!(prompt.contains("Before any change:\n`sh check.sh` failed: exit 1"), "{prompt}");
 }
 
-/// A tree too large to be shown whole: thirty modules, each about something of its own, with instructions and a README.
+/// Creates a tree too large to be shown in full: thirty modules on different topics, with instructions and a README.
 fn library() -> Project {
     let project = Project::greeting();
     project.write("AGENTS.md", "# Rules\n\nTests come with every change. No abbreviations.\n");
@@ -344,26 +353,26 @@ fn library() -> Project {
 }
 
 #[test]
-fn a_named_file_does_not_silence_what_the_request_is_about() {
-    let world = World::of(library(), Provider::new(mended()));
+fn naming_a_file_does_not_hide_the_files_that_the_request_is_about() {
+    let world = World::of(library(), Provider::new(greeting_fix()));
     let request = "A byte order mark at the start of a .gitignore makes its first pattern match nothing: the line is added to the ignore rules with it";
     let run = world.chat(request);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = world.provider.told("architect", 1);
-    assert!(told.contains("pub fn add_line"), "{told}");
-    assert!(told.contains("*.swp"), "what was named comes, too: {told}");
+    let prompt = world.provider.last_message("architect", 1);
+    assert!(prompt.contains("pub fn add_line"), "{prompt}");
+    assert!(prompt.contains("*.swp"), "the named file is shown as well: {prompt}");
 }
 
 #[test]
-fn requests_have_the_workspace_in_common_and_the_provider_keeps_it() {
-    let replies = (0..3).flat_map(|_| mended()).collect::<Vec<_>>();
+fn requests_share_the_workspace_prefix_and_the_provider_caches_it() {
+    let replies = (0..3).flat_map(|_| greeting_fix()).collect::<Vec<_>>();
     let options = Options { cache: CacheMode::CommonPrefix, ..Options::default() };
     let world = World::of(library(), Provider::with(replies, options));
     for (turn, request) in
         ["Fix the parser", "Sort the pages", "Colour the grids"].iter().enumerate()
     {
         world.project.write("greet.txt", "hello\n");
-        // An edit elsewhere leaves what every request is told first as it is.
+        // An edit elsewhere does not change the prefix that all requests share.
         world.project.write("src/units.rs", format!("// edit {turn}\n"));
         let run = world.chat(request);
         assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -1,6 +1,6 @@
-//! What the documents show is what the program does: generated parts are made again here and compared.
+//! The documentation matches the program: its generated parts are generated again and compared.
 //!
-//! `UPDATE_DOCS=1 cargo test -p deepseek --test deepseek docs` writes them anew.
+//! `UPDATE_DOCS=1 cargo test -p deepseek --test deepseek docs` rewrites them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +50,7 @@ fn events_describes_every_type_of_its_fields() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_to_files_are_not_broken() {
     let mut documents = vec![PathBuf::from(ROOT).join("README.md")];
     documents.extend(files_in("docs"));
     documents.extend(files_in("docs/adr"));
@@ -65,7 +65,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// Compares the generated part of a document, or writes it when asked to.
+/// Compares the generated part of a document; with `UPDATE_DOCS`, rewrites it.
 fn compare(document: &str, generated: &str) {
     let page = read(document);
     let (before, rest) = page.split_once(BEGIN).expect("the document marks its generated part");
@@ -84,8 +84,8 @@ fn compare(document: &str, generated: &str) {
     let (old, new) = differs.and_then(|at| lines.clone().nth(at)).unwrap_or(("(ends)", "(ends)"));
     assert!(
         part == generated.as_str(),
-        "{document} is stale:\n  it says  {old}\n  it is    {new}\n\
-         UPDATE_DOCS=1 cargo test -p deepseek --test deepseek docs writes it anew"
+        "{document} is stale:\n  document   {old}\n  generated  {new}\n\
+        UPDATE_DOCS=1 cargo test -p deepseek --test deepseek docs rewrites it"
     );
 }
 
@@ -98,7 +98,7 @@ fn files_in(dir: &str) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("an entry is readable").path()).collect()
 }
 
-/// The defaults as a table for each section, with comments as explanations.
+/// Renders the defaults as one table per section, with the comments as explanations.
 fn keys_as_tables(defaults: &str) -> String {
     let mut text = String::new();
     let mut comment: Vec<&str> = Vec::new();
@@ -122,13 +122,13 @@ fn keys_as_tables(defaults: &str) -> String {
             let value = value.replace("[ ", "[").replace(", ]", "]").replace('|', "\\|");
             text.push_str(&format!("| `{key}` | `{value}` | {} |\n", comment.join(" ")));
         }
-        // A comment belongs to the line right below it.
+        // A comment belongs to the line directly below it.
         comment.clear();
     }
     text
 }
 
-/// The help of a command and of those below it, without the options that every command has.
+/// Renders the help of a command and its subcommands, without the options that every command has.
 fn show_command(words: &[&str], shared: &[String], text: &mut String) {
     let help = help(words);
     let name = ["deepseek"].iter().chain(words).copied().collect::<Vec<_>>().join(" ");
@@ -150,7 +150,7 @@ fn show_command(words: &[&str], shared: &[String], text: &mut String) {
     }
 }
 
-/// What `--help` prints, without blanks at line ends.
+/// Returns the output of `--help`, without trailing blanks.
 #[expect(clippy::disallowed_methods, reason = "the program is run as a user runs it")]
 fn help(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_deepseek"))
@@ -166,7 +166,7 @@ fn help(words: &[&str]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Help cut before each option; the first entry is everything above them.
+/// Splits help before each option; the first entry is everything above the options.
 fn entries(help: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     for line in help.lines() {
@@ -178,14 +178,14 @@ fn entries(help: &str) -> Vec<String> {
             entry.push('\n');
         }
     }
-    // The last one has no blank line behind it, and is given one to be equal to others.
+    // The last entry has no blank line after it; it gets one to compare equal to the others.
     if let Some(last) = entries.last_mut() {
         last.push('\n');
     }
     entries
 }
 
-/// Every variant of the event enum as a table of its fields, read from its formatted source.
+/// Renders every variant of the event enum as a table of its fields, read from its formatted source.
 fn kinds_as_tables(source: &str) -> String {
     let (_, body) = source.split_once("\npub enum Event {\n").expect("there is an enum of events");
     let (body, _) = body.split_once("\n}\n").expect("the enum ends");

@@ -1,4 +1,4 @@
-//! Every fault of the provider against every role that asks it: delivery, or the documented end; never a hang.
+//! Every provider fault in every role: the run delivers or ends as documented, and never hangs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -8,9 +8,9 @@ use std::thread;
 
 use mock::{Behaviour, Replies, Reply};
 
-use crate::support::{Project, Provider, World, diff, left_in, plan};
+use crate::support::{Project, Provider, World, diff, plan, processes_left_in};
 
-/// Deadlines of the provider that end within a second, which is as short as they can be said.
+/// Provider deadlines of a second or two, about the shortest that can be configured.
 const IMPATIENT: &str = r"
 [llm]
 first_token_timeout_seconds = 1
@@ -19,24 +19,24 @@ call_timeout_seconds = 2
 max_retries = 1
 ";
 
-/// How a run ends when a fault happens once, and when it does not stop.
+/// How a run ends when a fault happens once, and when it persists.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// It is an answer like any other.
+    /// Treated as a normal answer.
     Harmless,
-    /// It passes, or ends the run as a failure of this class.
-    Passing(&'static str),
-    /// It ends the run at once as a failure of this class.
+    /// Retried; if it persists, the run ends as a failure of this class.
+    Transient(&'static str),
+    /// Ends the run at once as a failure of this class.
     Final(&'static str),
-    /// The role is told, and answers better; or has no answer in the end.
-    Told,
+    /// The role is told and can correct its answer; if the fault persists, the run ends without one.
+    Correctable,
 }
 
 fn fault(behaviour: Behaviour, role: &str) -> Fault {
     match behaviour {
         Behaviour::Text
         | Behaviour::ReasoningText
-        // What is said beside a call that cannot be made counts.
+        // Text next to a tool call that cannot be made counts as the answer.
         | Behaviour::TextThenToolCall
         | Behaviour::UsageTrailingChunk
         | Behaviour::UsageAbsent
@@ -49,47 +49,47 @@ fn fault(behaviour: Behaviour, role: &str) -> Fault {
         | Behaviour::Gzip
         | Behaviour::Slow
         | Behaviour::Random => Fault::Harmless,
-        // Whoever is offered tools calls them, and is told that they are not these.
-        Behaviour::ToolCall | Behaviour::InvalidJsonArguments if role == "analysis" => Fault::Told,
+        // A role that is offered tools may call them, and is told that it called the wrong ones.
+        Behaviour::ToolCall | Behaviour::InvalidJsonArguments if role == "analysis" => Fault::Correctable,
         Behaviour::ReasoningOnly
         | Behaviour::EmptyStop
         | Behaviour::BlankJson
         | Behaviour::ToolCall
-        | Behaviour::InvalidJsonArguments => Fault::Passing("empty"),
+        | Behaviour::InvalidJsonArguments => Fault::Transient("empty"),
         Behaviour::MalformedJsonEvent
         | Behaviour::NonstreamEmptyLines
         | Behaviour::WrongContentType
         | Behaviour::HtmlPage
-        | Behaviour::EndlessLine => Fault::Passing("malformed"),
-        Behaviour::InsufficientSystemResource => Fault::Passing("out_of_capacity"),
+        | Behaviour::EndlessLine => Fault::Transient("malformed"),
+        Behaviour::InsufficientSystemResource => Fault::Transient("out_of_capacity"),
         Behaviour::KeepaliveForever
         | Behaviour::KeepaliveMid
         | Behaviour::EndlessEvents
         | Behaviour::Stutter
         | Behaviour::StallAfterHeaders
-        | Behaviour::StallMid => Fault::Passing("timed_out"),
-        Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => Fault::Passing("transport"),
-        // An event that is not closed is no event, the last one included.
-        Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => Fault::Passing("truncated"),
-        Behaviour::ErrorEvent => Fault::Passing("interrupted"),
-        Behaviour::Http429 => Fault::Passing("rate_limited"),
-        Behaviour::Http500 | Behaviour::Http502Html | Behaviour::Http503 => Fault::Passing("server"),
+        | Behaviour::StallMid => Fault::Transient("timed_out"),
+        Behaviour::ResetBeforeHeaders | Behaviour::ResetMid => Fault::Transient("transport"),
+        // An event without its closing blank line is not an event, not even the last one.
+        Behaviour::EofNoDone | Behaviour::DoneWithoutBlankLine => Fault::Transient("truncated"),
+        Behaviour::ErrorEvent => Fault::Transient("interrupted"),
+        Behaviour::Http429 => Fault::Transient("rate_limited"),
+        Behaviour::Http500 | Behaviour::Http502Html | Behaviour::Http503 => Fault::Transient("server"),
         Behaviour::ContentFilter => Fault::Final("content_filter"),
         Behaviour::Http400 | Behaviour::Http413 | Behaviour::Http422 => {
             Fault::Final("invalid_request")
         }
         Behaviour::Http401 => Fault::Final("auth"),
         Behaviour::Http402 => Fault::Final("quota"),
-        // What has no end is cut at the limit that the server was told.
+        // Endless output is cut off at the limit given to the server.
         Behaviour::Length
         | Behaviour::LengthMidArguments
         | Behaviour::EndlessText
-        | Behaviour::EndlessReasoning => Fault::Told,
+        | Behaviour::EndlessReasoning => Fault::Correctable,
     }
 }
 
-/// What a role that is faulty is asked for, and what it says when it is well.
-fn well(role: &str) -> String {
+/// Returns the correct answer of a role.
+fn correct_answer(role: &str) -> String {
     match role {
         "architect" => plan(&["greet.txt"]),
         "editor" => diff("greet.txt", "hello", "hello world"),
@@ -97,7 +97,7 @@ fn well(role: &str) -> String {
     }
 }
 
-/// How often a fault happens.
+/// How often the fault happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Often {
     Once,
@@ -111,12 +111,15 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
         let faulty =
             asked == role && (first.swap(false, Ordering::SeqCst) || often == Often::Always);
         if !faulty {
-            return Reply::text(well(asked));
+            return Reply::text(correct_answer(asked));
         }
         let has_no_end =
             [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
-        let text =
-            if has_no_end.contains(&behaviour) { "on and on ".repeat(10_000) } else { well(asked) };
+        let text = if has_no_end.contains(&behaviour) {
+            "on and on ".repeat(10_000)
+        } else {
+            correct_answer(asked)
+        };
         let chunk_delay_ms = if behaviour == Behaviour::Stutter { 100 } else { 0 };
         Reply { behaviour, chunk_delay_ms, of: vec![Behaviour::Text], ..Reply::text(text) }
     });
@@ -126,18 +129,28 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
 fn expected(role: &str, fault: Fault, often: Often) -> String {
     let good = if role == "analysis" { "0 delivered/not_needed" } else { "0 delivered/proven" };
     match (fault, often) {
-        (Fault::Harmless, _) | (Fault::Passing(_) | Fault::Told, Often::Once) => good.to_owned(),
-        (Fault::Passing(class), Often::Always) | (Fault::Final(class), _) => {
+        (Fault::Harmless, _) | (Fault::Transient(_) | Fault::Correctable, Often::Once) => {
+            good.to_owned()
+        }
+        (Fault::Transient(class), Often::Always) | (Fault::Final(class), _) => {
             format!("5 failed/{class}")
         }
-        (Fault::Told, Often::Always) if role == "architect" => "1 needs_work/no_plan".to_owned(),
-        (Fault::Told, Often::Always) if role == "analysis" => "1 needs_work/no_answer".to_owned(),
-        (Fault::Told, Often::Always) => "1 needs_work/no_draft".to_owned(),
+        (Fault::Correctable, Often::Always) if role == "architect" => {
+            "1 needs_work/no_plan".to_owned()
+        }
+        (Fault::Correctable, Often::Always) if role == "analysis" => {
+            "1 needs_work/no_answer".to_owned()
+        }
+        (Fault::Correctable, Often::Always) => "1 needs_work/no_draft".to_owned(),
     }
 }
 
-/// Has a request done in spite of a fault, and tells how it ended and whether it should have.
-fn endured(role: &'static str, behaviour: Behaviour, often: Often) -> Result<String, String> {
+/// Runs a request with a fault. Returns the ending and the number of calls, or an error if it ended otherwise than expected.
+fn run_with_fault(
+    role: &'static str,
+    behaviour: Behaviour,
+    often: Often,
+) -> Result<String, String> {
     let world = world(role, behaviour, often);
     let run = match role {
         "analysis" => world.asks("What is this?"),
@@ -165,7 +178,7 @@ fn every_fault_at_every_role_ends_as_documented() {
     let (next, ends) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let work = || {
         while let Some((behaviour, role, often)) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
-            let end = endured(role, *behaviour, *often);
+            let end = run_with_fault(role, *behaviour, *often);
             ends.lock().unwrap().insert((behaviour.name(), *role, *often), end);
         }
     };
@@ -180,20 +193,20 @@ fn every_fault_at_every_role_ends_as_documented() {
             Often::Always => table.push_str(&format!("| {said} |\n")),
         }
     }
-    // Past the capture of the test runner: the table is there to be read when all is well, too.
+    // Bypasses the test runner's capture, so that the table can be read even if the test passes.
     io::stdout().write_all(table.as_bytes()).unwrap();
     let wrong: Vec<_> = ends.iter().filter(|(_, end)| end.is_err()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn a_call_that_fails_while_the_untouched_tree_is_checked_is_the_only_thing_that_fails() {
+fn a_failed_call_during_the_baseline_check_is_the_only_failure() {
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", "sleep 1000\n")]);
     let refused = Reply::of(Behaviour::Http400).to("editor");
     let provider = Provider::new(vec![Reply::text(plan(&["greet.txt"])).to("architect"), refused]);
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "5 failed/invalid_request", "{}", run.stderr);
-    assert!(run.all("RoleCrashed").is_empty(), "who is let go has not crashed");
-    assert_eq!(left_in(world.project.root()), [""; 0]);
+    assert!(run.all("RoleCrashed").is_empty(), "a role that was shut down has not crashed");
+    assert_eq!(processes_left_in(world.project.root()), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Attacks: what models and repositories say to reach further than they may. Each went through once.
+//! Attacks by models and repositories that try to exceed their permissions. Each of them once succeeded.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,14 +7,14 @@ use mock::Reply;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{
-    Program, Project, Provider, Run, Terminal, World, architect, diff, editor, mended,
-    mended_and_checked_by, mended_insisting_on, plan_verified_by,
+    Program, Project, Provider, Run, Terminal, World, architect, diff, editor, greeting_fix,
+    greeting_fix_checked_by, greeting_fix_insisting_on, plan_verified_by,
 };
 
-/// Programs that only write down that they ran.
+/// Names of fake programs that only record that they ran.
 const PROGRAMS: [&str; 7] = ["node", "make", "npm", "yarn", "git", "pytest", "go"];
 
-/// A directory of them, and the file they write to.
+/// A directory with the fake programs and the file they write to.
 struct Programs(tempfile::TempDir);
 
 impl Programs {
@@ -30,7 +30,7 @@ impl Programs {
         Self(dir)
     }
 
-    fn before<'a>(&self, program: &'a mut Program) -> &'a mut Program {
+    fn first_in_path<'a>(&self, program: &'a mut Program) -> &'a mut Program {
         let path = std::env::var("PATH").unwrap();
         program.env("PATH", format!("{}:{path}", self.0.path().display()))
     }
@@ -41,7 +41,7 @@ impl Programs {
 }
 
 #[test]
-fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
+fn a_command_that_is_not_listed_exactly_does_not_run_without_approval() {
     let attacks = [
         "node --test-only -p \"require('child_process').execSync('id')\"",
         "node --test-timeout=9 evil.js",
@@ -61,7 +61,7 @@ fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
     ];
     for (attack, approval) in attacks.iter().zip(["suggest", "auto", "never"].iter().cycle()) {
         let programs = Programs::new();
-        let world = World::greeting(mended_insisting_on(attack));
+        let world = World::greeting(greeting_fix_insisting_on(attack));
         let world = world.with_default_commands().unconfined();
         let mut program = world.deepseek([
             "--force-execute",
@@ -72,27 +72,27 @@ fn what_is_not_listed_to_the_letter_does_not_run_unasked() {
             "--output",
             "stream-json",
         ]);
-        let run = programs.before(&mut program).run();
+        let run = programs.first_in_path(&mut program).run();
         assert_eq!(run.code, Some(3), "{attack}: {}", run.stderr);
         assert_eq!(programs.ran(), "", "{attack} under {approval}");
     }
 }
 
 #[test]
-fn what_is_listed_runs_unasked() {
+fn a_listed_command_runs_without_approval() {
     for command in
         ["node --test a.test.js", "make test", "npm run test -- --ci", "pytest -q", "go vet ./..."]
     {
         let programs = Programs::new();
-        let world = World::greeting(mended_and_checked_by(&[command]));
+        let world = World::greeting(greeting_fix_checked_by(&[command]));
         let world = world.with_default_commands().unconfined();
-        let run = programs.before(&mut world.request("Fix it")).run();
+        let run = programs.first_in_path(&mut world.request("Fix it")).run();
         assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
         assert!(programs.ran().contains(command), "{command}: {}", programs.ran());
     }
 }
 
-/// Two lanes whose own patches are what a listed command runs.
+/// Creates a world with two lanes; a listed command executes a file that the first lane's patch changes.
 fn lanes_that_run(patch: &str, path: &str, check: &str, outside: &str) -> World {
     const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|first|one\nOWN|01|PATH\nLANE|02|second|two\nOWN|02|two.txt\nTEAM_PLAN_END";
     let team = TEAM.replace("PATH", path);
@@ -117,7 +117,7 @@ fn lanes_that_run(patch: &str, path: &str, check: &str, outside: &str) -> World 
 }
 
 #[test]
-fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
+fn under_suggest_a_lanes_patch_is_not_executed_before_it_was_approved() {
     let cases = [
         (
             "--- a/Makefile\n+++ b/Makefile\n@@ -1,2 +1,2 @@\n test:\n-\ttrue\n+\ttouch OUTSIDE\n",
@@ -148,7 +148,7 @@ fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
                 approval,
             ];
             let run = world.deepseek(args).run();
-            // Without the question the check runs it, which is what makes this a test.
+            // Without the approval question the check does execute it, so the test can fail.
             assert_eq!(pwned.exists(), approval == "auto", "{path}: {}", run.stderr);
             if approval == "suggest" {
                 assert_eq!(run.code, Some(3), "{}", run.stderr);
@@ -160,7 +160,7 @@ fn under_suggest_nothing_runs_a_patch_of_a_lane_before_somebody_saw_it() {
 }
 
 #[test]
-fn a_lane_whose_patch_somebody_allowed_goes_on() {
+fn a_lane_continues_after_its_patch_was_approved() {
     let patch = "--- a/check.sh\n+++ b/check.sh\n@@ -1 +1 @@\n-true\n+test -s two.txt\n";
     let world = lanes_that_run(patch, "check.sh", "sh check.sh", "").unconfined();
     let args = [
@@ -174,7 +174,7 @@ fn a_lane_whose_patch_somebody_allowed_goes_on() {
     ];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     for question in 1..=3 {
-        // One for each lane, and one for the whole.
+        // One for each lane, and one for the combined change.
         terminal.until("Apply it? [y/N", question);
         terminal.types("y\n");
     }
@@ -187,7 +187,7 @@ fn a_lane_whose_patch_somebody_allowed_goes_on() {
 }
 
 #[test]
-fn no_model_changes_what_the_program_is_told() {
+fn no_model_can_change_the_configuration_or_prompts() {
     for path in [
         ".deepseek/config.toml",
         ".DeepSeek/config.toml",
@@ -196,7 +196,7 @@ fn no_model_changes_what_the_program_is_told() {
         ".deep\u{200b}seek/config.toml",
     ] {
         let new = format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+policy.mode = \"yolo\"\n");
-        // Declared, and slipped into a diff for another file.
+        // Once declared in the plan, and once slipped into a diff for another file.
         for declared in [path, "greet.txt"] {
             let replies = vec![
                 architect(plan_verified_by(&[declared], &["sh check.sh"])).forever(),
@@ -217,7 +217,7 @@ fn no_model_changes_what_the_program_is_told() {
 }
 
 #[test]
-fn a_rename_does_not_lead_into_our_directory() {
+fn a_rename_into_the_deepseek_directory_is_refused() {
     let renamed = "diff --git a/mine.toml b/.deepseek/config.toml\nsimilarity index 100%\nrename from mine.toml\nrename to .deepseek/config.toml\n";
     let files = [("mine.toml", "policy.mode = \"yolo\"\n"), ("check.sh", "true\n")];
     let replies = vec![
@@ -229,12 +229,12 @@ fn a_rename_does_not_lead_into_our_directory() {
     let run = world.deepseek(["--force-execute", "-p", "Move it", "--yolo"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty());
-    let told = world.provider.told("architect", 2);
+    let told = world.provider.last_message("architect", 2);
     assert!(told.contains("only the user may change .deepseek"), "{told}");
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_spends_no_more() {
+fn an_untrusted_workspace_cannot_raise_limits_or_choose_a_model() {
     let config = "[agent_loop]\nmax_context_requests_per_iteration = 400\nmax_iterations = 99\n[llm.base_model]\nmax_output_tokens = 390000\nmodel = \"deepseek-v4-pro\"\n";
     let replies = vec![
         architect(plan_verified_by(&["greet.txt"], &["sh check.sh"])).forever(),
@@ -251,7 +251,7 @@ fn a_workspace_that_is_not_trusted_spends_no_more() {
         || seen.request.json["model"] == "deepseek-flash"));
 }
 
-/// Puts something that has no end, or that never begins, at a path of a project.
+/// Puts a file at a path of a project that blocks when it is opened, or that has no end.
 fn put(project: &Project, path: &str, what: &str) {
     let at = project.path(path);
     fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -273,7 +273,7 @@ fn put(project: &Project, path: &str, what: &str) {
 const KINDS: [&str; 4] = ["pipe", "zeros", "link to a pipe", "giant"];
 
 #[test]
-fn nothing_in_a_clone_is_waited_for_or_read_without_end() {
+fn pipes_devices_and_giant_files_in_a_clone_do_not_block_a_run() {
     let paths = [
         ".env",
         ".git",
@@ -293,12 +293,12 @@ fn nothing_in_a_clone_is_waited_for_or_read_without_end() {
         ".git/objects/pack/pack-1.idx",
     ];
     for (at, path) in paths.iter().enumerate() {
-        // Every path as a pipe, and as one of the others.
+        // Every path as a pipe, and as one of the other kinds.
         for what in ["pipe", KINDS[1 + at % 3]] {
             if what == "giant" && path.contains("refs/heads") {
                 continue;
             }
-            let world = World::greeting(mended());
+            let world = World::greeting(greeting_fix());
             put(&world.project, path, what);
             let run = world.chat("Fix the greeting");
             assert_eq!(run.ending(), "0 delivered/proven", "{path} is a {what}: {}", run.stderr);
@@ -311,7 +311,7 @@ fn nothing_in_a_clone_is_waited_for_or_read_without_end() {
 }
 
 #[test]
-fn what_links_and_lists_in_a_repository_lead_to_is_not_waited_for_either() {
+fn links_and_alternates_in_a_repository_do_not_block_a_run() {
     type Trap = fn(&Project);
     let traps: [(&str, Trap); 4] = [
         ("objects/info is a link", |project| {
@@ -334,7 +334,7 @@ fn what_links_and_lists_in_a_repository_lead_to_is_not_waited_for_either() {
         }),
     ];
     for (name, trap) in traps {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         world.project.write(".gitignore", "dir\nobjs\noo\n");
         trap(&world.project);
         let run = world.chat("Fix the greeting");
@@ -343,9 +343,9 @@ fn what_links_and_lists_in_a_repository_lead_to_is_not_waited_for_either() {
 }
 
 #[test]
-fn what_is_nested_deeply_is_an_error_and_no_crash() {
+fn deep_nesting_in_patterns_does_not_crash() {
     let deep = format!("{}b{}", "{a,".repeat(20_000), "}".repeat(20_000));
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     world.project.write("sub/.gitignore", format!("{deep}\n"));
     assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/proven");
     let config = format!("policy.secret_files = [\"{deep}\"]\n");
@@ -355,9 +355,9 @@ fn what_is_nested_deeply_is_an_error_and_no_crash() {
 }
 
 #[test]
-fn a_configuration_behind_a_link_is_not_read() {
+fn a_configuration_behind_a_symlink_is_refused() {
     for (link, to) in [(".deepseek/config.toml", "../conf/config.toml"), (".deepseek", "conf")] {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         world.project.write("conf/config.toml", "policy.mode = \"agent\"\n");
         if link.ends_with("toml") {
             fs::create_dir(world.project.path(".deepseek")).unwrap();
@@ -370,9 +370,9 @@ fn a_configuration_behind_a_link_is_not_read() {
 }
 
 #[test]
-fn a_history_that_is_no_file_is_done_without() {
+fn a_history_that_is_not_a_regular_file_is_ignored() {
     for what in KINDS {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let home = Project::without_git(&[]);
         put(&home, "history", what);
         let mut program = world.deepseek(["--plain"]);
@@ -384,7 +384,7 @@ fn a_history_that_is_no_file_is_done_without() {
 }
 
 #[test]
-fn lanes_wait_for_nothing_in_a_clone_either() {
+fn pipes_devices_and_giant_files_in_a_clone_do_not_block_lanes() {
     for (at, path) in
         [".env", ".git/info/exclude", ".git/shallow", "node_modules/x"].iter().enumerate()
     {
@@ -408,9 +408,9 @@ fn lanes_wait_for_nothing_in_a_clone_either() {
 }
 
 #[test]
-fn a_configuration_that_is_no_file_is_an_error_at_once() {
+fn a_configuration_that_is_not_a_regular_file_is_an_error_at_once() {
     for what in KINDS {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         put(&world.project, ".deepseek/config.toml", what);
         for args in [
             &["ask", "why?"][..],
@@ -428,8 +428,8 @@ fn a_configuration_that_is_no_file_is_an_error_at_once() {
 }
 
 #[test]
-fn state_that_is_no_file_is_an_error_at_once() {
-    let world = World::greeting(mended());
+fn state_that_is_not_a_regular_file_never_blocks_a_command() {
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     let session = fs::read_dir(world.state().join("sessions")).unwrap().next().unwrap().unwrap();
     let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();
@@ -455,7 +455,7 @@ fn state_that_is_no_file_is_an_error_at_once() {
             &["doctor"],
             &["rewind"],
         ] {
-            // That it ends is what counts.
+            // It only matters that it ends.
             let run: Run = world.deepseek(args.iter().copied()).run();
             assert!(run.code.is_some(), "{}: {args:?}: {}", path.display(), run.stderr);
         }
@@ -465,11 +465,12 @@ fn state_that_is_no_file_is_an_error_at_once() {
 }
 
 #[test]
-fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes() {
+fn the_hint_for_an_unlisted_command_allows_exactly_that_command() {
     let lines =
         ["./build.sh --all 'two words' && test -s 'a*b'", "sh ./build.sh", "X=1 sh build.sh"];
     for line in lines {
-        let world = World::greeting(mended_insisting_on(line)).with_default_commands().unconfined();
+        let world =
+            World::greeting(greeting_fix_insisting_on(line)).with_default_commands().unconfined();
         world.project.write("build.sh", "#!/bin/sh\nexit 0\n");
         world.project.write("a*b", "x");
         fs::set_permissions(world.project.path("build.sh"), Permissions::from_mode(0o755)).unwrap();
@@ -490,7 +491,7 @@ fn the_hint_for_a_command_that_is_not_listed_lists_it_and_nothing_else_changes()
 }
 
 #[test]
-fn a_server_that_a_workspace_names_is_asked_for_and_the_hint_says_how_to_allow_it() {
+fn a_server_named_by_a_workspace_needs_approval_and_the_hint_allows_it() {
     let stranger = Provider::new(vec![Reply::text("It greets.").to("analysis").forever()]);
     let url = stranger.base_url();
     for dotenv in [
@@ -533,18 +534,18 @@ fn a_server_that_a_workspace_names_is_asked_for_and_the_hint_says_how_to_allow_i
 }
 
 #[test]
-fn a_configuration_counts_in_full_once_it_is_trusted() {
-    let world = World::greeting(mended());
+fn a_workspace_configuration_applies_fully_only_once_trusted() {
+    let world = World::greeting(greeting_fix());
     world.project.write(".deepseek/config.toml", "agent_loop.max_iterations = 99\n");
-    let told = || world.deepseek(["config", "get", "agent_loop.max_iterations"]).run();
-    let before = told();
+    let get = || world.deepseek(["config", "get", "agent_loop.max_iterations"]).run();
+    let before = get();
     assert!(before.stdout.trim() != "99", "{}", before.stdout);
     let shown = world.deepseek(["config", "show"]).run();
     assert!(shown.stderr.contains("deepseek trust"), "{}", shown.stderr);
     assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
-    assert_eq!(told().stdout.trim(), "99");
-    // By its path: another directory is not trusted.
-    let other = World::greeting(mended());
+    assert_eq!(get().stdout.trim(), "99");
+    // Trust is by path: another directory is not trusted.
+    let other = World::greeting(greeting_fix());
     other.project.write(".deepseek/config.toml", "agent_loop.max_iterations = 99\n");
     let line = format!(
         "--workspace {} config get agent_loop.max_iterations",
@@ -552,13 +553,13 @@ fn a_configuration_counts_in_full_once_it_is_trusted() {
     );
     assert!(world.deepseek_by_shell(&line).run().stdout.trim() != "99");
     assert_eq!(world.deepseek(["trust", "--remove"]).run().code, Some(0));
-    assert!(told().stdout.trim() != "99");
+    assert!(get().stdout.trim() != "99");
 }
 
 #[test]
-fn a_link_in_the_place_of_state_is_not_written_through() {
+fn a_symlink_in_place_of_a_state_file_is_not_followed_for_writing() {
     for name in ["lock", "projections.sqlite", "verify/running"] {
-        let world = World::greeting([mended(), mended()].concat());
+        let world = World::greeting([greeting_fix(), greeting_fix()].concat());
         assert_eq!(world.chat("Fix the greeting").code, Some(0));
         assert_eq!(world.deepseek(["usage"]).run().code, Some(0));
         let home = fs::read_dir(world.state().join("workspaces")).unwrap().next().unwrap().unwrap();
@@ -577,7 +578,7 @@ fn a_link_in_the_place_of_state_is_not_written_through() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_no_success() {
+fn output_that_cannot_be_written_is_a_failure() {
     for args in [
         &["ask", "why?"][..],
         &["ask", "why?", "--output", "json"],
@@ -590,14 +591,14 @@ fn an_answer_that_cannot_be_written_is_no_success() {
         let run = world.deepseek_by_shell(&format!("{line} > /dev/full")).run();
         assert_eq!(run.code, Some(1), "{line}: {}", run.stderr);
         assert!(run.stderr.contains("standard output"), "{line}: {}", run.stderr);
-        // A reader that has seen enough is content.
+        // A reader that closes the pipe early is not an error.
         let run = world.deepseek_by_shell(&format!("{line} | true")).run();
         assert_eq!(run.code, Some(0), "{line}: {}", run.stderr);
     }
 }
 
 #[test]
-fn what_is_shown_of_a_session_cannot_drive_the_terminal() {
+fn control_characters_of_a_session_are_not_sent_to_the_terminal() {
     let world = World::greeting(vec![Reply::text("It is \u{202e}txt\u{9b}31m.").to("analysis")]);
     let run = world.deepseek(["ask", "what is \u{202e}this\u{9b}?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);

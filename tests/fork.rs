@@ -1,4 +1,4 @@
-//! Sessions that go on from an earlier point of another, with the workspace of that point.
+//! `deepseek fork`: sessions that start at an earlier point of another one, with the workspace of that point.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use crate::support::{Run, World};
 
 const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
-/// A world in which the greeting was mended, by way of a wrong one.
-fn mended() -> (World, Vec<Value>) {
+/// Creates a world in which the greeting was fixed at the second attempt. Returns its events.
+fn with_fixed_greeting() -> (World, Vec<Value>) {
     let world = World::greeting(eventful());
     let run = world.deepseek([REQUEST.as_slice(), &["--output", "stream-json"]].concat()).run();
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -19,7 +19,7 @@ fn mended() -> (World, Vec<Value>) {
     (world, events)
 }
 
-/// The number of the `n`th event of a kind, counted from zero.
+/// Returns the sequence number of the `n`th event of a kind, counted from zero.
 fn seq(events: &[Value], kind: &str, n: usize) -> String {
     let of_kind: Vec<&Value> = events.iter().filter(|event| event["kind"] == kind).collect();
     of_kind[n]["seq"].to_string()
@@ -33,15 +33,15 @@ fn greeting(dir: &Path) -> String {
     fs::read_to_string(dir.join("greet.txt")).unwrap()
 }
 
-/// The program in the workspace of a fork.
-fn there(world: &World, dir: &Path, args: &[&str]) -> Run {
+/// Runs the program in the workspace of a fork.
+fn run_in_fork(world: &World, dir: &Path, args: &[&str]) -> Run {
     let workspace = ["--workspace", dir.to_str().unwrap()];
     world.deepseek([args, &workspace].concat()).run()
 }
 
 #[test]
-fn a_fork_in_the_middle_of_a_request_is_gone_on_with_in_a_workspace_of_its_own() {
-    let (world, events) = mended();
+fn a_fork_inside_a_request_is_resumed_in_its_own_workspace() {
+    let (world, events) = with_fixed_greeting();
     let parent = tempfile::tempdir().unwrap();
     for (kind, n, says) in [
         ("EvidenceGathered@v1", 0, "hello\n"),
@@ -66,7 +66,7 @@ fn a_fork_in_the_middle_of_a_request_is_gone_on_with_in_a_workspace_of_its_own()
         let replay = world.deepseek(["replay", id]).run();
         assert_eq!(replay.code, Some(0), "{kind}: {}{}", replay.stdout, replay.stderr);
         let asked = world.provider.requests().len();
-        let run = there(&world, &into, &["run"]);
+        let run = run_in_fork(&world, &into, &["run"]);
         if kind == "RunFinished@v3" {
             assert_eq!(run.code, Some(2), "{kind}: {}", run.stderr);
             continue;
@@ -80,8 +80,8 @@ fn a_fork_in_the_middle_of_a_request_is_gone_on_with_in_a_workspace_of_its_own()
 }
 
 #[test]
-fn a_fork_can_be_checked_out_where_its_origin_was() {
-    let (world, events) = mended();
+fn a_fork_can_be_checked_out_in_the_original_workspace() {
+    let (world, events) = with_fixed_greeting();
     world.project.write("mine.txt", "mine\n");
     let at = seq(&events, "PatchApplied@v1", 0);
     let run = fork(&world, &at, &["--checkout"]);
@@ -95,8 +95,8 @@ fn a_fork_can_be_checked_out_where_its_origin_was() {
 }
 
 #[test]
-fn a_fork_that_can_not_be_says_why_and_leaves_nothing() {
-    let (world, events) = mended();
+fn an_impossible_fork_is_refused_with_a_reason_and_creates_nothing() {
+    let (world, events) = with_fixed_greeting();
     let sessions = || fs::read_dir(world.state().join("sessions")).unwrap().count();
     let into = world.project.path("fork");
     let into = into.to_str().unwrap();
@@ -118,7 +118,7 @@ fn a_fork_that_can_not_be_says_why_and_leaves_nothing() {
     assert!(!Path::new(into).exists());
 }
 
-/// Where the checkpoints of the one workspace are.
+/// Returns the checkpoint repository of the only workspace.
 fn checkpoints(world: &World) -> PathBuf {
     let workspaces = fs::read_dir(world.state().join("workspaces")).unwrap();
     let dirs: Vec<PathBuf> = workspaces.map(|entry| entry.unwrap().path()).collect();

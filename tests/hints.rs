@@ -2,7 +2,7 @@
 
 use mock::Reply;
 
-use crate::support::{Run, World, architect, mended};
+use crate::support::{Run, World, architect, greeting_fix};
 
 /// The commands of this program that a text names: between backticks, or behind a colon to the end.
 fn named(text: &str) -> Vec<String> {
@@ -65,7 +65,7 @@ fn follow(world: &World, fails: &[&str]) -> usize {
 
 #[test]
 fn what_a_hint_names_leads_on() {
-    let world = World::greeting([mended(), mended()].concat());
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut followed = 0;
     for fails in [
         &["rewnd"] as &[&str],

@@ -1,6 +1,6 @@
-//! Diffs by the hundred that are put together of all that one could try, the same for the same seed.
+//! Hundreds of hostile diffs, generated from a seed by combining places, forms and dressings.
 //!
-//! All of them are judged as a run judges them, by the engine and the rules themselves; some are played through.
+//! All are judged by the real patch engine and policy rules; some are also run end to end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::support::{
     Project, Provider, World, architect, editor, plan_verified_by, shell, short_or_long,
 };
 
-/// Where a diff might want to get, in the project of [`besieged`]. `OUTSIDE` is a directory beside it.
+/// Targets of the diffs, in the project of [`project_with_links_to`]. `OUTSIDE` is a directory outside of it.
 const PLACES: [&str; 30] = [
     "OUTSIDE/kept",
     "OUTSIDE/new",
@@ -51,7 +51,7 @@ const PLACES: [&str; 30] = [
     "check.sh",
 ];
 
-/// Ways to have it written: `AT` is the place.
+/// Forms of a diff: `AT` is the target.
 const FORMS: [&str; 18] = [
     "--- a/AT\n+++ b/AT\n@@ -1 +1 @@\n-hello\n+pwned\n",
     "--- AT\n+++ AT\n@@ -1 +1 @@\n-hello\n+pwned\n",
@@ -90,15 +90,15 @@ fn diffs(seed: u64, count: usize, outside: &Path) -> Vec<String> {
     (0..count).map(diff).collect()
 }
 
-/// A directory outside, with a file that could be the project's.
+/// Creates a directory outside the project, with a file like one of the project's.
 fn outside() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("kept"), "hello\n").unwrap();
     dir
 }
 
-/// A project with doors in its walls, which lead to `outside`.
-fn besieged(outside: &Path) -> Project {
+/// Creates a project with symlinks that lead to `outside`.
+fn project_with_links_to(outside: &Path) -> Project {
     let files = ["greet.txt", "sub/greet.txt", ".github/workflows/ci.yml", ".deepseek/config.toml"];
     let files: Vec<(&str, &str)> = files.iter().map(|path| (*path, "hello\n")).collect();
     let project = Project::new(&files);
@@ -112,8 +112,8 @@ fn besieged(outside: &Path) -> Project {
     project
 }
 
-/// What is at every path below some directories: where a link leads, or the content and the mode of a file.
-fn around(dirs: &[&Path]) -> BTreeMap<PathBuf, String> {
+/// Returns every path below some directories with its link target, or its mode and content.
+fn snapshot(dirs: &[&Path]) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut dirs: Vec<PathBuf> = dirs.iter().map(|dir| (*dir).to_owned()).collect();
     while let Some(dir) = dirs.pop() {
@@ -138,7 +138,7 @@ fn around(dirs: &[&Path]) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// The default rules under every approval, and for who does not want to be asked at all.
+/// Returns the default rules under every approval mode and under yolo.
 pub(crate) fn all_rules() -> Vec<(&'static str, Rules)> {
     let Config { policy, agent_loop: AgentLoop { safety_gate, .. }, .. } =
         config::resolve(&config::Inputs::default()).unwrap().config;
@@ -153,12 +153,12 @@ pub(crate) fn all_rules() -> Vec<(&'static str, Rules)> {
     ]
 }
 
-/// Whether a path leads into the program's own directory.
+/// Returns true if a path is in a `.deepseek` directory.
 fn is_ours(path: &str) -> bool {
     path.to_lowercase().split('/').any(|name| name == ".deepseek")
 }
 
-/// What the rules say of a plan that a model wrote.
+/// Returns the rules' verdict on a patch that a model wrote.
 fn judged(rules: &Rules, plan: &ApplyPlan) -> Verdict {
     let paths: Vec<&str> =
         plan.changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
@@ -168,18 +168,18 @@ fn judged(rules: &Rules, plan: &ApplyPlan) -> Verdict {
     rules.decide(Stage::Executing, act, Confinement::Full)
 }
 
-/// What no patch may change: all that is outside, in repositories and in our directory, and where links lead.
-fn barred(project: &Project, outside: &Path) -> BTreeMap<PathBuf, String> {
+/// Snapshots what no patch may change: everything outside, in `.git` and in `.deepseek`, and the targets of links.
+fn forbidden(project: &Project, outside: &Path) -> BTreeMap<PathBuf, String> {
     let is_own = |path: &Path| path.iter().any(|name| name == ".git" || name == ".deepseek");
-    let mut found = around(&[outside, project.root()]);
+    let mut found = snapshot(&[outside, project.root()]);
     found.retain(|path, what| path.starts_with(outside) || is_own(path) || what.starts_with("->"));
     found
 }
 
 #[test]
-fn no_generated_diff_reaches_outside_whatever_is_approved() {
+fn no_generated_diff_changes_anything_outside_under_any_rules() {
     let outside = outside();
-    let project = besieged(outside.path());
+    let project = project_with_links_to(outside.path());
     let read = ReadTree::open(project.root()).unwrap();
     let current = |path: &RepoPath| read.entry(path, u64::MAX);
     let (rules, limits) = (all_rules(), PatchLimits::default());
@@ -192,27 +192,28 @@ fn no_generated_diff_reaches_outside_whatever_is_approved() {
         };
         let touched: Vec<&str> =
             plan.changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
-        let goes = rules.iter().filter(|(_, rules)| judged(rules, &plan) == Verdict::Allow);
-        let goes: Vec<&str> = goes.map(|(name, _)| *name).collect();
-        let is_barred = |path: &&str| is_ours(path) || *path == ".envrc";
-        let may_go: &[&str] = if touched.iter().any(is_barred) {
+        let allowed_under =
+            rules.iter().filter(|(_, rules)| judged(rules, &plan) == Verdict::Allow);
+        let allowed_under: Vec<&str> = allowed_under.map(|(name, _)| *name).collect();
+        let is_forbidden = |path: &&str| is_ours(path) || *path == ".envrc";
+        let expected: &[&str] = if touched.iter().any(is_forbidden) {
             &[]
         } else if touched.iter().any(|path| path.starts_with(".git")) {
-            // Others execute it.
+            // Other tools execute it.
             &["yolo"]
         } else {
             &["auto", "yolo"]
         };
-        assert_eq!(goes, may_go, "{diff}");
-        if goes.is_empty() || plan.changes.is_empty() {
+        assert_eq!(allowed_under, expected, "{diff}");
+        if allowed_under.is_empty() || plan.changes.is_empty() {
             continue;
         }
         written += 1;
-        let fresh = besieged(outside.path());
-        let before = barred(&fresh, outside.path());
+        let fresh = project_with_links_to(outside.path());
+        let before = forbidden(&fresh, outside.path());
         let tree = WriteTree::open(fresh.root(), CommitLog::none(Duration::from_secs(1))).unwrap();
         tree.commit(&plan, "attack").unwrap();
-        assert_eq!(barred(&fresh, outside.path()), before, "{diff}");
+        assert_eq!(forbidden(&fresh, outside.path()), before, "{diff}");
         let modes = shell(fresh.root(), "find . -perm /6000 -print");
         assert_eq!(modes, "", "{diff}");
     }
@@ -220,7 +221,7 @@ fn no_generated_diff_reaches_outside_whatever_is_approved() {
 }
 
 #[test]
-fn generated_diffs_of_a_run_reach_nothing_under_any_approval() {
+fn no_generated_diff_in_a_run_changes_anything_forbidden_under_any_approval() {
     let flags = ["--approval=suggest", "--approval=auto", "--approval=never", "--yolo"];
     for (seed, flag) in (1..).zip(flags) {
         let outside = outside();
@@ -231,12 +232,12 @@ fn generated_diffs_of_a_run_reach_nothing_under_any_approval() {
                 &["true"],
             );
             let replies = vec![architect(plan).forever(), editor(diff.clone()).forever()];
-            let world = World::of(besieged(outside.path()), Provider::new(replies));
-            let before = barred(&world.project, outside.path());
+            let world = World::of(project_with_links_to(outside.path()), Provider::new(replies));
+            let before = forbidden(&world.project, outside.path());
             let run = world.deepseek(["--force-execute", "-p", "Fix it", flag]).run();
             assert!(run.code.is_some(), "{flag}: {diff}{}", run.stderr);
             assert_eq!(
-                barred(&world.project, outside.path()),
+                forbidden(&world.project, outside.path()),
                 before,
                 "{flag}: {diff}{}",
                 run.stderr

@@ -1,13 +1,13 @@
-//! Commands by the hundred that are put together of all that one could try beside what is listed, the same for the same seed.
+//! Hundreds of hostile commands, generated from a seed by combining listed commands with attacks.
 //!
-//! They are judged as a run judges them, by the rules themselves. What such lines do behind walls is seen in `sandbox.rs`.
+//! They are judged by the real policy rules. `sandbox.rs` tests what such commands can do inside the sandbox.
 
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
 use shell::CommandLine;
 
 use crate::hostile::all_rules;
 
-/// Commands that the defaults list, to begin an attack with.
+/// Commands that the defaults allow, as the starting point of an attack.
 const LISTED: [&str; 12] = [
     "cargo test",
     "cargo check",
@@ -23,8 +23,8 @@ const LISTED: [&str; 12] = [
     "true",
 ];
 
-/// What is none of them, in every way to put it beside one: `IT` is the listed command, `DO` what it is to do besides.
-const BESIDE: [&str; 44] = [
+/// Ways to combine a listed command, `IT`, with another one, `DO`.
+const COMBINATIONS: [&str; 44] = [
     "IT; DO",
     "IT && DO",
     "IT || DO",
@@ -90,7 +90,7 @@ const WRAPPERS: [&str; 16] = [
     "find . -exec",
 ];
 
-const DEEDS: [&str; 12] = [
+const ATTACKS: [&str; 12] = [
     "touch OUTSIDE/new",
     "rm -rf OUTSIDE",
     "cp greet.txt OUTSIDE/new",
@@ -105,8 +105,8 @@ const DEEDS: [&str; 12] = [
     "./x",
 ];
 
-/// Options and words that make a listed command do something else.
-const AMISS: [&str; 20] = [
+/// Options and arguments that make a listed command do something else.
+const MISUSED: [&str; 20] = [
     "cargo test --config build.rustc-wrapper=\"./x\"",
     "cargo test --manifest-path OUTSIDE/Cargo.toml",
     "cargo test --target-dir OUTSIDE",
@@ -134,16 +134,16 @@ fn commands(seed: u64, count: usize) -> Vec<String> {
     let mut pick = |from: &[&'static str]| from[random.usize(..from.len())];
     let command = |at: usize| {
         if at.is_multiple_of(5) {
-            return pick(&AMISS).to_owned();
+            return pick(&MISUSED).to_owned();
         }
-        let beside = pick(&BESIDE).replace("WRAP", pick(&WRAPPERS));
-        beside.replace("IT", pick(&LISTED)).replace("DO", pick(&DEEDS))
+        let combination = pick(&COMBINATIONS).replace("WRAP", pick(&WRAPPERS));
+        combination.replace("IT", pick(&LISTED)).replace("DO", pick(&ATTACKS))
     };
     (0..count).map(command).collect()
 }
 
 #[test]
-fn no_generated_command_runs_unasked_without_walls() {
+fn without_a_sandbox_no_generated_command_runs_without_approval() {
     let (rules, mut read) = (all_rules(), 0);
     let bare = [Confinement::None, Confinement::Off, Confinement::Floor { missing: Gaps::Untold }];
     for text in commands(14, 500) {
@@ -164,5 +164,5 @@ fn no_generated_command_runs_unasked_without_walls() {
             rules[2].1.decide(Stage::Verifying, Act::Command(line.command()), Confinement::Full);
         assert!(matches!(never, Verdict::Deny { .. }), "{never:?}: {text}");
     }
-    assert!(read > 400, "{read} of them are commands");
+    assert!(read > 400, "only {read} of them could be parsed as commands");
 }

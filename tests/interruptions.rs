@@ -1,4 +1,4 @@
-//! Ctrl-C at every stage, power cuts, and two processes in one workspace.
+//! Ctrl-C at every stage, power cuts, and two processes in the same workspace.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,16 +8,17 @@ use mock::{Behaviour, Reply};
 use rustix::process::Signal;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, diff, editor, left_in, mended, plan, wait_until,
+    Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
+    processes_left_in, wait_until,
 };
 
-/// A second is promised; a machine that does much else gets some more.
+/// The program promises to stop within a second; a busy machine gets some more.
 const PROMPTLY: Duration = Duration::from_secs(3);
 
-/// A check that tells when it begins, and does not end by itself.
+/// A check that signals its start with a file, and does not end by itself.
 const ENDLESS: &str = "sleep 1000 &\ntouch begun\nsleep 1000\n";
 
-fn silence() -> Reply {
+fn no_answer() -> Reply {
     Reply::of(Behaviour::StallAfterHeaders)
 }
 
@@ -25,14 +26,18 @@ fn fix() -> Reply {
     editor(diff("greet.txt", "hello", "hello world"))
 }
 
-/// Presses Ctrl-C once `seen` shows that the stage is reached.
-fn interrupted(world: &World, request: &str, seen: impl Fn(&World) -> bool) {
+/// Starts a request, presses Ctrl-C once `seen` returns true, and checks that everything stops promptly.
+fn assert_interrupts(world: &World, request: &str, seen: impl Fn(&World) -> bool) {
     let mut running = world.request(request).start();
     running.until(|| seen(world));
     let (run, took) = running.interrupt();
     assert_eq!(run.ending(), "130 cancelled", "{}", run.stderr);
     assert!(took < PROMPTLY, "it took {took:?}");
-    assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
+    assert!(
+        processes_left_in(world.project.root()).is_empty(),
+        "{:?}",
+        processes_left_in(world.project.root())
+    );
     let closed = wait_until(PROMPTLY, || world.provider.is_idle().then_some(()));
     assert!(closed.is_some(), "a call is still open");
 }
@@ -40,54 +45,54 @@ fn interrupted(world: &World, request: &str, seen: impl Fn(&World) -> bool) {
 #[test]
 fn ctrl_c_ends_a_model_call() {
     let calls: [(&str, Vec<Reply>); 4] = [
-        ("Fix the greeting", vec![silence().to("architect")]),
-        ("Fix the greeting", vec![architect(plan(&["greet.txt"])), silence().to("editor")]),
-        ("What is this?", vec![silence().to("analysis")]),
-        ("the build is broken", vec![silence().to("intent")]),
+        ("Fix the greeting", vec![no_answer().to("architect")]),
+        ("Fix the greeting", vec![architect(plan(&["greet.txt"])), no_answer().to("editor")]),
+        ("What is this?", vec![no_answer().to("analysis")]),
+        ("the build is broken", vec![no_answer().to("intent")]),
     ];
     for (request, replies) in calls {
         let count = replies.len();
         let world = World::greeting(replies);
-        interrupted(&world, request, |world| world.provider.requests().len() == count);
+        assert_interrupts(&world, request, |world| world.provider.requests().len() == count);
         assert!(world.project.changed().is_empty());
     }
 }
 
 #[test]
-fn ctrl_c_ends_a_retry_that_waits() {
+fn ctrl_c_ends_a_waiting_retry() {
     let throttled = Reply { retry_after: Some("60".to_owned()), ..Reply::of(Behaviour::Http429) };
     let world =
         World::greeting(vec![throttled.forever()]).configure("[llm]\nretry_max_ms = 100000\n");
-    interrupted(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
+    assert_interrupts(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
 }
 
 #[test]
-fn ctrl_c_ends_a_check_with_everything_it_started() {
+fn ctrl_c_ends_a_check_and_all_its_child_processes() {
     for baseline in ["off", "wait"] {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
-        let provider = Provider::new(mended());
+        let provider = Provider::new(greeting_fix());
         let world = World::of(project, provider)
             .configure(&format!("[agent_loop]\nbaseline = \"{baseline}\"\n"))
             .unconfined();
-        interrupted(&world, "Fix the greeting", |world| world.project.path("begun").exists());
+        assert_interrupts(&world, "Fix the greeting", |world| world.project.path("begun").exists());
         let patched = world.project.read("greet.txt") == "hello world\n";
-        assert_eq!(patched, baseline == "off", "fully patched or as it was");
+        assert_eq!(patched, baseline == "off", "either fully patched or unchanged");
     }
 }
 
 #[test]
 fn after_an_interruption_the_next_request_is_served() {
     let world =
-        World::greeting(vec![silence().to("architect"), architect(plan(&["greet.txt"])), fix()]);
-    interrupted(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
+        World::greeting(vec![no_answer().to("architect"), architect(plan(&["greet.txt"])), fix()]);
+    assert_interrupts(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
 }
 
 #[test]
-fn one_process_at_a_time_writes_and_the_second_is_told_whose_turn_it_is() {
+fn only_one_process_may_write_and_a_second_one_is_told_which() {
     let world = World::greeting(vec![
-        silence().to("architect"),
+        no_answer().to("architect"),
         Reply::text("It greets.").to("analysis"),
         architect(plan(&["greet.txt"])),
         fix(),
@@ -100,15 +105,20 @@ fn one_process_at_a_time_writes_and_the_second_is_told_whose_turn_it_is() {
     assert_eq!(second.code, Some(1), "{}", second.stderr);
     assert!(second.stderr.contains(&first.id().to_string()), "{}", second.stderr);
     let reader = world.deepseek(["ask", "What does it do?"]).run();
-    assert_eq!(reader.code, Some(0), "who only reads need not wait: {}", reader.stderr);
+    assert_eq!(reader.code, Some(0), "a reader need not wait: {}", reader.stderr);
 
     first.kill();
     let third = world.chat("Fix the greeting");
-    assert_eq!(third.ending(), "0 delivered/proven", "a dead owner is none: {}", third.stderr);
+    assert_eq!(
+        third.ending(),
+        "0 delivered/proven",
+        "a dead owner holds no lock: {}",
+        third.stderr
+    );
 }
 
 #[test]
-fn the_second_process_waits_its_turn() {
+fn a_second_process_waits_for_the_first() {
     let slow = Reply { delay_ms: 300, ..architect(plan(&["greet.txt"])) };
     let no_edit = "ARCHITECT_PLAN_V1\nPLAN|nothing\nNO_EDIT|true|done\nARCHITECT_PLAN_END\n";
     let world = World::greeting(vec![slow, fix(), architect(no_edit)]);
@@ -122,8 +132,8 @@ fn the_second_process_waits_its_turn() {
 }
 
 #[test]
-fn a_journal_cut_off_by_a_power_cut_can_be_read() {
-    let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence().to("editor")]);
+fn a_journal_cut_short_by_a_power_cut_can_be_read() {
+    let world = World::greeting(vec![architect(plan(&["greet.txt"])), no_answer().to("editor")]);
     let mut running = world.request("Fix the greeting").start();
     running.until(|| world.provider.requests().len() == 2);
     running.kill();
@@ -134,11 +144,11 @@ fn a_journal_cut_off_by_a_power_cut_can_be_read() {
 }
 
 #[test]
-fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
+fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
         let answers = answers.map(|(text, role)| Reply::text(text).to(role));
-        let world = World::greeting([mended(), answers.to_vec()].concat());
+        let world = World::greeting([greeting_fix(), answers.to_vec()].concat());
         let mut terminal =
             Terminal::start(&mut world.deepseek(["--plain", "--approval", "suggest"]));
         terminal.until("›", 1);
@@ -147,12 +157,12 @@ fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
         terminal.types("n\n");
         terminal.until("hint:", 1);
 
-        // It waits for what is said next, and not for those who work meanwhile.
+        // While the conversation waits for input, another process can work in the workspace.
         let applied = world.deepseek(["apply", "--yes"]).run();
         assert_eq!(applied.code, Some(0), "{}", applied.stderr);
         assert_eq!(world.project.read("greet.txt"), "hello world\n");
 
-        // It goes on afterwards, and while it works nobody else does.
+        // The conversation continues afterwards.
         terminal.types("? What is in greet.txt\r");
         terminal.until("ANALYSIS", 1);
         terminal.until("session ", 2);
@@ -165,9 +175,9 @@ fn an_idle_conversation_holds_nothing_and_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn a_conversation_that_nobody_spoke_in_ends_too() {
+fn a_conversation_without_any_message_ends_on_a_signal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let terminal = Terminal::start(&mut world.deepseek(["--plain"]));
         terminal.until("›", 1);
         terminal.signal(signal);
@@ -176,7 +186,7 @@ fn a_conversation_that_nobody_spoke_in_ends_too() {
 }
 
 #[test]
-fn every_signal_that_ends_a_program_ends_its_command_too() {
+fn every_terminating_signal_also_ends_the_running_check() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", ENDLESS)]);
         let answers = [architect(plan(&["greet.txt"])), fix()];
@@ -186,12 +196,12 @@ fn every_signal_that_ends_a_program_ends_its_command_too() {
         running.signal(signal);
         let run = running.end();
         assert_eq!(run.ending(), "130 cancelled", "{signal:?}: {}", run.stderr);
-        assert!(left_in(world.project.root()).is_empty(), "{signal:?}");
+        assert!(processes_left_in(world.project.root()).is_empty(), "{signal:?}");
     }
 }
 
 #[test]
-fn a_workspace_that_is_not_where_it_was_is_told_so_and_nothing_runs_in_what_is_there() {
+fn a_workspace_that_was_moved_or_replaced_during_a_run_ends_it_and_nothing_runs_there() {
     for what in ["moved", "replaced", "a link", "deleted"] {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", "touch ran\n")]);
         let root = project.root().to_owned();
@@ -225,7 +235,11 @@ fn a_workspace_that_is_not_where_it_was_is_told_so_and_nothing_runs_in_what_is_t
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(run.code.is_some_and(|code| code > 0), "{what}: {said}");
         assert!(said.contains("was moved, deleted or replaced"), "{what}: {said}");
-        assert_eq!(world.provider.requests().len(), 2, "{what}: it goes on and pays");
+        assert_eq!(
+            world.provider.requests().len(),
+            2,
+            "{what}: the run continued and made another call"
+        );
         assert!(!world.project.path("pwned").exists(), "{what}: {said}");
         fs::remove_dir_all(world.project.root().with_extension("other")).ok();
         fs::remove_file(world.project.root()).ok();

@@ -1,4 +1,4 @@
-//! What holds in every run, whatever it is about: the user's git, one end, bytes that repeat, prompts that only grow.
+//! Properties of every run: git stays untouched, there is one end, runs are reproducible, and prompts only grow.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,9 +6,9 @@ use std::fs;
 use mock::Reply;
 use serde_json::Value;
 
-use crate::support::{Project, Provider, Run, World, architect, diff, editor, mended, plan};
+use crate::support::{Project, Provider, Run, World, architect, diff, editor, greeting_fix, plan};
 
-/// A run with some of everything: an unreadable plan, a look at a file, a refused patch, a red check, a new plan.
+/// A run with everything: an unreadable plan, a read, a refused patch, a failed check, a new plan.
 fn eventful() -> Vec<Reply> {
     let says = |old: &str, new: &str| editor(diff("greet.txt", old, new));
     vec![
@@ -28,7 +28,7 @@ fn eventful() -> Vec<Reply> {
 }
 
 #[test]
-fn the_users_git_is_not_touched_and_nothing_but_the_plans_files_is_changed() {
+fn git_is_untouched_and_only_the_files_of_the_plan_are_changed() {
     let world = World::greeting(eventful());
     world.project.write("untracked.txt", "mine\n");
     let before = world.project.hashes(".git");
@@ -39,19 +39,19 @@ fn the_users_git_is_not_touched_and_nothing_but_the_plans_files_is_changed() {
 }
 
 #[test]
-fn a_failed_run_leaves_git_alone_too() {
+fn a_failed_run_does_not_touch_git() {
     let world = World::greeting(vec![
         architect(plan(&["greet.txt"])),
         editor(diff("greet.txt", "hello", "bye")).forever(),
     ]);
     let before = world.project.hashes(".git");
     let run = world.chat("Fix the greeting");
-    assert_eq!(run.code, Some(5), "the script has no second plan: {}", run.ending());
+    assert_eq!(run.code, Some(5), "the scripted answers contain no second plan: {}", run.ending());
     assert_eq!(world.project.hashes(".git"), before);
 }
 
 #[test]
-fn the_same_answers_give_the_same_events_and_the_same_requests() {
+fn the_same_answers_give_the_same_events_and_requests() {
     let observed = || {
         let world = World::greeting(eventful());
         let run = world.chat("Fix the greeting");
@@ -68,7 +68,7 @@ fn the_same_answers_give_the_same_events_and_the_same_requests() {
     assert_eq!(requests, same);
 }
 
-/// The events with everything taken out that a clock or chance decides.
+/// Returns the events without everything that depends on time or chance.
 fn events_without_time(run: &Run) -> Vec<String> {
     let lossless = run.events.iter().filter(|event| event["seq"].is_u64());
     let mut names = BTreeMap::new();
@@ -82,7 +82,7 @@ fn timeless(value: Value, names: &mut BTreeMap<String, usize>) -> Value {
             let kept = map.into_iter().filter(|(key, _)| !timed.contains(&key.as_str()));
             kept.map(|(key, value)| {
                 let value = match (key.as_str(), value) {
-                    // Ids are told apart, but not told.
+                    // Ids are numbered: only their identity matters.
                     ("run" | "patch" | "ask", Value::String(id)) => {
                         let next = names.len();
                         Value::from(*names.entry(id).or_insert(next))
@@ -99,7 +99,7 @@ fn timeless(value: Value, names: &mut BTreeMap<String, usize>) -> Value {
 }
 
 #[test]
-fn each_roles_messages_only_grow() {
+fn the_messages_of_each_role_only_grow() {
     let world = World::greeting(eventful());
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -119,7 +119,7 @@ fn each_roles_messages_only_grow() {
     }
 }
 
-/// Nine attempts of which all but the last fail, each otherwise; twenty calls in all.
+/// Nine attempts of which all but the last fail, each in a different way; twenty calls in all.
 pub(crate) fn twenty_calls() -> (Project, Vec<Reply>) {
     let prose =
         "A line of a file worth reading, as long as lines of prose are when people write them.\n"
@@ -136,7 +136,7 @@ pub(crate) fn twenty_calls() -> (Project, Vec<Reply>) {
 }
 
 #[test]
-fn what_was_said_before_is_found_in_the_providers_cache() {
+fn repeated_prompt_prefixes_hit_the_providers_cache() {
     let (project, replies) = twenty_calls();
     let twice: Vec<Reply> = replies.iter().chain(&replies).cloned().collect();
     let world =
@@ -150,8 +150,8 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
     let (sum, most) = (avoidable.clone().sum::<u64>(), avoidable.max().unwrap());
     println!("{} calls, {prompts} prompt tokens, {sum} avoidable misses", replies.len());
     assert_eq!(replies.len(), 20);
-    assert!(sum * 100 <= prompts, "{sum} of {prompts} tokens were missed needlessly");
-    assert!(most < 128, "more than the last unit was missed: {most}");
+    assert!(sum * 100 <= prompts, "{sum} of {prompts} tokens were avoidable misses");
+    assert!(most < 128, "more than the last cache unit was missed: {most}");
 
     let run = world.chat("Improve words.txt");
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
@@ -164,7 +164,7 @@ fn what_was_said_before_is_found_in_the_providers_cache() {
 }
 
 #[test]
-fn a_journal_keeps_what_a_prompt_repeats_once() {
+fn a_journal_stores_repeated_prompt_parts_once() {
     let (project, replies) = twenty_calls();
     let world =
         World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
@@ -186,11 +186,14 @@ fn a_journal_keeps_what_a_prompt_repeats_once() {
     let files = blobs.chain([session.join("events.jsonl")]);
     let kept: u64 = files.map(|file| fs::metadata(file).unwrap().len()).sum();
     println!("{all} bytes of prompts, {unique} of them unique, {kept} bytes of journal");
-    assert!(kept * 4 <= all as u64, "{kept} bytes for {unique} unique ones of {all}");
+    assert!(
+        kept * 4 <= all as u64,
+        "{kept} bytes stored; {unique} of {all} prompt bytes are unique"
+    );
 }
 
 #[test]
-fn there_is_one_end_and_no_hidden_escalation() {
+fn every_run_has_one_end_and_no_escalation() {
     let ask = || vec![Reply::text("An answer.").to("analysis")];
     let runs = [
         ("Fix the greeting", eventful(), "0 delivered/proven"),
@@ -213,7 +216,7 @@ fn there_is_one_end_and_no_hidden_escalation() {
 }
 
 #[test]
-fn the_journal_has_what_the_screen_was_told_and_every_request_to_the_byte() {
+fn the_journal_records_every_displayed_event_and_every_request_byte_for_byte() {
     let world = World::greeting(eventful());
     let run = world.chat("Fix the greeting");
     let session =
@@ -235,7 +238,7 @@ fn the_journal_has_what_the_screen_was_told_and_every_request_to_the_byte() {
 }
 
 #[test]
-fn a_removed_comment_is_no_file_header_and_a_fence_in_a_file_is_no_fence() {
+fn removed_sql_comments_and_fences_inside_files_are_not_diff_syntax() {
     let project = Project::new(&[
         ("query.sql", "SELECT 1;\n-- old comment\n-- another\nSELECT 2;\n"),
         ("README.md", "# Title\n\n```sh\nrun old\n```\n\nEnd\n"),
@@ -252,10 +255,10 @@ fn a_removed_comment_is_no_file_header_and_a_fence_in_a_file_is_no_fence() {
 }
 
 #[test]
-fn a_request_that_looks_like_output_of_git_names_the_files_it_names() {
+fn files_are_recognized_in_a_request_that_looks_like_git_status() {
     let project = Project::greeting();
     project.write("src/lib.rs", "pub fn first() {}\n");
-    let provider = Provider::new(mended());
+    let provider = Provider::new(greeting_fix());
     let world = World::of(project, provider);
     let run = world.chat("Fix this:\n M src/lib.rs\n?? greet.txt\n");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -268,7 +271,7 @@ fn a_request_that_looks_like_output_of_git_names_the_files_it_names() {
 }
 
 #[test]
-fn a_greeting_is_answered_and_not_edited() {
+fn a_greeting_is_answered_and_changes_nothing() {
     let answers = ["ANSWER", "Hello!"].into_iter().zip(["intent", "analysis"]);
     let answers: Vec<Reply> = answers.map(|(text, role)| Reply::text(text).to(role)).collect();
     let world = World::greeting(answers);
@@ -279,7 +282,7 @@ fn a_greeting_is_answered_and_not_edited() {
 }
 
 #[test]
-fn unclear_words_cost_one_short_question() {
+fn an_unclear_message_costs_one_intent_call() {
     let answers = |word: &str| {
         vec![
             Reply::text(word).to("intent"),

@@ -1,11 +1,11 @@
-//! What is shown of lanes: while they work, at the end, and later.
+//! What users and programs see of lanes: while they run, at the end, and later.
 
 use std::fs;
 
 use mock::Reply;
 use serde_json::Value;
 
-use crate::support::{Project, Provider, Run, World, left_in, plan_verified_by, shell};
+use crate::support::{Project, Provider, Run, World, plan_verified_by, processes_left_in, shell};
 
 const TEAM: &str = "TEAM_PLAN_V1
 LANE|01|first|shout the first line
@@ -19,29 +19,30 @@ OWN|04|d.txt
 AFTER|04|02
 TEAM_PLAN_END";
 
-/// What a lane does: a plan for one file, and its diff.
+/// Returns the answers for a lane: a plan for one file, and its diff.
 fn lane(id: &str, file: &str, diff: &str, check: &str) -> [Reply; 2] {
     let plan = plan_verified_by(&[file], &[check]);
     [Reply::text(plan).to("architect").in_lane(id), Reply::text(diff).to("editor").in_lane(id)]
 }
 
-fn shouted(word: &str) -> String {
+fn list_diff(word: &str) -> String {
     format!("--- a/list.txt\n+++ b/list.txt\n@@ -1,2 +1,2 @@\n-one\n+{word}\n two\n")
 }
 
-/// One lane that arrives, one that is denied, one whose work is in conflict and cannot be done again, and one that never begins.
+/// Creates a world with four lanes: one is merged, one is denied, one has a conflict and cannot be planned again, and one
+/// never starts.
 fn team() -> World {
     let mut replies = vec![Reply::text(TEAM).to("lane-planner")];
-    replies.extend(lane("01", "list.txt", &shouted("ONE"), "sh check.sh"));
+    replies.extend(lane("01", "list.txt", &list_diff("ONE"), "sh check.sh"));
     let new = "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n";
     replies.extend(lane("02", "b.txt", new, "sudo true").map(Reply::forever));
-    replies.extend(lane("03", "list.txt", &shouted("EINS"), "sh check.sh"));
+    replies.extend(lane("03", "list.txt", &list_diff("EINS"), "sh check.sh"));
     replies.push(Reply::text("I cannot.").to("architect").in_lane("03").forever());
     let project = Project::new(&[("list.txt", "one\ntwo\n"), ("check.sh", "test -s list.txt\n")]);
     World::of(project, Provider::new(replies)).unconfined()
 }
 
-fn in_text(world: &World) -> Run {
+fn run_without_terminal(world: &World) -> Run {
     let args = [
         "--force-execute",
         "-p",
@@ -54,19 +55,19 @@ fn in_text(world: &World) -> Run {
     world.deepseek(args).run()
 }
 
-/// What a run says; it has to succeed.
-fn said(world: &World, args: &[&str]) -> Run {
+/// Runs a command that has to succeed.
+fn succeed(world: &World, args: &[&str]) -> Run {
     let run = world.deepseek(args.iter().copied()).run();
     assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
     run
 }
 
 #[test]
-fn without_a_terminal_lanes_are_told_in_lines() {
+fn without_a_terminal_lanes_are_reported_line_by_line() {
     let world = team();
-    let run = in_text(&world);
+    let run = run_without_terminal(&world);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let told = [
+    let expected = [
         "● plan lanes",
         "  01 first — 01.txt",
         "  04 never — d.txt · after 02",
@@ -90,16 +91,16 @@ fn without_a_terminal_lanes_are_told_in_lines() {
         "  lane 04 never — failed: lane 02, ",
         "  what a lane changed: deepseek diff --lane NN",
     ];
-    for begin in told {
+    for begin in expected {
         let found = run.stderr.lines().filter(|line| line.starts_with(begin)).count();
-        // The check of a lane is denied on the untouched tree, and again.
+        // The check of a lane is denied twice: for the baseline, and after the patch.
         assert!(found == 1 || begin.ends_with("denied: "), "{begin:?} in\n{}", run.stderr);
     }
     assert!(!run.stderr.contains("● edit") && !run.stderr.contains('\u{1b}'), "{}", run.stderr);
 }
 
 #[test]
-fn programs_are_told_of_which_lane_each_line_is() {
+fn in_json_every_line_names_its_lane() {
     let world = team();
     let mut program = world.request("Make the list shout");
     let run = program.args(["--teammate-mode", "on"]).run();
@@ -126,12 +127,12 @@ fn programs_are_told_of_which_lane_each_line_is() {
 }
 
 #[test]
-fn what_a_lane_did_is_shown_whatever_became_of_it() {
+fn the_changes_of_a_lane_can_be_shown_even_if_it_failed() {
     let world = team();
     let none = world.deepseek(["diff", "--lane", "01"]).run();
     assert_eq!(none.code, Some(2));
     assert!(none.stderr.contains("no task has used lanes"), "{}", none.stderr);
-    assert_eq!(in_text(&world).code, Some(1));
+    assert_eq!(run_without_terminal(&world).code, Some(1));
 
     let cases = [
         ("01", "first · merged", "-one\n+ONE\n"),
@@ -140,17 +141,17 @@ fn what_a_lane_did_is_shown_whatever_became_of_it() {
         ("04", "no changes", ""),
     ];
     for (lane, about, diff) in cases {
-        let shown = said(&world, &["diff", "--lane", lane]);
+        let shown = succeed(&world, &["diff", "--lane", lane]);
         assert!(shown.stderr.contains(about), "{}", shown.stderr);
         assert!(shown.stdout.contains(diff), "{}", shown.stdout);
         assert_eq!(shown.stdout.is_empty(), diff.is_empty(), "{}", shown.stdout);
     }
-    let json = said(&world, &["diff", "--lane", "02", "--run", "latest", "--output", "json"]);
+    let json = succeed(&world, &["diff", "--lane", "02", "--run", "latest", "--output", "json"]);
     let document = &json.events[0];
     assert_eq!((&document["lane"], &document["state"]), (&"02".into(), &"failed".into()));
     assert_eq!(document["files"][0]["path"], "b.txt");
     let run = document["run"].as_str().unwrap();
-    let again = said(&world, &["diff", "--lane", "02", "--run", run, "--output", "json"]);
+    let again = succeed(&world, &["diff", "--lane", "02", "--run", run, "--output", "json"]);
     assert_eq!(again.stdout, json.stdout);
 
     let missing = world.deepseek(["diff", "--lane", "09"]).run();
@@ -165,7 +166,7 @@ fn what_a_lane_did_is_shown_whatever_became_of_it() {
 }
 
 #[test]
-fn the_demo_of_lanes_shows_a_conflict_and_lanes_that_fail_together() {
+fn the_lane_demo_shows_a_conflict_and_lanes_that_fail_together() {
     let world = World::greeting(Vec::new());
     let mut program = world.deepseek(["demo", "--team", "--output", "stream-json"]);
     program.with_cargo().env("TMPDIR", world.project.root());
@@ -187,7 +188,7 @@ fn the_demo_of_lanes_shows_a_conflict_and_lanes_that_fail_together() {
     let demo = demo.expect("the result is kept");
     let changes = fs::read_to_string(demo.join("till/CHANGES.md")).unwrap();
     assert_eq!(changes.lines().filter(|line| line.starts_with("- ")).count(), 3);
-    // Nothing is left of the lanes but what the journal has.
+    // Only the journal keeps anything of the lanes.
     for workspace in fs::read_dir(demo.join("state/workspaces")).unwrap() {
         let workspace = workspace.unwrap().path();
         let names = |below: &str| -> Vec<_> {
@@ -197,16 +198,16 @@ fn the_demo_of_lanes_shows_a_conflict_and_lanes_that_fail_together() {
         assert_eq!(names("lanes"), [""; 0]);
         assert_eq!(names("checkpoints.git/worktrees"), [""; 0]);
     }
-    assert_eq!(left_in(&demo), Vec::<String>::new());
+    assert_eq!(processes_left_in(&demo), Vec::<String>::new());
     let status = shell(&demo.join("till"), "git worktree list && git status --porcelain");
     assert_eq!(status.lines().count(), 5, "one worktree, four files changed: {status}");
 }
 
 #[test]
-fn patches_of_lanes_are_none_for_the_workspace() {
+fn patches_of_lanes_cannot_be_shown_as_workspace_patches() {
     let world = team();
-    assert_eq!(in_text(&world).code, Some(1));
-    let export = said(&world, &["export", "--format", "json"]);
+    assert_eq!(run_without_terminal(&world).code, Some(1));
+    let export = succeed(&world, &["export", "--format", "json"]);
     let events = export.events[0]["events"].as_array().unwrap();
     let of_lanes = |event: &&Value| event["lane"] == "02" && event["what"] == "patch";
     let patch =
@@ -216,35 +217,35 @@ fn patches_of_lanes_are_none_for_the_workspace() {
 }
 
 #[test]
-fn calls_are_told_apart_by_lane() {
+fn usage_can_be_grouped_by_lane() {
     let world = team();
-    assert_eq!(in_text(&world).code, Some(1));
-    let usage = said(&world, &["usage", "--by", "lane", "--output", "json"]);
+    assert_eq!(run_without_terminal(&world).code, Some(1));
+    let usage = succeed(&world, &["usage", "--by", "lane", "--output", "json"]);
     let document = &usage.events[0];
     let rows = document["rows"].as_array().unwrap();
     let lanes: Vec<&str> = rows.iter().map(|row| row["lane"].as_str().unwrap()).collect();
     assert_eq!(lanes, ["-", "01", "02", "03"]);
-    // Each lane numbers its calls from one, and none is taken for that of another.
+    // Each lane numbers its calls from one; calls of different lanes must not be confused.
     assert_eq!(document["total"]["calls"], world.provider.requests().len());
     assert_eq!(document["total"]["calls_of_unknown_usage"], 0);
     assert_eq!(rows[1]["usage"]["calls"], 2);
-    let show = said(&world, &["sessions", "show"]);
+    let show = succeed(&world, &["sessions", "show"]);
     assert!(show.stdout.lines().any(|line| line.contains(" lane 02 {")), "{}", show.stdout);
 }
 
 #[test]
-fn every_event_of_a_lane_is_explained_back_to_the_request() {
+fn explain_traces_every_event_of_a_lane_back_to_the_request() {
     let world = team();
-    assert_eq!(in_text(&world).code, Some(1));
-    let shown = said(&world, &["sessions", "show", "--output", "json"]);
+    assert_eq!(run_without_terminal(&world).code, Some(1));
+    let shown = succeed(&world, &["sessions", "show", "--output", "json"]);
     for event in &shown.events {
         let seq = event["seq"].to_string();
-        let explained = &said(&world, &["explain", &seq, "--output", "json"]).events[0];
+        let explained = &succeed(&world, &["explain", &seq, "--output", "json"]).events[0];
         let because = explained["because"].as_array().unwrap();
         let first = because.last().unwrap_or(&explained["event"]);
         let is_request = first["data"]["speaker"] == "user";
         assert!(event["run"].is_null() || is_request, "{event}: {explained}");
-        // What a lane does is no cause of what another does.
+        // An event of one lane is never a cause of an event of another.
         let others = because.iter().filter(|cause| {
             !cause["lane"].is_null() && !event["lane"].is_null() && cause["lane"] != event["lane"]
         });

@@ -1,20 +1,22 @@
-//! The conversation at a terminal: live rows below what is printed, and keys that are never lost.
+//! The conversation at a terminal: live rows below the printed output, and keys that are never lost.
 
 use mock::Reply;
 use rustix::process::Signal;
 
-use crate::support::{Screen, World, architect, diff, editor, left_in, mended, plan};
+use crate::support::{
+    Screen, World, architect, diff, editor, greeting_fix, plan, processes_left_in,
+};
 
-/// A conversation in which every message is an edit.
+/// Starts a conversation in which every message is an edit.
 pub(crate) fn edits(world: &World, rows: u16, columns: u16) -> Screen {
     let mut program = world.deepseek(["--force-execute", "--approval", "suggest"]);
-    // This terminal cuts rows that become too long.
+    // This terminal cuts off rows that become too long.
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), rows, columns);
     screen.until_shown("›");
     screen
 }
 
-/// Everything shown, without what is another in each run, or with other prompts.
+/// Returns everything shown, without what differs between runs or depends on the prompts.
 fn shown(world: &World, screen: &mut Screen) -> String {
     screen.is_complete();
     let root = world.project.root().display().to_string();
@@ -27,7 +29,7 @@ fn shown(world: &World, screen: &mut Screen) -> String {
             || starts.iter().any(|it| line.starts_with(it))
     };
     let without_counts = |line: &str| {
-        // The end of an id may be all letters.
+        // The end of an id may consist of letters only.
         let line = line.split(" · session ").next().unwrap();
         let words = line.split(' ').map(|word| {
             let is_count = word.chars().any(|c| c.is_ascii_digit());
@@ -37,13 +39,13 @@ fn shown(world: &World, screen: &mut Screen) -> String {
     };
     let lines = all
         .lines()
-        // The tree is checked beside the first edit: either is told first.
+        // The baseline check runs in parallel with the first edit, so either may be shown first.
         .filter(|line| !line.ends_with("before the change"))
         .map(|line| if counts(line) { without_counts(line) } else { line.to_owned() });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What may never be sent, since it takes away what is not ours; and every frame is ended that is begun.
+/// Checks that sequences which would destroy the user's own output are never sent, and that every frame is ended.
 fn is_well_behaved(screen: &Screen) {
     let shown = screen.terminal.shown();
     for never in ["\x1b[3J", "\x1b[2J", "\x1b[r", "\x1b[?1000h"] {
@@ -55,7 +57,7 @@ fn is_well_behaved(screen: &Screen) {
     assert_eq!(count("\x1b[?2004h"), count("\x1b[?2004l"));
 }
 
-/// It has ended so, and the terminal is as it was.
+/// Checks that the program ends with this exit code and restores the terminal.
 pub(crate) fn ends(screen: &mut Screen, code: i32) {
     assert_eq!(screen.terminal.ends(), Some(code), "{}", screen.terminal.shown());
     let (before, now) = (&screen.terminal.settings_before, screen.terminal.settings());
@@ -153,7 +155,7 @@ fn tab_changes_the_mode_and_words_are_completed() {
 fn a_question_calls_the_user_as_the_terminal_can() {
     for (program, sent) in [("WezTerm", "\x1b]9;deepseek: a question waits\x07"), ("xterm", "\x07")]
     {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let mut talk = world.deepseek(["--force-execute", "--approval", "suggest"]);
         talk.env("TERM_PROGRAM", program);
         let mut screen = Screen::start(talk.env("XTERM_VERSION", "a test"), 24, 80);
@@ -225,7 +227,7 @@ fn a_word_that_is_no_command_and_a_revision_that_is_not_there_are_told_at_once()
 
 #[test]
 fn an_idle_conversation_lets_others_work() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -235,7 +237,7 @@ fn an_idle_conversation_lets_others_work() {
 
 #[test]
 fn an_edit_is_shown_asked_for_done_and_undone() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -247,7 +249,7 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     screen.until_shown("+hello world");
     screen.types("/undo\r");
     screen.until("it is not undone", |_| world.project.read("greet.txt") == "hello\n");
-    // What is typed reaches the input again.
+    // Typed text reaches the input again.
     screen.types("你好");
     screen.until_shown("› 你好");
     let row = screen.cursor().0;
@@ -256,18 +258,18 @@ fn an_edit_is_shown_asked_for_done_and_undone() {
     ends(&mut screen, 0);
 }
 
-/// A conversation in which a change is asked about; another one is made after a no.
+/// Starts a conversation that waits for approval of a change; another change follows after a no.
 pub(crate) fn asked_about_a_change() -> (World, Screen) {
     let worse =
         vec![architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hi world"))];
-    let world = World::greeting([worse, mended()].concat());
+    let world = World::greeting([worse, greeting_fix()].concat());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
     (world, screen)
 }
 
-/// Says no to it with a reason, until that is `heard` and the next change is asked about.
+/// Declines the change with a reason; waits until `heard` is shown and the next change needs approval.
 pub(crate) fn says_no(screen: &mut Screen, heard: &str) {
     screen.presses("\x1bn", "no, because:");
     screen.types("it must still say hello\r");
@@ -282,7 +284,7 @@ pub(crate) fn says_no(screen: &mut Screen, heard: &str) {
 fn a_no_with_a_reason_goes_back_to_the_model() {
     let (world, mut screen) = asked_about_a_change();
     says_no(&mut screen, "no, because it must still say hello");
-    assert!(world.provider.told("architect", 2).contains("it must still say hello"));
+    assert!(world.provider.last_message("architect", 2).contains("it must still say hello"));
     screen.presses("\x1by", "session ");
     screen.types("\x04");
     ends(&mut screen, 0);
@@ -290,7 +292,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
 
 #[test]
 fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
-    let world = World::greeting([mended(), mended()].concat());
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -302,7 +304,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
     screen.until_shown("the queue is paused");
     screen.until_shown("› a draft");
     insta::assert_snapshot!("interrupted", shown(&world, &mut screen));
-    // It goes on when the user says so.
+    // The request resumes on the user's command.
     screen.types("\x15\r");
     screen.until_shown("› yes, but later");
     screen.until_shown("Apply it?");
@@ -314,7 +316,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
 #[test]
 fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let mut screen = edits(&world, 24, 80);
         screen.terminal.signal(signal);
         ends(&mut screen, 0);
@@ -328,7 +330,7 @@ fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
 
 #[test]
 fn a_terminal_that_becomes_smaller_and_larger_has_everything_once() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
@@ -382,11 +384,11 @@ fn a_paste_is_a_label_and_reaches_the_model_as_it_is() {
     screen.until_shown("[pasted: 200 lines, ");
     screen.types("\r");
     screen.until_shown("Two hundred.");
-    assert!(world.provider.told("analysis", 1).contains(&pasted));
+    assert!(world.provider.last_message("analysis", 1).contains(&pasted));
     screen.until_shown("session ");
     screen.types("\x04");
     ends(&mut screen, 0);
-    // And it is there in the next conversation.
+    // It is also available in the next conversation.
     let mut screen = edits(&world, 24, 80);
     screen.types("\x1b[A");
     screen.until_shown("[pasted: 200 lines, ");
@@ -444,7 +446,7 @@ fn plain_lines_are_there_for_whoever_wants_them() {
 
 #[test]
 fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
-    let world = World::greeting(mended()).configure("[sandbox]\nmode = \"off\"\n");
+    let world = World::greeting(greeting_fix()).configure("[sandbox]\nmode = \"off\"\n");
     let mut screen = edits(&world, 20, 60);
     let until = |screen: &mut Screen, said: &str| {
         screen.until(said, |rows| rows.iter().any(|row| row == said));
@@ -474,5 +476,5 @@ fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
     screen.until_shown("Ctrl-C stops it");
     screen.terminal.signal(Signal::TERM);
     ends(&mut screen, 0);
-    assert_eq!(left_in(world.project.root()), [""; 0]);
+    assert_eq!(processes_left_in(world.project.root()), [""; 0]);
 }

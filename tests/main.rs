@@ -1,7 +1,7 @@
-//! The whole program, tested from outside: a list of modules in reading order.
+//! End-to-end tests of the whole program. The modules are listed in reading order.
 //!
-//! The real binary works in real repositories and asks the fake DeepSeek over real HTTP. What can only be reached from
-//! inside is tested inside.
+//! The real binary works in real repositories and calls the fake DeepSeek over real HTTP. Behaviour that can only be
+//! reached from inside is tested in its own crate.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -10,22 +10,22 @@
     reason = "in a test, a panic is the report"
 )]
 
-// A project, a provider, and the program between them.
+// Test support: projects, a fake provider, and the program under test.
 mod support;
 
-// Requests from beginning to end.
+// Whole requests, start to finish.
 mod dialogue;
 mod scenarios;
 mod teams;
 mod twins;
 
-// One of them in somebody else's code.
+// A request in the source of a real crate.
 mod real_crate;
 
-// What holds in each of them.
+// Properties that hold for every request.
 mod invariants;
 
-// What goes wrong on the user's side.
+// Problems on the user's side.
 mod autopilot;
 mod bad_input;
 mod checks;
@@ -38,17 +38,17 @@ mod projects;
 mod sandbox;
 mod secrets;
 
-// What goes wrong on the other side of the wire.
+// Problems on the provider's side.
 mod faults;
 mod servers;
 
-// What stops it, and who else is there.
+// Interruptions, concurrent processes and live sessions.
 mod interruptions;
 mod live;
 mod steering;
 mod visits;
 
-// What kill -9 leaves behind.
+// Recovery after kill -9, and resume and replay.
 mod crashes;
 mod fork;
 mod memory;
@@ -64,21 +64,21 @@ mod tool_calls;
 mod verified;
 mod wording;
 
-// The way back, and the way into git.
+// Undoing changes, and committing them to git.
 mod commit;
 mod rewind;
 
-// What was done before.
+// The record of past work.
 mod programs;
 mod projections;
 
-// The command line around the requests.
+// The rest of the command line.
 mod commands;
 mod completions;
 mod lanes;
 mod start;
 
-// Documents and sources.
+// Documentation and source code.
 mod circles;
 mod docs;
 mod schema;

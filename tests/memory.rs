@@ -1,11 +1,11 @@
-//! What is remembered of a workspace: written on delivery, told while its files are as they were, and the user's to change.
+//! Workspace memory: written on delivery, given to models while its files are unchanged, and editable by the user.
 
 use std::fs;
 
 use mock::Reply;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, mended, mended_and_checked_by,
+    Project, Provider, Terminal, World, architect, greeting_fix, greeting_fix_checked_by,
 };
 
 fn listed(world: &World) -> String {
@@ -19,8 +19,8 @@ fn says(text: &str) -> Reply {
 }
 
 #[test]
-fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
-    let replies = mended_and_checked_by(&["sh check.sh"]).into_iter().chain([says("So.")]);
+fn a_delivery_is_remembered_for_later_sessions_while_its_files_are_unchanged() {
+    let replies = greeting_fix_checked_by(&["sh check.sh"]).into_iter().chain([says("So.")]);
     let world = World::greeting(replies.collect::<Vec<_>>());
     world.project.write("Makefile", "check:\n\tsh check.sh\n");
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
@@ -29,31 +29,31 @@ fn a_delivery_is_remembered_and_told_to_later_sessions_while_it_holds() {
     assert!(list.contains("outcome   Fix the greeting: changed greet.txt"), "{list}");
 
     world.asks("What was done here?");
-    let told = world.provider.told("analysis", 1);
-    assert!(told.contains("- outcome: Fix the greeting: changed greet.txt"), "{told}");
+    let prompt = world.provider.last_message("analysis", 1);
+    assert!(prompt.contains("- outcome: Fix the greeting: changed greet.txt"), "{prompt}");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 
     world.project.write("greet.txt", "good evening\n");
     world.asks("And now?");
-    let told = world.provider.told("analysis", 2);
+    let told = world.provider.last_message("analysis", 2);
     assert!(told.contains("- fact:") && !told.contains("- outcome:"), "{told}");
     assert!(listed(&world).contains("changed greet.txt (not used: its files changed)"));
 }
 
 #[test]
-fn nothing_is_remembered_of_what_was_not_delivered_or_where_it_is_turned_off() {
+fn undelivered_work_is_not_remembered_and_memory_can_be_turned_off() {
     let world = World::greeting(vec![architect("no plan").forever()]);
     assert_ne!(world.chat("Fix the greeting").code, Some(0));
     assert_eq!(listed(&world), "");
-    let world = World::greeting(mended()).configure("[memory]\nenabled = false");
+    let world = World::greeting(greeting_fix()).configure("[memory]\nenabled = false");
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
     assert_eq!(listed(&world), "");
 }
 
 #[test]
-fn a_check_that_shows_nothing_is_not_remembered() {
-    let world = World::greeting(mended_and_checked_by(&["no-such-program-here"]));
+fn an_inconclusive_check_is_not_remembered() {
+    let world = World::greeting(greeting_fix_checked_by(&["no-such-program-here"]));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
     let list = listed(&world);
@@ -61,9 +61,9 @@ fn a_check_that_shows_nothing_is_not_remembered() {
 }
 
 #[test]
-fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
+fn the_users_decisions_are_remembered_and_can_be_edited_and_forgotten() {
     let ask = Reply::text("NEED_ANSWER|Loud or quiet?").to("architect");
-    let replies: Vec<Reply> = [ask].into_iter().chain(mended()).collect();
+    let replies: Vec<Reply> = [ask].into_iter().chain(greeting_fix()).collect();
     let world = World::of(Project::greeting(), Provider::new(replies));
     let mut terminal = Terminal::start(&mut world.deepseek([
         "--approval",
@@ -91,8 +91,8 @@ fn what_the_user_decided_is_remembered_and_can_be_changed_and_forgotten() {
 }
 
 #[test]
-fn a_memory_that_cannot_be_read_is_said_and_stops_no_request() {
-    let world = World::greeting(mended());
+fn unreadable_memory_is_reported_and_does_not_stop_requests() {
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(["memory", "forget", "--all"]).run().code, Some(0));
     let workspaces = fs::read_dir(world.state().join("workspaces")).unwrap();
     let file = workspaces.map(|it| it.unwrap().path().join("memory.json")).next().unwrap();

@@ -1,4 +1,4 @@
-//! Tools that a workspace brings: who may call them, what comes of them, and that they leave nothing behind.
+//! Tools provided by the workspace: when models may call them, what they return, and that they leave nothing behind.
 
 use mock::{Behaviour, Reply, ScriptedCall};
 use serde_json::{Value, json};
@@ -22,22 +22,22 @@ fn world(replies: Vec<Reply>) -> World {
     World::of(project, Provider::new(replies))
 }
 
-/// The same, trusted, with these settings.
+/// Creates the same world, trusted and with these settings.
 fn trusted(settings: &str, replies: Vec<Reply>) -> World {
     let world = world(replies).configure(settings);
     assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
     world
 }
 
-/// What the model was told of its last call.
-fn told(world: &World, number: usize) -> Value {
+/// Returns the last message of the model's `number`th request, which is the result of its tool call.
+fn tool_result(world: &World, number: usize) -> Value {
     let requests = world.provider.of("analysis");
     let last = requests[number - 1].request.json["messages"].as_array().unwrap().last().cloned();
     serde_json::from_str(last.unwrap()["content"].as_str().unwrap()).unwrap()
 }
 
 #[test]
-fn a_trusted_workspace_brings_tools() {
+fn a_trusted_workspace_can_provide_tools() {
     let replies = vec![
         shouts("tools_shout", &json!({"text": "it's"})),
         shouts("tools_mute", &json!({})),
@@ -52,22 +52,25 @@ fn a_trusted_workspace_brings_tools() {
     let offered = world.provider.of("analysis")[0].request.json["tools"].clone();
     assert_eq!(offered[10]["function"]["name"], "tools_shout");
     assert_eq!(offered[10]["function"]["parameters"]["properties"]["text"]["type"], "string");
-    let value = told(&world, 2)["value"].to_string();
+    let value = tool_result(&world, 2)["value"].to_string();
     assert!(value.contains("loud: {\\\"text\\\":\\\"it's\\\"}"), "{value}");
-    assert!(told(&world, 3)["error"].as_str().unwrap().contains("no tool `tools_mute`"));
-    assert!(!world.project.root().join("shouted.txt").exists(), "what it writes is thrown away");
+    assert!(tool_result(&world, 3)["error"].as_str().unwrap().contains("no tool `tools_mute`"));
+    assert!(
+        !world.project.root().join("shouted.txt").exists(),
+        "files written by a tool are discarded"
+    );
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]
-fn a_tool_runs_as_far_as_other_commands_may() {
+fn a_workspace_tool_needs_the_same_permission_as_a_command() {
     let replies = vec![shouts("tools_shout", &json!({"text": "a"})), says("I do not know.")];
     let world = trusted("", replies);
     let run = world.deepseek(["ask", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = told(&world, 2);
-    assert!(told["ok"] == false && told["error"].as_str().is_some(), "{told}");
+    let result = tool_result(&world, 2);
+    assert!(result["ok"] == false && result["error"].as_str().is_some(), "{result}");
     let world = trusted("[policy]\nmode = \"plan\"", vec![says("I do not know.")]);
     assert_eq!(world.asks("How loud is it?").code, Some(0));
     assert_eq!(
@@ -77,7 +80,7 @@ fn a_tool_runs_as_far_as_other_commands_may() {
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_brings_none() {
+fn an_untrusted_workspace_provides_no_tools() {
     let world = world(vec![shouts("tools_shout", &json!({})), says("I do not know.")]);
     let listed = world.deepseek(["tools", "list"]).run();
     assert!(!listed.stdout.contains("shout"), "{}", listed.stdout);
@@ -88,16 +91,16 @@ fn a_workspace_that_is_not_trusted_brings_none() {
         world.provider.of("analysis")[0].request.json["tools"].as_array().unwrap().len(),
         10
     );
-    assert!(told(&world, 2)["error"].as_str().unwrap().contains("no tool `tools_shout`"));
+    assert!(tool_result(&world, 2)["error"].as_str().unwrap().contains("no tool `tools_shout`"));
 }
 
 #[test]
-fn a_model_without_native_calls_has_them_too() {
+fn a_model_without_native_tool_calls_can_use_workspace_tools() {
     let replies = vec![says("NEED_TOOL|tools.shout|{\"text\":\"a\"}"), says("It is loud.")];
     let world = trusted("[llm]\nnative_tools = false", replies);
     let run = world.deepseek(["ask", "--approval", "auto", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 1).contains("- tools.shout {"));
-    let told = world.provider.told("analysis", 2);
-    assert!(told.contains("loud: {\"text\":\"a\"}"), "{told}");
+    assert!(world.provider.last_message("analysis", 1).contains("- tools.shout {"));
+    let prompt = world.provider.last_message("analysis", 2);
+    assert!(prompt.contains("loud: {\"text\":\"a\"}"), "{prompt}");
 }

@@ -1,4 +1,4 @@
-//! What may be written, by whom and for how much: approvals, files of the user's, and budgets.
+//! Approvals, the user's own edits, and budgets.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mock::{Replies, Reply};
 
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, mended_and_checked_by, plan,
+    Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_checked_by, plan,
 };
 
-/// A provider whose Editor takes so long that the user saves a file meanwhile.
+/// Returns a provider script in which the user saves a file while the Editor is working.
 fn while_the_editor_works(project: &Project, path: &str, text: &'static str) -> Replies {
     let file = project.path(path);
     let first = AtomicBool::new(true);
@@ -24,7 +24,7 @@ fn while_the_editor_works(project: &Project, path: &str, text: &'static str) -> 
 }
 
 #[test]
-fn what_the_user_changes_meanwhile_is_merged_or_shown_again_and_never_lost() {
+fn edits_by_the_user_during_a_run_are_merged_or_shown_to_the_editor_and_never_lost() {
     let words = "one\ntwo\nthree\nfour\nfive\n";
     let cases = [
         ("one\ntwo\nthree\nfour\nmine\n", "ONE\ntwo\nthree\nfour\nmine\n", "architect editor"),
@@ -44,16 +44,19 @@ fn what_the_user_changes_meanwhile_is_merged_or_shown_again_and_never_lost() {
         assert_eq!(world.project.read("words.txt"), expected);
         assert_eq!(world.provider.roles(), roles);
         if roles.ends_with("editor editor") {
-            let told = world.provider.told("editor", 2);
-            assert!(told.contains("| mine\n   2| two"), "the file as the user left it: {told}");
+            let prompt = world.provider.last_message("editor", 2);
+            assert!(
+                prompt.contains("| mine\n   2| two"),
+                "the Editor must see the user's version: {prompt}"
+            );
         }
     }
 }
 
 #[test]
-fn a_workspace_that_can_not_be_written_stays_as_it_is() {
-    let world = World::greeting(mended());
-    let run = world.as_somebody_who_may_not_write("Fix the greeting").run();
+fn a_read_only_workspace_is_a_write_failure_and_stays_unchanged() {
+    let world = World::greeting(greeting_fix());
+    let run = world.as_user_without_write_permission("Fix the greeting").run();
     assert_eq!(run.ending(), "1 failed/write", "{}", run.stderr);
     assert!(run.stderr.contains("hint:"), "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello\n");
@@ -61,8 +64,8 @@ fn a_workspace_that_can_not_be_written_stays_as_it_is() {
 }
 
 #[test]
-fn without_anybody_to_ask_a_patch_is_staged_shown_and_applied_later() {
-    let world = World::greeting(mended());
+fn without_a_terminal_a_patch_is_staged_and_can_be_shown_and_applied_later() {
+    let world = World::greeting(greeting_fix());
     let run = world
         .deepseek(["--force-execute", "-p", "Fix the greeting", "--output", "stream-json"])
         .run();
@@ -88,12 +91,12 @@ fn without_anybody_to_ask_a_patch_is_staged_shown_and_applied_later() {
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
 
     let again = world.deepseek(["apply", "--yes"]).run();
-    assert_eq!(again.code, Some(2), "nothing is staged any more: {}", again.stderr);
+    assert_eq!(again.code, Some(2), "nothing must be staged any more: {}", again.stderr);
 }
 
 #[test]
 fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(["--force-execute", "-p", "Fix the greeting"]).run().code, Some(3));
     world.project.write("greet.txt", "mine\n");
     let run = world.deepseek(["apply", "--yes"]).run();
@@ -102,9 +105,9 @@ fn a_staged_patch_is_not_applied_to_a_file_that_changed() {
 }
 
 #[test]
-fn where_approvals_are_never_a_patch_is_staged_and_no_command_runs() {
+fn with_approval_never_a_patch_is_staged_and_no_command_runs() {
     for check in ["sh check.sh", "touch ran"] {
-        let world = World::greeting(mended_and_checked_by(&[check]));
+        let world = World::greeting(greeting_fix_checked_by(&[check]));
         let args = [
             "--force-execute",
             "-p",
@@ -123,16 +126,16 @@ fn where_approvals_are_never_a_patch_is_staged_and_no_command_runs() {
         }
         let shown = world.deepseek(["diff"]).run();
         assert!(shown.stdout.contains("+hello world\n"), "{}", shown.stdout);
-        // Who asks for the patch by name gets it.
+        // An explicit `apply` is allowed even then.
         let applied = world.deepseek(["apply", "--approval", "never"]).run();
         assert_eq!(applied.code, Some(0), "{}", applied.stderr);
         assert_eq!(world.project.read("greet.txt"), "hello world\n");
     }
 }
 
-/// One patch of two lines is within a gate of three lines; two of them are not.
+/// One patch of two lines is within a gate of three lines; two such patches are not.
 #[test]
-fn the_patches_of_a_run_are_counted_together() {
+fn the_safety_gate_counts_all_patches_of_a_run_together() {
     for (gate, ending) in [(3, "3 denied"), (4, "0 delivered/proven")] {
         let replies = vec![
             architect(plan(&["greet.txt"])),
@@ -148,7 +151,7 @@ fn the_patches_of_a_run_are_counted_together() {
 }
 
 #[test]
-fn what_other_tools_execute_is_asked_for_under_auto_too() {
+fn files_that_other_tools_execute_need_approval_even_under_auto() {
     let path = ".github/workflows/ci.yml";
     let project = Project::new(&[(path, "on: push\n"), ("check.sh", "true\n")]);
     let replies =
@@ -176,7 +179,10 @@ fn a_budget_is_never_exceeded() {
         for seen in world.provider.requests() {
             let (usage, longest) = (seen.usage.unwrap(), &seen.request.json["max_tokens"]);
             let worst = usage.prompt + longest.as_u64().unwrap();
-            assert!(used + worst <= most, "{used} are used, and {worst} could be, of {limit}");
+            assert!(
+                used + worst <= most,
+                "{used} used and up to {worst} more possible, of {limit}"
+            );
             used += usage.total();
         }
         assert_eq!(run.one("RunFinished")["spent"]["tokens"], used, "{flag} {limit}");

@@ -1,4 +1,4 @@
-//! Programs that models write: what they reach, what they may use, and that they go on after whatever happens in between.
+//! Programs that models write: what they can access, their resource limits, and that they resume after a kill.
 
 use std::fs;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use mock::{Behaviour, Reply, ScriptedCall};
 use serde_json::{Value, json};
 
-use crate::resume::{gone_on_with, journal};
+use crate::resume::{journal, resumes_after_kills};
 use crate::support::{Project, Provider, Run, World};
 
 const QUESTION: &str = "Which files greet?";
@@ -39,26 +39,26 @@ fn world(replies: Vec<Reply>) -> World {
     World::of(project(), Provider::new(replies))
 }
 
-/// What the model was told of its program, in its second request.
-fn told(world: &World) -> Value {
+/// Returns the result of the program, from the model's second request.
+fn program_result(world: &World) -> Value {
     let requests = world.provider.of("analysis");
     let messages = requests[1].request.json["messages"].as_array().unwrap();
     let last = messages.iter().rfind(|it| it["role"] == "tool").unwrap();
     serde_json::from_str(last["content"].as_str().unwrap()).unwrap()
 }
 
-/// What a program alone comes to.
-fn comes_to(program: &str) -> Value {
-    comes_to_within(60, program)
+/// Runs a single program and returns its result.
+fn result_of(program: &str) -> Value {
+    result_within(60, program)
 }
 
-/// What a program alone comes to that may compute for so many seconds.
-fn comes_to_within(seconds: u32, program: &str) -> Value {
+/// Like [`result_of`], with a limit on computing time.
+fn result_within(seconds: u32, program: &str) -> Value {
     let world = world(vec![calls(program, &[]), says("so it is")])
         .configure(&format!("[missions]\nprogram_seconds = {seconds}\n"));
     let run = world.asks(QUESTION);
     assert_eq!(run.code, Some(0), "{program}: {}", run.stderr);
-    told(&world)
+    program_result(&world)
 }
 
 fn paused(world: &World) -> usize {
@@ -90,43 +90,43 @@ fn answered() -> Vec<Reply> {
 }
 
 #[test]
-fn a_program_counts_asks_and_cites() {
+fn a_program_can_search_ask_questions_and_cite() {
     let world = world(answered());
     let before = world.project.hashes("");
     let run = world.asks(QUESTION);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = told(&world);
-    assert_eq!(told["ok"], true, "{told}");
+    let result = program_result(&world);
+    assert_eq!(result["ok"], true, "{result}");
     assert_eq!(
-        told["value"],
+        result["value"],
         "Printed:\n2 lines\nCited:\nit greets [greet.txt:1-1]\n\
          Result: ['greet.txt', 'src/a.rs', 'yes', 'yes', 'it says hello']"
     );
-    let asked = world.provider.everything_said();
+    let asked = world.provider.all_messages();
     assert!(asked.contains("### greet.txt") && asked.contains("   1| hello"), "{asked}");
     assert_eq!(world.provider.of("child").len(), 3);
-    assert_eq!(world.project.hashes(""), before, "nothing is written");
+    assert_eq!(world.project.hashes(""), before, "something was written");
     replays(&world);
 }
 
 #[test]
-fn a_program_that_is_killed_goes_on_from_where_it_asked() {
+fn a_killed_program_resumes_from_its_last_question() {
     let begin = || {
         let mut replies = answered();
         let says = replies.pop().unwrap();
         world(replies.into_iter().chain([says.forever()]).collect())
     };
-    let kills = gone_on_with(5, &["ask", QUESTION], 0, begin, |world, step| {
-        let told = world.provider.everything_said();
+    let kills = resumes_after_kills(5, &["ask", QUESTION], 0, begin, |world, step| {
+        let messages = world.provider.all_messages();
         let is_called = journal(world).iter().any(|it| it["kind"] == "ToolResult@v1");
-        assert_eq!(is_called, told.contains("'yes', 'yes', 'it says hello']"), "step {step}");
+        assert_eq!(is_called, messages.contains("'yes', 'yes', 'it says hello']"), "step {step}");
         assert_eq!(paused(world), if is_called { 2 } else { 0 }, "step {step}");
     });
     assert!(kills > 4, "{kills} kills");
 }
 
 #[test]
-fn nothing_is_reached_but_texts() {
+fn a_program_can_access_only_the_texts_it_is_given() {
     for (program, expected) in [
         ("open('/etc/passwd').read()", "PermissionError"),
         ("from pathlib import Path\nPath('greet.txt').read_text()", "PermissionError"),
@@ -139,16 +139,16 @@ fn nothing_is_reached_but_texts() {
         ("peek(files('*env')[0])", "ValueError"),
         ("peek(lines('greet.txt', 1, 1)._replace(path='../x'))", "Error"),
     ] {
-        let told = comes_to(program);
-        assert_eq!(told["ok"], false, "{program}: {told}");
-        let error = told["error"].as_str().unwrap();
+        let result = result_of(program);
+        assert_eq!(result["ok"], false, "{program}: {result}");
+        let error = result["error"].as_str().unwrap();
         assert!(error.contains(expected) && !error.contains("x1hello"), "{program}: {error}");
     }
 }
 
 #[test]
-fn a_program_that_takes_too_much_is_ended_and_said_to_be() {
-    // What is to end by its memory has all the time it needs on a machine that is busy.
+fn a_program_that_exceeds_a_limit_is_ended_with_the_reason() {
+    // Programs that are to hit the memory limit get enough time, even on a busy machine.
     for (seconds, program, expected) in [
         (1, "while True: pass", "it computed longer than it may"),
         (60, "x = 'abcdefgh' * (1 << 27)\ny = x + x", "it used more memory than it may"),
@@ -156,17 +156,17 @@ fn a_program_that_takes_too_much_is_ended_and_said_to_be() {
         (1, "sum(range(10 ** 12))", "it computed longer than it may"),
         (60, &"(".repeat(50_000), "too"),
     ] {
-        let told = comes_to_within(seconds, program);
-        assert!(told["error"].as_str().unwrap().contains(expected), "{program}: {told}");
+        let result = result_within(seconds, program);
+        assert!(result["error"].as_str().unwrap().contains(expected), "{program}: {result}");
     }
-    let told = comes_to("for i in range(50000): print('xxxx')\nFINAL('done')");
-    let value = told["value"].as_str().unwrap();
+    let result = result_of("for i in range(50000): print('xxxx')\nFINAL('done')");
+    let value = result["value"].as_str().unwrap();
     assert!(value.contains("bytes of its output are left out"), "{value}");
     assert!(value.len() < 40_000, "{}", value.len());
 }
 
 #[test]
-fn the_process_of_a_program_is_shut_in() {
+fn the_process_of_a_program_is_sandboxed() {
     if !cfg!(target_os = "linux") {
         return;
     }
@@ -188,7 +188,7 @@ fn the_process_of_a_program_is_shut_in() {
     assert_eq!(run.code, Some(130), "{}", run.stderr);
 }
 
-/// What the system tells of a process that runs a program for the process of this id, and is shut in.
+/// Returns the status and limits of the sandboxed child process of `parent` that runs a program.
 fn worker_of(parent: u32) -> Option<(String, String)> {
     fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
         let read = |name: &str| fs::read_to_string(entry.path().join(name)).ok();
@@ -199,7 +199,7 @@ fn worker_of(parent: u32) -> Option<(String, String)> {
 }
 
 #[test]
-fn ctrl_c_while_a_question_of_a_program_is_pending_ends_all() {
+fn ctrl_c_ends_a_program_and_its_pending_questions() {
     let silent = Reply::of(Behaviour::StallAfterHeaders).to("child").forever();
     let world = world(vec![calls("llm_query_batched(['a', 'b', 'c'])", &[]), silent]);
     let mut running = world.deepseek(["ask", QUESTION]).start();
@@ -214,7 +214,7 @@ fn ctrl_c_while_a_question_of_a_program_is_pending_ends_all() {
 }
 
 #[test]
-fn a_question_that_fails_leaves_the_others_their_answers() {
+fn a_failed_question_does_not_affect_the_others() {
     let world = world(vec![
         calls("FINAL(llm_query_batched(['one', 'two', 'three']))", &[]),
         Reply::of(Behaviour::Http500).to("child").forever().when_asked("two"),
@@ -224,14 +224,14 @@ fn a_question_that_fails_leaves_the_others_their_answers() {
     .configure("[llm]\nmax_retries = 0\n");
     let run = world.asks(QUESTION);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = told(&world);
+    let result = program_result(&world);
     let expected =
         "Notes: question 2 has no answer: the model gave none\nResult: ['yes', None, 'yes']";
-    assert_eq!(told["value"], expected);
+    assert_eq!(result["value"], expected);
 }
 
 #[test]
-fn a_question_that_a_batch_asks_twice_is_paid_once() {
+fn a_question_repeated_in_a_batch_is_paid_for_once() {
     let world = world(vec![
         calls("FINAL(llm_query_batched(['one', 'two', 'one', 'two', 'one']))", &[]),
         Reply::of(Behaviour::Http400).to("child").when_asked("two"),
@@ -241,7 +241,7 @@ fn a_question_that_a_batch_asks_twice_is_paid_once() {
     let run = world.asks(QUESTION);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(world.provider.of("child").len(), 2);
-    let value = told(&world)["value"].to_string();
+    let value = program_result(&world)["value"].to_string();
     assert!(value.contains("['yes', None, 'yes', None, 'yes']"), "{value}");
     for kind in ["ChildAsked@v1", "ChildEnded@v1"] {
         assert_eq!(journal(&world).iter().filter(|it| it["kind"] == kind).count(), 2, "{kind}");
@@ -250,7 +250,7 @@ fn a_question_that_a_batch_asks_twice_is_paid_once() {
 }
 
 #[test]
-fn programs_within_programs_are_as_deep_as_is_allowed() {
+fn nested_programs_are_limited_to_the_configured_depth() {
     let program = "FINAL(rlm_query('How many lines greet?', 'long.txt'))";
     let inner = "PROGRAM_V1\nn = count_matches('hello', files())\n\
                  said = rlm_query('Is that many?', 'greet.txt')\nFINAL(f'{n} lines: {said}')\nPROGRAM_END";
@@ -265,7 +265,7 @@ fn programs_within_programs_are_as_deep_as_is_allowed() {
     };
     let flat = world(replies());
     assert_eq!(flat.asks(QUESTION).code, Some(0));
-    let value = told(&flat)["value"].clone();
+    let value = program_result(&flat)["value"].clone();
     assert_eq!(
         value,
         "Notes: rlm_query was asked as llm_query: programs may be 1 deep here\nResult: some"
@@ -274,27 +274,27 @@ fn programs_within_programs_are_as_deep_as_is_allowed() {
         let deep = world(replies()).configure(&format!("[missions]\nmax_depth = {depth}\n"));
         let run: Run = deep.asks(QUESTION);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert_eq!(told(&deep)["value"], "Result: 400 lines: yes", "{depth}");
+        assert_eq!(program_result(&deep)["value"], "Result: 400 lines: yes", "{depth}");
         replays(&deep);
     }
 }
 
 #[test]
-fn the_helpers_are_told_to_who_asks() {
+fn the_helper_functions_are_listed_on_request() {
     let world = world(vec![calls("help", &[]), says("so it is")]);
     assert_eq!(world.asks(QUESTION).code, Some(0));
-    let told = told(&world)["value"].as_str().unwrap().to_owned();
-    assert!(told.contains("llm_query_batched(questions, about=None)"), "{told}");
+    let result = program_result(&world)["value"].as_str().unwrap().to_owned();
+    assert!(result.contains("llm_query_batched(questions, about=None)"), "{result}");
     let offered = world.provider.of("analysis")[0].request.json["tools"].to_string();
     assert!(!offered.contains("llm_query"), "{offered}");
 }
 
 #[test]
-fn no_program_runs_in_plan_mode_or_over_what_is_not_there() {
+fn no_program_runs_in_plan_mode_or_without_readable_files() {
     let plan = world(vec![calls("len(files())", &[]), says("so it is")])
         .configure("[policy]\nmode = \"plan\"\n");
     assert_eq!(plan.asks(QUESTION).code, Some(0));
-    assert_eq!(told(&plan)["error"], "no process is started in plan mode");
+    assert_eq!(program_result(&plan)["error"], "no process is started in plan mode");
     for (paths, expected) in [
         (["nowhere/"], "there are no files of these paths that can be read"),
         (["../x"], "`paths`: "),
@@ -302,7 +302,7 @@ fn no_program_runs_in_plan_mode_or_over_what_is_not_there() {
     ] {
         let world = world(vec![calls("len(files())", &paths), says("so it is")]);
         assert_eq!(world.asks(QUESTION).code, Some(0));
-        let told = told(&world);
-        assert!(told["error"].as_str().unwrap().starts_with(expected), "{told}");
+        let result = program_result(&world);
+        assert!(result["error"].as_str().unwrap().starts_with(expected), "{result}");
     }
 }

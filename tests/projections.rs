@@ -1,4 +1,4 @@
-//! The database of what was done: made of the journals alone, and never in the way of an answer.
+//! The projection database: it is derived from the journals alone, and a missing or damaged one never prevents an answer.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::support::{KEY, Project, Run, World, architect, diff, editor, plan};
 
-/// A request that took two plans, three diffs and a red check; a question; and a change that there was no one to approve.
+/// Creates a world with three sessions: a request with two plans, three diffs and a failed check; a question; and a change
+/// that was not approved because there was no terminal.
 fn eventful() -> World {
     let world = World::greeting(vec![
         architect("That is easy."),
@@ -29,21 +30,21 @@ fn eventful() -> World {
     world
 }
 
-/// What a run says; it has to succeed.
-fn said(world: &World, args: &[&str]) -> Run {
+/// Runs a command that has to succeed.
+fn succeed(world: &World, args: &[&str]) -> Run {
     let run = world.deepseek(args.iter().copied()).run();
     assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
     run
 }
 
-/// The ids of all sessions, oldest first.
+/// Returns the ids of all sessions, oldest first.
 fn ids(world: &World) -> Vec<String> {
-    let list = said(world, &["sessions", "--output", "json"]);
+    let list = succeed(world, &["sessions", "--output", "json"]);
     let list = list.events[0].as_array().unwrap().iter().rev();
     list.map(|session| session["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The database of the only workspace.
+/// Returns the database of the only workspace.
 fn database(world: &World) -> PathBuf {
     let workspaces = fs::read_dir(world.state().join("workspaces")).unwrap();
     let mut found = workspaces.map(|dir| dir.unwrap().path().join("projections.sqlite"));
@@ -54,7 +55,7 @@ fn journal(world: &World, session: &str) -> PathBuf {
     world.state().join("sessions").join(session).join("events.jsonl")
 }
 
-/// All that is answered out of the past: exit codes and both streams.
+/// Runs every command that reads past sessions. Returns exit codes, standard output and standard error.
 fn answers(world: &World) -> Vec<(Option<i32>, String, String)> {
     let questions = [
         "sessions",
@@ -77,11 +78,15 @@ fn answers(world: &World) -> Vec<(Option<i32>, String, String)> {
 }
 
 #[test]
-fn without_its_database_every_command_answers_the_same() {
+fn every_command_answers_the_same_without_its_database() {
     let world = eventful();
     let first = answers(&world);
     let path = database(&world);
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0, "nobody else's");
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o077,
+        0,
+        "others can access it"
+    );
     for damage in ["none", "gone", "gone but for its log", "garbage"] {
         match damage {
             "none" => {}
@@ -97,7 +102,7 @@ fn without_its_database_every_command_answers_the_same() {
 }
 
 #[test]
-fn processes_at_once_have_the_same_answers() {
+fn concurrent_processes_give_the_same_answers() {
     let world = eventful();
     let asking: Vec<_> =
         (0..6).map(|_| world.deepseek(["export", "--format", "json"]).start()).collect();
@@ -109,7 +114,7 @@ fn processes_at_once_have_the_same_answers() {
 }
 
 #[test]
-fn a_torn_and_a_damaged_journal_are_listed_as_far_as_they_are_whole() {
+fn truncated_and_damaged_journals_are_read_up_to_the_damage() {
     let world = eventful();
     let ids = ids(&world);
     let (torn, damaged) = (journal(&world, &ids[0]), journal(&world, &ids[2]));
@@ -132,8 +137,8 @@ fn a_torn_and_a_damaged_journal_are_listed_as_far_as_they_are_whole() {
     assert_eq!(answers(&world), first);
 }
 
-/// Every element of a page ends where it has to, and the page needs nothing besides.
-pub(crate) fn is_whole(page: &str) {
+/// Checks that all elements of a page are closed properly and that the page loads nothing from elsewhere.
+pub(crate) fn assert_self_contained(page: &str) {
     const VOID: [&str; 2] = ["meta", "!doctype"];
     let mut open: Vec<&str> = Vec::new();
     for tag in page.split('<').skip(1) {
@@ -151,10 +156,10 @@ pub(crate) fn is_whole(page: &str) {
 }
 
 #[test]
-fn a_session_is_exported_for_people_and_for_programs() {
+fn a_session_is_exported_as_markdown_html_and_json() {
     let world = eventful();
     let ids = ids(&world);
-    let page = said(&world, &["export", &ids[0]]).stdout;
+    let page = succeed(&world, &["export", &ids[0]]).stdout;
     let parts = [
         "# Session ",
         "> Fix the greeting",
@@ -171,10 +176,12 @@ fn a_session_is_exported_for_people_and_for_programs() {
     ];
     let mut rest = page.as_str();
     for part in parts {
-        rest =
-            rest.split_once(part).unwrap_or_else(|| panic!("{part} is not in its place: {page}")).1;
+        rest = rest
+            .split_once(part)
+            .unwrap_or_else(|| panic!("{part} is missing or out of order: {page}"))
+            .1;
     }
-    let page = said(&world, &["export", &ids[0], "--html"]).stdout;
+    let page = succeed(&world, &["export", &ids[0], "--html"]).stdout;
     let parts = [
         "<title>Fix the greeting</title>",
         "<h2 id=\"request-1\">Fix the greeting</h2>",
@@ -190,13 +197,15 @@ fn a_session_is_exported_for_people_and_for_programs() {
     ];
     let mut rest = page.as_str();
     for part in parts {
-        rest =
-            rest.split_once(part).unwrap_or_else(|| panic!("{part} is not in its place: {page}")).1;
+        rest = rest
+            .split_once(part)
+            .unwrap_or_else(|| panic!("{part} is missing or out of order: {page}"))
+            .1;
     }
-    is_whole(&page);
-    let document = &said(&world, &["export", &ids[0], "--format", "json"]).events[0];
+    assert_self_contained(&page);
+    let document = &succeed(&world, &["export", &ids[0], "--format", "json"]).events[0];
     let events = document["events"].as_array().unwrap();
-    let shown = said(&world, &["sessions", "show", &ids[0], "--output", "json"]);
+    let shown = succeed(&world, &["sessions", "show", &ids[0], "--output", "json"]);
     assert_eq!(events.len(), shown.events.len());
     for (event, shown) in events.iter().zip(&shown.events) {
         for key in ["seq", "at", "kind", "run"] {
@@ -205,62 +214,65 @@ fn a_session_is_exported_for_people_and_for_programs() {
     }
     let of = |what: &str| events.iter().filter(|event| event["what"] == what).count();
     assert_eq!((of("plan"), of("patch"), of("call"), of("reply"), of("delivery")), (1, 2, 5, 5, 1));
-    let question = said(&world, &["export", &ids[1]]).stdout;
+    let question = succeed(&world, &["export", &ids[1]]).stdout;
     assert!(question.contains("It greets.") && !question.contains(KEY), "{question}");
-    let latest = said(&world, &["export"]).stdout;
+    let latest = succeed(&world, &["export"]).stdout;
     assert!(latest.contains("not applied") && latest.contains("- denied"), "{latest}");
 }
 
 #[test]
-fn usage_adds_up_to_what_the_runs_said() {
+fn usage_adds_up_to_the_recorded_usage_of_the_runs() {
     let world = eventful();
     let spent = |session: &str| {
-        let shown = said(&world, &["sessions", "show", session, "--output", "json"]);
+        let shown = succeed(&world, &["sessions", "show", session, "--output", "json"]);
         let replies = shown.all("ModelReply");
         let sum = |key: &str| replies.iter().map(|data| data["usage"][key].as_u64().unwrap()).sum();
         let cost: u64 = replies.iter().map(|data| data["cost_nano_usd"].as_u64().unwrap()).sum();
         (replies.len() as u64, sum("prompt"), sum("hit"), sum("output"), cost)
     };
-    let told = |usage: &Value| {
+    let totals = |usage: &Value| {
         let of = |key: &str| usage[key].as_u64().unwrap();
         (of("calls"), of("prompt"), of("hit"), of("output"), of("cost_nano_usd"))
     };
-    let by_session = &said(&world, &["usage", "--by", "session", "--output", "json"]).events[0];
+    let by_session = &succeed(&world, &["usage", "--by", "session", "--output", "json"]).events[0];
     let rows = by_session["rows"].as_array().unwrap();
     for (row, id) in rows.iter().zip(ids(&world)) {
-        assert_eq!((row["session"].as_str(), told(&row["usage"])), (Some(id.as_str()), spent(&id)));
+        assert_eq!(
+            (row["session"].as_str(), totals(&row["usage"])),
+            (Some(id.as_str()), spent(&id))
+        );
     }
     for by in ["day", "model", "role"] {
-        let usage = &said(&world, &["usage", "--by", by, "--output", "json"]).events[0];
+        let usage = &succeed(&world, &["usage", "--by", by, "--output", "json"]).events[0];
         assert_eq!(usage["total"], by_session["total"], "{by}");
     }
-    let none = said(&world, &["usage", "--since", "2999-01-01", "--output", "json"]);
+    let none = succeed(&world, &["usage", "--since", "2999-01-01", "--output", "json"]);
     assert_eq!(none.events[0]["total"]["calls"], 0);
     let wrong = world.deepseek(["usage", "--since", "yesterday"]).run();
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
 }
 
 #[test]
-fn what_nobody_knows_stays_unknown() {
+fn an_unknown_cost_is_shown_as_unknown() {
     let world = World::greeting(vec![Reply::text("It greets.").to("analysis")])
         .configure("[llm.base_model]\nmodel = \"deepseek-v4-flash\"\n");
-    assert_eq!(said(&world, &["ask", "What is this?"]).code, Some(0));
-    let usage = said(&world, &["usage", "--by", "model"]);
+    assert_eq!(succeed(&world, &["ask", "What is this?"]).code, Some(0));
+    let usage = succeed(&world, &["usage", "--by", "model"]);
     let line = usage.stdout.lines().find(|line| line.starts_with("deepseek-v4-flash")).unwrap();
     assert!(line.ends_with("unknown"), "{}", usage.stdout);
-    assert!(said(&world, &["sessions"]).stdout.contains(" unknown "));
-    assert!(said(&world, &["explain", "8"]).stdout.contains("cost unknown"));
+    assert!(succeed(&world, &["sessions"]).stdout.contains(" unknown "));
+    assert!(succeed(&world, &["explain", "8"]).stdout.contains("cost unknown"));
 }
 
 #[test]
-fn every_event_of_a_request_is_explained_back_to_the_request() {
+fn explain_traces_every_event_back_to_the_request() {
     let world = eventful();
     for id in ids(&world) {
-        let shown = said(&world, &["sessions", "show", &id, "--output", "json"]);
+        let shown = succeed(&world, &["sessions", "show", &id, "--output", "json"]);
         for event in &shown.events {
             let seq = event["seq"].to_string();
             let args = ["explain", &seq, "--session", &id[..], "--output", "json"];
-            let explained = &said(&world, &args).events[0];
+            let explained = &succeed(&world, &args).events[0];
             assert_eq!(explained["event"]["kind"], event["kind"]);
             let because = explained["because"].as_array().unwrap();
             let first = because.last().unwrap_or(&explained["event"]);
@@ -271,19 +283,20 @@ fn every_event_of_a_request_is_explained_back_to_the_request() {
 }
 
 #[test]
-fn a_patch_a_call_and_a_check_tell_where_they_come_from() {
+fn explain_shows_the_causes_of_a_patch_a_call_and_a_check() {
     let world = eventful();
     let ids = ids(&world);
-    let shown = said(&world, &["sessions", "show", &ids[0], "--output", "json"]);
+    let shown = succeed(&world, &["sessions", "show", &ids[0], "--output", "json"]);
     let explain = |kind: &str, nth: usize| {
         let of_kind = |event: &&Value| event["kind"].as_str().unwrap().starts_with(kind);
         let seq = shown.events.iter().filter(of_kind).nth(nth).unwrap()["seq"].to_string();
-        said(&world, &["explain", &seq, "--session", &ids[0], "--full"]).stdout
+        succeed(&world, &["explain", &seq, "--session", &ids[0], "--full"]).stdout
     };
     let in_order = |text: &str, words: &[&str]| {
         let mut rest = text;
         for word in words {
-            rest = rest.split_once(word).unwrap_or_else(|| panic!("{word} in its place: {text}")).1;
+            rest =
+                rest.split_once(word).unwrap_or_else(|| panic!("{word} is out of order: {text}")).1;
         }
     };
     in_order(
@@ -325,9 +338,9 @@ fn a_patch_a_call_and_a_check_tell_where_they_come_from() {
         ],
     );
     in_order(&explain("IntentDecided", 0), &["edit, by a flag or the command"]);
-    let denied = said(&world, &["sessions", "show", "--output", "json"]);
+    let denied = succeed(&world, &["sessions", "show", "--output", "json"]);
     let staged = denied.events.iter().find(|event| event["kind"] == "PatchStaged@v2").unwrap();
-    let staged = said(&world, &["explain", &staged["seq"].to_string()]).stdout;
+    let staged = succeed(&world, &["explain", &staged["seq"].to_string()]).stdout;
     in_order(&staged, &["led to", "ApprovalAsked", "ApprovalDenied"]);
     let none = world.deepseek(["explain", "9999"]).run();
     assert_eq!(none.code, Some(2), "{}", none.stderr);
@@ -335,7 +348,7 @@ fn a_patch_a_call_and_a_check_tell_where_they_come_from() {
 }
 
 #[test]
-fn another_workspace_sees_its_own_sessions_unless_it_asks_for_all() {
+fn a_workspace_sees_only_its_own_sessions_without_all() {
     let world = eventful();
     let ids = ids(&world);
     let elsewhere = Project::without_git(&[]);
@@ -343,14 +356,14 @@ fn another_workspace_sees_its_own_sessions_unless_it_asks_for_all() {
     let there =
         |args: &[&str]| world.deepseek(args.iter().copied().chain(["--workspace", root])).run();
     assert_eq!(there(&["sessions"]).stdout, "");
-    assert_eq!(there(&["sessions", "--all"]).stdout, said(&world, &["sessions"]).stdout);
-    assert_eq!(there(&["usage", "--all"]).stdout, said(&world, &["usage"]).stdout);
+    assert_eq!(there(&["sessions", "--all"]).stdout, succeed(&world, &["sessions"]).stdout);
+    assert_eq!(there(&["usage", "--all"]).stdout, succeed(&world, &["usage"]).stdout);
     assert_eq!(there(&["export"]).code, Some(2));
-    assert_eq!(there(&["export", &ids[0]]).stdout, said(&world, &["export", &ids[0]]).stdout);
+    assert_eq!(there(&["export", &ids[0]]).stdout, succeed(&world, &["export", &ids[0]]).stdout);
 }
 
 #[test]
-fn doctor_mends_what_is_damaged_and_loses_nothing() {
+fn doctor_repairs_damaged_sessions_without_losing_data() {
     let world = eventful();
     let first = ids(&world).remove(0);
     let path = journal(&world, &first);
@@ -367,27 +380,27 @@ fn doctor_mends_what_is_damaged_and_loses_nothing() {
         "{}",
         found.stdout
     );
-    assert_eq!(fs::read(&path).unwrap(), damaged, "nothing is mended unasked");
+    assert_eq!(fs::read(&path).unwrap(), damaged, "repaired without --repair");
 
-    let mended = world.deepseek(["doctor", "--repair"]).run();
-    assert!(mended.stdout.contains(&format!("kept {} events", line - 1)), "{}", mended.stdout);
+    let repaired = world.deepseek(["doctor", "--repair"]).run();
+    assert!(repaired.stdout.contains(&format!("kept {} events", line - 1)), "{}", repaired.stdout);
     let aside = fs::read(path.with_file_name("events.jsonl.damaged-1")).unwrap();
     assert_eq!([fs::read(&path).unwrap(), aside].concat(), damaged);
-    said(&world, &["sessions", "show", &first]);
+    succeed(&world, &["sessions", "show", &first]);
     let again = world.deepseek(["doctor", "--repair"]).run();
     assert!(again.stdout.contains("3 intact"), "{}", again.stdout);
 }
 
 #[test]
-fn old_sessions_are_removed_when_it_is_asked_for_and_not_before() {
+fn prune_removes_old_sessions_but_not_in_a_dry_run() {
     let world = eventful();
     let all = ids(&world);
-    assert_eq!(world.deepseek(["sessions", "prune"]).run().code, Some(2), "which?");
-    let dry = said(&world, &["sessions", "prune", "--keep", "1", "--dry-run"]);
+    assert_eq!(world.deepseek(["sessions", "prune"]).run().code, Some(2), "a limit is required");
+    let dry = succeed(&world, &["sessions", "prune", "--keep", "1", "--dry-run"]);
     assert!(dry.stderr.contains("2 of 3 sessions would be deleted"), "{}", dry.stderr);
     assert_eq!(ids(&world), all);
-    said(&world, &["sessions", "prune", "--keep", "1"]);
+    succeed(&world, &["sessions", "prune", "--keep", "1"]);
     assert_eq!(ids(&world), all[2..]);
-    let list = said(&world, &["sessions"]);
+    let list = succeed(&world, &["sessions"]);
     assert_eq!(list.stdout.lines().count(), 1, "{}", list.stdout);
 }

@@ -1,22 +1,22 @@
-//! The tests of usual projects, run behind walls by the tools that are here.
+//! Typical test commands of common toolchains work inside the sandbox. Tools that are not installed are skipped.
 
 use std::path::Path;
 
 use crate::sandbox::skipped;
 use crate::support::{Project, Provider, World, shell};
 
-/// A project of a tool.
+/// A small project for one tool.
 struct Sample {
-    /// The program without which it cannot be tried, and how to see that it works here.
+    /// The required program, and a command that succeeds if it is installed and works.
     needs: (&'static str, &'static str),
     files: &'static [(&'static str, &'static str)],
-    /// What its developers type.
+    /// The test command.
     line: &'static str,
-    /// What shows that a test ran.
+    /// Output that proves that a test ran.
     says: &'static str,
-    /// Where something is kept for the next time.
+    /// A cache path that must be kept for the next run.
     keeps: Option<&'static str>,
-    /// Whether it writes beside its sources, where the floor lets it not.
+    /// True if it writes next to its sources, which the floor does not allow.
     builds_in_place: bool,
 }
 
@@ -115,7 +115,7 @@ fn is_here(needs: &str) -> bool {
 }
 
 #[test]
-fn tests_of_usual_projects_work_behind_walls() {
+fn common_test_commands_work_in_the_sandbox() {
     for sample in SAMPLES {
         let (tool, works) = sample.needs;
         if !is_here(works) {
@@ -128,10 +128,10 @@ fn tests_of_usual_projects_work_behind_walls() {
             }
             let world = World::of(Project::new(sample.files), Provider::new(Vec::new()))
                 .configure(&format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n"));
-            let told = world.deepseek(["policy", "show", "--output", "json"]).run();
-            let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-            if told["confinement"] != confinement {
-                skipped(&format!("commands are confined so far here: {}", told["confinement"]));
+            let policy = world.deepseek(["policy", "show", "--output", "json"]).run();
+            let policy: serde_json::Value = serde_json::from_str(&policy.stdout).unwrap();
+            if policy["confinement"] != confinement {
+                skipped(&format!("commands are confined so far here: {}", policy["confinement"]));
                 continue;
             }
             for time in ["first", "second"] {

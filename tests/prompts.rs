@@ -1,25 +1,25 @@
-//! What is said to models is the business of the run: it keeps to the prompts that are recorded for it, and not to those that
-//! the program at hand was built with.
+//! A run uses the prompts that are recorded for it, not those that the current program was built with. A trusted workspace
+//! can replace prompts.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use crate::replay::{replayed, session};
-use crate::resume::{GO_ON, eventful, killed_at};
+use crate::resume::{RESUME, eventful, killed_at};
 use crate::support::journal::{keep, kept, rewrite};
-use crate::support::{World, mended};
+use crate::support::{World, greeting_fix};
 
 const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
-/// Has another set of prompts in what is recorded of a session, made of the old one text by text.
+/// Replaces the recorded prompts of a session: `other` maps each name and text to a new text.
 fn reprompt(session: &Path, other: impl Fn(&str, &str) -> String) {
     let mut replaced = 0;
     rewrite(session, |line| {
         let recorded = &line["data"]["prompts"];
         if recorded.is_object() {
             let set: Map<String, Value> = serde_json::from_str(&kept(session, recorded)).unwrap();
-            assert!(set.len() > 30, "the set is whole: {set:?}");
+            assert!(set.len() > 30, "prompts are missing: {set:?}");
             let texts = set.iter().map(|(name, text)| {
                 (name.clone(), Value::from(other(name, text.as_str().unwrap())))
             });
@@ -31,8 +31,8 @@ fn reprompt(session: &Path, other: impl Fn(&str, &str) -> String) {
     assert!(replaced > 0, "no prompts are recorded");
 }
 
-/// Phrases that stand in prompts and nowhere else, loud: a request has as many bytes as before.
-fn louder(text: &str) -> String {
+/// Changes phrases that occur only in prompts to upper case, so that a request keeps its length.
+fn upper_case(text: &str) -> String {
     const PHRASES: [&str; 6] = [
         "You are the Architect",
         "You are the Editor",
@@ -45,12 +45,12 @@ fn louder(text: &str) -> String {
     PHRASES.iter().fold(text.to_owned(), loud)
 }
 
-/// Has the same change in every request that is recorded.
-fn louder_requests(session: &Path) {
+/// Makes the same change in every recorded request.
+fn upper_case_requests(session: &Path) {
     rewrite(session, |line| {
         if line["kind"] == "ModelRequest@v1" {
             let body = kept(session, &line["data"]["body"]);
-            let other = louder(&body);
+            let other = upper_case(&body);
             assert_ne!(other, body);
             line["data"]["body"] = keep(session, &other);
         }
@@ -58,22 +58,22 @@ fn louder_requests(session: &Path) {
 }
 
 #[test]
-fn a_run_is_resumed_with_the_prompts_it_began_with() {
+fn a_run_is_resumed_with_the_prompts_it_started_with() {
     let mut resumed_requests = 0;
     for step in [15, 40, 65, 90] {
         let world = World::greeting(eventful());
         let killed = killed_at(&world, step, &REQUEST);
         assert_eq!(killed.code, None, "step {step}: {}", killed.stderr);
         let before = world.provider.requests().len();
-        assert!(!world.provider.everything_said().contains("<editor>"));
+        assert!(!world.provider.all_messages().contains("<editor>"));
         reprompt(&session(&world), |name, text| format!("<{name}> {text}"));
-        let resumed = world.deepseek(GO_ON).run();
+        let resumed = world.deepseek(RESUME).run();
         assert_eq!(resumed.code, Some(0), "step {step}: {}", resumed.stderr);
         for seen in world.provider.requests().iter().skip(before) {
             let messages = seen.request.json["messages"].as_array().unwrap().clone();
             for message in messages.iter().filter(|message| message["role"] != "assistant") {
                 let said = message["content"].as_str().unwrap();
-                // What the Editor was shown is testimony, and said as it was before the kill.
+                // The part that quotes file contents is resent exactly as before the kill.
                 let shown = said.starts_with("[1] ");
                 assert!(said.starts_with('<') || shown, "step {step}: {said}");
             }
@@ -84,7 +84,7 @@ fn a_run_is_resumed_with_the_prompts_it_began_with() {
 }
 
 #[test]
-fn a_new_run_of_an_old_session_has_the_prompts_of_the_program() {
+fn a_new_run_of_an_old_session_uses_the_prompts_of_the_program() {
     let world = World::greeting(eventful());
     let first = world.deepseek(REQUEST).run();
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -92,7 +92,7 @@ fn a_new_run_of_an_old_session_has_the_prompts_of_the_program() {
     let before = world.provider.requests().len();
     let again = world.deepseek(["-c", "-p", "Fix the greeting", "--plan-only"]).run();
     assert!(world.provider.requests().len() > before, "{}", again.stderr);
-    assert!(!world.provider.everything_said().contains("<architect>"));
+    assert!(!world.provider.all_messages().contains("<architect>"));
 }
 
 #[test]
@@ -105,16 +105,16 @@ fn a_session_replays_with_the_prompts_it_recorded() {
     let session = session(&world);
     let identical = || replayed(&world, "latest").1["identical"].clone();
     assert_eq!(identical(), json!(true));
-    // As if the program had been built with other prompts since: what it says now is what is recorded.
-    louder_requests(&session);
+    // Simulates a program that was later rebuilt with other prompts.
+    upper_case_requests(&session);
     assert_eq!(identical(), json!(false), "requests are compared");
-    reprompt(&session, |_, text| louder(text));
+    reprompt(&session, |_, text| upper_case(text));
     let (_, document) = replayed(&world, "latest");
     assert_eq!(document["identical"], json!(true), "{document:#}");
 }
 
 #[test]
-fn a_run_whose_prompts_are_damaged_is_not_driven_with_others() {
+fn a_run_with_damaged_prompts_is_not_resumed_with_others() {
     let world = World::greeting(eventful());
     let killed = killed_at(&world, 40, &REQUEST);
     assert_eq!(killed.code, None, "{}", killed.stderr);
@@ -125,15 +125,15 @@ fn a_run_whose_prompts_are_damaged_is_not_driven_with_others() {
         }
     });
     let before = world.provider.requests().len();
-    let resumed = world.deepseek(GO_ON).run();
+    let resumed = world.deepseek(RESUME).run();
     assert_ne!(resumed.code, Some(0));
     assert!(resumed.stderr.contains("the prompts of the run"), "{}", resumed.stderr);
     assert_eq!(world.provider.requests().len(), before);
 }
 
-/// A workspace whose own prompts are these.
+/// Creates a world whose workspace has these prompt files.
 fn with_prompts(texts: &[(&str, &str)]) -> World {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     for (name, text) in texts {
         world.project.write(&format!(".deepseek/prompts/{name}"), text);
     }
@@ -141,7 +141,7 @@ fn with_prompts(texts: &[(&str, &str)]) -> World {
 }
 
 #[test]
-fn a_trusted_workspace_says_to_models_what_it_likes() {
+fn a_trusted_workspace_can_replace_prompts() {
     let text = "Plan in {{project_root}} for `{{user_input}}`, {{max_files}} files at most.\n";
     let world = with_prompts(&[("architect.md", text), ("notes.txt", "not a prompt")]);
     let run = world.deepseek(["prompts", "list"]).run();
@@ -162,13 +162,13 @@ fn a_trusted_workspace_says_to_models_what_it_likes() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let said = format!("Plan in {root} for `Fix the greeting`, ");
-    assert!(world.provider.told("architect", 1).contains(&said));
+    assert!(world.provider.last_message("architect", 1).contains(&said));
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]
-fn what_could_not_be_said_is_an_error_at_once() {
+fn an_invalid_prompt_file_is_an_error_at_once() {
     for (name, text, why) in [
         ("architekt.md", "x", "there is no prompt `architekt`"),
         ("editor.md", "{{plan}}", "the prompt `editor` has no variable `plan`"),

@@ -1,4 +1,4 @@
-//! Sessions driven again with what is recorded of them: they come out the same, to the byte of every request.
+//! Recorded sessions are replayed with the same events, and with every request identical byte for byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,24 @@ use crate::invariants::twenty_calls;
 use crate::resume::eventful;
 use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, mended_insisting_on, plan,
+    Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_insisting_on,
+    plan,
 };
 use crate::team_crashes;
 
-/// Where the golden sessions are kept.
+/// The directory of the golden sessions.
 pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");
 
 const REQUEST: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
-/// A way to make a session.
+/// A function that makes a session.
 pub(crate) type Made = fn() -> World;
 
-/// The golden sessions, and how each was made. One that is not there is made by `RECORD_GOLDEN=1`; one that is there stays
-/// as it is, since journals of earlier versions have to replay.
+/// The golden sessions, and how each was made. `RECORD_GOLDEN=1` records missing ones; existing ones are never changed,
+/// because journals of earlier versions have to replay.
 pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("team", || ends(team_crashes::world(), &team_crashes::REQUEST, 0)),
-    ("delivered", || ends(World::greeting(mended()), &REQUEST, 0)),
+    ("delivered", || ends(World::greeting(greeting_fix()), &REQUEST, 0)),
     ("repaired", || ends(World::greeting(eventful()), &REQUEST, 0)),
     ("needs-work", || {
         let world = World::greeting(vec![
@@ -40,10 +41,10 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     }),
     ("denied-patch", || {
         let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
-        ends(World::greeting(mended()), &args, 3)
+        ends(World::greeting(greeting_fix()), &args, 3)
     }),
     ("denied-command", || {
-        ends(World::greeting(mended_insisting_on("make install")).unconfined(), &REQUEST, 3)
+        ends(World::greeting(greeting_fix_insisting_on("make install")).unconfined(), &REQUEST, 3)
     }),
     ("cancelled-call", || {
         let silence = Reply::of(Behaviour::StallAfterHeaders);
@@ -53,7 +54,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     ("cancelled-check", || {
         let check = "grep -q world greet.txt || exit 1\ntouch begun\nsleep 1000\n";
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
-        let world = World::of(project, Provider::new(mended())).unconfined();
+        let world = World::of(project, Provider::new(greeting_fix())).unconfined();
         cancelled(world, |world| world.project.path("begun").exists())
     }),
     ("budget", || {
@@ -70,7 +71,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     }),
     ("provider-fails", || {
         let mut answers = vec![Reply::of(Behaviour::Http503), Reply::of(Behaviour::EofNoDone)];
-        answers.extend(mended());
+        answers.extend(greeting_fix());
         answers.push(Reply::of(Behaviour::Http401).forever());
         let world = ends(World::greeting(answers), &REQUEST, 0);
         ends(world, &["-c", "--force-execute", "-p", "Fix it again", "--approval", "auto"], 5)
@@ -95,23 +96,23 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     }),
 ];
 
-/// A world in which the program was run with these arguments, and ended so.
+/// Runs the program with these arguments; it has to end with this exit code.
 fn ends(world: World, args: &[&str], code: i32) -> World {
     let run = world.deepseek(args.iter().copied()).run();
     assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
     world
 }
 
-/// A world in which the request was stopped by Ctrl-C, once it had come to something.
-fn cancelled(world: World, come_to: impl Fn(&World) -> bool) -> World {
+/// Starts the request and stops it by Ctrl-C once `reached` returns true.
+fn cancelled(world: World, reached: impl Fn(&World) -> bool) -> World {
     let mut running = world.deepseek(REQUEST).start();
-    running.until(|| come_to(&world));
+    running.until(|| reached(&world));
     let (run, _) = running.interrupt();
     assert_eq!(run.code, Some(130), "{}", run.stderr);
     world
 }
 
-/// The directory of the one session that something was asked in.
+/// Returns the directory of the only session.
 pub(crate) fn session(world: &World) -> PathBuf {
     let sessions = fs::read_dir(world.state().join("sessions")).unwrap();
     let dirs: Vec<PathBuf> = sessions.map(|entry| entry.unwrap().path()).collect();
@@ -132,7 +133,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What `replay` says of a session: its exit code and the document.
+/// Replays a session. Returns the exit code and the JSON document.
 pub(crate) fn replayed(world: &World, session: &str) -> (Option<i32>, Value) {
     let run = world.deepseek(["replay", session, "--output", "json"]).run();
     let document = run.events.first().cloned();
@@ -140,7 +141,7 @@ pub(crate) fn replayed(world: &World, session: &str) -> (Option<i32>, Value) {
 }
 
 #[test]
-fn a_session_replays_to_the_same_events() {
+fn every_kind_of_session_replays_to_the_same_events() {
     for (name, make) in SESSIONS {
         let world = make();
         let events = fs::read_to_string(session(&world).join("events.jsonl")).unwrap();
@@ -180,7 +181,7 @@ fn every_golden_session_replays() {
 }
 
 #[test]
-fn twenty_calls_replay_to_the_same_bytes() {
+fn twenty_calls_replay_byte_for_byte() {
     let (project, replies) = twenty_calls();
     let world =
         World::of(project, Provider::new(replies)).configure("[agent_loop]\nmax_iterations = 12\n");
@@ -191,7 +192,7 @@ fn twenty_calls_replay_to_the_same_bytes() {
     assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{document:#}");
 }
 
-/// Has another text in the answer of a call, in a journal that is whole all the same.
+/// Replaces text in the recorded answer of a call, and seals the journal again. Returns the sequence number of the event.
 fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
     let mut forged = 0;
     rewrite(session, |event| {
@@ -207,8 +208,8 @@ fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
 }
 
 #[test]
-fn another_answer_is_one_difference_and_the_first() {
-    let world = ends(World::greeting(mended()), &REQUEST, 0);
+fn a_changed_answer_is_reported_once_at_the_first_difference() {
+    let world = ends(World::greeting(greeting_fix()), &REQUEST, 0);
     let forged = forge(&session(&world), 2, "hello world", "hello moon");
     let (code, document) = replayed(&world, "latest");
     assert_eq!((code, &document["identical"]), (Some(1), &json!(false)), "{document:#}");

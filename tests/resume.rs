@@ -1,4 +1,4 @@
-//! Requests that are interrupted and resumed: nothing finished is done again, and the end is what it would have been.
+//! Interrupted requests are resumed: completed work is not repeated, and the result is the same as without the interruption.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,11 +9,12 @@ use serde_json::Value;
 use tree::FileHash;
 
 use crate::support::{
-    Project, Provider, Run, World, architect, diff, editor, left_in, mended, plan, short_or_long,
+    Project, Provider, Run, World, architect, diff, editor, greeting_fix, plan, processes_left_in,
+    short_or_long,
 };
 
-/// A run with some of everything: an unreadable plan, a look at a file, a refused patch, a red check, a new plan. What is
-/// answered depends on nothing but what is asked.
+/// A run with everything: an unreadable plan, a read, a refused patch, a failed check, a new plan. Each answer depends only on
+/// its request.
 pub(crate) fn eventful() -> Replies {
     let says = |old: &str, new: &str| diff("greet.txt", old, new);
     let architect = vec!["Let me think.".to_owned(), plan(&["greet.txt", "new.txt"])];
@@ -32,25 +33,26 @@ pub(crate) fn eventful() -> Replies {
             Some("architect") => &architect,
             _ => &editor,
         };
-        Reply::text(answers[said(request).min(answers.len() - 1)].clone())
+        Reply::text(answers[answers_so_far(request).min(answers.len() - 1)].clone())
     })
 }
 
-/// How often the model has answered in a conversation.
-pub(crate) fn said(request: &ReceivedRequest) -> usize {
+/// Returns how often the model has answered so far in the conversation of a request.
+pub(crate) fn answers_so_far(request: &ReceivedRequest) -> usize {
     let messages = request.json["messages"].as_array().unwrap();
     messages.iter().filter(|message| message["role"] == "assistant").count()
 }
 
-/// The program killed by itself at a step, if it comes to that.
+/// Runs the program, which kills itself at the given step if it gets that far.
 pub(crate) fn killed_at(world: &World, step: u64, args: &[&str]) -> Run {
     let mut program = world.deepseek(args.iter().copied());
     program.env("DEEPSEEK_KILL_AT", step.to_string()).run()
 }
 
-/// Kills the program at each step of `args`, or every `stride`th where tests are to be short, in a world of its own. It goes on,
-/// `holds` looks at what came of that, and nothing is paid twice. How often it was killed. `ends` is its exit status.
-pub(crate) fn gone_on_with(
+/// Kills the program at each step of `args`, each time in a new world; in short test runs, at every `stride`th step only. The
+/// request is resumed and has to end with the exit code `ends`. Then `holds` checks the result, and no call may have been
+/// paid for twice. Returns the number of kills.
+pub(crate) fn resumes_after_kills(
     stride: usize,
     args: &[&str],
     ends: i32,
@@ -71,7 +73,7 @@ pub(crate) fn gone_on_with(
             continue;
         }
         if !has_ended(&world) {
-            let run = world.deepseek(GO_ON).run();
+            let run = world.deepseek(RESUME).run();
             assert_eq!(run.code, Some(ends), "step {step}: {}", run.stderr);
         }
         holds(&world, step);
@@ -82,22 +84,22 @@ pub(crate) fn gone_on_with(
 
 const REQUEST: [&str; 7] =
     ["--force-execute", "-p", "Fix the greeting", "--approval", "auto", "--output", "stream-json"];
-pub(crate) const GO_ON: [&str; 3] = ["run", "--output", "stream-json"];
+pub(crate) const RESUME: [&str; 3] = ["run", "--output", "stream-json"];
 
-/// What the journal says of the calls with one body.
+/// The recorded calls with the same body.
 #[derive(Debug, Default)]
 struct Calls {
     answered: usize,
-    /// The program was killed before the answer was kept.
+    /// Calls whose answer was lost because the program was killed before recording it.
     lost: usize,
 }
 
-/// The calls that the journal knows, by their bodies.
+/// Returns the recorded calls, by the hash of their body.
 fn calls(world: &World) -> BTreeMap<String, Calls> {
     let mut bodies = BTreeMap::new();
     let mut calls: BTreeMap<String, Calls> = BTreeMap::new();
     for event in journal(world) {
-        // Each part numbers its own.
+        // Each run, lane and part numbers its own calls.
         let part = ["run", "lane", "part"].map(|name| event[name].as_str().map(str::to_owned));
         let call = (part, event["data"]["call"].as_u64());
         match (event["kind"].as_str().unwrap(), event["data"]["outcome"].as_str()) {
@@ -116,7 +118,7 @@ fn calls(world: &World) -> BTreeMap<String, Calls> {
     calls
 }
 
-/// Every whole line of the journal of the latest session; none if there is none.
+/// Returns every complete line of the latest session's journal; empty if there is no session.
 pub(crate) fn journal(world: &World) -> Vec<Value> {
     let sessions = std::fs::read_dir(world.state().join("sessions")).into_iter().flatten();
     // Ids sort by time.
@@ -126,7 +128,7 @@ pub(crate) fn journal(world: &World) -> Vec<Value> {
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// How often each body was asked.
+/// Returns how often each body was sent to the provider.
 fn asked(world: &World) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for seen in world.provider.requests() {
@@ -135,11 +137,11 @@ fn asked(world: &World) -> BTreeMap<String, usize> {
     asked
 }
 
-/// Goes on to the end, and sees that it is the right one.
-fn goes_on(world: &World, context: &str) {
+/// Resumes the request to its end, and checks the result.
+fn resume_and_check(world: &World, context: &str) {
     if !has_ended(world) {
-        // Where nothing was written down yet, there is nothing to go on with.
-        let args = if has_begun(world) { GO_ON.as_slice() } else { &REQUEST };
+        // If nothing was recorded yet, there is nothing to resume.
+        let args = if has_begun(world) { RESUME.as_slice() } else { &REQUEST };
         let run = world.deepseek(args.iter().copied()).run();
         assert_eq!(run.code, Some(0), "{context}: {}", run.stderr);
     }
@@ -149,7 +151,7 @@ fn goes_on(world: &World, context: &str) {
     assert_eq!(nothing_was_paid_twice(world), Ok(()), "{context}");
 }
 
-/// Each call was answered once, and made again only as often as its answer was lost on the way.
+/// Checks that each call was answered once, and repeated only as often as its answer was lost.
 pub(crate) fn nothing_was_paid_twice(world: &World) -> Result<(), String> {
     let calls = calls(world);
     for (body, times) in asked(world) {
@@ -175,7 +177,7 @@ fn rounds() -> Rounds {
 }
 
 #[test]
-fn a_request_killed_at_any_step_is_gone_on_with() {
+fn a_request_killed_at_any_step_is_resumed() {
     let mut steps = 0;
     for step in (0..).step_by(rounds().stride) {
         let world = World::greeting(eventful());
@@ -184,16 +186,16 @@ fn a_request_killed_at_any_step_is_gone_on_with() {
             break;
         }
         assert_eq!(run.code, None, "step {step}: {}", run.stderr);
-        goes_on(&world, &format!("step {step}"));
+        resume_and_check(&world, &format!("step {step}"));
         steps += 1;
     }
     assert!(steps > 10, "{steps} steps");
 }
 
 #[test]
-fn a_request_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
+fn a_request_killed_repeatedly_at_random_times_is_resumed() {
     let world = World::greeting(eventful());
-    // On a machine that does much else, the first may take far longer than the next.
+    // On a busy machine, the first run may take far longer than the next.
     let took = world.deepseek(REQUEST).run().elapsed.min(Duration::from_millis(300));
     let mut random = fastrand::Rng::with_seed(7);
     for round in 0..rounds().random {
@@ -202,12 +204,12 @@ fn a_request_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
             if has_ended(&world) || (life > 0 && !has_begun(&world)) {
                 break;
             }
-            let args = if life > 0 { GO_ON.as_slice() } else { &REQUEST };
+            let args = if life > 0 { RESUME.as_slice() } else { &REQUEST };
             let running = world.deepseek(args.iter().copied()).start();
             sleep(took.mul_f64(random.f64() * 0.7));
             running.kill();
         }
-        goes_on(&world, &format!("round {round}"));
+        resume_and_check(&world, &format!("round {round}"));
     }
 }
 
@@ -217,13 +219,13 @@ pub(crate) fn has_ended(world: &World) -> bool {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the kill comes at any time; nothing depends on when"
+    reason = "the kill comes at a random time; the result must not depend on it"
 )]
 pub(crate) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Cuts the journal behind the `nth` event of a kind, counted from one, as if the program had been killed there.
+/// Cuts the journal after the `nth` event of a kind, counted from one, as if the program had been killed there.
 pub(crate) fn cut(world: &World, kind: &str, nth: usize) {
     let path = session(world).join("events.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -234,13 +236,13 @@ pub(crate) fn cut(world: &World, kind: &str, nth: usize) {
     std::fs::write(path, lines[..=at].concat()).unwrap();
 }
 
-/// The directory of the latest session.
+/// Returns the directory of the latest session.
 fn session(world: &World) -> PathBuf {
     let sessions = std::fs::read_dir(world.state().join("sessions")).unwrap();
     sessions.map(|entry| entry.unwrap().path()).max().unwrap()
 }
 
-/// Goes on, ends with this code, and replays to the same.
+/// Runs the program, which has to end with this exit code, and checks that the session replays.
 fn ends_and_replays(world: &World, args: &[&str], code: i32) -> Run {
     let run = world.deepseek(args.iter().copied()).run();
     assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
@@ -250,7 +252,7 @@ fn ends_and_replays(world: &World, args: &[&str], code: i32) -> Run {
 }
 
 #[test]
-fn a_plan_and_a_question_stay_what_they_were() {
+fn an_interrupted_plan_or_question_does_not_become_an_edit() {
     for command in ["plan", "ask"] {
         let world = World::greeting(eventful());
         let config = "[policy]\napproval = \"auto\"\n";
@@ -263,8 +265,8 @@ fn a_plan_and_a_question_stay_what_they_were() {
 }
 
 #[test]
-fn what_was_forbidden_meanwhile_is_not_done_any_more() {
-    let world = World::greeting(mended());
+fn a_resumed_run_obeys_the_current_policy() {
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
     world.project.write("greet.txt", "hello\n");
     cut(&world, "ModelReply", 2);
@@ -275,8 +277,8 @@ fn what_was_forbidden_meanwhile_is_not_done_any_more() {
 }
 
 #[test]
-fn a_question_does_not_finish_an_edit_on_the_way() {
-    let world = World::greeting(mended());
+fn asking_a_question_does_not_resume_an_interrupted_edit() {
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
     world.project.write("greet.txt", "hello\n");
     cut(&world, "ModelReply", 2);
@@ -287,7 +289,7 @@ fn a_question_does_not_finish_an_edit_on_the_way() {
 }
 
 #[test]
-fn a_run_that_was_about_to_end_ends_once() {
+fn a_run_killed_just_before_its_end_ends_once() {
     let answers = || {
         vec![
             architect(plan(&["greet.txt"])),
@@ -297,14 +299,14 @@ fn a_run_that_was_about_to_end_ends_once() {
     };
     let world = World::greeting(answers()).configure("[agent_loop]\nmax_iterations = 2\n");
     assert_eq!(world.deepseek(REQUEST).run().code, Some(1));
-    // The last event but its end is the last way back.
+    // The last event before the end stages the last undo patch.
     let staged = journal(&world).iter().filter(|it| it["kind"] == "PatchStaged@v2").count();
     cut(&world, "PatchStaged", staged);
     ends_and_replays(&world, &["run"], 1);
 }
 
 #[test]
-fn a_session_that_somebody_works_in_is_left_alone() {
+fn a_session_in_use_by_another_process_is_refused() {
     let world = World::greeting(eventful());
     assert_eq!(world.deepseek(REQUEST).run().code, Some(0));
     cut(&world, "ModelReply", 1);
@@ -321,7 +323,7 @@ fn a_session_that_somebody_works_in_is_left_alone() {
 }
 
 #[test]
-fn what_the_checks_left_running_is_ended_before_they_run_again() {
+fn processes_left_by_a_killed_check_are_ended_before_it_runs_again() {
     let outside = tempfile::tempdir().unwrap();
     let begun = outside.path().join("begun");
     let check = format!(
@@ -329,17 +331,24 @@ fn what_the_checks_left_running_is_ended_before_they_run_again() {
         begun.display()
     );
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
-    let world = World::of(project, Provider::new(mended())).unconfined();
+    let world = World::of(project, Provider::new(greeting_fix())).unconfined();
     let mut running = world.deepseek(REQUEST).start();
     running.until(|| begun.exists());
     running.kill();
-    assert!(!left_in(world.project.root()).is_empty(), "the check should have been left");
+    assert!(
+        !processes_left_in(world.project.root()).is_empty(),
+        "the check should still be running"
+    );
     ends_and_replays(&world, &["run"], 0);
-    assert!(left_in(world.project.root()).is_empty(), "{:?}", left_in(world.project.root()));
+    assert!(
+        processes_left_in(world.project.root()).is_empty(),
+        "{:?}",
+        processes_left_in(world.project.root())
+    );
 }
 
 #[test]
-fn what_can_not_be_read_and_what_is_not_waited_for_replays() {
+fn unreadable_paths_and_skipped_baselines_replay() {
     let answers = vec![
         architect(plan(&["greet.txt/x"])),
         architect(plan(&["greet.txt"])),
@@ -349,7 +358,7 @@ fn what_can_not_be_read_and_what_is_not_waited_for_replays() {
     let slow = "sleep 0.3\ngrep -q world greet.txt\n";
     for round in 0..4 {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", slow)]);
-        let world = World::of(project, Provider::new(mended()))
+        let world = World::of(project, Provider::new(greeting_fix()))
             .configure("[agent_loop]\nbaseline = \"skip\"\n");
         ends_and_replays(&world, &REQUEST, 0);
         world.project.write("greet.txt", "hello world\n");
@@ -362,7 +371,7 @@ fn what_can_not_be_read_and_what_is_not_waited_for_replays() {
 }
 
 #[test]
-fn a_question_that_was_stopped_is_not_gone_on_with() {
+fn a_cancelled_question_is_not_resumed() {
     let world = World::greeting(vec![
         Reply::of(Behaviour::StallAfterHeaders).to("analysis"),
         Reply::text("An answer.").to("analysis"),
@@ -371,5 +380,5 @@ fn a_question_that_was_stopped_is_not_gone_on_with() {
     running.until(|| world.provider.requests().len() == 1);
     assert_eq!(running.interrupt().0.code, Some(130));
     ends_and_replays(&world, &["-c", "ask", "What is second?"], 0);
-    assert!(!world.provider.everything_said().contains("first?\nEvidence"));
+    assert!(!world.provider.all_messages().contains("first?\nEvidence"));
 }

@@ -1,8 +1,8 @@
-//! `deepseek review`: what is reviewed, what comes of it as text and as JSON, and that nothing is written.
+//! `deepseek review`: the changes that it reviews, its output as text and JSON, and that it writes nothing.
 
 use mock::Reply;
 
-use crate::support::{Project, Provider, World, mended, shell};
+use crate::support::{Project, Provider, World, greeting_fix, shell};
 
 fn says(text: &str) -> Reply {
     Reply::text(text).to("analysis")
@@ -11,7 +11,7 @@ fn says(text: &str) -> Reply {
 const FOUND: &str = "REVIEW_V1\nFINDING|low|greet.txt:1|no full stop\nFINDING|high|greet.txt:2|the greeting is said twice\nSUMMARY|It greets again. Not yet.\nREVIEW_END";
 const NOTHING: &str = "REVIEW_V1\nSUMMARY|It can go in.\nREVIEW_END";
 
-/// A project with a change that is not committed.
+/// Creates a project with an uncommitted change.
 fn changed() -> Project {
     let project = Project::greeting();
     project.write("greet.txt", "hello\nhello again\n");
@@ -19,68 +19,68 @@ fn changed() -> Project {
 }
 
 #[test]
-fn findings_come_by_how_much_they_matter_as_text_and_as_json() {
+fn findings_are_sorted_by_severity_in_text_and_json() {
     let world = World::of(changed(), Provider::new(vec![says(FOUND), says(FOUND)]));
     let before = world.project.hashes("");
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let expected = "greet.txt:2: high: the greeting is said twice\ngreet.txt:1: low: no full stop\n\nIt greets again. Not yet.\n";
     assert_eq!(run.stdout, expected);
-    let told = world.provider.told("analysis", 1);
-    assert!(told.contains("    1|  hello\n    2| +hello again"), "{told}");
+    let prompt = world.provider.last_message("analysis", 1);
+    assert!(prompt.contains("    1|  hello\n    2| +hello again"), "{prompt}");
 
     let run = world.deepseek(["review", "--output", "json"]).run();
     let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let first = &document["review"]["findings"][0];
     let wanted = serde_json::json!({"severity": "high", "path": "greet.txt", "line": 2, "text": "the greeting is said twice"});
     assert_eq!(*first, wanted);
-    assert_eq!(world.project.hashes(""), before, "nothing is written");
+    assert_eq!(world.project.hashes(""), before, "something was written");
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}", replay.stderr);
 }
 
 #[test]
-fn what_is_staged_what_is_new_and_commits_are_reviewed_as_they_are_asked_for() {
+fn new_files_staged_changes_and_commits_can_be_reviewed() {
     let world = World::of(changed(), Provider::new(vec![says(NOTHING).forever()]));
     let root = world.project.root().to_owned();
     world.project.write("new.txt", "brand new\n");
     world.project.write("keys.pem", "not to be seen\n");
-    let told = |number| world.provider.told("analysis", number);
+    let prompt = |number| world.provider.last_message("analysis", number);
     let review = |args: &[&'static str]| {
         let run = world.deepseek(["review"].into_iter().chain(args.iter().copied())).run();
         assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
         run.stdout
     };
     review(&[]);
-    assert!(told(1).contains("+++ b/new.txt") && told(1).contains("    1| +brand new"));
-    assert!(!told(1).contains("not to be seen"), "{}", told(1));
+    assert!(prompt(1).contains("+++ b/new.txt") && prompt(1).contains("    1| +brand new"));
+    assert!(!prompt(1).contains("not to be seen"), "{}", prompt(1));
 
     assert!(review(&["--staged"]).contains("nothing to review in staged changes"));
     assert_eq!(world.provider.of("analysis").len(), 1, "no model is asked for nothing");
     shell(&root, "git add greet.txt");
     review(&["--staged"]);
-    assert!(told(2).contains("| +hello again") && !told(2).contains("+brand new"));
+    assert!(prompt(2).contains("| +hello again") && !prompt(2).contains("+brand new"));
 
     shell(&root, "rm new.txt keys.pem");
     world.project.commit();
     review(&["HEAD~1..HEAD"]);
-    assert!(told(3).contains("The change to review: HEAD~1..HEAD."), "{}", told(3));
-    assert!(told(3).contains("    2| +hello again"));
+    assert!(prompt(3).contains("The change to review: HEAD~1..HEAD."), "{}", prompt(3));
+    assert!(prompt(3).contains("    2| +hello again"));
 }
 
 #[test]
-fn a_review_that_names_what_is_not_there_is_sent_back() {
+fn a_finding_at_a_line_that_does_not_exist_is_returned_to_the_model() {
     let wrong = "REVIEW_V1\nFINDING|high|greet.txt:99|far away\nSUMMARY|No.\nREVIEW_END";
     let replies = vec![says(wrong), says("NEED_CONTEXT|greet.txt"), says(FOUND)];
     let world = World::of(changed(), Provider::new(replies));
     let run = world.deepseek(["review", "--output", "json"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("greet.txt has 2 lines"));
-    assert!(world.provider.told("analysis", 3).contains("   2| hello again"));
+    assert!(world.provider.last_message("analysis", 2).contains("greet.txt has 2 lines"));
+    assert!(world.provider.last_message("analysis", 3).contains("   2| hello again"));
 }
 
 #[test]
-fn what_cannot_be_reviewed_is_said() {
+fn an_impossible_review_is_refused_with_the_reason() {
     let world = World::of(changed(), Provider::new(Vec::<Reply>::new()));
     for (what, why) in [
         (
@@ -104,14 +104,14 @@ fn what_cannot_be_reviewed_is_said() {
 }
 
 #[test]
-fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() {
+fn with_qa_a_delivery_is_reviewed_and_stands() {
     let found = "REVIEW_V1\nFINDING|high|greet.txt:1|no comma\nSUMMARY|Nearly.\nREVIEW_END";
-    let replies = mended().into_iter().chain([says(found)]);
+    let replies = greeting_fix().into_iter().chain([says(found)]);
     let world = World::of(Project::greeting(), Provider::new(replies.collect::<Vec<_>>()));
     let args = ["--qa", "--approval", "auto", "--force-execute", "-p", "Fix the greeting"];
     let run = world.deepseek(args).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = world.provider.told("analysis", 1);
+    let told = world.provider.last_message("analysis", 1);
     assert!(told.contains("the changes of the last request"), "{told}");
     assert!(told.contains("    1| +hello world"), "{told}");
     let delivered = run.stderr.find("delivered").unwrap();
@@ -130,11 +130,11 @@ fn what_was_delivered_is_reviewed_when_that_is_wanted_and_the_delivery_stands() 
 }
 
 #[test]
-fn a_review_that_fails_changes_nothing_about_the_delivery() {
+fn a_failed_review_does_not_affect_the_delivery() {
     let refused = Reply::of(mock::Behaviour::Http400).to("analysis").forever();
     let world = World::of(
         Project::greeting(),
-        Provider::new(mended().into_iter().chain([refused]).collect::<Vec<_>>()),
+        Provider::new(greeting_fix().into_iter().chain([refused]).collect::<Vec<_>>()),
     );
     let args = [
         "--qa",

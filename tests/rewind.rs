@@ -1,4 +1,4 @@
-//! The way back: to any checkpoint of a history, exactly what was ours, and nothing of what was the user's.
+//! `deepseek rewind`: returns to any checkpoint by undoing exactly the program's changes and none of the user's.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use mock::Reply;
 use serde_json::Value;
 
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, plan, shell, short_or_long,
+    Project, Provider, World, architect, diff, editor, greeting_fix, plan, shell, short_or_long,
 };
 
 const CHECK: (&str, &str) = ("check.sh", "exit 0\n");
 
-/// A file in which both of us work: the program on the first line, the user on the last.
+/// A file that both edit: the program the first line, the user the last.
 fn shared(ours: u32, theirs: u32) -> String {
     format!("ours {ours}\n\nbetween\n\ntheirs {theirs}\n")
 }
 
-/// What a path holds, as far as each of us is concerned.
+/// The state of the tree, split into the program's part ("ours") and the user's part ("theirs").
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Shares {
-    /// How often we changed our line; none while the file is not there.
+    /// How often the program changed its line, by path; `None` while the file does not exist.
     ours: BTreeMap<String, Option<u32>>,
-    /// How often the user changed theirs.
+    /// How often the user changed theirs, by path.
     theirs: BTreeMap<String, u32>,
 }
 
 impl Shares {
-    /// The tree with our part from here and the user's from `theirs`.
+    /// Returns the tree with the program's part from `self` and the user's from `theirs`.
     fn tree(&self, theirs: &BTreeMap<String, u32>) -> BTreeMap<String, String> {
         let written = self.ours.iter().filter_map(|(path, ours)| Some((path, (*ours)?)));
         let written = written.map(|(path, ours)| (path.clone(), shared(ours, count(theirs, path))));
@@ -40,19 +40,19 @@ fn count(theirs: &BTreeMap<String, u32>, path: &str) -> u32 {
     theirs.get(path).copied().unwrap_or_default()
 }
 
-/// The lines of a text as lines of a diff.
+/// Prefixes each line of a text with a diff sign.
 fn signed(sign: char, text: &str) -> String {
     text.split_inclusive('\n').flat_map(|line| [sign.to_string(), line.to_owned()]).collect()
 }
 
-/// The next change of ours in a history, as the model's answers, and done to `shares`.
+/// Makes the program's next change in `shares`, and returns it as model answers.
 fn our_turn(random: &mut fastrand::Rng, shares: &mut Shares) -> [Reply; 2] {
     let path = format!("src/f{}.txt", random.u32(0..6));
     let theirs = count(&shares.theirs, &path);
     let ours = shares.ours.entry(path.clone()).or_default();
     let answer = match *ours {
         None => {
-            // A file that we make is ours alone: the user has no part in it yet.
+            // A file that the program creates has no part of the user's yet.
             *ours = Some(0);
             let lines = signed('+', &shared(0, theirs));
             format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,5 @@\n{lines}")
@@ -70,7 +70,8 @@ fn our_turn(random: &mut fastrand::Rng, shares: &mut Shares) -> [Reply; 2] {
     [architect(plan(&[path.as_str()])), editor(answer)]
 }
 
-/// The user's next change, in the workspace and in `shares`. In files that were there from the beginning, or their own.
+/// Makes the user's next change, in the workspace and in `shares`: in a file that existed from the start, or in one of their
+/// own.
 fn their_turn(random: &mut fastrand::Rng, shares: &mut Shares, project: &Project) {
     let path = match random.u8(0..3) {
         0 => format!("mine/{}", random.u8(0..4)),
@@ -85,7 +86,7 @@ fn their_turn(random: &mut fastrand::Rng, shares: &mut Shares, project: &Project
     project.write(&path, ours.map_or_else(|| format!("{theirs}\n"), |ours| shared(ours, *theirs)));
 }
 
-/// The tree that matters here.
+/// Returns the files under test, with their contents.
 fn tree(project: &Project) -> BTreeMap<String, String> {
     let root = project.root().to_string_lossy().into_owned();
     let files = ["src", "mine"]
@@ -96,7 +97,7 @@ fn tree(project: &Project) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_run_that_fails_names_the_way_back_to_its_start() {
+fn a_failed_run_names_the_command_that_undoes_it() {
     let wrong = |old: &str, new: &str| editor(diff("greet.txt", old, new));
     let replies = vec![
         architect(plan(&["greet.txt"])),
@@ -107,8 +108,8 @@ fn a_run_that_fails_names_the_way_back_to_its_start() {
     let run =
         world.deepseek(["--force-execute", "-p", "Fix the greeting", "--approval", "auto"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let told = "✗ not delivered: every attempt failed\n  changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let expected = "✗ not delivered: every attempt failed\n  changed so far: greet.txt +1 -1\n  undo: deepseek rewind 1\n";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
     let why = "    FAILED greet.txt::greeting - it says hello moon\n";
     assert_eq!(run.stderr.matches(why).count(), 1, "{}", run.stderr);
     assert_eq!(world.deepseek(["rewind", "1"]).run().code, Some(0));
@@ -116,7 +117,7 @@ fn a_run_that_fails_names_the_way_back_to_its_start() {
 }
 
 #[test]
-fn any_of_thirty_checkpoints_of_a_random_history_can_be_gone_back_to() {
+fn every_checkpoint_of_a_random_history_can_be_restored() {
     const CHECKPOINTS: usize = 30;
     let mut random = fastrand::Rng::with_seed(11);
     let project =
@@ -125,7 +126,7 @@ fn any_of_thirty_checkpoints_of_a_random_history_can_be_gone_back_to() {
     for path in ["src/f0.txt", "src/f1.txt"] {
         shares.ours.insert(path.to_owned(), Some(0));
     }
-    // The user's file is never deleted by us: from the first turn on it is theirs, too.
+    // The user has a part in this file from the start, so the program never deletes it.
     shares.theirs.insert("src/f0.txt".to_owned(), 1);
     project.write("src/f0.txt", shared(0, 1));
     let mut turns = Vec::new();
@@ -156,23 +157,23 @@ fn any_of_thirty_checkpoints_of_a_random_history_can_be_gone_back_to() {
         let run = world.deepseek(["rewind", &number.to_string()]).run();
         assert_eq!(run.code, Some(0), "{number}: {}", run.stderr);
         assert_eq!(tree(&world.project), then.tree(&shares.theirs), "checkpoint {number}");
-        // Going back was a change, too.
+        // A rewind is a change and can be undone itself.
         world.deepseek(["rewind", "latest"]).run();
         assert_eq!(tree(&world.project), end, "back from checkpoint {number}");
     }
-    assert_eq!(world.project.hashes(".git"), git, "the user's repository is theirs");
+    assert_eq!(world.project.hashes(".git"), git, "the user's repository changed");
 }
 
-/// A world in which the greeting was mended.
-fn greeted() -> World {
-    let world = World::greeting(mended());
+/// Creates a world in which the greeting was fixed.
+fn with_fixed_greeting() -> World {
+    let world = World::greeting(greeting_fix());
     assert_eq!(world.chat("Fix the greeting").ending(), "0 delivered/proven");
     world
 }
 
 #[test]
 fn checkpoints_are_listed_and_shown() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let none = world.deepseek(["rewind"]).run();
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
     assert!(none.stderr.contains("no checkpoint"), "{}", none.stderr);
@@ -198,8 +199,8 @@ fn checkpoints_are_listed_and_shown() {
 }
 
 #[test]
-fn git_can_read_what_is_kept() {
-    let world = greeted();
+fn git_can_read_the_checkpoint_repository() {
+    let world = with_fixed_greeting();
     let workspaces = std::fs::read_dir(world.state().join("workspaces")).unwrap();
     let own = workspaces.map(|dir| dir.unwrap().path().join("checkpoints.git"));
     let repository = own.last().unwrap();
@@ -214,8 +215,8 @@ fn git_can_read_what_is_kept() {
 }
 
 #[test]
-fn a_file_changed_on_the_same_lines_is_left_unless_it_is_to_be_exact() {
-    let world = greeted();
+fn a_file_changed_on_the_same_lines_is_only_restored_with_exact() {
+    let world = with_fixed_greeting();
     world.project.write("greet.txt", "hello world and everybody\n");
     let left = world.deepseek(["rewind", "1"]).run();
     assert_eq!(left.code, Some(1));
@@ -231,11 +232,15 @@ fn a_file_changed_on_the_same_lines_is_left_unless_it_is_to_be_exact() {
     assert_eq!(exact.code, Some(0), "{}", exact.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello\n");
     world.deepseek(["rewind", "latest"]).run();
-    assert_eq!(world.project.read("greet.txt"), "hello world and everybody\n", "nothing is lost");
+    assert_eq!(
+        world.project.read("greet.txt"),
+        "hello world and everybody\n",
+        "the user's edit was lost"
+    );
 }
 
 #[test]
-fn only_some_paths_can_be_brought_back() {
+fn a_rewind_can_be_limited_to_paths() {
     let project = Project::without_git(&[CHECK, ("a/x", "1\n"), ("b", "1\n")]);
     let patch = diff("a/x", "1", "2") + &diff("b", "1", "2");
     let world =
@@ -250,10 +255,10 @@ fn only_some_paths_can_be_brought_back() {
 }
 
 #[test]
-fn diff_tells_what_a_run_changed_and_what_changed_since() {
+fn diff_shows_the_changes_of_a_run_and_all_changes_since_a_checkpoint() {
     let world = World::greeting(
         [
-            mended(),
+            greeting_fix(),
             vec![
                 architect(plan(&["new.txt"])),
                 editor("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n".to_owned()),
@@ -281,8 +286,8 @@ fn diff_tells_what_a_run_changed_and_what_changed_since() {
 }
 
 #[test]
-fn an_id_that_is_not_the_only_one_or_empty_is_refused() {
-    let world = greeted();
+fn an_ambiguous_or_empty_id_is_refused() {
+    let world = with_fixed_greeting();
     for (id, says) in [("", "no run or session"), ("0", "matches"), ("no-id", "no run or session")]
     {
         let run = world.deepseek(["diff", "--run", id]).run();
@@ -293,8 +298,8 @@ fn an_id_that_is_not_the_only_one_or_empty_is_refused() {
 }
 
 #[test]
-fn what_the_user_did_between_two_changes_is_not_the_runs() {
-    // The check does what a user might: it changes the last line between two changes of one run.
+fn edits_by_the_user_between_two_patches_are_not_attributed_to_the_run() {
+    // The check plays the user: it changes the last line between two patches of the run.
     const MEDDLES: &str = "grep -q 'ours 2' f && exit 0\nsed -i 's/theirs 0/theirs 1/' f\nexit 1\n";
     let project = Project::new(&[("check.sh", MEDDLES), ("f", &shared(0, 0))]);
     let step = |n: u32| editor(diff("f", &format!("ours {n}"), &format!("ours {}", n + 1)));
@@ -315,8 +320,8 @@ fn what_the_user_did_between_two_changes_is_not_the_runs() {
 }
 
 #[test]
-fn programs_are_told_what_was_brought_back_and_what_was_not() {
-    let world = greeted();
+fn json_output_lists_restored_and_skipped_files() {
+    let world = with_fixed_greeting();
     let json = |args: &[&str]| -> Value {
         let run = world.deepseek(args.iter().copied().chain(["--output", "json"])).run();
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}"))
@@ -336,7 +341,7 @@ fn programs_are_told_what_was_brought_back_and_what_was_not() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_directory_leaves_both_alone() {
+fn a_file_is_not_restored_over_a_directory() {
     let project = Project::without_git(&[CHECK, ("a", "1\n")]);
     let gone = "--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n";
     let made = "--- /dev/null\n+++ b/a/b\n@@ -0,0 +1 @@\n+2\n";
@@ -361,7 +366,7 @@ fn a_file_in_the_place_of_a_directory_leaves_both_alone() {
 }
 
 #[test]
-fn a_symlink_of_the_users_is_never_the_reason_to_delete_a_file() {
+fn a_former_symlink_of_the_user_never_causes_a_file_to_be_deleted() {
     let project = Project::without_git(&[CHECK, ("elsewhere", "x\n"), ("b", "1\n")]);
     std::os::unix::fs::symlink("elsewhere", project.path("a")).unwrap();
     let answers = vec![
@@ -382,8 +387,8 @@ fn a_symlink_of_the_users_is_never_the_reason_to_delete_a_file() {
 }
 
 #[test]
-fn going_back_killed_at_any_step_can_be_done_again() {
-    let world = greeted();
+fn a_rewind_killed_at_any_step_can_be_repeated() {
+    let world = with_fixed_greeting();
     let mut ends = [0, 0];
     for step in (0..).step_by(short_or_long(3, 1)) {
         let killed =

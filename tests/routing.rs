@@ -1,4 +1,4 @@
-//! Which model answers a question: decided by its score, said, changed once at most, and never against the user.
+//! The choice of the model for a question: by score, recorded, escalated at most once, and never against the user's choice.
 
 use mock::Reply;
 
@@ -14,7 +14,7 @@ fn world(replies: Vec<Reply>) -> World {
     World::of(Project::greeting(), Provider::new(replies))
 }
 
-/// The models that were asked, in order.
+/// Returns the models that were called, in order.
 fn asked(world: &World) -> Vec<String> {
     let model = |seen: &mock::Exchange| seen.request.json["model"].as_str().unwrap().to_owned();
     world.provider.requests().iter().map(model).collect()
@@ -32,7 +32,7 @@ fn chosen(run: &Run) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_hard_question_goes_to_the_model_that_thinks_longest_and_an_easy_one_does_not() {
+fn a_hard_question_goes_to_the_strongest_model_and_an_easy_one_does_not() {
     let world = world(vec![says("It greets."), says("Like this.")]);
     let easy = world.asks("What does greet.txt say?");
     assert_eq!(chosen(&easy), [("deepseek-flash".to_owned(), "own".to_owned())]);
@@ -47,16 +47,16 @@ fn a_hard_question_goes_to_the_model_that_thinks_longest_and_an_easy_one_does_no
     replays(&world);
     let seq =
         hard.events.iter().find(|it| it["kind"] == "RouterDecision@v2").unwrap()["seq"].to_string();
-    let told = world.deepseek(["explain", &seq]).run();
+    let explained = world.deepseek(["explain", &seq]).run();
     assert!(
-        told.stdout.contains("deepseek-v4-pro, which thinks longest, answers (score 0.8"),
+        explained.stdout.contains("deepseek-v4-pro, which thinks longest, answers (score 0.8"),
         "{}",
-        told.stdout
+        explained.stdout
     );
 }
 
 #[test]
-fn where_the_score_is_uncertain_a_small_model_is_asked() {
+fn for_an_uncertain_score_a_small_model_decides() {
     let config = "[router]\nuncertain_from = 0.0\nmax_think_threshold = 2.0\n";
     for (word, model) in
         [("YES", "deepseek-v4-pro"), ("NO", "deepseek-flash"), ("Well", "deepseek-flash")]
@@ -72,7 +72,7 @@ fn where_the_score_is_uncertain_a_small_model_is_asked() {
 }
 
 #[test]
-fn without_a_usable_answer_the_stronger_model_is_asked_once() {
+fn without_a_usable_answer_the_question_is_escalated_once() {
     let broken = vec![says("NEED_CONTEXT|../outside"); 3];
     let world = world([broken, vec![says("It greets.")]].concat());
     let run = world.asks("What does greet.txt say?");
@@ -86,11 +86,11 @@ fn without_a_usable_answer_the_stronger_model_is_asked_once() {
     let world = self::world(vec![says("NEED_CONTEXT|../outside").forever()]);
     let run = world.asks("What does greet.txt say?");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert_eq!(run.all("RouterEscalation").len(), 1, "once and no more");
+    assert_eq!(run.all("RouterEscalation").len(), 1, "escalated more than once");
 }
 
 #[test]
-fn what_the_user_fixed_is_not_exchanged() {
+fn a_model_or_thinking_mode_fixed_by_the_user_is_not_changed() {
     for fixed in
         [vec!["--model", "deepseek-flash"], vec!["--thinking", "off"], vec!["--thinking", "on"]]
     {

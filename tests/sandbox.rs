@@ -1,4 +1,4 @@
-//! Commands behind walls: what they are told to do outside does not happen, what they work with does.
+//! Sandboxed commands: attacks on anything outside have no effect, and ordinary commands work.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,35 +12,36 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::{
-    Project, Provider, Run, Terminal, World, architect, diff, editor, left_in,
-    mended_and_checked_by, plan_verified_by, shell, short_or_long, wait_until,
+    Project, Provider, Run, Terminal, World, architect, diff, editor, greeting_fix_checked_by,
+    plan_verified_by, processes_left_in, shell, short_or_long, wait_until,
 };
 
-/// What nobody must see.
+/// A secret that no command may read.
 const CANARY: &str = "canary-5f8c1d77a9e04b62";
-/// The same in the environment of the program: no command line of another test has it, and those can be seen on the floor.
-const HUSHED: &str = "hushed-91d2c07be5a3f846";
+/// A secret in the environment of the program. It differs from [`CANARY`] because on the floor the command lines of other
+/// tests are visible, and those may contain that one.
+const ENV_SECRET: &str = "hushed-91d2c07be5a3f846";
 
-/// How far commands are confined.
+/// The level of confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Full,
     Floor,
 }
 
-/// A world with things outside that must stay as they are, and doors that nobody must come through.
+/// A world with files outside that must not change, and sockets that must not be reached.
 struct Site {
     world: World,
     level: Level,
     outside: tempfile::TempDir,
     tcp: TcpListener,
     udp: UdpSocket,
-    doors: Vec<UnixListener>,
+    sockets: Vec<UnixListener>,
     abstract_name: String,
 }
 
 impl Site {
-    /// None where this machine does not confine so far; that is printed.
+    /// Sets up a site. Returns `None`, and prints so, if this machine does not support the level.
     fn at(level: Level) -> Option<Self> {
         let project = Project::new(&[
             ("greet.txt", "hello\n"),
@@ -51,11 +52,11 @@ impl Site {
         let mode = if level == Level::Full { "auto" } else { "floor" };
         let config = format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n");
         let world = World::of(project, Provider::new(Vec::new())).configure(&config);
-        let told = world.deepseek(["policy", "show", "--output", "json"]).run();
-        let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+        let policy = world.deepseek(["policy", "show", "--output", "json"]).run();
+        let policy: serde_json::Value = serde_json::from_str(&policy.stdout).unwrap();
         let wanted = if level == Level::Full { "full" } else { "floor, accepted" };
-        if told["confinement"] != wanted {
-            skipped(&format!("commands are confined so far here: {}", told["confinement"]));
+        if policy["confinement"] != wanted {
+            skipped(&format!("commands are confined so far here: {}", policy["confinement"]));
             return None;
         }
         let outside = tempfile::tempdir().unwrap();
@@ -78,7 +79,7 @@ impl Site {
         }
         let abstract_name = format!("{CANARY}-{}", outside.path().display());
         let name = SocketAddr::from_abstract_name(format!("{abstract_name}-{level:?}")).unwrap();
-        let doors = vec![
+        let sockets = vec![
             UnixListener::bind(home.join("agent.sock")).unwrap(),
             UnixListener::bind(world.project.path("tree.sock")).unwrap(),
             UnixListener::bind_addr(&name).unwrap(),
@@ -87,13 +88,13 @@ impl Site {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         tcp.set_nonblocking(true).unwrap();
         udp.set_nonblocking(true).unwrap();
-        for door in &doors {
-            door.set_nonblocking(true).unwrap();
+        for socket in &sockets {
+            socket.set_nonblocking(true).unwrap();
         }
-        Some(Self { world, level, outside, tcp, udp, doors, abstract_name })
+        Some(Self { world, level, outside, tcp, udp, sockets, abstract_name })
     }
 
-    /// Runs a line as a run would.
+    /// Runs a command line as a run would.
     fn runs(&self, line: &str) -> Run {
         let home = self.world.home();
         let line = line
@@ -104,11 +105,11 @@ impl Site {
             .replace("ABSTRACT", &format!("{}-{:?}", self.abstract_name, self.level))
             .replace("TESTPID", &std::process::id().to_string());
         let mut program = self.world.deepseek(["sandbox", "--", &line]);
-        program.env("MY_API_KEY", HUSHED).env("SERVICE_TOKEN", HUSHED).run()
+        program.env("MY_API_KEY", ENV_SECRET).env("SERVICE_TOKEN", ENV_SECRET).run()
     }
 
-    /// What is outside, as it must stay.
-    fn around(&self) -> (Vec<(PathBuf, String, u32)>, String) {
+    /// Snapshots everything that must not change: the files outside, the names in the tree and the repository.
+    fn snapshot(&self) -> (Vec<(PathBuf, String, u32)>, String) {
         let mut found = Vec::new();
         for dir in [self.outside.path().to_owned(), self.world.home().join(".ssh")] {
             for entry in fs::read_dir(dir).unwrap() {
@@ -123,31 +124,35 @@ impl Site {
         (found, tree + &format!("{:?}", self.world.project.hashes(".git")))
     }
 
-    /// Whether nobody came in.
+    /// Returns true if no socket was reached.
     fn is_untouched(&self) -> bool {
         let blocked = |error: std::io::Error| error.kind() == ErrorKind::WouldBlock;
         self.tcp.accept().is_err_and(blocked)
             && self.udp.recv(&mut [0; 8]).is_err_and(blocked)
-            && self.doors.iter().all(|door| door.accept().is_err_and(blocked))
+            && self.sockets.iter().all(|socket| socket.accept().is_err_and(blocked))
     }
 
-    /// Runs each line, of which none may do what it tries.
+    /// Runs each attack and checks that it had no effect.
     fn withstands(&self, attacks: &[&str]) {
-        let before = self.around();
+        let before = self.snapshot();
         for attack in attacks {
             let run = self.runs(attack);
             let said = format!("{}{}", run.stdout, run.stderr);
-            let tells = said.contains(CANARY) || said.contains(HUSHED);
+            let tells = said.contains(CANARY) || said.contains(ENV_SECRET);
             assert!(!tells, "{:?}: {attack}: {said}", self.level);
             assert!(run.code.is_some(), "{:?}: {attack}: {said}", self.level);
-            assert_eq!(self.around(), before, "{:?}: {attack}: {said}", self.level);
+            assert_eq!(self.snapshot(), before, "{:?}: {attack}: {said}", self.level);
             assert!(self.is_untouched(), "{:?}: {attack}: {said}", self.level);
-            assert_eq!(left_in(self.world.project.root()), Vec::<String>::new(), "{attack}");
+            assert_eq!(
+                processes_left_in(self.world.project.root()),
+                Vec::<String>::new(),
+                "{attack}"
+            );
         }
     }
 }
 
-/// Says why a test shows nothing on this machine.
+/// Prints why a test is skipped on this machine.
 #[expect(clippy::print_stdout, reason = "the runner shows it, and the checks count it")]
 pub(crate) fn skipped(why: &str) {
     println!("skipped: {why}");
@@ -158,7 +163,7 @@ fn sites() -> impl Iterator<Item = Site> {
 }
 
 #[test]
-fn secrets_outside_and_in_the_tree_are_not_read() {
+fn secrets_outside_and_inside_the_tree_cannot_be_read() {
     for site in sites() {
         site.withstands(&[
             "cat HOMEDIR/.ssh/id_rsa HOMEDIR/.netrc OUTSIDE/kept",
@@ -183,7 +188,7 @@ fn secrets_outside_and_in_the_tree_are_not_read() {
 }
 
 #[test]
-fn the_environment_and_the_memory_of_the_program_are_not_read() {
+fn the_environment_and_memory_of_the_program_cannot_be_read() {
     for site in sites() {
         site.withstands(&[
             "cat /proc/$PPID/environ; strings /proc/$PPID/environ",
@@ -198,7 +203,7 @@ fn the_environment_and_the_memory_of_the_program_are_not_read() {
 }
 
 #[test]
-fn nothing_is_written_outside_and_nothing_to_the_tree() {
+fn neither_the_outside_nor_the_tree_can_be_written() {
     for site in sites() {
         site.withstands(&[
             "touch OUTSIDE/pwned HOMEDIR/.ssh/pwned",
@@ -221,13 +226,13 @@ fn nothing_is_written_outside_and_nothing_to_the_tree() {
 }
 
 #[test]
-fn settings_of_the_machine_are_not_written() {
+fn system_settings_cannot_be_written() {
     for site in sites() {
         for file in
             ["kernel/core_pattern", "kernel/domainname", "vm/swappiness", "net/ipv4/ip_forward"]
         {
             let path = format!("/proc/sys/{file}");
-            // What stands there already, so that nothing is lost if it can be.
+            // Write back the current value, so that no harm is done if the write succeeds.
             site.withstands(&[&format!("cat {path} > {path} && echo {CANARY}")]);
         }
         site.withstands(&[
@@ -239,7 +244,7 @@ fn settings_of_the_machine_are_not_written() {
 }
 
 #[test]
-fn what_a_repository_says_of_other_repositories_shows_none_of_them() {
+fn a_repository_cannot_expose_another_one_through_git_links() {
     for site in sites() {
         let other = site.outside.path().join("other");
         fs::create_dir_all(&other).unwrap();
@@ -267,7 +272,7 @@ fn what_a_repository_says_of_other_repositories_shows_none_of_them() {
 }
 
 #[test]
-fn modes_and_times_outside_stay_where_there_is_a_view() {
+fn with_full_confinement_modes_and_times_outside_cannot_be_changed() {
     let Some(site) = Site::at(Level::Full) else { return };
     site.withstands(&[
         "chmod 777 OUTSIDE/kept; chmod -R 000 HOMEDIR/.ssh; chown 1 out/kept",
@@ -277,7 +282,7 @@ fn modes_and_times_outside_stay_where_there_is_a_view() {
 }
 
 #[test]
-fn nobody_is_reached_and_nothing_outlives_the_command() {
+fn no_process_or_socket_is_reached_and_nothing_outlives_the_command() {
     const REACH: &str = r#"python3 -c '
 import socket
 for where in (("127.0.0.1", TCP), ("localhost", TCP)):
@@ -311,7 +316,7 @@ for family in (socket.AF_PACKET, socket.AF_VSOCK, socket.AF_ALG):
 }
 
 #[test]
-fn what_commands_need_is_there() {
+fn ordinary_commands_work() {
     let Some(site) = Site::at(Level::Full) else { return };
     for line in [
         "test \"$(cat greet.txt)\" = hello && echo x > greet.txt && test \"$(cat greet.txt)\" = x",
@@ -335,7 +340,7 @@ for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
 }
 
 #[test]
-fn how_a_command_ends_comes_through() {
+fn the_exit_code_of_a_command_is_passed_on() {
     for site in sites() {
         for (line, code) in [
             ("sh -c 'exit 3'", 3),
@@ -350,10 +355,10 @@ fn how_a_command_ends_comes_through() {
 }
 
 #[test]
-fn what_a_check_changes_is_told_and_not_kept() {
+fn files_changed_by_a_check_are_reported_and_discarded() {
     let Some(_) = Site::at(Level::Full) else { return };
     let check = "echo changed > other.txt && rm -f gone.txt && grep -q world greet.txt";
-    let world = World::greeting(mended_and_checked_by(&[check]));
+    let world = World::greeting(greeting_fix_checked_by(&[check]));
     world.project.write("other.txt", "as it was\n");
     world.project.write("gone.txt", "here\n");
     shell(world.project.root(), "git add -A && git -c user.name=a -c user.email=a@b commit -qm x");
@@ -368,9 +373,10 @@ fn what_a_check_changes_is_told_and_not_kept() {
 }
 
 #[test]
-fn where_walls_are_missing_that_is_asked_and_the_hint_allows_it() {
+fn without_full_confinement_a_run_needs_approval_and_the_hint_allows_it() {
     let Some(_) = Site::at(Level::Floor) else { return };
-    let twice = [mended_and_checked_by(&["sh check.sh"]), mended_and_checked_by(&["sh check.sh"])];
+    let twice =
+        [greeting_fix_checked_by(&["sh check.sh"]), greeting_fix_checked_by(&["sh check.sh"])];
     let world = World::greeting(twice.concat()).configure("[sandbox]\nmode = \"floor\"\n");
     let run = world.request("Fix it").args(["--yolo"]).run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
@@ -385,7 +391,7 @@ fn where_walls_are_missing_that_is_asked_and_the_hint_allows_it() {
 }
 
 #[test]
-fn a_lanes_own_code_runs_unasked_and_does_nothing_outside() {
+fn code_written_by_a_lane_runs_without_approval_and_cannot_write_outside() {
     let Some(site) = Site::at(Level::Full) else { return };
     let team = "TEAM_PLAN_V1\nLANE|01|first|one\nOWN|01|run.sh\nLANE|02|second|two\nOWN|02|two.txt\nTEAM_PLAN_END";
     let pwned = site.outside.path().join("pwned");
@@ -408,15 +414,15 @@ fn a_lanes_own_code_runs_unasked_and_does_nothing_outside() {
     assert!(world.project.path("run.sh").exists() && !pwned.exists());
 }
 
-/// A program that asks at a terminal, under the default approval.
+/// Starts a request at a terminal, with the default approval mode.
 fn at_terminal(world: &World) -> Terminal {
     Terminal::start(&mut world.deepseek(["--force-execute", "-p", "Fix the greeting"]))
 }
 
 #[test]
-fn what_is_always_allowed_is_asked_for_once_until_what_it_runs_changes() {
+fn always_allows_a_command_until_the_script_it_runs_changes() {
     let check = "sh own.sh greet.txt";
-    let world = World::greeting(vec![mended_and_checked_by(&[check]); 4].concat());
+    let world = World::greeting(vec![greeting_fix_checked_by(&[check]); 4].concat());
     world.project.write("own.sh", "grep -q world $1\n");
     let mut terminal = at_terminal(&world);
     terminal.until("Run it? [y/N; always", 1);
@@ -431,7 +437,7 @@ fn what_is_always_allowed_is_asked_for_once_until_what_it_runs_changes() {
     world.project.write("greet.txt", "hello\n");
     let unattended = world.deepseek(["--force-execute", "-p", "Fix it"]).run();
     assert!(!unattended.stderr.contains("not listed"), "{}", unattended.stderr);
-    assert_eq!(unattended.code, Some(3), "the patch is still asked for");
+    assert_eq!(unattended.code, Some(3), "the patch still needs approval");
     let listed = world.deepseek(["policy", "allowed"]).run().stdout;
     assert_eq!(listed, format!("{check}\n"));
     let mut terminal = at_terminal(&world);
@@ -466,7 +472,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
     terminal.until("session ", 1);
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
-    assert!(world.provider.told("architect", 2).contains("said no: the world is young"));
+    assert!(world.provider.last_message("architect", 2).contains("said no: the world is young"));
     let memory = world.deepseek(["memory", "list"]).run().stdout;
     let decision = "decision  asked about greet.txt, the user said no: the world is young";
     assert!(memory.contains(decision), "{memory}");
@@ -475,7 +481,7 @@ fn a_no_with_a_reason_goes_back_to_the_model() {
 }
 
 #[test]
-fn a_check_that_wants_the_network_gets_it_when_the_user_says_so() {
+fn a_check_gets_network_access_only_if_the_user_allows_it() {
     let Some(site) = Site::at(Level::Full) else { return };
     let port = site.tcp.local_addr().unwrap().port();
     let check = format!(
@@ -483,7 +489,7 @@ fn a_check_that_wants_the_network_gets_it_when_the_user_says_so() {
     );
     let world = || {
         let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check)]);
-        World::of(project, Provider::new(mended_and_checked_by(&["sh check.sh"])))
+        World::of(project, Provider::new(greeting_fix_checked_by(&["sh check.sh"])))
     };
     let unattended = world();
     let run = unattended.chat("Fix it");
@@ -503,9 +509,9 @@ fn a_check_that_wants_the_network_gets_it_when_the_user_says_so() {
     assert_eq!(terminal.end(), Some(0));
 }
 
-/// Lines that a hostile model might have checked, the same for the same seed.
+/// Generates command lines that a hostile model might put into a plan, from a seed.
 fn generated(seed: u64, count: usize) -> Vec<String> {
-    const DOES: [&str; 27] = [
+    const ACTIONS: [&str; 27] = [
         "cat {}",
         "grep -rs '' {}",
         "head -c 4096 {}",
@@ -534,7 +540,7 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
         "bash -c \"cat < /dev/tcp/127.0.0.1/TCP\"",
         "python3 -c \"import socket; socket.create_connection(('127.0.0.1', TCP))\"",
     ];
-    const AT: [&str; 14] = [
+    const TARGETS: [&str; 14] = [
         "OUTSIDE/kept",
         "OUTSIDE/new",
         "HOMEDIR/.ssh/id_rsa",
@@ -550,7 +556,7 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
         "target/x",
         "..",
     ];
-    const WAY: [&str; 13] = [
+    const WRAPPERS: [&str; 13] = [
         "{}",
         "sh -c \"{}\"",
         "env A=b {}",
@@ -568,16 +574,16 @@ fn generated(seed: u64, count: usize) -> Vec<String> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut pick = |from: &[&'static str]| from[random.usize(..from.len())];
     let line = |_| {
-        let does = pick(&DOES).replace("{}", pick(&AT));
-        // What has quotes of its own is not put into others.
-        let way = if does.contains('"') { "true && {}" } else { pick(&WAY) };
-        way.replace("{}", &does)
+        let action = pick(&ACTIONS).replace("{}", pick(&TARGETS));
+        // A command with quotes of its own is not nested in others.
+        let wrapper = if action.contains('"') { "true && {}" } else { pick(&WRAPPERS) };
+        wrapper.replace("{}", &action)
     };
     (0..count).map(line).collect()
 }
 
 #[test]
-fn generated_lines_reach_nothing() {
+fn generated_attacks_have_no_effect() {
     for site in sites() {
         let lines = generated(14, short_or_long(120, 500));
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -586,20 +592,20 @@ fn generated_lines_reach_nothing() {
 }
 
 #[test]
-fn generated_checks_of_a_plan_reach_nothing_under_any_approval() {
+fn generated_attacks_in_a_plan_have_no_effect_under_any_approval() {
     let Some(site) = Site::at(Level::Full) else { return };
     let home = site.world.home().to_str().unwrap().to_owned();
     let outside = site.outside.path().to_str().unwrap();
     for (seed, approval) in [(1, "--approval=suggest"), (2, "--approval=auto"), (3, "--yolo")] {
         for line in generated(seed, short_or_long(12, 500)) {
             let line = line.replace("HOMEDIR", &home).replace("OUTSIDE", outside);
-            let world = World::greeting(mended_and_checked_by(&[&line])).with_default_commands();
+            let world = World::greeting(greeting_fix_checked_by(&[&line])).with_default_commands();
             world.project.write(".env", format!("SECRET={CANARY}\n"));
             symlink(outside, world.project.path("out")).unwrap();
-            let before = site.around();
+            let before = site.snapshot();
             let run = world.deepseek(["--force-execute", "-p", "Fix it", approval]).run();
             assert!(run.code.is_some(), "{approval}: {line}: {}", run.stderr);
-            assert_eq!(site.around(), before, "{approval}: {line}: {}", run.stderr);
+            assert_eq!(site.snapshot(), before, "{approval}: {line}: {}", run.stderr);
             let said: Vec<String> =
                 world.provider.requests().iter().map(|request| format!("{request:?}")).collect();
             assert!(!said.concat().contains(CANARY), "{approval}: {line}");
@@ -608,7 +614,7 @@ fn generated_checks_of_a_plan_reach_nothing_under_any_approval() {
     }
 }
 
-/// The processes that have a word in their command line.
+/// Counts the processes with `word` as an argument.
 fn running(word: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
     let lines = processes.filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
@@ -616,7 +622,7 @@ fn running(word: &str) -> usize {
 }
 
 #[test]
-fn what_is_stopped_or_killed_leaves_nothing_running() {
+fn a_stopped_or_killed_program_leaves_no_processes() {
     for (n, level) in [Level::Full, Level::Floor].into_iter().enumerate() {
         let Some(site) = Site::at(level) else { continue };
         for (m, killed) in [false, true].into_iter().enumerate() {
@@ -628,7 +634,7 @@ fn what_is_stopped_or_killed_leaves_nothing_running() {
             if killed {
                 begun.kill();
             } else {
-                // Not by an interrupt, which whoever runs in the background ignores.
+                // Not SIGINT, which background processes ignore.
                 begun.signal(Signal::TERM);
                 begun.end();
             }

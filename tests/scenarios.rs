@@ -1,26 +1,27 @@
-//! Requests from beginning to end: who is asked how often, what is in the workspace afterwards, and how it is called.
+//! Whole requests: the model calls they make, the workspace afterwards, and the reported outcome.
 
 use mock::Reply;
 use serde_json::Value;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, diff, editor, mended, plan, plan_verified_by,
+    Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
+    plan_verified_by,
 };
 
-/// A plan for the greeting, then these answers of the Editor.
+/// Returns a plan for the greeting, followed by these answers of the Editor.
 fn planned(drafts: impl IntoIterator<Item = String>) -> Vec<Reply> {
     let mut replies = vec![architect(plan(&["greet.txt"]))];
     replies.extend(drafts.into_iter().map(editor));
     replies
 }
 
-/// A diff that makes the greeting say `new` where it said `old`.
+/// Returns a diff that changes the greeting from `old` to `new`.
 fn says(old: &str, new: &str) -> String {
     diff("greet.txt", old, new)
 }
 
 #[test]
-fn one_file_is_planned_edited_verified_and_delivered() {
+fn a_change_of_one_file_is_planned_edited_verified_and_delivered() {
     let world = World::greeting(planned([says("hello", "hello world")]));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -30,7 +31,7 @@ fn one_file_is_planned_edited_verified_and_delivered() {
 }
 
 #[test]
-fn what_had_to_hold_is_listed_with_what_showed_it() {
+fn acceptance_criteria_are_listed_with_the_check_that_showed_them() {
     let accept = "ACCEPT|it greets the world|sh check.sh\nACCEPT|it is polite\n";
     let plan = plan(&["greet.txt"]).replace("ACCEPT|the check passes\n", accept);
     let replies = || vec![architect(plan.as_str()), editor(says("hello", "hello world"))];
@@ -42,8 +43,8 @@ fn what_had_to_hold_is_listed_with_what_showed_it() {
         { "criterion": "it is polite", "shown_by": null },
     ]);
     assert_eq!(run.one("Outcome")["accept"], listed);
-    let told = world.provider.told("editor", 1);
-    assert!(told.contains("- it greets the world\n- it is polite\n"), "{told}");
+    let prompt = world.provider.last_message("editor", 1);
+    assert!(prompt.contains("- it greets the world\n- it is polite\n"), "{prompt}");
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     let said = World::greeting(replies()).deepseek(args).run().stderr;
     assert!(said.contains("  accept: it greets the world — `sh check.sh`\n"), "{said}");
@@ -51,7 +52,7 @@ fn what_had_to_hold_is_listed_with_what_showed_it() {
 }
 
 #[test]
-fn files_are_changed_created_deleted_and_renamed_in_one_go() {
+fn one_patch_can_change_create_delete_and_rename_files() {
     let project = Project::new(&[
         ("a.txt", "one\n"),
         ("old.txt", "gone\n"),
@@ -77,7 +78,7 @@ fn files_are_changed_created_deleted_and_renamed_in_one_go() {
 }
 
 #[test]
-fn a_refused_patch_is_mended_with_the_reason_in_hand() {
+fn a_refused_patch_is_corrected_by_the_editor_who_sees_the_reason() {
     let world =
         World::greeting(planned([says("hallo", "hello world"), says("hello", "hello world")]));
     let run = world.chat("Fix the greeting");
@@ -85,16 +86,19 @@ fn a_refused_patch_is_mended_with_the_reason_in_hand() {
     assert_eq!(world.provider.roles(), "architect editor editor");
     assert_eq!(run.all("PatchRefused").len(), 1);
     assert_eq!(run.classes(), ["patch_mismatch"]);
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("PatchMismatch") && told.contains("greet.txt: hunk 1 of 1"), "{told}");
+    let prompt = world.provider.last_message("editor", 2);
     assert!(
-        world.provider.everything_said().contains("-hallo"),
-        "its last diff is still before it"
+        prompt.contains("PatchMismatch") && prompt.contains("greet.txt: hunk 1 of 1"),
+        "{prompt}"
+    );
+    assert!(
+        world.provider.all_messages().contains("-hallo"),
+        "the refused diff is still in the dialogue"
     );
 }
 
 #[test]
-fn a_red_check_is_repaired_by_the_editor_alone() {
+fn a_failed_check_is_fixed_by_the_editor_alone() {
     let world = World::greeting(planned([
         says("hello", "hello wurld"),
         says("hello wurld", "hello world"),
@@ -103,22 +107,22 @@ fn a_red_check_is_repaired_by_the_editor_alone() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor", "1 Architect and 2 Editor calls");
     assert_eq!(run.classes(), ["mechanical_verify_failure"]);
-    let told = world.provider.told("editor", 2);
+    let prompt = world.provider.last_message("editor", 2);
     assert!(
-        told.contains("MechanicalVerifyFailure") && told.contains("it says hello wurld"),
-        "{told}"
+        prompt.contains("MechanicalVerifyFailure") && prompt.contains("it says hello wurld"),
+        "{prompt}"
     );
-    assert!(told.contains("### greet.txt"), "the file as it is now: {told}");
+    assert!(prompt.contains("### greet.txt"), "the current file must be shown: {prompt}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
 }
 
-/// Every second line of the greeting, so that a change can leave what fails as it is.
+/// Returns a diff that adds a second line to the greeting, so that the failure stays the same.
 fn appends(line: &str) -> String {
     format!("--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1,2 @@\n hello moon\n+{line}\n")
 }
 
 #[test]
-fn the_same_failure_again_goes_back_to_the_architect() {
+fn a_repeated_failure_goes_back_to_the_architect() {
     let mut answers = planned([says("hello", "hello moon"), appends("and more")]);
     answers.push(architect(plan(&["greet.txt"])));
     answers.push(editor(
@@ -129,16 +133,16 @@ fn the_same_failure_again_goes_back_to_the_architect() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.classes(), ["mechanical_verify_failure", "repeated_verify_failure"]);
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     assert!(
-        told.contains("RepeatedVerifyFailure") && told.contains("it says hello moon"),
-        "{told}"
+        prompt.contains("RepeatedVerifyFailure") && prompt.contains("it says hello moon"),
+        "{prompt}"
     );
     assert_eq!(run.one("PlanRevised")["version"], 2);
 }
 
 #[test]
-fn a_plan_that_changes_nothing_about_the_failure_is_a_design_mismatch() {
+fn a_revised_plan_with_the_same_failure_is_a_design_mismatch() {
     let mut answers = planned([says("hello", "hello moon"), appends("one")]);
     answers.push(architect(plan(&["greet.txt"])));
     answers.push(editor(
@@ -153,12 +157,12 @@ fn a_plan_that_changes_nothing_about_the_failure_is_a_design_mismatch() {
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let classes = ["mechanical_verify_failure", "repeated_verify_failure", "design_mismatch"];
     assert_eq!(run.classes(), classes);
-    assert!(world.provider.told("architect", 3).contains("DesignMismatch"));
+    assert!(world.provider.last_message("architect", 3).contains("DesignMismatch"));
 }
 
 #[test]
-fn six_failures_end_with_the_ways_back_on_offer() {
-    // Two things fail at first, then one, then others: the best tree is neither the first nor the last.
+fn after_six_failures_the_run_ends_and_offers_undo_patches() {
+    // First two words fail, then one, then others: the best tree is neither the first nor the last.
     let check = "code=0\nfor word in $(cat words.txt); do [ $word = good ] || { echo \"FAILED words.txt::$word - is bad\"; code=1; }; done\nexit $code\n";
     let project = Project::new(&[("words.txt", "good\n"), ("check.sh", check)]);
     let texts = ["good", "a b", "c", "d e", "f g", "h i", "j k"];
@@ -185,7 +189,7 @@ fn six_failures_end_with_the_ways_back_on_offer() {
 }
 
 #[test]
-fn the_editor_may_look_at_a_file_that_is_not_declared() {
+fn the_editor_can_read_a_file_that_the_plan_does_not_declare() {
     let project = Project::greeting();
     project.write("notes/words.txt", "first\nsay world\nthird\n");
     let ask = "NEED_CONTEXT|notes/words.txt:2-3\nNEED_CONTEXT|.env\n".to_owned();
@@ -193,13 +197,16 @@ fn the_editor_may_look_at_a_file_that_is_not_declared() {
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("editor", 2);
-    assert!(told.contains("   2| say world\n   3| third\n") && !told.contains("first"), "{told}");
-    assert!(told.contains(".env is not shown"), "{told}");
+    let prompt = world.provider.last_message("editor", 2);
+    assert!(
+        prompt.contains("   2| say world\n   3| third\n") && !prompt.contains("first"),
+        "{prompt}"
+    );
+    assert!(prompt.contains(".env is not shown"), "{prompt}");
 }
 
 #[test]
-fn what_was_only_shown_can_not_be_edited() {
+fn a_file_that_was_only_shown_cannot_be_edited() {
     let project = Project::greeting();
     project.write("other.txt", "other\n");
     let ask = "NEED_CONTEXT|other.txt".to_owned();
@@ -211,13 +218,13 @@ fn what_was_only_shown_can_not_be_edited() {
     assert_eq!(run.all("PatchRefused").len(), 1);
     assert_eq!(run.one("FilesNeeded")["files"][0]["path"], "other.txt");
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("- other.txt: its diff changes it"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("- other.txt: its diff changes it"), "{prompt}");
     assert_eq!(world.project.read("other.txt"), "other\n");
 }
 
 #[test]
-fn nothing_to_edit_is_an_answer() {
+fn a_plan_may_say_that_no_edit_is_needed() {
     let no_edit =
         "ARCHITECT_PLAN_V1\nPLAN|nothing\nNO_EDIT|true|it greets already\nARCHITECT_PLAN_END\n";
     let world = World::greeting(vec![architect(no_edit)]);
@@ -228,7 +235,7 @@ fn nothing_to_edit_is_an_answer() {
 }
 
 #[test]
-fn a_plan_alone_changes_nothing() {
+fn plan_only_changes_nothing() {
     let world = World::greeting(vec![architect(plan(&["greet.txt"])).forever()]);
     for args in [
         vec!["plan", "Fix the greeting", "--output", "stream-json"],
@@ -249,14 +256,14 @@ fn a_question_is_answered_on_standard_output() {
     let world = World::greeting(vec![Reply::text("It greets nobody.").to("analysis")]);
     let run = world.deepseek(["ask", "What does greet.txt say?"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets nobody."), "{}", run.stderr);
-    let asked = world.provider.told("analysis", 1);
-    assert!(asked.contains("hello"), "the file it names is shown: {asked}");
+    let asked = world.provider.last_message("analysis", 1);
+    assert!(asked.contains("hello"), "the named file must be shown: {asked}");
     assert!(world.project.changed().is_empty());
 }
 
 #[test]
-fn what_failed_before_is_shown_once_and_then_told_to_the_user() {
-    // Fails whatever is done to greet.txt, with the same words before and after.
+fn a_pre_existing_failure_is_given_to_the_editor_once_and_reported_to_the_user() {
+    // Fails with the same output whatever is done to greet.txt.
     let project = Project::new(&[
         ("greet.txt", "hello\n"),
         ("check.sh", "echo 'FAILED other.py::old - it was red before'; exit 1\n"),
@@ -267,13 +274,16 @@ fn what_failed_before_is_shown_once_and_then_told_to_the_user() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/pre_existing", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
-    assert!(world.provider.told("editor", 2).contains("also failed before your change"));
+    assert!(world.provider.last_message("editor", 2).contains("also failed before your change"));
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
-    assert!(run.classes().is_empty(), "an old failure is no failure of the change");
+    assert!(
+        run.classes().is_empty(),
+        "a pre-existing failure must not count as a failure of the change"
+    );
 }
 
 #[test]
-fn mending_what_failed_before_can_be_the_task() {
+fn fixing_a_pre_existing_failure_can_be_the_task() {
     let project = Project::new(&[
         ("greet.txt", "hello\n"),
         (
@@ -290,7 +300,7 @@ fn mending_what_failed_before_can_be_the_task() {
 }
 
 #[test]
-fn without_a_command_that_could_fail_it_is_delivered_as_unverified() {
+fn without_a_check_a_change_is_delivered_as_unverified() {
     let project = Project::new(&[("greet.txt", "hello\n")]);
     let provider = Provider::new(vec![
         architect(plan_verified_by(&["greet.txt"], &[])),
@@ -305,7 +315,7 @@ fn without_a_command_that_could_fail_it_is_delivered_as_unverified() {
 }
 
 #[test]
-fn commands_are_derived_when_the_plan_names_none() {
+fn checks_are_derived_if_the_plan_names_none() {
     let makefile = "test:\n\t@sh check.sh\n";
     let project = Project::greeting();
     project.write("Makefile", makefile);
@@ -321,7 +331,7 @@ fn commands_are_derived_when_the_plan_names_none() {
 }
 
 #[test]
-fn every_command_has_to_pass_and_words_between_them_are_understood() {
+fn every_check_has_to_pass_and_shell_operators_work() {
     let project = Project::greeting();
     let commands = ["sh check.sh && sh check.sh", "sh check.sh"];
     let provider = Provider::new(vec![
@@ -337,7 +347,7 @@ fn every_command_has_to_pass_and_words_between_them_are_understood() {
 }
 
 #[test]
-fn what_a_diff_has_beside_is_put_aside_and_told() {
+fn changes_to_undeclared_files_are_put_aside_and_reported() {
     let project = Project::new(&[
         ("greet.txt", "hello\n"),
         ("CHANGELOG.md", "# Changes\n"),
@@ -349,7 +359,7 @@ fn what_a_diff_has_beside_is_put_aside_and_told() {
     let world = World::of(project, Provider::new(planned([both])));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "architect editor", "no call is lost");
+    assert_eq!(world.provider.roles(), "architect editor", "no extra call is made");
     assert_eq!(world.project.read("CHANGELOG.md"), "# Changes\n");
     let staged = run.one("PatchStaged");
     assert_eq!(staged["put_aside"][0]["path"], "CHANGELOG.md");
@@ -358,7 +368,7 @@ fn what_a_diff_has_beside_is_put_aside_and_told() {
 }
 
 #[test]
-fn whoever_approves_a_diff_sees_what_was_chosen() {
+fn the_approval_prompt_shows_which_place_was_chosen_for_an_ambiguous_hunk() {
     let lines = |greeting: &str| {
         let alike = "{\n    greet\n}\n";
         format!("{alike}{}{{\n{greeting}    greet\n}}\n", "filler\n".repeat(60))
@@ -380,7 +390,7 @@ fn whoever_approves_a_diff_sees_what_was_chosen() {
 }
 
 #[test]
-fn whoever_approves_two_drafts_sees_that_both_are_taken() {
+fn the_approval_prompt_says_if_several_diff_blocks_were_combined() {
     let [before, after] = ["hello\n1\n2\n3\n4\nbye\n", "hello world\n1\n2\n3\n4\nbye world\n"];
     let project =
         Project::new(&[("greet.txt", before), ("check.sh", "grep -q 'hello world' greet.txt\n")]);
@@ -402,8 +412,8 @@ fn whoever_approves_two_drafts_sees_that_both_are_taken() {
 }
 
 #[test]
-fn the_plan_is_a_document_with_what_is_known_of_it() {
-    let world = World::greeting([mended(), vec![architect(plan(&["greet.txt"]))]].concat());
+fn the_json_plan_has_all_fields_and_null_for_unknown_ones() {
+    let world = World::greeting([greeting_fix(), vec![architect(plan(&["greet.txt"]))]].concat());
     let request = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];
     let run = world.deepseek(request.into_iter().chain(["--output", "json"])).run();
     let plan = &run.events[0]["plan"];
@@ -428,7 +438,7 @@ fn the_plan_is_a_document_with_what_is_known_of_it() {
 }
 
 #[test]
-fn of_what_models_thought_the_facts_are_kept() {
+fn the_reasoning_outcome_keeps_the_facts_of_a_run() {
     let mut answers = planned([says("hello", "hello moon"), appends("and more")]);
     answers.push(architect(plan(&["greet.txt", "more.txt"])));
     answers.push(editor(
@@ -453,13 +463,13 @@ fn of_what_models_thought_the_facts_are_kept() {
 }
 
 #[test]
-fn a_question_is_answered_without_tools_if_the_user_wants() {
+fn with_tools_off_a_question_is_answered_without_reading() {
     let answers = ["NEED_CONTEXT|greet.txt", "It greets."];
     let replies = answers.map(|text| Reply::text(text).to("analysis")).to_vec();
     let world = World::greeting(replies);
     let run = world.deepseek(["ask", "What does greet.txt say?", "--tools=false"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("no looks are left"));
+    assert!(world.provider.last_message("analysis", 2).contains("no looks are left"));
 
     let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
     assert_eq!(run.code, Some(2));

@@ -1,5 +1,5 @@
-//! The JSON Schema of the lines of a journal and of `--output stream-json`, made of the events' source, and what is recorded is
-//! held against it.
+//! The JSON Schema of journal lines and of `--output stream-json`. It is generated from the source of the events, and recorded
+//! sessions are validated against it.
 
 use std::fs;
 use std::path::Path;
@@ -10,23 +10,23 @@ use crate::docs::{EVENTS, ROOT};
 use crate::replay::GOLDEN;
 use crate::support::World;
 
-/// The definition of a failure.
+/// The name of the failure definition.
 const FAILURE: &str = "failure";
 const SCHEMA: &str = "docs/events.schema.json";
 
 #[test]
-fn the_schema_says_what_events_are() {
+fn the_stored_schema_matches_the_event_source() {
     let made = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
     let path = Path::new(ROOT).join(SCHEMA);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &made).unwrap();
     }
     let kept = fs::read_to_string(path).unwrap_or_default();
-    assert!(kept == made, "{SCHEMA} is stale: UPDATE_DOCS=1 writes it anew");
+    assert!(kept == made, "{SCHEMA} is stale: UPDATE_DOCS=1 rewrites it");
 }
 
 #[test]
-fn every_recorded_line_keeps_to_the_schema() {
+fn every_recorded_line_matches_the_schema() {
     let schema = schema();
     let (mut held, mut all) = (0, 0);
     for golden in fs::read_dir(GOLDEN).unwrap() {
@@ -37,26 +37,26 @@ fn every_recorded_line_keeps_to_the_schema() {
                 assert!(line.get(required.as_str().unwrap()).is_some(), "{required}: {line}");
             }
             all += 1;
-            // A kind of an earlier version is read as the one that took its place.
+            // A kind of an earlier version is upgraded when it is read, and has no definition.
             let Some(data) = schema["$defs"].get(line["kind"].as_str().unwrap()) else { continue };
-            let kept = keeps_to(data, &line["data"]);
+            let kept = validate(data, &line["data"]);
             assert_eq!(kept, Ok(()), "{}: {line}", journal.display());
             held += 1;
         }
     }
-    assert!(held * 10 > all * 8, "{held} of {all} lines are told by the schema");
+    assert!(held * 10 > all * 8, "only {held} of {all} lines have a definition");
 }
 
 #[test]
-fn the_program_prints_the_schema() {
+fn the_schema_command_prints_the_schema() {
     let run = World::greeting(Vec::new()).deepseek(["schema"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let printed: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert!(printed == schema(), "it was built with another");
+    assert!(printed == schema(), "the program was built with a different schema");
 }
 
 #[test]
-fn every_failure_keeps_to_the_schema() {
+fn every_failure_document_matches_the_schema() {
     let world = World::greeting(Vec::new());
     for (words, kind, exit) in [
         (&["--nonsense"] as &[&str], "usage", 2),
@@ -71,35 +71,35 @@ fn every_failure_keeps_to_the_schema() {
     ] {
         let run = world.deepseek(words.iter().copied().chain(["--output", "json"])).run();
         assert_eq!(run.code, Some(exit), "{words:?}: {}{}", run.stdout, run.stderr);
-        // What fails after it has begun has a document of its own.
-        let told: Value = serde_json::from_str(&run.stdout).unwrap();
-        if told.get("error").is_some_and(Value::is_object) {
-            let kept = keeps_to(&schema()["$defs"][FAILURE], &told);
-            assert_eq!((kept, &told["error"]["kind"]), (Ok(()), &json!(kind)), "{told}");
-            assert_eq!(told["error"]["exit"], exit, "{told}");
+        // A failure after the start of a run is reported as an outcome document.
+        let document: Value = serde_json::from_str(&run.stdout).unwrap();
+        if document.get("error").is_some_and(Value::is_object) {
+            let kept = validate(&schema()["$defs"][FAILURE], &document);
+            assert_eq!((kept, &document["error"]["kind"]), (Ok(()), &json!(kind)), "{document}");
+            assert_eq!(document["error"]["exit"], exit, "{document}");
         } else {
-            assert_eq!(kind, "provider", "{words:?}: {told}");
+            assert_eq!(kind, "provider", "{words:?}: {document}");
         }
     }
 }
 
 #[test]
-fn what_breaks_the_schema_is_told() {
+fn the_validator_rejects_invalid_data() {
     let schema = schema();
     let kind = &schema["$defs"]["SessionStarted@v1"];
     let whole = json!({"workspace": "/w", "version": "1", "format": 6});
-    assert_eq!(keeps_to(kind, &whole), Ok(()));
+    assert_eq!(validate(kind, &whole), Ok(()));
     for broken in [
         json!({"workspace": "/w"}),
         json!({"workspace": 1, "version": "1"}),
         json!({"workspace": "/w", "version": "1", "format": "6"}),
         json!([]),
     ] {
-        assert!(keeps_to(kind, &broken).is_err(), "{broken}");
+        assert!(validate(kind, &broken).is_err(), "{broken}");
     }
 }
 
-/// Of the events' source: a definition for each kind, with the fields that are always there.
+/// Generates the schema from the source of the events: a definition for each kind, with its required fields.
 fn schema() -> Value {
     let (_, body) = EVENTS.split_once("\npub enum Event {\n").unwrap();
     let (body, _) = body.split_once("\n}\n").unwrap();
@@ -156,7 +156,7 @@ fn schema() -> Value {
     })
 }
 
-/// What is printed in place of a document by a command that fails.
+/// Returns the schema of the document that a failed command prints.
 fn failure() -> Value {
     let text = json!({"type": "string"});
     let error = json!({
@@ -175,7 +175,7 @@ fn failure() -> Value {
     })
 }
 
-/// The form of a type of the source. What has a form of its own is named; `docs/events.md` says what it is.
+/// Returns the schema of a Rust type. Types without a JSON equivalent here are only named; `docs/events.md` describes them.
 fn form(of: &str) -> Value {
     let within = |name: &str| of.strip_prefix(name)?.strip_prefix('<')?.strip_suffix('>');
     if let Some(item) = within("Vec") {
@@ -197,11 +197,11 @@ fn form(of: &str) -> Value {
     }
 }
 
-/// Whether a value has a form: as much of JSON Schema as is made here.
-fn keeps_to(form: &Value, value: &Value) -> Result<(), String> {
+/// Validates a value, with the subset of JSON Schema that is generated here.
+fn validate(form: &Value, value: &Value) -> Result<(), String> {
     if let Some(forms) = form["anyOf"].as_array() {
-        let any = forms.iter().any(|form| keeps_to(form, value).is_ok());
-        return if any { Ok(()) } else { Err(format!("{value} has none of the forms")) };
+        let any = forms.iter().any(|form| validate(form, value).is_ok());
+        return if any { Ok(()) } else { Err(format!("{value} matches no alternative")) };
     }
     let fits = match form["type"].as_str() {
         None => true,
@@ -211,21 +211,21 @@ fn keeps_to(form: &Value, value: &Value) -> Result<(), String> {
         Some("null") => value.is_null(),
         Some("array") => value.is_array(),
         Some("object") => value.is_object(),
-        Some(other) => panic!("{other} is not made here"),
+        Some(other) => panic!("{other} is not supported"),
     };
     if !fits {
-        return Err(format!("{value} is no {}", form["type"]));
+        return Err(format!("{value} is not of type {}", form["type"]));
     }
     for field in form["required"].as_array().into_iter().flatten() {
         if value.get(field.as_str().unwrap()).is_none() {
-            return Err(format!("{field} is not there"));
+            return Err(format!("{field} is missing"));
         }
     }
     for (name, form) in form["properties"].as_object().into_iter().flatten() {
         if let Some(field) = value.get(name) {
-            keeps_to(form, field).map_err(|why| format!("{name}: {why}"))?;
+            validate(form, field).map_err(|why| format!("{name}: {why}"))?;
         }
     }
     let mut items = value.as_array().into_iter().flatten();
-    items.try_for_each(|item| keeps_to(&form["items"], item))
+    items.try_for_each(|item| validate(&form["items"], item))
 }

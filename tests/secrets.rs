@@ -1,5 +1,5 @@
-//! Secrets: what a repository, the environment and the user's key hold reaches no prompt, no journal and no screen, and what
-//! stands beside them can be worked on all the same.
+//! Secrets from the repository, the environment and the user's key reach no prompt, no journal and no output. The lines around
+//! them can still be edited.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,25 +13,25 @@ use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, journal, plan, shell,
 };
 
-/// What must not be seen anywhere.
+/// Secrets that must not appear anywhere.
 const PASSWORD: &str = "qz7-Vortrag.9kW";
 const TOKEN: &str = "wx41Lm9Qp77Zt0Rb";
 const KEY: &str = "my-own-gateway-Key-4711-xy";
 const LINE: &str = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE";
 
-/// All of them, also as programs write them.
+/// All secrets, including encoded forms.
 const SECRETS: [&str; 7] = [
     PASSWORD,
     TOKEN,
     KEY,
     LINE,
-    // The password in base 64, in hexadecimal, and behind another letter in base 64.
+    // The password in base 64, in hexadecimal, and in base 64 at another offset.
     "cXo3LVZvcnRyYWcuOWtX",
     "717a372d566f72747261672e396b57",
     "cTctVm9ydHJhZy45a1",
 ];
 
-/// A project with secrets in it, whose check says what `script` prints.
+/// Creates a project with secrets. Its check runs `script`, whose output may contain them.
 fn world(script: &str) -> World {
     let project = Project::new(&[
         ("greet.txt", "hello\n"),
@@ -47,11 +47,11 @@ fn world(script: &str) -> World {
         editor(diff("greet.txt", "hello", "hello again")),
         editor(diff("greet.txt", "hello again", "hello world")).forever(),
     ];
-    // What walls hide from commands cannot be seen to be masked.
+    // In a sandbox the commands could not read the secrets, so masking could not be tested.
     World::of(project, Provider::new(answers)).unconfined()
 }
 
-fn works(world: &World) -> Run {
+fn fix_greeting(world: &World) -> Run {
     world
         .request("Fix the greeting")
         .env("DEEPSEEK_API_KEY", KEY)
@@ -59,7 +59,7 @@ fn works(world: &World) -> Run {
         .run()
 }
 
-/// Every text that is kept of sessions and workspaces.
+/// Returns everything in the state directory as text.
 fn kept(world: &World) -> String {
     let mut texts = String::new();
     let mut directories = vec![world.state()];
@@ -81,7 +81,7 @@ fn kept(world: &World) -> String {
     texts
 }
 
-/// What an event names.
+/// Appends the content of all blobs that an event refers to.
 fn blobs(session: &Path, value: &Value, texts: &mut String) {
     match value {
         Value::Object(fields) if fields.contains_key("blob") => {
@@ -93,11 +93,11 @@ fn blobs(session: &Path, value: &Value, texts: &mut String) {
     }
 }
 
-/// That none of the secrets is anywhere.
-fn are_nowhere(world: &World, run: &Run, what: &str) {
+/// Checks that no secret appears in any prompt, file or output.
+fn assert_no_secrets(world: &World, run: &Run, what: &str) {
     let mut said = vec![
-        ("a prompt", world.provider.everything_said()),
-        ("what is kept", kept(world)),
+        ("a prompt", world.provider.all_messages()),
+        ("the state directory", kept(world)),
         ("standard output", run.stdout.clone()),
         ("standard error", run.stderr.clone()),
     ];
@@ -113,7 +113,7 @@ fn are_nowhere(world: &World, run: &Run, what: &str) {
 }
 
 #[test]
-fn what_a_check_prints_tells_no_secret() {
+fn secrets_in_check_output_are_masked() {
     let ways = [
         "cat .env",
         "grep -rs PASSWORD .",
@@ -130,9 +130,9 @@ fn what_a_check_prints_tells_no_secret() {
     for way in ways {
         let world = world(way);
         symlink(".env", world.project.path("link")).unwrap();
-        let run = works(&world);
+        let run = fix_greeting(&world);
         assert_eq!(run.code, Some(0), "{way}: {}", run.stderr);
-        are_nowhere(&world, &run, way);
+        assert_no_secrets(&world, &run, way);
         let masked = run.all("VerificationRun").into_iter().map(|data| &data["findings"]["masked"]);
         assert!(masked.filter_map(Value::as_u64).any(|count| count > 0), "{way}");
         let replayed = world.deepseek(["replay"]).run();
@@ -141,22 +141,22 @@ fn what_a_check_prints_tells_no_secret() {
 }
 
 #[test]
-fn what_the_user_says_tells_no_secret() {
+fn secrets_in_a_request_are_masked() {
     let world = world("true");
     let request = format!("Fix the greeting; the password is {PASSWORD}, the key {KEY}");
     let run =
         world.request(&request).env("DEEPSEEK_API_KEY", KEY).env("PRODUCTION_TOKEN", TOKEN).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    are_nowhere(&world, &run, "a request");
+    assert_no_secrets(&world, &run, "a request");
 }
 
-/// The line of a prompt that has a mask, without the number in front of it.
-fn masked_line(told: &str) -> String {
-    let line = told.lines().rfind(|line| masks_in(line).next().is_some()).unwrap();
+/// Returns the line of a prompt that contains a mask, without its line number.
+fn masked_line(prompt: &str) -> String {
+    let line = prompt.lines().rfind(|line| masks_in(line).next().is_some()).unwrap();
     line.split_once("| ").map_or(line, |(_, line)| line).to_owned()
 }
 
-/// A project whose settings have a secret in them that `.env` has, too, and one that looks like one.
+/// Creates a project whose settings contain `line`, which has a secret: one from `.env`, or one recognized by its form.
 fn settings(line: &str) -> World {
     let text = format!("port = 80\n{line}\nhost = \"a\"\n");
     let project = Project::new(&[
@@ -180,7 +180,7 @@ fn settings(line: &str) -> World {
 }
 
 #[test]
-fn a_line_with_a_secret_can_be_changed_by_who_was_not_shown_it() {
+fn a_model_can_edit_a_line_whose_secret_was_masked() {
     for secret in [PASSWORD.to_owned(), format!("ghp_{}", "x9Y".repeat(12))] {
         let line = format!("value = \"{secret}\"");
         let world = settings(&line);
@@ -188,9 +188,9 @@ fn a_line_with_a_secret_can_be_changed_by_who_was_not_shown_it() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let expected = format!("port = 81\nworth = \"{secret}\"\nhost = \"a\"\n");
         assert_eq!(world.project.read("settings.toml"), expected);
-        let said = world.provider.everything_said() + &run.stdout + &run.stderr;
+        let said = world.provider.all_messages() + &run.stdout + &run.stderr;
         assert!(!said.contains(&secret), "{said}");
-        // A replay knows neither the file nor the environment.
+        // A replay must not depend on the file or the environment.
         world.project.write(".env", "");
         let replayed = world.deepseek(["replay"]).run();
         assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
@@ -198,7 +198,7 @@ fn a_line_with_a_secret_can_be_changed_by_who_was_not_shown_it() {
 }
 
 #[test]
-fn a_secret_is_not_carried_to_another_place() {
+fn a_masked_secret_cannot_be_copied_to_another_place() {
     let world = {
         let project = Project::new(&[
             ("settings.toml", &format!("port = 80\nsecret = \"{PASSWORD}\"\n")),
@@ -217,14 +217,14 @@ fn a_secret_is_not_carried_to_another_place() {
     let run = world.chat("Copy it");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(world.project.changed().is_empty(), "{:?}", world.project.changed());
-    assert!(world.provider.everything_said().contains("masked_secret"));
+    assert!(world.provider.all_messages().contains("masked_secret"));
 }
 
-/// What a check finds out about the process that started it.
+/// A command that spies on the process that started it.
 const SPY: &str = "cat /proc/$PPID/environ; cat /proc/$PPID/maps; ls /proc/$PPID/fd; strings -a /proc/$PPID/mem; env";
 
 #[test]
-fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
+fn a_command_sees_no_key_in_its_own_or_the_programs_environment() {
     for spy in [
         SPY,
         "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done",
@@ -232,8 +232,8 @@ fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
     ] {
         let world = world(&format!("({spy}) > seen.txt 2>&1"));
         world.project.write(".gitignore", "ignored\nseen.txt\n");
-        // To root nothing is closed.
-        let mut program = world.as_nobody("Fix the greeting");
+        // Root could read everything.
+        let mut program = world.as_unprivileged_user("Fix the greeting");
         for (name, value) in [
             ("DEEPSEEK_API_KEY", KEY),
             ("MY_KEY", PASSWORD),
@@ -249,7 +249,7 @@ fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
         }
         let run = program.run();
         assert_eq!(run.code, Some(0), "{spy}: {}", run.stderr);
-        // Somebody else's processes are none of ours.
+        // Processes of other users are not tested here.
         let own = fs::read(world.project.path("seen.txt")).unwrap();
         let own = String::from_utf8_lossy(&own);
         for secret in [KEY, PASSWORD, TOKEN, LINE] {
@@ -259,7 +259,7 @@ fn a_command_sees_no_key_neither_in_its_environment_nor_in_ours() {
 }
 
 #[test]
-fn a_key_that_is_named_otherwise_is_hidden_and_so_is_the_usual_one() {
+fn a_key_in_a_custom_variable_is_hidden_and_so_is_the_default_one() {
     let world = world("env > seen.txt").configure("[llm]\napi_key_env = \"MY_KEY\"\n[commands]\nenv = [\"PATH\", \"MY_KEY\", \"DEEPSEEK_API_KEY\", \"A_TOKEN\"]\n").unconfined();
     world.project.write(".gitignore", "ignored\nseen.txt\n");
     let run = world
@@ -275,7 +275,7 @@ fn a_key_that_is_named_otherwise_is_hidden_and_so_is_the_usual_one() {
 }
 
 #[test]
-fn the_key_that_is_kept_is_used_and_is_the_users_alone() {
+fn a_stored_key_is_used_and_readable_only_by_the_user() {
     let world = world("true");
     let keyless = |args: &[&str]| {
         let mut program = world.deepseek(args.iter().copied());
@@ -297,7 +297,7 @@ fn the_key_that_is_kept_is_used_and_is_the_users_alone() {
     let sent =
         asked.last().and_then(|seen| seen.request.header("authorization").map(str::to_owned));
     assert_eq!(sent, Some(format!("Bearer {KEY}")), "{}", run.stderr);
-    // One that others can read is not used.
+    // A key file that others can read is refused.
     let file = keyless(&["auth", "status"]).run().stdout;
     let file =
         file.lines().find_map(|line| line.strip_prefix("the key comes from ")).unwrap().to_owned();
@@ -309,7 +309,7 @@ fn the_key_that_is_kept_is_used_and_is_the_users_alone() {
 }
 
 #[test]
-fn a_key_that_is_typed_is_not_shown() {
+fn a_key_is_not_echoed_while_it_is_typed() {
     let world = world("true");
     let mut terminal = Terminal::start(&mut world.deepseek(["auth", "login"]));
     terminal.until("Key:", 1);
@@ -324,7 +324,7 @@ fn a_key_that_is_typed_is_not_shown() {
 }
 
 #[test]
-fn what_is_kept_is_the_users_alone_whatever_the_umask() {
+fn state_is_accessible_only_to_the_user_whatever_the_umask() {
     for mask in ["000", "022", "077"] {
         let world = world("echo said");
         let args = "-p Fix --approval auto --force-execute";
@@ -336,7 +336,7 @@ fn what_is_kept_is_the_users_alone_whatever_the_umask() {
             for entry in fs::read_dir(&dir).unwrap() {
                 let path = entry.unwrap().path();
                 let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o777;
-                // What libraries make lies in directories that are the user's alone.
+                // Files created by libraries are protected by their directory, which only the user can access.
                 let is_theirs =
                     ["checkpoints.git", "index"].iter().any(|name| path.ends_with(name));
                 if path.is_dir() {
@@ -347,7 +347,7 @@ fn what_is_kept_is_the_users_alone_whatever_the_umask() {
                 }
             }
         }
-        // The user's own file is as the umask wants it.
+        // Files of the workspace follow the umask.
         assert!(world.project.path("greet.txt").metadata().is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that lie, that never end, that say nothing or hardly anything: a budget holds whatever they do, and so does the memory.
+//! Servers that report false usage, never end an answer, or hardly answer at all: budgets and memory limits hold anyway.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{Project, Provider, Run, World};
 
-/// Deadlines within a second or two; repair turns and attempts without an end in sight; and prices that are the same all day.
+/// Short deadlines, practically unlimited repair turns and attempts, and no peak prices.
 const CONFIG: &str = r"
 [llm]
 first_token_timeout_seconds = 1
@@ -28,11 +28,10 @@ architect_parse_retries = 1000
 max_iterations = 1000
 ";
 
-/// What a run may take of memory: 60 MiB, less what the system maps of the file of a program, which is large where it is built
-/// to be tested.
-const MOST_KIB: u64 = 36 * 1024;
+/// The limit on a run's anonymous memory: 60 MiB, less what the mapped program file takes up, which is large in test builds.
+const MAX_MEMORY_KIB: u64 = 36 * 1024;
 
-/// The servers, each with a name.
+/// Returns the servers by name.
 fn servers() -> Vec<(String, Reply)> {
     let named = |behaviour: Behaviour, times| {
         (
@@ -40,7 +39,7 @@ fn servers() -> Vec<(String, Reply)> {
             Reply { behaviour, ..Reply::text("on and on ".repeat(times)) },
         )
     };
-    // Little at once: what is sent and not read yet was made, too.
+    // Small chunks, because the server counts generated text even if it is never read.
     let on_and_on = [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
     let others = [
         Behaviour::EndlessEvents,
@@ -53,12 +52,12 @@ fn servers() -> Vec<(String, Reply)> {
     let on_and_on = on_and_on.map(|behaviour| named(behaviour, 20));
     let mut servers =
         [on_and_on.to_vec(), others.map(|behaviour| named(behaviour, 1000)).to_vec()].concat();
-    // A byte a second: the deadline ends it long before the answer would.
+    // One byte per second: the deadline ends it long before the answer is complete.
     let (name, stutter) = named(Behaviour::Stutter, 1000);
     servers.push((name, Reply { chunk_delay_ms: 1000, ..stutter }));
     let count =
         |count: serde_json::Value| json!({"prompt_tokens": count, "completion_tokens": count});
-    for told in [
+    for usage in [
         count(json!(0)),
         count(json!(1)),
         count(json!(null)),
@@ -71,14 +70,14 @@ fn servers() -> Vec<(String, Reply)> {
         json!({"prompt_tokens": 0, "completion_tokens": 0, "prompt_cache_hit_tokens": 1_000_000}),
         json!("nothing"),
     ] {
-        // Short answers, so that many are asked for.
+        // Short answers, so that many requests are made.
         let (_, honest) = named(Behaviour::Text, 100);
-        servers.push((told.to_string(), Reply { usage_told: Some(told), ..honest }));
+        servers.push((usage.to_string(), Reply { usage_told: Some(usage), ..honest }));
     }
     servers
 }
 
-/// What the server counted, in tokens, and in billionths of a dollar by the prices of its models.
+/// Returns what the server counted: tokens, and their price in billionths of a dollar.
 fn counted(requests: &[Exchange]) -> (u64, u64) {
     let (mut tokens, mut nanos) = (0, 0);
     for exchange in requests {
@@ -93,7 +92,7 @@ fn counted(requests: &[Exchange]) -> (u64, u64) {
     (tokens, nanos)
 }
 
-/// The tokens of the longest answer that was let through: prompt and answer as they were reserved.
+/// Returns the largest reservation of a request: the bytes of its body plus `max_tokens`.
 fn capped(requests: &[Exchange]) -> u64 {
     let of = |exchange: &Exchange| {
         let max_tokens = exchange.request.json["max_tokens"].as_u64().unwrap_or_default();
@@ -102,7 +101,7 @@ fn capped(requests: &[Exchange]) -> u64 {
     requests.iter().map(of).max().unwrap_or_default()
 }
 
-/// A limit of a budget.
+/// A budget limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
     Tokens(u64),
@@ -123,8 +122,8 @@ impl Limit {
         }
     }
 
-    /// By how much it was passed, by the server's own count, and by how much it may be: one answer that was cut.
-    fn passed(self, requests: &[Exchange]) -> (u64, u64) {
+    /// Returns the amount by which the limit was exceeded, by the server's count, and the amount allowed: one truncated answer.
+    fn excess(self, requests: &[Exchange]) -> (u64, u64) {
         let (tokens, nanos) = counted(requests);
         let capped = capped(requests);
         match self {
@@ -136,7 +135,7 @@ impl Limit {
     }
 }
 
-/// Starts a request, and tells how it ended and how much memory it took at most, in KiB.
+/// Runs a request. Returns the result and the peak of its anonymous memory in KiB.
 fn measured(world: &World, args: &[&str]) -> (Run, u64) {
     let mut program = world.request("Fix the greeting");
     let running = program.args(args).start();
@@ -144,7 +143,7 @@ fn measured(world: &World, args: &[&str]) -> (Run, u64) {
     let mut most = 0;
     let ended = || {
         let status = fs::read_to_string(&status).unwrap_or_default();
-        // Before it is the program, what it takes is what the tests take.
+        // Before exec, the process has the memory of the test runner.
         if !status.starts_with("Name:\tdeepseek\n") {
             return;
         }
@@ -155,36 +154,36 @@ fn measured(world: &World, args: &[&str]) -> (Run, u64) {
     (running.end_watching(ended), most)
 }
 
-/// Has every case run, several at a time since most of them wait, and tells what was wrong with which.
-fn all<C: Sync>(cases: &[C], case: impl Fn(&C) -> Result<String, String> + Sync) {
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+/// Runs all cases, several at a time since most of them wait, and fails with the errors of those that failed.
+fn run_all<C: Sync>(cases: &[C], case: impl Fn(&C) -> Result<String, String> + Sync) {
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(it) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
             let result = case(it);
-            told.lock().unwrap().push(result);
+            results.lock().unwrap().push(result);
         }
     };
     thread::scope(|scope| (0..6).for_each(|_| drop(scope.spawn(work))));
-    let told = told.into_inner().unwrap();
-    // Past the capture of the test runner: by how much limits were passed is there to be read when all is well, too.
+    let results = results.into_inner().unwrap();
+    // Bypasses the test runner's capture, so that the excess is visible even if the test passes.
     let lines =
-        told.iter().map(|line| format!("{}\n", line.as_ref().unwrap_or_else(|wrong| wrong)));
+        results.iter().map(|line| format!("{}\n", line.as_ref().unwrap_or_else(|wrong| wrong)));
     io::stdout().write_all(lines.collect::<String>().as_bytes()).unwrap();
-    let wrong: Vec<_> = told.iter().filter_map(|result| result.as_ref().err()).collect();
+    let wrong: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What must hold of a run under a budget, whatever the server did.
-fn held(
+/// Checks that a run kept to its budget and memory limit and ended as expected.
+fn check_limits(
     name: &str,
     limit: Limit,
     world: &World,
     (run, memory): (Run, u64),
 ) -> Result<String, String> {
     let requests = world.provider.requests();
-    let (passed, allowed) = limit.passed(&requests);
-    let told = format!(
-        "{name}, {limit:?}: {}, {} calls, passed by {passed} of {allowed}, {} MiB",
+    let (excess, allowed) = limit.excess(&requests);
+    let line = format!(
+        "{name}, {limit:?}: {}, {} calls, {excess} over of {allowed} allowed, {} MiB",
         run.ending(),
         requests.len(),
         memory / 1024
@@ -195,12 +194,13 @@ fn held(
         "5 failed/malformed",
         "1 needs_work/lanes_failed",
     ];
-    let good = ends.contains(&run.ending().as_str()) && passed <= allowed && memory < MOST_KIB;
-    if good { Ok(told) } else { Err(format!("{told}: {}", run.stderr)) }
+    let good =
+        ends.contains(&run.ending().as_str()) && excess <= allowed && memory < MAX_MEMORY_KIB;
+    if good { Ok(line) } else { Err(format!("{line}: {}", run.stderr)) }
 }
 
 #[test]
-fn a_budget_of_any_kind_holds_whatever_the_server_says() {
+fn every_kind_of_budget_holds_whatever_the_server_reports() {
     let mut cases = Vec::new();
     for (name, reply) in servers() {
         for limit in [
@@ -212,12 +212,12 @@ fn a_budget_of_any_kind_holds_whatever_the_server_says() {
             cases.push((name.clone(), reply.clone(), limit));
         }
     }
-    all(&cases, |(name, reply, limit)| {
+    run_all(&cases, |(name, reply, limit)| {
         let provider = Provider::new(vec![reply.clone().forever()]);
         let world = World::of(Project::greeting(), provider)
             .configure(&format!("{CONFIG}{}", limit.configured()));
         let measured = measured(&world, &[]);
-        held(name, *limit, &world, measured)
+        check_limits(name, *limit, &world, measured)
     });
 }
 
@@ -225,14 +225,14 @@ const FOUR: &str = "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a.txt\nLANE|02|b|make
     LANE|03|c|make c\nOWN|03|c.txt\nLANE|04|d|make d\nOWN|04|d.txt\nTEAM_PLAN_END";
 
 #[test]
-fn four_lanes_together_pass_no_limit_by_more_than_one_answer() {
+fn four_lanes_together_exceed_no_limit_by_more_than_one_answer() {
     let mut cases = Vec::new();
     for (name, reply) in servers() {
         for limit in [Limit::Tokens(120_000), Limit::NanoUsd(150_000_000), Limit::Calls(9)] {
             cases.push((name.clone(), reply.clone(), limit));
         }
     }
-    all(&cases, |(name, reply, limit)| {
+    run_all(&cases, |(name, reply, limit)| {
         let lying = reply.clone();
         let provider =
             Provider::new(Replies::driven(move |request| match request.header("x-agent-role") {
@@ -242,11 +242,11 @@ fn four_lanes_together_pass_no_limit_by_more_than_one_answer() {
         let world = World::of(Project::greeting(), provider)
             .configure(&format!("{CONFIG}{}", limit.configured()));
         let measured = measured(&world, &["--teammate-mode", "on"]);
-        held(name, *limit, &world, measured)
+        check_limits(name, *limit, &world, measured)
     });
 }
 
-/// A request to a provider that does not answer, what it is told of, and what it is told to do.
+/// A provider that refuses requests, with the expected cause and hint.
 struct Refused {
     world: World,
     base_url: String,
@@ -266,14 +266,14 @@ fn refused(
 }
 
 impl Refused {
-    /// What is said to somebody who asks a question.
-    fn said(&self, args: &[&str]) -> Run {
+    /// Asks a question.
+    fn ask(&self, args: &[&str]) -> Run {
         let mut program = self.world.deepseek([&["ask", "What is this?"], args].concat());
         program.env("DEEPSEEK_BASE_URL", &self.base_url).run()
     }
 }
 
-/// Where somebody answers who speaks HTTP without TLS, and understands nothing else.
+/// Starts a server without TLS and returns an https URL for it.
 fn without_tls() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -283,7 +283,7 @@ fn without_tls() -> String {
             let heard = stream.read(&mut [0; 4096]).unwrap_or_default();
             let refusal =
                 b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-            // Who hears something else than HTTP may leave before the answer.
+            // A client that expects TLS may close the connection before the answer.
             drop((heard, stream.write_all(refusal)));
         }
     });
@@ -291,7 +291,7 @@ fn without_tls() -> String {
 }
 
 #[test]
-fn who_is_refused_is_told_the_cause_and_what_to_do_once() {
+fn a_refusal_by_the_provider_is_reported_once_with_cause_and_hint() {
     let none = Options::default;
     let answers = vec![Reply::text("It greets.")];
     let mut unknown = refused(answers, none(), "supported API model names", "--model");
@@ -311,7 +311,7 @@ fn who_is_refused_is_told_the_cause_and_what_to_do_once() {
         &refused(of(Behaviour::ContentFilter), none(), "content filter", "in other words"),
         &refused(of(Behaviour::Http413), none(), "status 413", "deepseek config show"),
     ] {
-        let run = case.said(&[]);
+        let run = case.ask(&[]);
         assert_eq!(run.code, Some(5), "{}: {}", case.cause, run.stderr);
         let lines = |start: &str| {
             let lines = run.stderr.lines().filter(|line| line.starts_with(start));
@@ -320,13 +320,18 @@ fn who_is_refused_is_told_the_cause_and_what_to_do_once() {
         let (errors, hints) = (lines("error:"), lines("hint:"));
         assert!(errors.len() == 1 && errors[0].contains(case.cause), "{}", run.stderr);
         assert!(hints.len() == 1 && hints[0].contains(case.hint), "{}", run.stderr);
-        // What is tried again is told when it is, and when that was in vain.
+        // A retried failure is reported at the retry and once more at the end.
         let often = 1 + run.stderr.matches("a call failed:").count();
-        assert!(often <= 2, "said once: {}", run.stderr);
-        assert_eq!(run.stderr.matches(case.cause).count(), often, "said once: {}", run.stderr);
+        assert!(often <= 2, "reported more than once: {}", run.stderr);
+        assert_eq!(
+            run.stderr.matches(case.cause).count(),
+            often,
+            "reported more than once: {}",
+            run.stderr
+        );
     }
     // The hints work.
-    let run = unknown.said(&["--model", "deepseek-flash"]);
+    let run = unknown.ask(&["--model", "deepseek-flash"]);
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);
     let doctor = plain.world.deepseek(["doctor"]).env("DEEPSEEK_BASE_URL", &plain.base_url).run();
     assert_eq!(doctor.code, Some(1));

@@ -1,21 +1,21 @@
-//! How one begins: in which directory, with what written down, and without a key.
+//! First steps: the workspace directory, `--set`, output formats, `init`, and starting without a key.
 
-use crate::support::{Project, Provider, Terminal, World, mended};
+use crate::support::{Project, Provider, Terminal, World, greeting_fix};
 
 #[test]
-fn a_request_below_the_root_of_a_project_is_about_the_project() {
-    let world = World::greeting(mended());
+fn a_request_in_a_subdirectory_is_about_the_whole_project() {
+    let world = World::greeting(greeting_fix());
     world.project.write("src/deep/x.txt", "x\n");
     let request = "--force-execute -p 'Fix the greeting' --approval auto";
     let run = world.after("cd src/deep", request).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let root = world.project.root().canonicalize().unwrap();
-    let told = format!("workspace: {} (from src/deep/)\n", root.display());
-    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+    let expected = format!("workspace: {} (from src/deep/)\n", root.display());
+    assert!(run.stderr.starts_with(&expected), "{}", run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     let [above, below] = ["cd .", "cd src"].map(|cd| world.after(cd, "sessions").run().stdout);
     assert_eq!((above.lines().count(), &above), (1, &below));
-    // A path is one from where the user is, and the directory that is named is the workspace.
+    // Paths are relative to the user's directory, and `--workspace` names the workspace exactly.
     let run = world.after("cd src", "rewind 1 ../greet.txt --dry-run").run();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     let run = world.after("cd src", "sessions --workspace .").run();
@@ -23,7 +23,7 @@ fn a_request_below_the_root_of_a_project_is_about_the_project() {
 }
 
 #[test]
-fn any_key_is_set_for_one_run() {
+fn set_changes_any_key_for_one_run() {
     let world = World::greeting(Vec::new());
     let get = |set: &[&str]| {
         let words = ["config", "get", "agent_loop.max_iterations"];
@@ -46,7 +46,7 @@ fn any_key_is_set_for_one_run() {
 }
 
 #[test]
-fn a_program_gets_a_failure_as_a_document() {
+fn failures_are_json_documents_with_json_output() {
     let world = World::greeting(Vec::new());
     for (words, says) in [
         (["sessions", "show", "nobody"], "there is no session `nobody`"),
@@ -59,7 +59,7 @@ fn a_program_gets_a_failure_as_a_document() {
         assert!(error["message"].as_str().unwrap().contains(says), "{error}");
         assert!(error["hint"].as_str().is_some(), "{error}");
     }
-    // What is told as an outcome is not told again.
+    // A failure that is reported as an outcome is not reported again.
     let run = world.deepseek(["ask", "Is it?", "--output", "json"]).run();
     assert_eq!((run.code, run.events.len()), (Some(5), 1), "{}", run.stdout);
     let run = world.deepseek(["ask", "Is it?", "--output", "stream-json"]).run();
@@ -69,7 +69,7 @@ fn a_program_gets_a_failure_as_a_document() {
 }
 
 #[test]
-fn times_are_told_by_the_clock_of_the_user_and_ids_by_their_ends() {
+fn times_are_shown_in_the_users_time_zone_and_ids_by_their_ends() {
     let world = World::greeting(vec![mock::Reply::text("It is.").to("analysis")]);
     world.deepseek(["ask", "Is it?"]).run();
     let json = world.deepseek(["sessions", "--output", "json"]).run();
@@ -86,7 +86,7 @@ fn times_are_told_by_the_clock_of_the_user_and_ids_by_their_ends() {
 }
 
 #[test]
-fn long_output_goes_to_the_pager_of_a_terminal_only() {
+fn the_pager_is_used_only_at_a_terminal() {
     let world = World::greeting(Vec::new());
     let shown = |pager: &str| {
         let mut program = world.deepseek(["config", "show"]);
@@ -98,7 +98,7 @@ fn long_output_goes_to_the_pager_of_a_terminal_only() {
     for none in ["", "cat", "no-such-pager"] {
         shown(none).until("llm.base_url", 1);
     }
-    // An editor has the terminal itself.
+    // An editor gets the terminal itself.
     world.project.write("editor.sh", "test -t 1 && echo at a terminal\n");
     let mut program = world.deepseek(["config", "edit", "--local"]);
     let mut terminal =
@@ -121,7 +121,7 @@ fn there_is_a_manual_page_for_each_command() {
 }
 
 #[test]
-fn whoever_works_in_the_home_directory_is_warned() {
+fn working_in_the_home_directory_gives_a_warning() {
     let world = World::greeting(vec![mock::Reply::text("It is.").to("analysis")]);
     let home = world.home().display().to_string();
     let run = world.deepseek(["ask", "Is it?", "--workspace", &home]).run();
@@ -130,7 +130,7 @@ fn whoever_works_in_the_home_directory_is_warned() {
 }
 
 #[test]
-fn what_a_project_tells_agents_is_written_once() {
+fn init_writes_agents_md_and_never_overwrites_it() {
     let files =
         [("Cargo.toml", "[package]\nname = \"x\"\n"), ("src/lib.rs", ""), ("docs/a.md", "")];
     let world = World::of(Project::new(&files), Provider::new(Vec::new()));
@@ -140,7 +140,11 @@ fn what_a_project_tells_agents_is_written_once() {
     for part in ["\n- `cargo test`\n", "\n- `docs/`\n- `src/`\n"] {
         assert!(written.contains(part), "{written}");
     }
-    assert!(run.stdout.contains("  - `cargo test`\n"), "what is written is shown: {}", run.stdout);
+    assert!(
+        run.stdout.contains("  - `cargo test`\n"),
+        "the written text must be shown: {}",
+        run.stdout
+    );
     let configuration = world.project.read(".deepseek/config.toml");
     assert_eq!(world.deepseek(["config", "show"]).run().code, Some(0));
     world.project.write("AGENTS.md", "Mine.\n");
@@ -154,7 +158,7 @@ fn what_a_project_tells_agents_is_written_once() {
 }
 
 #[test]
-fn without_a_key_one_is_told_where_it_comes_from_and_how_to_keep_it() {
+fn without_a_key_the_hint_says_where_to_get_and_how_to_store_one() {
     let world = World::greeting(Vec::new());
     let mut program = world.deepseek(["-p", "Fix it"]);
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();

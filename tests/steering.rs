@@ -1,11 +1,11 @@
-//! What the user says to a request that is at work.
+//! Messages from the user to a running request.
 
 use mock::Reply;
 use rustix::process::Signal;
 
 use crate::live::{asked_about_a_change, edits, ends, says_no};
 use crate::resume::journal;
-use crate::support::{Screen, World, architect, diff, editor, mended, plan};
+use crate::support::{Screen, World, architect, diff, editor, greeting_fix, plan};
 
 fn ends_and_replays(world: &World, mut screen: Screen) {
     screen.types("\x04");
@@ -20,9 +20,9 @@ fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
     screen.types("/now it is for children\r");
     screen.until_shown("› it is for children");
     says_no(&mut screen, "the model is told: it is for children");
-    let told = world.provider.told("architect", 2);
+    let told = world.provider.last_message("architect", 2);
     assert!(told.contains("it is for children"), "{told}");
-    assert!(!world.provider.told("architect", 1).contains("it is for children"));
+    assert!(!world.provider.last_message("architect", 1).contains("it is for children"));
     screen.presses("\x1by", "session ");
     ends_and_replays(&world, screen);
 }
@@ -31,11 +31,11 @@ fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
 fn what_comes_too_late_for_a_request_is_the_next_one() {
     let moon = diff("greet.txt", "hello world", "hello moon");
     let next = vec![architect(plan(&["greet.txt"])), editor(moon)];
-    let world = World::greeting([mended(), next].concat());
+    let world = World::greeting([greeting_fix(), next].concat());
     let mut screen = edits(&world, 50, 80);
     screen.types("Fix the greeting\r");
     screen.until_shown("Apply it?");
-    // Ctrl-Enter, as terminals send it that tell it apart.
+    // Ctrl-Enter, as sent by terminals that distinguish it from Enter.
     screen.types("and greet the moon\x1b[13;5u");
     screen.until_shown("› and greet the moon");
     screen.presses("\x1by", "it ended before a model could be told: queued");
@@ -43,7 +43,7 @@ fn what_comes_too_late_for_a_request_is_the_next_one() {
         let queued = rows.iter().position(|row| row.contains("could be told: queued"));
         queued.is_some_and(|at| rows.iter().skip(at).any(|row| row.contains("y yes")))
     });
-    let asked = world.provider.told("architect", 2);
+    let asked = world.provider.last_message("architect", 2);
     assert!(asked.contains("and greet the moon"), "{asked}");
     screen.types("\x03\x03\x03");
 }
@@ -64,7 +64,7 @@ fn what_was_said_before_a_crash_is_told_after_it() {
     screen.types(&format!("/resume {id}\r"));
     screen.until_shown("Apply it?");
     says_no(&mut screen, "the model is told: it is for children");
-    let told = world.provider.told("architect", 2);
+    let told = world.provider.last_message("architect", 2);
     assert!(told.contains("it is for children"), "{told}");
     screen.presses("\x1by", "tokens in");
     ends_and_replays(&world, screen);
@@ -77,7 +77,7 @@ fn a_question_at_work_is_spoken_to() {
     let mut program = world.deepseek(["--approval", "suggest"]);
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);
     screen.until_shown("›");
-    // What is being typed when a question comes is no answer to it.
+    // Text being typed when a question arrives is not taken as its answer.
     screen.types("/ask Which greeting?\r/now children");
     screen.until_shown("Alt-a answer");
     screen.types(" sleep\r");
@@ -85,7 +85,7 @@ fn a_question_at_work_is_spoken_to() {
     screen.presses("\x1bn", "the model is told: children sleep");
     screen.until_shown("Quiet, then.");
     assert_eq!(screen.all().concat().matches("Quiet, then.").count(), 1, "{:#?}", screen.all());
-    let told = world.provider.told("analysis", 2);
+    let told = world.provider.last_message("analysis", 2);
     assert!(told.contains("children sleep"), "{told}");
     screen.until_shown("tokens in");
     ends_and_replays(&world, screen);

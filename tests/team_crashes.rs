@@ -1,5 +1,5 @@
-//! `kill -9` while lanes work, come together and are written: what goes on delivers the same tree, and nothing of the user's
-//! repository is touched.
+//! `kill -9` while lanes work, are merged and are written: the resumed run delivers the same tree, and the user's repository is
+//! untouched.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,15 +8,17 @@ use std::time::Duration;
 use mock::{ReceivedRequest, Replies, Reply};
 use tree::FileHash;
 
-use crate::resume::{GO_ON, has_begun, has_ended, killed_at, nothing_was_paid_twice, said, sleep};
+use crate::resume::{
+    RESUME, answers_so_far, has_begun, has_ended, killed_at, nothing_was_paid_twice, sleep,
+};
 use crate::support::{Project, Provider, World, plan_verified_by, shell, short_or_long};
 
 const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|make a|a, and what is made of it\nOWN|01|a.txt\nOWN|01|gen/\nLANE|02|make b|b\nOWN|02|b.txt\nLANE|03|make c|c, when there is a\nOWN|03|c.txt\nAFTER|03|01\nTEAM_PLAN_END";
 
-/// Two lanes fight until there is peace.
+/// Lanes 01 and 02 pass alone but fail together, until `peace.txt` exists.
 const CHECK: &str = "[ -e a.txt ] && [ -e b.txt ] && [ ! -e peace.txt ] && echo 'FAILED a.txt::peace - they fight' && exit 1\n! grep -q bad c.txt 2>/dev/null\n";
 
-/// What a lane makes besides its patch, in files of its own: binary, executable, empty, a link.
+/// A command that creates files of a lane in addition to its patch: binary, executable, empty, a link.
 const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && ln -sf ../a.txt gen/link\n";
 
 pub(crate) const REQUEST: [&str; 9] = [
@@ -39,8 +41,8 @@ fn in_list(old: &str, new: &str) -> String {
     format!("--- a/list.txt\n+++ b/list.txt\n@@ -1 +1 @@\n-{old}\n+{new}\n")
 }
 
-/// A team with some of everything: an unreadable plan, files that a command makes, a lane that waits, a red check, a conflict,
-/// a failure of all together. What is answered depends on nothing but what is asked.
+/// A team run with everything: an unreadable plan, files made by a command, a lane that waits, a failed check, a conflict, and
+/// a failure of the combined lanes. Each answer depends only on its request.
 fn eventful() -> Replies {
     Replies::driven(|request| Reply::text(answer(request)))
 }
@@ -55,7 +57,7 @@ fn answer(request: &ReceivedRequest) -> String {
             vec![plan_verified_by(&["a.txt", "list.txt"], &["sh makes.sh", check])]
         }
         ("editor", Some("01")) => vec![new_file("a.txt", "a") + &in_list("list", "list of a")],
-        // Its own check knows nothing of the others, on whose work it is planned again.
+        // This lane's own check always passes; after the conflict it is planned again on top of the others.
         ("architect", Some("02")) => vec![plan_verified_by(&["b.txt", "list.txt"], &["true"])],
         ("editor", Some("02")) => {
             let old = if again { "list of a" } else { "list" };
@@ -63,18 +65,18 @@ fn answer(request: &ReceivedRequest) -> String {
         }
         ("architect", Some("03")) => vec![plan_verified_by(&["c.txt"], &[check])],
         ("editor", Some("03")) => {
-            let mended = "--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-bad\n+c\n".to_owned();
-            vec![new_file("c.txt", "bad"), mended]
+            let fixed = "--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-bad\n+c\n".to_owned();
+            vec![new_file("c.txt", "bad"), fixed]
         }
         ("architect", Some("00")) => vec![plan_verified_by(&["peace.txt"], &[check])],
         ("editor", Some("00")) => vec![new_file("peace.txt", "peace")],
         ("analysis", _) => vec!["It is.".to_owned()],
         other => panic!("{other:?}"),
     };
-    all[said(request).min(all.len() - 1)].clone()
+    all[answers_so_far(request).min(all.len() - 1)].clone()
 }
 
-/// A project for a team with some of everything.
+/// Creates a world for such a team run.
 pub(crate) fn world() -> World {
     let project = Project::new(&[("list.txt", "list\n"), ("check.sh", CHECK), ("makes.sh", MAKES)]);
     project.write("notes.txt", "not committed\n");
@@ -82,7 +84,7 @@ pub(crate) fn world() -> World {
     World::of(project, Provider::new(eventful())).configure(allow)
 }
 
-/// Everything in the user's directory and repository, by path; links by where they lead.
+/// Hashes everything in the user's directory and repository, by path; links by their targets.
 fn everything(world: &World) -> BTreeMap<PathBuf, FileHash> {
     let root = world.project.root();
     let mut found = BTreeMap::new();
@@ -108,16 +110,16 @@ fn everything(world: &World) -> BTreeMap<PathBuf, FileHash> {
     found
 }
 
-/// What git says, and every byte of the repository.
+/// Returns git's view of the repository, and a hash of each of its files.
 fn repository(world: &World) -> (String, BTreeMap<PathBuf, FileHash>) {
     let root = world.project.root();
     let mut files = everything(world);
     files.retain(|path, _| path.starts_with(".git"));
-    let said = shell(
+    let listed = shell(
         root,
         "git worktree list; git for-each-ref; git stash list; git config --list --local",
     );
-    (said, files)
+    (listed, files)
 }
 
 fn delivered(world: &World) -> BTreeMap<PathBuf, FileHash> {
@@ -126,7 +128,7 @@ fn delivered(world: &World) -> BTreeMap<PathBuf, FileHash> {
     files
 }
 
-/// Worktrees that lie in the state directory.
+/// Returns the worktrees in the state directory.
 pub(crate) fn worktrees(world: &World) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for workspace in std::fs::read_dir(world.state().join("workspaces")).into_iter().flatten() {
@@ -136,8 +138,8 @@ pub(crate) fn worktrees(world: &World) -> Vec<PathBuf> {
     found
 }
 
-/// What an undisturbed run leaves.
-fn undisturbed() -> (BTreeMap<PathBuf, FileHash>, Duration) {
+/// Returns the files that an uninterrupted run delivers, and how long it took.
+fn uninterrupted_run() -> (BTreeMap<PathBuf, FileHash>, Duration) {
     let world = world();
     let before = repository(&world);
     let run = world.deepseek(REQUEST).run();
@@ -166,16 +168,16 @@ fn undisturbed() -> (BTreeMap<PathBuf, FileHash>, Duration) {
     (files, run.elapsed)
 }
 
-/// Goes on to the end, and sees that it is the right one.
-fn goes_on(world: &World, expected: &BTreeMap<PathBuf, FileHash>, context: &str) {
+/// Resumes the run to its end, and checks the result.
+fn resume_and_check(world: &World, expected: &BTreeMap<PathBuf, FileHash>, context: &str) {
     if !has_ended(world) {
-        let args = if has_begun(world) { GO_ON.as_slice() } else { &REQUEST };
+        let args = if has_begun(world) { RESUME.as_slice() } else { &REQUEST };
         let run = world.deepseek(args.iter().copied()).run();
         assert_eq!(run.code, Some(0), "{context}: {}\n{}", run.stdout, run.stderr);
     }
     assert_eq!(&delivered(world), expected, "{context}");
     assert_eq!(nothing_was_paid_twice(world), Ok(()), "{context}");
-    // What the crash left is collected by whoever starts next.
+    // The next start collects what the crash left behind.
     world.deepseek(["ask", "Is it done?"]).run();
     assert_eq!(worktrees(world), Vec::<PathBuf>::new(), "{context}");
     let replay = world.deepseek(["replay", "latest"]).run();
@@ -192,8 +194,8 @@ fn rounds() -> Rounds {
 }
 
 #[test]
-fn a_team_killed_at_any_step_is_gone_on_with() {
-    let (expected, _) = undisturbed();
+fn a_team_killed_at_any_step_is_resumed() {
+    let (expected, _) = uninterrupted_run();
     let mut steps = 0;
     for step in (0..).step_by(rounds().stride) {
         let world = world();
@@ -203,7 +205,7 @@ fn a_team_killed_at_any_step_is_gone_on_with() {
             break;
         }
         assert_eq!(run.code, None, "step {step}: {}", run.stderr);
-        goes_on(&world, &expected, &format!("step {step}"));
+        resume_and_check(&world, &expected, &format!("step {step}"));
         assert_eq!(repository(&world), before, "step {step}");
         steps += 1;
     }
@@ -211,8 +213,8 @@ fn a_team_killed_at_any_step_is_gone_on_with() {
 }
 
 #[test]
-fn a_team_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
-    let (expected, took) = undisturbed();
+fn a_team_killed_repeatedly_at_random_times_is_resumed() {
+    let (expected, took) = uninterrupted_run();
     let took = took.min(Duration::from_millis(1500));
     let mut random = fastrand::Rng::with_seed(11);
     for round in 0..rounds().random {
@@ -222,12 +224,12 @@ fn a_team_killed_at_any_time_and_again_while_it_goes_on_is_gone_on_with() {
             if has_ended(&world) || (life > 0 && !has_begun(&world)) {
                 break;
             }
-            let args = if life > 0 { GO_ON.as_slice() } else { &REQUEST };
+            let args = if life > 0 { RESUME.as_slice() } else { &REQUEST };
             let running = world.deepseek(args.iter().copied()).start();
             sleep(took.mul_f64(random.f64() * 0.8));
             running.kill();
         }
-        goes_on(&world, &expected, &format!("round {round}"));
+        resume_and_check(&world, &expected, &format!("round {round}"));
         assert_eq!(repository(&world), before, "round {round}");
     }
 }

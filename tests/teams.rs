@@ -1,4 +1,4 @@
-//! Tasks that are done in lanes: split, worked on at once, brought together, verified as a whole, written once.
+//! Tasks done in lanes: split, worked on in parallel, merged, verified as a whole, and written once.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -8,25 +8,25 @@ use mock::{Replies, Reply};
 use crate::support::{Project, Provider, Run, Terminal, World, hashes_in, plan_verified_by};
 use crate::team_crashes::worktrees;
 
-/// What the lane planner answers.
+/// Returns the answer of the lane planner.
 fn team(lines: &str) -> Reply {
     Reply::text(format!("TEAM_PLAN_V1\n{lines}\nTEAM_PLAN_END")).to("lane-planner")
 }
 
-/// What a lane is told to do, and does: a plan for one file, and its diff.
+/// Returns the answers for a lane: a plan for one file, and its diff.
 fn lane(id: &str, file: &str, diff: &str, check: &str) -> [Reply; 2] {
     let plan = plan_verified_by(&[file], &[check]);
     [Reply::text(plan).to("architect").in_lane(id), Reply::text(diff).to("editor").in_lane(id)]
 }
 
-/// A diff that makes a file of one line.
+/// Returns a diff that creates a file of one line.
 fn new_file(path: &str, line: &str) -> String {
     format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{line}\n")
 }
 
 const THREE: &str = "LANE|01|a|make a\nOWN|01|a.txt\nLANE|02|b|make b\nOWN|02|b.txt\nLANE|03|c|make c\nOWN|03|c.txt";
 
-/// A project of one file, whose check passes unless a file says `bad`.
+/// Creates a project of one file, whose check passes unless a file contains `bad`.
 fn project() -> Project {
     Project::new(&[("base.txt", "base\n"), ("check.sh", "! grep -q bad *.txt\n")])
 }
@@ -38,7 +38,7 @@ fn work(world: &World) -> Run {
 }
 
 #[test]
-fn three_lanes_arrive_as_one_change() {
+fn three_lanes_are_merged_into_one_change() {
     let mut replies = vec![team(THREE)];
     for (id, file) in [("01", "a.txt"), ("02", "b.txt"), ("03", "c.txt")] {
         replies.extend(lane(id, file, &new_file(file, id), "sh check.sh"));
@@ -49,10 +49,10 @@ fn three_lanes_arrive_as_one_change() {
     for (id, file) in [("01", "a.txt"), ("02", "b.txt"), ("03", "c.txt")] {
         assert_eq!(world.project.read(file), format!("{id}\n"));
     }
-    assert_eq!(run.all("PatchApplied").len(), 4, "one in each lane, and one in the workspace");
+    assert_eq!(run.all("PatchApplied").len(), 4, "one per lane and one in the workspace");
 }
 
-/// A lane planner's answer, and lanes that each make their file.
+/// Returns the answers for three lanes that each create a file.
 fn three_files() -> Vec<Reply> {
     let mut replies = vec![team(THREE)];
     for (id, file) in [("01", "a.txt"), ("02", "b.txt"), ("03", "c.txt")] {
@@ -61,8 +61,8 @@ fn three_files() -> Vec<Reply> {
     replies
 }
 
-/// What three lanes made, taken in part at a terminal.
-fn taken_in_part(check: &str, files: &str) -> (World, Terminal) {
+/// Runs three lanes at a terminal and approves only `files`.
+fn approve_partially(check: &str, files: &str) -> (World, Terminal) {
     let world = World::of(
         Project::new(&[("base.txt", "base\n"), ("check.sh", check)]),
         Provider::new(three_files()),
@@ -76,8 +76,8 @@ fn taken_in_part(check: &str, files: &str) -> (World, Terminal) {
 }
 
 #[test]
-fn what_lanes_made_is_taken_in_part_verified_so_and_the_rest_stays_staged() {
-    let (world, mut terminal) = taken_in_part("! grep -q bad *.txt\n", "files 1 3: not now");
+fn a_lane_change_can_be_approved_partially_and_is_verified_again() {
+    let (world, mut terminal) = approve_partially("! grep -q bad *.txt\n", "files 1 3: not now");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let made = |file: &str| world.project.path(file).exists();
     assert!(made("a.txt") && !made("b.txt") && made("c.txt"));
@@ -87,7 +87,7 @@ fn what_lanes_made_is_taken_in_part_verified_so_and_the_rest_stays_staged() {
     let ends: Vec<&str> = shown.lines().filter(|line| line.contains("lane 02 b — ")).collect();
     assert!(ends.iter().any(|line| line.contains("staged, not in the workspace")), "{shown}");
     let verified = shown.matches("verify all lanes").count();
-    assert_eq!(verified, 2, "the whole, and what was taken: {shown}");
+    assert_eq!(verified, 2, "once for the whole change, once for the approved part: {shown}");
     let replay = world.deepseek(["replay"]).run();
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
     let run = world.deepseek(["apply", "--yes"]).run();
@@ -96,11 +96,11 @@ fn what_lanes_made_is_taken_in_part_verified_so_and_the_rest_stays_staged() {
 }
 
 #[test]
-fn what_fails_without_the_rest_is_not_delivered() {
-    // With one of the two, both have to be there.
+fn an_approved_part_that_fails_without_the_rest_is_not_delivered() {
+    // a.txt with c.txt fails unless b.txt is there as well.
     let check =
         "[ -e a.txt ] && [ -e b.txt ] && exit 0\n[ -e a.txt ] && [ -e c.txt ] && exit 1\nexit 0\n";
-    let (world, mut terminal) = taken_in_part(check, "files 1 3");
+    let (world, mut terminal) = approve_partially(check, "files 1 3");
     assert_eq!(terminal.ends(), Some(1), "{}", terminal.shown());
     let shown = terminal.shown();
     assert!(shown.contains("changed so far: a.txt +1 -0, c.txt +1 -0"), "{shown}");
@@ -110,7 +110,7 @@ fn what_fails_without_the_rest_is_not_delivered() {
     assert!(world.project.path("b.txt").exists());
 }
 
-/// What became of each lane: `merged failed conflicted`.
+/// Returns the final state of each lane: `merged failed conflicted`.
 fn ends(run: &Run) -> String {
     let lanes = run.one("LanesFinished")["lanes"].as_array().unwrap().clone();
     let states = lanes.iter().map(|lane| lane["state"].as_str().unwrap().to_owned());
@@ -118,7 +118,7 @@ fn ends(run: &Run) -> String {
 }
 
 #[test]
-fn the_workspace_is_as_it_was_while_lanes_work() {
+fn the_workspace_does_not_change_while_lanes_work() {
     let project = project();
     project.write("notes.txt", "not committed\n");
     let root = project.root().to_owned();
@@ -140,7 +140,7 @@ fn the_workspace_is_as_it_was_while_lanes_work() {
 }
 
 #[test]
-fn it_works_without_git_and_with_what_is_not_committed() {
+fn lanes_work_without_git_and_with_uncommitted_changes() {
     let project =
         Project::without_git(&[("base.txt", "base\n"), ("check.sh", "! grep -q bad *.txt\n")]);
     let world = World::of(project, Provider::new(three_files()));
@@ -164,7 +164,7 @@ fn project_with(path: &str, text: &str) -> Project {
 }
 
 #[test]
-fn a_task_that_does_not_split_is_done_by_one_crew_that_says_so() {
+fn a_task_that_is_not_split_is_done_by_one_crew() {
     let solo = "LANE|01|all|make a\nOWN|01|a.txt";
     let plan = plan_verified_by(&["a.txt"], &["sh check.sh"]);
     let replies = vec![
@@ -180,7 +180,7 @@ fn a_task_that_does_not_split_is_done_by_one_crew_that_says_so() {
 }
 
 #[test]
-fn lanes_that_change_one_file_are_merged_and_where_they_touch_the_later_is_planned_again() {
+fn lanes_that_change_the_same_file_are_merged_and_on_a_conflict_the_later_one_is_planned_again() {
     let lines = "LANE|01|a|first\nOWN|01|a.txt\nLANE|02|b|third\nOWN|02|b.txt\nLANE|03|c|second\nOWN|03|c.txt";
     let change = |old: &str, new: &str, before: &str, after: &str| {
         format!("--- a/list.txt\n+++ b/list.txt\n@@ -1,4 +1,4 @@\n{before}-{old}\n+{new}\n{after}")
@@ -190,7 +190,7 @@ fn lanes_that_change_one_file_are_merged_and_where_they_touch_the_later_is_plann
     replies.extend(lane("01", "list.txt", &first, "sh check.sh"));
     let third = change("three", "THREE", " one\n two\n", " four\n");
     replies.extend(lane("02", "list.txt", &third, "sh check.sh"));
-    // The line between, where no line is left that neither touches; then on the tree as it is by then.
+    // Lane 03 changes the line between the other two, which conflicts; then it is planned again on the merged tree.
     let second = change("two", "TWO", " one\n", " three\n four\n");
     replies.extend(lane("03", "list.txt", &second, "sh check.sh"));
     let again = change("two", "TWO", " ONE\n", " THREE\n four\n");
@@ -205,12 +205,13 @@ fn lanes_that_change_one_file_are_merged_and_where_they_touch_the_later_is_plann
     assert_eq!((&conflict["lane"], &conflict["with"]), (&"03".into(), &"lanes".into()));
     assert_eq!(conflict["paths"][0], "list.txt");
     assert_eq!(ends(&run), "merged merged merged");
-    let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
-    assert!(told.contains("conflicts with it in") && told.contains("list.txt"), "{told}");
+    let prompt =
+        world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
+    assert!(prompt.contains("conflicts with it in") && prompt.contains("list.txt"), "{prompt}");
 }
 
 #[test]
-fn a_lane_that_is_in_conflict_again_is_left_out_and_can_be_looked_at() {
+fn a_lane_with_a_second_conflict_is_left_out() {
     let lines = "LANE|01|a|first\nOWN|01|a.txt\nLANE|02|b|too\nOWN|02|b.txt";
     let says = |old: &str, new: &str| {
         format!("--- a/base.txt\n+++ b/base.txt\n@@ -1 +1 @@\n-{old}\n+{new}\n")
@@ -218,7 +219,7 @@ fn a_lane_that_is_in_conflict_again_is_left_out_and_can_be_looked_at() {
     let mut replies = vec![team(lines)];
     replies.extend(lane("01", "base.txt", &says("base", "one"), "sh check.sh"));
     replies.extend(lane("02", "base.txt", &says("base", "two"), "sh check.sh"));
-    // It still thinks of the file as it was.
+    // Its second attempt still expects the old file.
     replies.push(
         Reply::text(plan_verified_by(&["base.txt"], &["sh check.sh"]))
             .to("architect")
@@ -234,7 +235,7 @@ fn a_lane_that_is_in_conflict_again_is_left_out_and_can_be_looked_at() {
 }
 
 #[test]
-fn a_file_of_another_lane_is_not_planned_and_not_touched() {
+fn a_lane_cannot_plan_or_change_a_file_of_another_lane() {
     let mut replies = vec![team(THREE)];
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
     // Its plan declares a file of another lane, and its diff touches one.
@@ -251,18 +252,18 @@ fn a_file_of_another_lane_is_not_planned_and_not_touched() {
     let run = work(&world);
     assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
     assert!(run.one("PlanRefused")["error"].as_str().unwrap().contains("lane 03 owns it"));
-    // The rest stands without it, so it is put aside and told.
+    // The rest of the diff applies without it, so that change is put aside and reported.
     let aside: Vec<_> = run.all("PatchStaged").iter().map(|it| it["put_aside"].clone()).collect();
     assert!(aside.iter().any(|it| it[0]["path"] == "a.txt"), "{aside:?}");
     assert_eq!(world.project.read("a.txt"), "01\n");
 }
 
 #[test]
-fn a_lane_that_fails_and_one_that_is_denied_do_not_touch_the_others() {
+fn a_failed_or_denied_lane_does_not_affect_the_others() {
     let lines = format!("{THREE}\nLANE|04|d|make d\nOWN|04|d.txt\nAFTER|04|02");
     let mut replies = vec![team(&lines)];
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
-    // Never a diff.
+    // The Editor of lane 02 never sends a diff.
     replies.push(
         Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"]))
             .to("architect")
@@ -283,11 +284,11 @@ fn a_lane_that_fails_and_one_that_is_denied_do_not_touch_the_others() {
     assert!(!world.project.path("c.txt").exists());
     let failed = run.all("LaneFailed");
     let kept: Vec<&str> = failed.iter().filter_map(|lane| lane["worktree"].as_str()).collect();
-    assert_eq!(kept, ["03-1"], "that of the lane that changed something");
+    assert_eq!(kept, ["03-1"], "only the worktree of the lane that changed something is kept");
 }
 
 #[test]
-fn what_fails_only_together_is_bisected_and_mended_by_the_core_loop() {
+fn lanes_that_fail_only_together_are_bisected_and_fixed_by_the_core_loop() {
     let check = "test -e a.txt && test -e c.txt && ! test -e peace.txt && echo 'FAILED a.txt::peace - they fight' && exit 1; ! grep -q bad *.txt\n";
     let project = Project::new(&[("base.txt", "base\n"), ("check.sh", check)]);
     let mut replies = three_files();
@@ -297,12 +298,16 @@ fn what_fails_only_together_is_bisected_and_mended_by_the_core_loop() {
     assert_eq!(run.ending(), "0 delivered/passed", "{}\n{}", run.stdout, run.stderr);
     assert_eq!(run.one("LanesBisected")["lanes"].to_string(), r#"["01","03"]"#);
     assert_eq!(world.project.read("peace.txt"), "peace\n");
-    let told = world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
-    assert!(told.contains("they fight") && told.contains("MechanicalVerifyFailure"), "{told}");
+    let prompt =
+        world.provider.of("architect").last().unwrap().request.json["messages"].to_string();
+    assert!(
+        prompt.contains("they fight") && prompt.contains("MechanicalVerifyFailure"),
+        "{prompt}"
+    );
 }
 
 #[test]
-fn what_fails_together_and_can_not_be_mended_is_left_out() {
+fn lanes_that_fail_together_and_cannot_be_fixed_are_left_out() {
     let check = "test -e a.txt && test -e c.txt && echo 'FAILED a.txt::peace - they fight' && exit 1; ! grep -q bad *.txt\n";
     let project = Project::new(&[("base.txt", "base\n"), ("check.sh", check)]);
     let mut replies = three_files();
@@ -315,7 +320,7 @@ fn what_fails_together_and_can_not_be_mended_is_left_out() {
 }
 
 #[test]
-fn what_the_user_changed_meanwhile_is_merged_or_left_alone() {
+fn edits_by_the_user_during_a_team_run_are_merged_or_kept() {
     let mut replies = vec![team(
         "LANE|01|a|make a\nOWN|01|a.txt\nLANE|02|l|list\nOWN|02|list.txt\nLANE|03|m|more\nOWN|03|more.txt",
     )];
@@ -357,19 +362,19 @@ fn what_the_user_changed_meanwhile_is_merged_or_left_alone() {
     assert_eq!((&conflict["lane"], &conflict["with"]), (&"03".into(), &"user".into()));
 }
 
-/// A project whose check is this.
+/// Creates a project with this check.
 fn checked_by(script: &str) -> Project {
     Project::new(&[("base.txt", "base\n"), ("check.sh", script)])
 }
 
-/// The same work, with every command allowed.
+/// Like [`work`], with every command allowed.
 fn work_unasked(world: &World) -> Run {
     let mut program = world.request("Make the files");
     program.args(["--teammate-mode", "on", "--yolo"]);
     program.run()
 }
 
-/// Two lanes, of which the first does `diff` and runs the check of the project, and the second makes a file.
+/// Returns the answers for two lanes: the first applies `diff` and runs the project's check, the second creates a file.
 fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
     let plan = plan_verified_by(files, &["sh check.sh"]);
     let owned = owned.join("\nOWN|01|");
@@ -383,7 +388,7 @@ fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
 }
 
 #[test]
-fn what_a_lane_writes_arrives_though_git_ignores_it() {
+fn an_ignored_file_written_by_a_lane_is_delivered() {
     let diff = format!("{}{}", new_file(".gitignore", "*.log"), new_file("a.log", "ignored"));
     let replies = two(&[".gitignore", "a.log"], &[".gitignore", "a.log"], &diff);
     let world = World::of(checked_by("test -e a.log\n"), Provider::new(replies));
@@ -394,7 +399,7 @@ fn what_a_lane_writes_arrives_though_git_ignores_it() {
 }
 
 #[test]
-fn what_one_lane_mended_and_another_breaks_again_did_not_fail_before() {
+fn a_failure_fixed_by_one_lane_and_reintroduced_by_another_is_not_pre_existing() {
     let mut replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
     let mend =
         format!("--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-02\n{}", new_file("c.txt", "c"));
@@ -410,7 +415,7 @@ fn what_one_lane_mended_and_another_breaks_again_did_not_fail_before() {
 }
 
 #[test]
-fn commands_of_a_lane_are_not_led_back_to_the_users_directory() {
+fn environment_variables_do_not_lead_a_lanes_commands_to_the_users_directory() {
     let check = r#"test "$HERE" = "$PWD/bin" && test -z "$GIT_DIR" && git status"#;
     let replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
     let world = World::of(checked_by(check), Provider::new(replies))
@@ -425,7 +430,7 @@ fn commands_of_a_lane_are_not_led_back_to_the_users_directory() {
 }
 
 #[test]
-fn what_a_command_made_too_large_is_left_behind_and_no_work_is_lost() {
+fn a_file_that_a_command_made_too_large_is_left_out_and_no_work_is_lost() {
     let replies = two(&["a.txt"], &["a.txt"], &new_file("a.txt", "01"));
     let world =
         World::of(checked_by("head -c 11000000 /dev/zero > base.txt\n"), Provider::new(replies));
@@ -434,11 +439,11 @@ fn what_a_command_made_too_large_is_left_behind_and_no_work_is_lost() {
     assert_eq!(world.project.read("a.txt"), "01\n");
     assert_eq!(world.project.read("base.txt"), "base\n");
     let behind = run.all("LaneCompleted").iter().any(|end| end["left_behind"][0] == "base.txt");
-    assert!(behind, "it is told");
+    assert!(behind, "the file must be reported");
 }
 
 #[test]
-fn what_can_not_be_written_as_one_is_staged_and_nobody_is_blamed() {
+fn a_change_that_cannot_be_written_in_one_commit_is_staged() {
     let project = checked_by("rm -rf d && echo file > d\n");
     project.write("d/one.txt", "1\n");
     let replies = two(&["a.txt", "d", "d/**"], &["a.txt"], &new_file("a.txt", "01"));
@@ -452,7 +457,7 @@ fn what_can_not_be_written_as_one_is_staged_and_nobody_is_blamed() {
 }
 
 #[test]
-fn what_lanes_did_before_they_were_stopped_can_be_seen_and_no_worktree_stays() {
+fn after_a_stop_the_changes_of_lanes_can_be_shown_and_no_worktree_is_left() {
     let outside = tempfile::tempdir().unwrap();
     let checking = outside.path().join("checking");
     let check = format!("test -e a.txt || exit 1\ntouch {}\nsleep 600\n", checking.display());
@@ -470,7 +475,7 @@ fn what_lanes_did_before_they_were_stopped_can_be_seen_and_no_worktree_stays() {
 }
 
 #[test]
-fn a_fork_goes_on_from_before_the_lanes_and_not_from_among_them() {
+fn a_fork_can_start_before_or_after_lanes_but_not_among_them() {
     let world = World::of(project(), Provider::new([three_files(), three_files()].concat()));
     let run = work(&world);
     assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
@@ -502,13 +507,13 @@ fn a_fork_goes_on_from_before_the_lanes_and_not_from_among_them() {
     assert!(into.join("base.txt").exists() && !into.join("a.txt").exists());
     let id = before.stdout.trim().to_owned();
     let workspace = ["--workspace", into.to_str().unwrap()];
-    let went_on = world.deepseek(["run", &id].into_iter().chain(workspace)).run();
-    assert_eq!(went_on.code, Some(0), "{}", went_on.stderr);
+    let resumed = world.deepseek(["run", &id].into_iter().chain(workspace)).run();
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     assert_eq!(std::fs::read_to_string(into.join("c.txt")).unwrap(), "03\n");
 }
 
 #[test]
-fn a_budget_too_small_for_lanes_is_spent_by_one_crew() {
+fn with_a_budget_too_small_for_lanes_one_crew_does_the_task() {
     let plan = plan_verified_by(&["a.txt"], &["sh check.sh"]);
     let replies = vec![
         team(THREE),
@@ -523,7 +528,7 @@ fn a_budget_too_small_for_lanes_is_spent_by_one_crew() {
 }
 
 #[test]
-fn what_a_run_left_that_a_crash_kept_from_being_written_down_is_collected() {
+fn worktrees_of_a_run_that_was_never_recorded_are_collected() {
     let world = World::of(project(), Provider::new(three_files()));
     assert_eq!(work(&world).ending(), "0 delivered/passed");
     let only = |dir: PathBuf| std::fs::read_dir(dir).unwrap().next().unwrap().unwrap();

@@ -1,4 +1,5 @@
-//! Rules of the house that no compiler checks: who may write, who may run commands, and which files only decide.
+//! Rules for the source that the compiler does not check: which files may write, run commands or read the environment, and
+//! which are pure.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use actors::prompts::{Prompt, variables};
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// Files and folders that decide and have no effects. A file whose first paragraph says `Pure` is one, too.
+/// Files and folders without side effects. A file whose first paragraph says `Pure` also counts as one.
 const PURE: [&str; 48] = [
     "config/policy/src/",
     "config/src/access.rs",
@@ -59,7 +60,7 @@ const PURE: [&str; 48] = [
     "orchestrator/src/undo.rs",
 ];
 
-/// What a pure file does not name.
+/// Names that a pure file must not contain.
 const EFFECTS: [&str; 11] = [
     "tokio",
     "ractor",
@@ -75,21 +76,21 @@ const EFFECTS: [&str; 11] = [
 ];
 
 #[test]
-fn every_test_file_is_run() {
+fn every_test_file_is_listed_in_main() {
     let main =
         fs::read_to_string(Path::new(ROOT).join("tests/main.rs")).expect("tests have a main");
     for entry in fs::read_dir(Path::new(ROOT).join("tests")).expect("there are tests") {
         let path = entry.expect("an entry is readable").path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
-            assert!(main.contains(&format!("mod {name};")), "tests/main.rs forgets {name}");
+            assert!(main.contains(&format!("mod {name};")), "tests/main.rs does not list {name}");
         }
     }
 }
 
 #[test]
-fn commands_are_run_in_one_room() {
-    // The sandbox starts itself, and what it was told to.
+fn processes_are_started_in_few_places() {
+    // The sandbox starts itself and the command it is given.
     only_in(
         "Command::new(",
         &["tools/shell/src/", "tools/sandbox/src/", "tools/interpreter/src/worker.rs"],
@@ -97,8 +98,8 @@ fn commands_are_run_in_one_room() {
 }
 
 #[test]
-fn trees_are_made_writable_in_three_places() {
-    // The last is a command of its own, which runs without an orchestrator.
+fn trees_are_opened_for_writing_in_three_places() {
+    // The last one is a command that runs without an orchestrator.
     only_in(
         "WriteTree::open(",
         &["orchestrator/src/main_tree.rs", "tools/tree/src/", "cli/src/commands/patch.rs"],
@@ -107,22 +108,22 @@ fn trees_are_made_writable_in_three_places() {
 
 #[test]
 fn the_environment_is_read_in_one_file() {
-    // The second is not in what is shipped.
+    // The second file is not part of release builds.
     only_in("env::var", &["cli/src/surroundings.rs", "tools/src/fault.rs"]);
     only_in("current_dir()", &["cli/src/surroundings.rs"]);
 }
 
 #[test]
-fn the_clock_and_chance_are_read_in_one_file() {
-    // The second plays a server's misfortunes, from a seed.
+fn time_and_randomness_come_from_one_file() {
+    // The second simulates server faults from a seed.
     only_in("fastrand", &["tools/src/clock.rs", "tools/mock/src/state.rs"]);
     only_in("SystemTime::now", &["tools/src/clock.rs"]);
     only_in("Timestamp::now", &["tools/src/clock.rs"]);
 }
 
-/// Waiting is measured; nothing that is recorded may depend on it.
+/// Monotonic time is only used for waits and timeouts; nothing that is recorded may depend on it.
 #[test]
-fn only_waits_are_measured() {
+fn monotonic_time_is_used_only_for_waits() {
     let places = [
         "tools/model/src/",
         "tools/mock/src/",
@@ -141,7 +142,7 @@ fn only_waits_are_measured() {
     only_in("Instant::now", &places);
 }
 
-/// What the loop took the place of: no model drives tools, none is salvaged or rescued, and in the loop none is exchanged.
+/// Symbols of the runtime that the loop replaced, and of model routing, which must not occur in the loop.
 #[test]
 fn symbols_of_the_legacy_runtime_are_denied() {
     let legacy = [
@@ -169,12 +170,15 @@ fn symbols_of_the_legacy_runtime_are_denied() {
     }
 }
 
-/// Planted where tests stand above the code, which is where a guard once did not look.
+/// A planted violation in a file whose tests precede its code, which the check once missed.
 #[test]
 fn a_violation_anywhere_in_a_file_is_found() {
     let name = "lanes/src/crew.rs";
     let code = fs::read_to_string(Path::new(ROOT).join(name)).expect("a source file is text");
-    assert!(code.lines().any(|line| line == "#[cfg(test)]"), "{name} has tests above its code");
+    assert!(
+        code.lines().any(|line| line == "#[cfg(test)]"),
+        "{name} has no tests above its code any more"
+    );
     let planted = format!("{code}\nfn planted() {{ WriteTree::open(here, log); }}\n");
     assert!(has(&without_tests(&planted), "WriteTree::open("));
     assert!(!has(&without_tests(&code), "WriteTree::open("));
@@ -188,21 +192,24 @@ fn a_violation_anywhere_in_a_file_is_found() {
 fn pure_files_have_no_effects() {
     let sources = sources();
     for listed in PURE {
-        assert!(sources.iter().any(|(path, _)| path.starts_with(listed)), "there is no {listed}");
+        assert!(
+            sources.iter().any(|(path, _)| path.starts_with(listed)),
+            "{listed} does not exist"
+        );
     }
     for (path, code) in &sources {
         let listed = PURE.iter().any(|pure| path.starts_with(pure));
         if listed || says_it_is_pure(code) {
             for effect in EFFECTS {
                 let names = without_comments(code).any(|line| line.contains(effect));
-                assert!(!names, "{path} is pure and names {effect}");
+                assert!(!names, "{path} is pure but names {effect}");
             }
         }
     }
 }
 
 #[test]
-fn what_models_are_told_stands_in_prompts() {
+fn text_for_models_is_in_prompt_files() {
     for (path, code) in sources_of_roles() {
         for opening in [".say(", "Dialogue::new("] {
             for argument in code.split(opening).skip(1) {
@@ -211,14 +218,14 @@ fn what_models_are_told_stands_in_prompts() {
                     ["\"", "r\"", "r#", "format!", "concat!", "include_str!", "String::from("];
                 let literal = text.iter().any(|start| argument.starts_with(start));
                 let line = argument.lines().next().unwrap_or_default();
-                assert!(!literal, "{path} says what is no prompt: {opening}{line}");
+                assert!(!literal, "{path} sends a literal instead of a prompt: {opening}{line}");
             }
         }
     }
 }
 
 #[test]
-fn prompts_are_given_their_variables() {
+fn prompts_are_rendered_with_exactly_their_variables() {
     let mut used = BTreeSet::new();
     for (path, code) in sources_of_roles() {
         let mut before = "";
@@ -227,44 +234,44 @@ fn prompts_are_given_their_variables() {
             let prompt = Prompt::ALL.into_iter().find(|prompt| format!("{prompt:?}") == name);
             if let Some(prompt) = prompt {
                 let rendered = before.trim_end().ends_with(".render(");
-                assert!(rendered, "{path} names the prompt {name} where it is not rendered");
+                assert!(rendered, "{path} uses the prompt {name} without rendering it");
                 let wants: BTreeSet<&str> = variables(prompt.built_in()).collect();
-                assert_eq!(given(part), wants, "{path}: what is given to the prompt {name}");
+                assert_eq!(given(part), wants, "{path}: variables of the prompt {name}");
                 used.insert(prompt);
             }
             before = part;
         }
     }
     let unused: Vec<_> = Prompt::ALL.iter().filter(|prompt| !used.contains(prompt)).collect();
-    assert!(unused.is_empty(), "nobody says {unused:?}");
+    assert!(unused.is_empty(), "unused prompts: {unused:?}");
 }
 
-/// The names that are given values, in code that goes on after the name of a prompt: `, &[("name", …), …])`.
+/// Returns the names of the variables in the code after a prompt's name: `, &[("name", …), …])`.
 fn given(code: &str) -> BTreeSet<&str> {
     let values = code.split(']').next().unwrap_or_default();
     let strings = values.split("(\"").skip(1).filter_map(|rest| rest.split('"').next());
     strings.filter(|text| text.chars().all(|c| c.is_ascii_lowercase() || c == '_')).collect()
 }
 
-/// The sources of the floors that speak to models, but for the prompts themselves.
+/// Returns the sources of the crates that send messages to models, without the prompts themselves.
 fn sources_of_roles() -> Vec<(String, String)> {
-    let floors = ["actors/", "lanes/", "orchestrator/"];
+    let crates = ["actors/", "lanes/", "orchestrator/"];
     let mut sources = sources();
     sources.retain(|(path, _)| {
-        floors.iter().any(|floor| path.starts_with(floor))
+        crates.iter().any(|krate| path.starts_with(krate))
             && !path.starts_with("actors/src/prompts")
     });
     sources
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_starts_with_a_description() {
     for (path, code) in sources() {
-        assert!(code.starts_with("//! "), "{path} does not open with a sentence about itself");
+        assert!(code.starts_with("//! "), "{path} does not start with a //! comment");
     }
 }
 
-/// Code with `words` in it stands below one of `places`.
+/// Checks that code containing `words` is only in `places`.
 fn only_in(words: &str, places: &[&str]) {
     for (path, code) in sources() {
         let allowed = places.iter().any(|place| path.starts_with(place));
@@ -276,8 +283,8 @@ fn has(code: &str, words: &str) -> bool {
     without_comments(code).any(|line| line.contains(words))
 }
 
-/// The code without the items that only tests have. As rustfmt lays it out, an item ends with a `;` or with the first `}` that
-/// stands as far in as it began.
+/// Returns the code without `#[cfg(test)]` items. In rustfmt's layout, an item ends with a `;` or with the first `}` at its own
+/// indentation.
 fn without_tests(code: &str) -> String {
     let mut kept = String::new();
     let mut lines = code.lines();
@@ -298,7 +305,7 @@ fn without_tests(code: &str) -> String {
     kept
 }
 
-/// Whether the first paragraph ends with the word, or goes on to say where it is not.
+/// Returns true if the first paragraph says `Pure.`, or `Pure:` followed by exceptions.
 fn says_it_is_pure(code: &str) -> bool {
     let opening: Vec<&str> = code.lines().take_while(|line| line.len() > "//!".len()).collect();
     let opening = opening.join(" ");
@@ -309,20 +316,21 @@ pub(crate) fn without_comments(code: &str) -> impl Iterator<Item = &str> {
     code.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
-/// The folder of every crate but the one that tests stand on.
-pub(crate) fn rooms() -> Vec<String> {
-    let manifest = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).expect("it is text");
-    let manifest: toml::Table = manifest.parse().expect("it is toml");
+/// Returns the folder of every crate, except those in `tests/`.
+pub(crate) fn crate_dirs() -> Vec<String> {
+    let manifest =
+        fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).expect("Cargo.toml is readable");
+    let manifest: toml::Table = manifest.parse().expect("Cargo.toml is valid TOML");
     let members = manifest["workspace"]["members"].as_array().expect("there are members");
-    let rooms = members.iter().filter_map(|room| room.as_str().map(String::from));
-    rooms.filter(|room| !room.starts_with("tests/")).collect()
+    let crate_dirs = members.iter().filter_map(|krate| krate.as_str().map(String::from));
+    crate_dirs.filter(|krate| !krate.starts_with("tests/")).collect()
 }
 
-/// Every source file without its tests: path from the root, code.
+/// Returns every source file without its tests, as path from the root and code.
 pub(crate) fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for room in rooms() {
-        collect(&Path::new(ROOT).join(room).join("src"), &mut files);
+    for krate in crate_dirs() {
+        collect(&Path::new(ROOT).join(krate).join("src"), &mut files);
     }
     let named = files.into_iter().map(|path| {
         let code = fs::read_to_string(&path).expect("a source file is text");

@@ -1,4 +1,4 @@
-//! Tools that models call when they answer questions: what comes of each call, good or bad, and that nothing is written.
+//! Tools that models call to answer questions: the result of each call, valid or not, and that nothing is written.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Project, Provider, Run, Terminal, World, shell};
 
-/// An answer that calls these tools.
+/// Returns an answer that calls these tools.
 fn calls(tools: &[(&str, Value)]) -> Reply {
     let call = |(name, arguments): &(&str, Value)| ScriptedCall {
         name: (*name).to_owned(),
@@ -22,8 +22,8 @@ fn says(text: &str) -> Reply {
     Reply::text(text).to("analysis")
 }
 
-/// What the model was told of its calls, in its request of this number.
-fn told(world: &World, number: usize) -> Vec<Value> {
+/// Returns the results of the tool calls in the model's `number`th request.
+fn tool_results(world: &World, number: usize) -> Vec<Value> {
     let requests = world.provider.of("analysis");
     let messages = requests[number - 1].request.json["messages"].as_array().unwrap().clone();
     let results = messages.into_iter().rev().take_while(|it| it["role"] == "tool");
@@ -43,8 +43,8 @@ fn replays(world: &World) {
 }
 
 #[test]
-fn a_model_looks_by_calling_tools_and_answers() {
-    // What a check would build goes to a directory that is not there, and is not made either.
+fn a_model_reads_by_calling_tools_and_answers() {
+    // With a Cargo.toml a check would create a build directory; tool calls must not create it.
     let files = [
         ("greet.txt", "hello\n"),
         ("src/a.rs", "fn greet() {}\n"),
@@ -77,7 +77,7 @@ fn a_model_looks_by_calling_tools_and_answers() {
     assert_eq!(first["tools"].as_array().unwrap().len(), 10);
     let values = |number| -> Vec<String> {
         let value = |it: Value| it["value"].as_str().unwrap_or_else(|| panic!("{it}")).to_owned();
-        told(&world, number).into_iter().map(value).collect()
+        tool_results(&world, number).into_iter().map(value).collect()
     };
     let [list, read, search, symbol] = values(2).try_into().unwrap();
     assert!(list.contains("greet.txt") && list.contains("src/ (1 file)"), "{list}");
@@ -90,14 +90,14 @@ fn a_model_looks_by_calling_tools_and_answers() {
     assert!(!diff.contains("y2"), "{diff}");
     assert!(show.contains("### HEAD:greet.txt\n```\n   1| hello\n```"), "{show}");
     assert!(query.contains("### src/a.rs\n```\n   1| fn greet() {}"), "{query}");
-    assert_eq!(world.project.hashes(""), before, "nothing is written");
-    assert_eq!(changed_at(), at, "and nothing made that is gone again");
+    assert_eq!(world.project.hashes(""), before, "something was written");
+    assert_eq!(changed_at(), at, "something was created and removed again");
     assert_eq!(run.all("ToolResult").len(), 8);
     replays(&world);
 }
 
 #[test]
-fn every_bad_call_is_answered_with_an_error_that_helps() {
+fn every_invalid_call_gets_a_helpful_error() {
     let project = Project::new(&[("a.txt", "one\n"), ("long.txt", "x\n")]);
     let root = project.root().to_owned();
     fs::write(root.join("bytes"), [0, 159, 146, 150]).unwrap();
@@ -139,18 +139,20 @@ fn every_bad_call_is_answered_with_an_error_that_helps() {
     let world = World::of(project, Provider::new(replies));
     let run = world.asks("What is there?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told: Vec<Value> = told(&world, 2).into_iter().chain(told(&world, 3)).collect();
-    assert_eq!(told.len(), bad.len());
-    for ((name, arguments, expected), told) in bad.iter().zip(told) {
-        let error = told["error"].as_str().unwrap_or_else(|| panic!("{name} {arguments}: {told}"));
-        assert!(error.contains(expected) && told["ok"] == false, "{name} {arguments}: {error}");
+    let results: Vec<Value> =
+        tool_results(&world, 2).into_iter().chain(tool_results(&world, 3)).collect();
+    assert_eq!(results.len(), bad.len());
+    for ((name, arguments, expected), result) in bad.iter().zip(results) {
+        let error =
+            result["error"].as_str().unwrap_or_else(|| panic!("{name} {arguments}: {result}"));
+        assert!(error.contains(expected) && result["ok"] == false, "{name} {arguments}: {error}");
     }
     assert_eq!(world.project.read("a.txt"), "one\n");
     replays(&world);
 }
 
 #[test]
-fn calls_share_the_room_of_a_round_and_say_so_when_there_is_none() {
+fn calls_share_the_size_limit_of_a_round_and_fail_once_it_is_used_up() {
     let long = "a line that is as long as lines are in most files of a project\n".repeat(400);
     let many: Vec<(&str, Value)> =
         (0..40).map(|_| ("fs_search_rg", json!({"pattern": "line"}))).collect();
@@ -165,20 +167,20 @@ fn calls_share_the_room_of_a_round_and_say_so_when_there_is_none() {
     let world = World::of(Project::new(&files), Provider::new(replies));
     let run = world.asks("What is there?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let [read, list, found, nowhere] = told(&world, 2).try_into().unwrap();
+    let [read, list, found, nowhere] = tool_results(&world, 2).try_into().unwrap();
     let cut = read["value"].as_str().unwrap();
     assert!(cut.contains("read on from the next line") && cut.len() < 8_000, "{cut}");
     assert!(list["value"].as_str().unwrap().contains("src/ (1 file)"));
     assert!(found["value"].as_str().unwrap().contains("src/deep/a.txt\n   1| hello"));
     assert!(nowhere["error"].as_str().unwrap().contains("no file that may be read matches"));
     assert_eq!(read["rounds_left"], 5);
-    let all = told(&world, 3);
+    let all = tool_results(&world, 3);
     assert!(all[0]["value"].as_str().unwrap().contains("long.txt\n   1| "), "{}", all[0]);
     assert!(all[39]["error"].as_str().unwrap().contains("is used up"), "{}", all[39]);
 }
 
 #[test]
-fn a_model_without_tools_looks_by_lines_of_text() {
+fn a_model_without_native_tools_calls_them_by_lines_of_text() {
     let replies = vec![
         says("NEED_TOOL|git.status\nNEED_TOOL|fs.read|{\"path\":\"greet.txt\"}"),
         says("It says hello."),
@@ -188,18 +190,18 @@ fn a_model_without_tools_looks_by_lines_of_text() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let first = &world.provider.of("analysis")[0].request.json;
     assert!(first.get("tools").is_none());
-    let asked = world.provider.told("analysis", 1);
+    let asked = world.provider.last_message("analysis", 1);
     assert!(
         asked.contains("NEED_TOOL|<name>|<arguments>")
             && asked.contains("- git.show revision [path] [first_line] [last_line]:")
     );
-    let told = world.provider.told("analysis", 2);
-    assert!(told.contains("[1] git status:") && told.contains("   1| hello"), "{told}");
+    let prompt = world.provider.last_message("analysis", 2);
+    assert!(prompt.contains("[1] git status:") && prompt.contains("   1| hello"), "{prompt}");
     replays(&world);
 }
 
 #[test]
-fn who_may_not_look_is_offered_nothing() {
+fn with_tools_off_no_tools_are_offered() {
     let world = World::greeting(vec![says("It says hello.")]);
     let run = world.deepseek(["ask", "--tools=false", "What does it say?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -207,7 +209,7 @@ fn who_may_not_look_is_offered_nothing() {
 }
 
 #[test]
-fn a_model_that_only_looks_has_to_answer_in_the_end() {
+fn a_model_that_only_calls_tools_has_to_answer_in_the_end() {
     let world = World::greeting(vec![calls(&[("fs_list", json!({}))]).forever()]);
     let run = world.asks("What is there?");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
@@ -220,8 +222,8 @@ fn a_model_that_only_looks_has_to_answer_in_the_end() {
         .take(7)
         .map(|it| it.request.json["tool_choice"].clone())
         .collect();
-    assert_eq!(choices[..6], vec![Value::Null; 6], "it may look");
-    assert_eq!(choices[6], "none", "and then has to answer");
+    assert_eq!(choices[..6], vec![Value::Null; 6], "tools are allowed first");
+    assert_eq!(choices[6], "none", "then an answer is required");
     let terms = run.all("ModelRequest");
     assert_eq!(terms[6]["terms"]["tool_choice"], "none");
     assert!(terms.iter().all(|it| it["conversation"].as_str().is_some_and(|id| !id.is_empty())));
@@ -230,7 +232,7 @@ fn a_model_that_only_looks_has_to_answer_in_the_end() {
 }
 
 #[test]
-fn lines_are_asked_for_in_every_way_that_models_write_it() {
+fn line_ranges_are_accepted_in_every_form_that_models_write() {
     let lines = (1..=9).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     let replies = vec![
         calls(&[
@@ -246,7 +248,7 @@ fn lines_are_asked_for_in_every_way_that_models_write_it() {
     let world = World::of(Project::new(&files), Provider::new(replies));
     let run = world.asks("What is there?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let [part, one, was, meant, chinese] = told(&world, 2).try_into().unwrap();
+    let [part, one, was, meant, chinese] = tool_results(&world, 2).try_into().unwrap();
     let value = |it: &Value| it["value"].as_str().unwrap().to_owned();
     assert!(value(&part).contains("lines 3-4 of 9\n```\n   3| line 3\n   4| line 4\n```"));
     assert!(value(&one).contains("lines 7-7 of 9\n```\n   7| line 7\n```"));
@@ -258,7 +260,7 @@ fn lines_are_asked_for_in_every_way_that_models_write_it() {
 }
 
 #[test]
-fn a_review_is_not_told_what_programs_write() {
+fn a_review_leaves_out_generated_files() {
     let lock = "[[package]]\nname = \"locked\"\n";
     let files = [("Cargo.lock", lock), ("src/a.rs", "fn a() {}\n")];
     let review = "REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END";
@@ -267,34 +269,36 @@ fn a_review_is_not_told_what_programs_write() {
     world.project.write("src/a.rs", "fn b() {}\n");
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let asked = world.provider.told("analysis", 1);
+    let asked = world.provider.last_message("analysis", 1);
     assert!(asked.contains("fn b()") && asked.contains("Cargo.lock: generated file"));
     assert!(!asked.contains("locked"), "{asked}");
     assert!(asked.contains("The user's request:\n\nReview uncommitted changes.\n"), "{asked}");
 }
 
 #[test]
-fn in_plan_mode_no_process_is_started_for_a_tool() {
+fn in_plan_mode_no_tool_starts_a_process() {
     let replies = vec![calls(&[("git_status", json!({})), ("fs_list", json!({}))]), says("So.")];
     let world = World::greeting(replies).configure("[policy]\nmode = \"plan\"");
     let run = world.asks("What is there?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = told(&world, 2);
-    assert!(told[0]["error"].as_str().unwrap().contains("plan mode") && told[1]["ok"] == true);
+    let results = tool_results(&world, 2);
+    assert!(
+        results[0]["error"].as_str().unwrap().contains("plan mode") && results[1]["ok"] == true
+    );
 }
 
 #[test]
-fn nobody_is_asked_who_is_not_there() {
+fn without_a_terminal_the_model_is_told_to_state_its_assumptions() {
     let ask = || calls(&[("user_ask", json!({"question": "Which greeting?"}))]);
     let replies = vec![ask(), ask(), ask(), says("I took the first.")];
     let world = World::greeting(replies);
     let run = world.asks("Which one?");
     assert_eq!((run.code, answer(&run)), (Some(0), "I took the first."), "{}", run.stderr);
     for number in [2, 3] {
-        let value = told(&world, number)[0]["value"].to_string();
+        let value = tool_results(&world, number)[0]["value"].to_string();
         assert!(value.contains("say what you assumed"), "{value}");
     }
-    assert!(told(&world, 4)[0]["error"].as_str().unwrap().contains("asked again"));
+    assert!(tool_results(&world, 4)[0]["error"].as_str().unwrap().contains("asked again"));
     assert_eq!(run.all("UserAsked").len(), 2);
     let states: Vec<&str> =
         run.all("SessionStateChanged").iter().map(|it| it["to"].as_str().unwrap()).collect();
@@ -304,7 +308,7 @@ fn nobody_is_asked_who_is_not_there() {
 }
 
 #[test]
-fn the_user_answers_a_model_in_words() {
+fn the_user_can_answer_a_models_question() {
     let replies = vec![
         calls(&[("user_ask", json!({"question": "Loud or quiet?"}))]),
         says("Then it is quiet."),
@@ -316,20 +320,20 @@ fn the_user_answers_a_model_in_words() {
     terminal.types("quiet, please\n");
     terminal.until("Then it is quiet.", 1);
     assert_eq!(terminal.end(), Some(0));
-    let value = told(&world, 2)[0]["value"].to_string();
+    let value = tool_results(&world, 2)[0]["value"].to_string();
     assert!(value.contains("quiet, please"), "{value}");
     replays(&world);
 }
 
 #[test]
-fn an_architect_may_ask_what_is_meant() {
+fn the_architect_can_ask_the_user() {
     let replies = [Reply::text("NEED_ANSWER|hello world or hello there?").to("architect")]
         .into_iter()
-        .chain(crate::support::mended());
+        .chain(crate::support::greeting_fix());
     let world = World::greeting(replies.collect::<Vec<_>>());
     let run = world.chat("Fix the greeting");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("architect", 2).contains("say what you assumed"));
+    assert!(world.provider.last_message("architect", 2).contains("say what you assumed"));
     assert_eq!(run.one("UserAsked")["question"], "hello world or hello there?");
     replays(&world);
 }

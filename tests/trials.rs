@@ -1,10 +1,10 @@
-//! Commands that models want to see run before they answer (`NEED_RUN`): what they are told of them, and that nothing stays.
+//! Commands that models ask to run before they answer (`NEED_RUN`): the output they get, and that no changes are kept.
 
 use mock::Reply;
 
-use crate::support::{Project, Provider, World, architect, editor, mended, plan};
+use crate::support::{Project, Provider, World, architect, editor, greeting_fix, plan};
 
-/// A project with a script that shows a fault, and leaves traces.
+/// Creates a project with a script that shows a bug and writes a file.
 fn faulty() -> Project {
     let project = Project::greeting();
     project.write(
@@ -17,22 +17,22 @@ fn faulty() -> Project {
 const ALLOWED: &str =
     "[policy]\nallow_commands = [\"sh check.sh\", \"sh show.sh\", \"cat keys.env\"]\n";
 
-/// A world in which the Architect wants to see something before it plans.
+/// Creates a world in which the Architect's first answer is `wants`, before it plans.
 fn wanting(project: Project, wants: &str) -> World {
-    let replies = [vec![architect(wants)], mended()].concat();
+    let replies = [vec![architect(wants)], greeting_fix()].concat();
     World::of(project, Provider::new(replies)).configure(ALLOWED)
 }
 
 #[test]
-fn a_model_sees_what_comes_of_a_command_and_nothing_of_it_stays() {
+fn a_model_sees_the_output_of_a_trial_command_and_its_changes_are_discarded() {
     for level in ["auto", "floor"] {
         let world = wanting(faulty(), "NEED_RUN|sh show.sh\nNEED_CONTEXT|greet.txt")
             .configure(&format!("[sandbox]\nmode = \"{level}\"\nfloor = \"accept\"\n"));
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/proven", "{level}: {}", run.stderr);
-        let told = world.provider.told("architect", 2);
+        let prompt = world.provider.last_message("architect", 2);
         let shown = "[1] `sh show.sh`: exit 3\ngreeting is wrong\nhello\n[2] ### greet.txt";
-        assert!(told.contains(shown), "{level}: {told}");
+        assert!(prompt.contains(shown), "{level}: {prompt}");
         assert_eq!(world.project.changed(), ["greet.txt", "show.sh"], "{level}");
         let tried = run.one("CommandTried");
         assert_eq!((&tried["role"], &tried["exit"]), (&"architect".into(), &"exit 3".into()));
@@ -42,7 +42,7 @@ fn a_model_sees_what_comes_of_a_command_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn the_editor_tries_commands_on_what_was_applied() {
+fn the_editors_trial_commands_see_the_applied_change() {
     let broken = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello there\n";
     let mending = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello there\n+hello world\n";
     let replies = vec![
@@ -54,24 +54,24 @@ fn the_editor_tries_commands_on_what_was_applied() {
     let world = World::of(faulty(), Provider::new(replies)).configure(ALLOWED);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
-    let told = world.provider.told("editor", 3);
-    assert!(told.contains("greeting is wrong\nhello there"), "{told}");
+    let prompt = world.provider.last_message("editor", 3);
+    assert!(prompt.contains("greeting is wrong\nhello there"), "{prompt}");
 }
 
 #[test]
-fn policy_decides_about_trials_and_the_model_is_told_why() {
-    // Not listed, and the user is not there, and what is no command.
+fn policy_applies_to_trial_commands_and_the_model_is_told_the_reason() {
+    // An unlisted command without a terminal, and invalid syntax.
     let world = wanting(faulty(), "NEED_RUN|sh other.sh\nNEED_RUN|'");
     let asking = ["chat", "--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     world.deepseek(asking).run();
-    let told = world.provider.told("architect", 2);
+    let prompt = world.provider.last_message("architect", 2);
     let why = "`sh other.sh` is not shown: it is not listed in policy.allow_commands, and there is no terminal to ask on";
     assert!(
-        told.contains(why) && told.contains("`'` is not shown: a quote is not closed"),
-        "{told}"
+        prompt.contains(why) && prompt.contains("`'` is not shown: a quote is not closed"),
+        "{prompt}"
     );
 
-    // Denied; not behind walls; nothing is run to answer a question.
+    // A denied command; a command without a sandbox; and below, a command to answer a question.
     let denied = wanting(faulty(), "NEED_RUN|sh denied.sh")
         .configure("[policy]\ndeny_commands = [\"sh denied.sh\"]\n");
     let unconfined = wanting(faulty(), "NEED_RUN|sh show.sh").unconfined();
@@ -80,8 +80,8 @@ fn policy_decides_about_trials_and_the_model_is_told_why() {
     {
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/proven", "{why}: {}", run.stderr);
-        let told = world.provider.told("architect", 2);
-        assert!(told.contains(why), "{why}: {told}");
+        let prompt = world.provider.last_message("architect", 2);
+        assert!(prompt.contains(why), "{why}: {prompt}");
         assert!(run.all("CommandTried").is_empty());
         let replay = world.deepseek(["replay", "latest"]).run();
         assert_eq!(replay.code, Some(0), "{}", replay.stderr);
@@ -93,11 +93,13 @@ fn policy_decides_about_trials_and_the_model_is_told_why() {
     let world = World::of(faulty(), Provider::new(replies)).configure(ALLOWED);
     let run = world.asks("What is wrong?");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(world.provider.told("analysis", 2).contains("nothing is run to answer a question"));
+    assert!(
+        world.provider.last_message("analysis", 2).contains("nothing is run to answer a question")
+    );
 }
 
 #[test]
-fn trials_are_bounded_in_number_and_in_what_they_say() {
+fn trial_commands_are_limited_in_number_and_output() {
     let project = faulty();
     project.write("show.sh", "seq 100000\n");
     let wants = "NEED_RUN|sh show.sh\n".repeat(5);
@@ -105,19 +107,19 @@ fn trials_are_bounded_in_number_and_in_what_they_say() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.all("CommandTried").len(), 4);
-    let told = world.provider.told("architect", 2);
-    assert!(told.len() < 4 * 4_000 + 2_000, "{}", told.len());
-    assert!(told.contains("bytes left out") && told.contains("\n99999\n100000"), "{told}");
-    assert!(told.contains("at most 4 commands are run at once"), "{told}");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.len() < 4 * 4_000 + 2_000, "{}", prompt.len());
+    assert!(prompt.contains("bytes left out") && prompt.contains("\n99999\n100000"), "{prompt}");
+    assert!(prompt.contains("at most 4 commands are run at once"), "{prompt}");
 }
 
 #[test]
-fn what_a_trial_prints_tells_no_secret() {
+fn secrets_in_trial_output_are_masked() {
     let project = faulty();
     project.write("show.sh", "echo token=ghp_0123456789abcdefghijABCDEFGHIJ012345\n");
     let world = wanting(project, "NEED_RUN|sh show.sh");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert_eq!(run.one("CommandTried")["masked"], 1);
-    assert!(!world.provider.everything_said().contains("ghp_0123456789"));
+    assert!(!world.provider.all_messages().contains("ghp_0123456789"));
 }

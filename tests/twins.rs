@@ -1,5 +1,5 @@
-//! Twins of tasks that were answered live: each ends as it should, with its calls and the tokens that a provider reads anew
-//! counted.
+//! Tasks replayed from live answers ("twins"): each ends as expected, within limits on model calls and on prompt tokens that
+//! miss the provider's cache.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use crate::support::{
     Project, Provider, World, architect, editor, plan, plan_verified_by, replaced,
 };
 
-/// What a task may cost in tokens that are not in the provider's cache: half of the tasks, each of them, and one prompt in all.
+/// Limits in tokens: cache misses per task for the median and the worst task, and the size of any one prompt.
 const MEDIAN: u64 = 12_000;
 const WORST: u64 = 25_000;
 const PROMPT: u64 = 30_000;
 
-/// A task as it was answered.
+/// A task with its live answers.
 struct Twin {
     name: &'static str,
     project: Project,
-    /// What the user says, one turn after the other.
+    /// The user's messages, one per turn.
     turns: Vec<&'static str>,
     replies: Vec<Reply>,
-    /// Who is asked, in order.
+    /// The roles that are called, in order.
     asked: &'static str,
-    /// How every turn ends.
+    /// The ending of every turn.
     ends: &'static str,
 }
 
-/// A module of many functions that are alike and about something of their own; the same two lines stand behind every tenth.
+/// Generates a module of many similar functions about one topic. The same two lines follow every tenth function.
 fn module(topic: &str, functions: usize) -> String {
     let function = |n: usize| {
         let function = format!(
@@ -38,7 +38,7 @@ fn module(topic: &str, functions: usize) -> String {
     (0..functions).map(function).collect()
 }
 
-/// A project of thirty modules and two that are larger than a prompt may be; its check looks for `wanted` in `path`.
+/// Creates a project of thirty modules, two of them larger than a prompt may be; its check looks for `wanted` in `path`.
 fn project(path: &str, wanted: &str) -> Project {
     let check = format!(
         "grep -qF -e '{wanted}' {path} && exit 0\necho \"FAILED {path}::wanted - it is not there\"\nexit 1\n"
@@ -67,7 +67,7 @@ fn project(path: &str, wanted: &str) -> Project {
     project
 }
 
-/// A shop that fits into a prompt.
+/// Creates a shop project that fits into a prompt.
 fn shop(path: &str, wanted: &str) -> Project {
     let check = format!(
         "grep -qF -e '{wanted}' {path} || {{ echo \"FAILED {path}::wanted - it is not there\"; exit 1; }}\n"
@@ -87,12 +87,12 @@ fn intent(word: &str) -> Reply {
     Reply::text(word).to("intent")
 }
 
-/// A diff of a file that replaces one line.
+/// Returns a diff that replaces one line of a file.
 fn diff_of(project: &Project, path: &str, old: &str, new: &str) -> String {
     replaced(path, &project.read(path), old, new)
 }
 
-/// The issue names `.gitignore`, and a file of that name is in the tree. The code is nowhere near it.
+/// The issue mentions `.gitignore`, and the tree has a file of that name, but the code to change is elsewhere.
 fn a_file_named_in_passing() -> Twin {
     let project = project("lister/ignorefile.py", "lstrip");
     let change = diff_of(
@@ -113,7 +113,7 @@ fn a_file_named_in_passing() -> Twin {
     }
 }
 
-/// The Editor sees that another file has to be changed, and the plan is mended. Both files are large.
+/// The Editor needs to change another file, and the plan is extended. Both files are large.
 fn a_plan_that_lacks_a_file() -> Twin {
     let project = project("lister/base.py", "flat");
     let change = diff_of(
@@ -146,7 +146,7 @@ fn a_plan_that_lacks_a_file() -> Twin {
     }
 }
 
-/// What fails fails for want of a package, before and after.
+/// The check fails because of a missing package, before and after the change.
 fn a_missing_package() -> Twin {
     let project = project("lister/ignorefile.py", "lstrip");
     project.write("check.sh", "echo \"ModuleNotFoundError: No module named 'left_pad'\"\nexit 1\n");
@@ -168,7 +168,7 @@ fn a_missing_package() -> Twin {
     }
 }
 
-/// Context recurs all over the file, and the header is a line off.
+/// The hunk's context occurs many times in the file, and its header is off by one line.
 fn a_misnumbered_hunk() -> Twin {
     let project = project("lister/main.py", "# flat");
     let text = project.read("lister/main.py");
@@ -191,7 +191,7 @@ fn a_misnumbered_hunk() -> Twin {
     }
 }
 
-/// The second turn is about what the first one did.
+/// The second turn refers to the change of the first.
 fn a_second_turn() -> Twin {
     let project = shop("shop/cart.py", "def count");
     let first = "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -4,3 +4,6 @@\n \n     def total(self):\n         return sum(line.price for line in self.lines)\n+\n+    def count(self):\n+        return len(self.lines)\n";
@@ -216,7 +216,7 @@ fn a_second_turn() -> Twin {
     }
 }
 
-/// A wish that begins with a verb of looking, and one that ends in a question mark.
+/// An edit request that looks like a question: it begins with "show", or ends in a question mark.
 fn a_wish(name: &'static str, wish: &'static str) -> Twin {
     let project = shop("shop/receipt.py", "EUR");
     let change = "--- a/shop/receipt.py\n+++ b/shop/receipt.py\n@@ -1,2 +1,2 @@\n def receipt(cart):\n-    return f\"Total: {cart.total()}\"\n+    return f\"Total: {cart.total()} EUR\"\n";
@@ -230,7 +230,7 @@ fn a_wish(name: &'static str, wish: &'static str) -> Twin {
     }
 }
 
-/// Tokens that the provider read anew, by role.
+/// Returns the prompt tokens that missed the provider's cache, by role.
 fn new_tokens(requests: &[Exchange]) -> BTreeMap<String, u64> {
     let mut by_role = BTreeMap::new();
     for seen in requests {
@@ -240,8 +240,8 @@ fn new_tokens(requests: &[Exchange]) -> BTreeMap<String, u64> {
     by_role
 }
 
-/// Plays a twin to its end, and tells what it needed.
-fn played(twin: Twin) -> BTreeMap<String, u64> {
+/// Plays a twin to its end. Returns its cache misses by role.
+fn play(twin: Twin) -> BTreeMap<String, u64> {
     let Twin { name, project, turns, replies, asked, ends } = twin;
     let options = Options { cache: CacheMode::CommonPrefix, ..Options::default() };
     let world = World::of(project, Provider::with(replies, options))
@@ -260,7 +260,7 @@ fn played(twin: Twin) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn tasks_end_as_they_should_at_the_price_of_few_new_tokens() {
+fn live_tasks_end_as_expected_within_their_token_limits() {
     let twins = [
         a_file_named_in_passing(),
         a_plan_that_lacks_a_file(),
@@ -273,7 +273,7 @@ fn tasks_end_as_they_should_at_the_price_of_few_new_tokens() {
     let mut all = Vec::new();
     for twin in twins {
         let name = twin.name;
-        let by_role = played(twin);
+        let by_role = play(twin);
         let sum: u64 = by_role.values().sum();
         let roles: Vec<String> =
             by_role.iter().map(|(role, tokens)| format!("{role} {tokens}")).collect();

@@ -1,4 +1,5 @@
-//! How far a delivery is verified: proven, passed, or not and why. Tests of a change are tried on the tree without it.
+//! How far a delivery is verified: proven, passed, or unverified with the reason. New tests are also run on the tree without the
+//! change.
 
 use std::fs;
 
@@ -7,13 +8,13 @@ use serde_json::json;
 
 use crate::replay::replayed;
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, mended, plan, plan_verified_by,
+    Project, Provider, World, architect, diff, editor, greeting_fix, plan, plan_verified_by,
 };
 
-/// Runs every test there is; the shell plays the tool.
+/// A check that runs every test; the shell plays the test runner.
 const RUNNER: &str = "for test in tests/test_*.sh; do sh \"$test\" || exit 1; done\n";
 
-/// A greeting with a test, and a check that runs all tests.
+/// Creates the greeting project with a test, and a check that runs all tests.
 fn tested() -> Project {
     Project::new(&[
         ("greet.txt", "hello\n"),
@@ -22,8 +23,8 @@ fn tested() -> Project {
     ])
 }
 
-/// A plan and a diff that mend the greeting and bring a test with this text.
-fn mended_with(test: &str) -> Vec<Reply> {
+/// Returns a plan and a diff that fix the greeting and add a test with this text.
+fn fix_with_test(test: &str) -> Vec<Reply> {
     let new = format!("--- /dev/null\n+++ b/tests/test_new.sh\n@@ -0,0 +1 @@\n+{test}\n");
     let both = diff("greet.txt", "hello", "hello world") + &new;
     vec![architect(plan(&["greet.txt", "tests/test_new.sh"])), editor(both)]
@@ -34,7 +35,7 @@ const FAILS_WITHOUT: &str =
 
 #[test]
 fn a_new_test_that_fails_without_the_change_proves_it() {
-    let world = World::of(tested(), Provider::new(mended_with(FAILS_WITHOUT)));
+    let world = World::of(tested(), Provider::new(fix_with_test(FAILS_WITHOUT)));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     let tried = run.one("OldTreeTested");
@@ -45,19 +46,23 @@ fn a_new_test_that_fails_without_the_change_proves_it() {
     assert_eq!(tried["command"], "sh check.sh");
     let mut changed = world.project.changed();
     changed.sort();
-    assert_eq!(changed, ["greet.txt", "tests/test_new.sh"], "the user's tree has nothing of it");
+    assert_eq!(
+        changed,
+        ["greet.txt", "tests/test_new.sh"],
+        "trying the test must not change the user's tree"
+    );
     let left: Vec<_> = fs::read_dir(world.state().join("workspaces"))
         .unwrap()
         .flatten()
         .flat_map(|workspace| fs::read_dir(workspace.path().join("lanes")).into_iter().flatten())
         .collect();
-    assert!(left.is_empty(), "the copy is gone: {left:?}");
+    assert!(left.is_empty(), "the copy was not removed: {left:?}");
     let (code, document) = replayed(&world, "latest");
     assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{document:#}");
 }
 
 #[test]
-fn a_new_test_that_passes_anyway_or_cannot_be_built_proves_nothing() {
+fn a_new_test_that_passes_or_cannot_be_built_without_the_change_proves_nothing() {
     for (test, outcome) in [
         ("grep -q hello greet.txt", "passes"),
         (
@@ -69,7 +74,7 @@ fn a_new_test_that_passes_anyway_or_cannot_be_built_proves_nothing() {
             "says_nothing",
         ),
     ] {
-        let world = World::of(tested(), Provider::new(mended_with(test)));
+        let world = World::of(tested(), Provider::new(fix_with_test(test)));
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
         assert_eq!(run.one("OldTreeTested")["outcome"], outcome, "{test}");
@@ -77,8 +82,8 @@ fn a_new_test_that_passes_anyway_or_cannot_be_built_proves_nothing() {
 }
 
 #[test]
-fn what_is_proven_already_or_has_no_tests_costs_nothing() {
-    let failed_before = World::greeting(mended());
+fn the_old_tree_is_not_tested_if_already_proven_or_without_new_tests() {
+    let failed_before = World::greeting(greeting_fix());
     let run = failed_before.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(run.all("OldTreeTested").is_empty());
@@ -89,28 +94,28 @@ fn what_is_proven_already_or_has_no_tests_costs_nothing() {
     assert!(run.all("OldTreeTested").is_empty());
 }
 
-/// A project whose check misses a module.
+/// Creates a project whose check fails because of a missing module.
 fn missing(module: &str) -> Project {
     let check = format!("echo \"ModuleNotFoundError: No module named '{module}'\"; exit 1\n");
     Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check), ("shop/cart.py", "")])
 }
 
 #[test]
-fn what_misses_a_package_before_and_after_is_delivered_and_not_verified() {
-    let world = World::of(missing("left_pad"), Provider::new(mended()));
+fn a_check_that_lacks_a_package_leaves_the_delivery_unverified() {
+    let world = World::of(missing("left_pad"), Provider::new(greeting_fix()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "architect editor", "no model is asked to get round it");
+    assert_eq!(world.provider.roles(), "architect editor", "no model is asked to work around it");
     let why = &run.delivery()["verified"]["unverified"];
     let name = json!({ "kind": "package", "name": "left_pad" });
     assert_eq!((&why["why"], &why["missing"]), (&json!("environment"), &name));
 }
 
 #[test]
-fn a_module_of_the_workspace_is_no_package() {
+fn a_missing_module_of_the_workspace_is_not_a_missing_package() {
     let again = || editor(diff("greet.txt", "hello world", "hello world!"));
     let replies = [
-        mended(),
+        greeting_fix(),
         vec![
             again(),
             architect(plan(&["greet.txt"])),
@@ -123,13 +128,13 @@ fn a_module_of_the_workspace_is_no_package() {
 }
 
 #[test]
-fn old_failures_go_to_the_editor_once_and_to_the_architect_once() {
+fn pre_existing_failures_go_once_to_the_editor_and_once_to_the_architect() {
     let project = Project::new(&[
         ("greet.txt", "hello\n"),
         ("check.sh", "echo 'FAILED t.py::old - it never worked'; exit 1\n"),
     ]);
     let replies = [
-        mended(),
+        greeting_fix(),
         vec![
             editor(diff("greet.txt", "hello world", "hello, world")),
             architect(plan(&["greet.txt"])),
@@ -141,15 +146,15 @@ fn old_failures_go_to_the_editor_once_and_to_the_architect_once() {
     assert_eq!(run.ending(), "1 needs_work/pre_existing", "{}", run.stderr);
     assert_eq!(world.provider.roles(), "architect editor editor architect editor");
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
-    assert!(run.stderr.contains("it never worked"), "the user is told which: {}", run.stderr);
+    assert!(run.stderr.contains("it never worked"), "the user must be told which: {}", run.stderr);
     let asked: Vec<_> = run.all("EditorStarted").iter().map(|it| it["iteration"].clone()).collect();
-    assert_eq!(asked, [1, 2, 2], "to ask the Architect is no attempt");
-    let told = world.provider.told("architect", 2);
-    assert!(told.contains("nothing new fails") && told.contains("it never worked"), "{told}");
+    assert_eq!(asked, [1, 2, 2], "asking the Architect is not an attempt");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(prompt.contains("nothing new fails") && prompt.contains("it never worked"), "{prompt}");
 }
 
 #[test]
-fn a_check_that_says_nothing_has_a_failure_all_the_same() {
+fn a_failed_check_without_output_still_counts_as_a_failure() {
     let silent = ["grep -q world greet.txt"];
     let replies = vec![
         architect(plan_verified_by(&["greet.txt"], &silent)),
@@ -165,12 +170,12 @@ fn a_check_that_says_nothing_has_a_failure_all_the_same() {
 }
 
 #[test]
-fn less_than_is_required_is_not_enough() {
-    let passed = || mended_with("grep -q hello greet.txt");
+fn a_delivery_below_the_required_level_exits_with_failure() {
+    let passed = || fix_with_test("grep -q hello greet.txt");
     for (replies, level, code) in [
         (passed(), "passed", 0),
         (passed(), "proven", 1),
-        (mended_with(FAILS_WITHOUT), "proven", 0),
+        (fix_with_test(FAILS_WITHOUT), "proven", 0),
     ] {
         let world = World::of(tested(), Provider::new(replies));
         let run = world.request("Fix the greeting").args(["--require", level]).run();
@@ -178,7 +183,7 @@ fn less_than_is_required_is_not_enough() {
         assert_eq!(run.delivery()["state"], "delivered");
         assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     }
-    let world = World::of(missing("left_pad"), Provider::new(mended()));
+    let world = World::of(missing("left_pad"), Provider::new(greeting_fix()));
     let args =
         ["-p", "Fix the greeting", "--force-execute", "--approval", "auto", "--require", "passed"];
     let run = world.deepseek(args).run();

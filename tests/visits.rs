@@ -1,26 +1,26 @@
-//! Screens of their own in a conversation: a change reviewed file by file, what was printed, sessions to resume.
+//! Full-screen views in a conversation: reviewing a change file by file, scrolling the output, picking a session to resume.
 
 use mock::Reply;
 use rustix::process::Signal;
 
 use crate::resume::cut;
 use crate::support::{
-    Project, Provider, Screen, Terminal, World, architect, diff, editor, mended, plan,
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan,
 };
 
 const AWAY: &str = "\x1b[?1049h";
 
-/// A conversation in which every message is an edit of two files.
+/// Creates a world in which every message is an edit of two files.
 fn two_files() -> World {
     let change = |file: &str| {
         format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,20 @@\n{}", "+line\n".repeat(20))
     };
     let both =
         || vec![architect(plan(&["a.txt", "b.txt"])), editor(change("a.txt") + &change("b.txt"))];
-    World::greeting([both(), mended()].concat())
+    World::greeting([both(), greeting_fix()].concat())
 }
 
-/// The same, with the change of one message staged.
+/// Creates the same world, with the change of one message staged.
 pub(crate) fn two_files_staged() -> World {
     let world = two_files();
     let words = ["--force-execute", "--approval", "never", "-p", "Make the files"];
@@ -37,7 +37,7 @@ fn talk(world: &World, more: &[&str]) -> Screen {
     screen
 }
 
-/// It has left as it came: on the main screen, with the cursor shown.
+/// Checks that the program ends on the main screen with the cursor shown.
 fn leaves(screen: &mut Screen) {
     screen.types("\x04");
     has_left(screen);
@@ -52,7 +52,7 @@ fn has_left(screen: &mut Screen) {
     }
 }
 
-/// The greeting is mended by a diff that makes a file besides, which the checks do not bear.
+/// Creates a world in which the diff fixes the greeting but also creates a file that makes the checks fail.
 fn one_file_too_many() -> World {
     let check = "[ -e more.txt ] && exit 1\ngrep -q world greet.txt\n";
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", check)]);
@@ -87,7 +87,7 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     let said = "Apply it? only greet.txt, because it is generated";
     assert!(screen.all().concat().contains(said), "{:#?}", screen.all());
     leaves(&mut screen);
-    let told = world.provider.told("editor", 2);
+    let told = world.provider.last_message("editor", 2);
     assert!(told.contains("Applied: greet.txt. Left out, and not applied: more.txt."), "{told}");
     assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
@@ -120,7 +120,7 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
     terminal.until("Please type y, n, files 1 2", 1);
     terminal.types("files 1: it is generated\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
-    let told = world.provider.told("editor", 2);
+    let told = world.provider.last_message("editor", 2);
     assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
@@ -133,7 +133,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
     for (reply, is_light) in
         [(REPLY, true), ("\x1b]11;rgb:0000/0000/0000\x1b\\", false), ("", false)]
     {
-        let world = World::greeting(mended());
+        let world = World::greeting(greeting_fix());
         let mut screen = talk(&world, &["--approval", "auto"]);
         screen.terminal.until("\x1b]11;?\x07", 1);
         screen.types(reply);
@@ -145,7 +145,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
         assert_eq!(shown.contains(dark_green), is_light, "{reply:?}: {shown:?}");
         assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
     }
-    // Where a variable says it, nothing has to be asked, and what ends at once knows it, too.
+    // If a variable says it, the terminal is not queried, and commands that end at once know it as well.
     let world = two_files_staged();
     let diff = |background: &str| {
         let mut program = world.deepseek(["diff", "--color", "always"]);
@@ -179,7 +179,7 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
     let whole: serde_json::Value = serde_json::from_str(&whole).unwrap();
     let again = world.deepseek(["apply", whole["patch"].as_str().unwrap(), "--yes"]).run();
     assert_eq!(again.code, Some(2), "what was taken in part is not open any more");
-    // What is left out is asked about as the whole was, and a no leaves it where it is.
+    // The part that was left out needs approval like the whole, and after a no it stays staged.
     let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
     terminal.until("[y/N; no: WHY, show]", 1);
     terminal.types("n\r");
@@ -230,7 +230,7 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
     screen.types("\r");
     screen.until_shown("applied b.txt; the rest stays staged");
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
-    // Outside of a conversation it is the same, and not where the screen may not change.
+    // The same outside of a conversation, except where the alternate screen is not allowed.
     let mut alone = Screen::start(&mut world.deepseek(["apply"]), 12, 100);
     alone.until_shown("[y/N; no: WHY, show, review]");
     alone.types("d\r");
@@ -299,10 +299,10 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
     screen.until_shown("    One.");
     screen.types("/ask And now?\r");
     screen.until_shown("Three.");
-    assert!(world.provider.told("analysis", 3).contains("What is a lexer?"));
+    assert!(world.provider.last_message("analysis", 3).contains("What is a lexer?"));
     screen.until_shown("tokens in");
     leaves(&mut screen);
-    // Before a conversation, too; and whoever wants none begins none.
+    // The picker also works before a conversation; cancelling it starts none.
     let count = |world: &World| world.deepseek(["sessions"]).run().stdout.lines().count();
     let before = count(&world);
     let mut program = world.deepseek(["--resume"]);
@@ -329,7 +329,7 @@ fn a_new_session_takes_the_place_of_the_old_one() {
     });
     screen.types("/ask What is a parser?\r");
     screen.until_shown("Two.");
-    assert!(!world.provider.told("analysis", 2).contains("lexer"));
+    assert!(!world.provider.last_message("analysis", 2).contains("lexer"));
     screen.until("it is at work", |rows| {
         rows.iter().filter(|row| row.contains("tokens in")).count() == 2
     });
@@ -339,7 +339,7 @@ fn a_new_session_takes_the_place_of_the_old_one() {
 
 #[test]
 fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
-    let world = World::greeting([mended(), mended()].concat());
+    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut screen = talk(&world, &[]);
     screen.types("Fix the greeting\r");
     screen.until_shown("d review");
@@ -386,7 +386,7 @@ fn who_wants_it_never_leaves_the_main_screen() {
 
 #[test]
 fn whoever_ends_it_during_a_visit_gets_the_main_screen_back() {
-    let world = World::greeting(mended());
+    let world = World::greeting(greeting_fix());
     let mut screen = talk(&world, &[]);
     screen.types("\x14");
     screen.until_shown("q goes back");

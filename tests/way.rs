@@ -1,23 +1,24 @@
-//! The way of a request, as ARCHITECTURE draws it: every function of it is there, and calls the one that comes next.
+//! The path of a request as drawn in ARCHITECTURE: every function exists and calls the next one.
 
 use std::fs;
 use std::path::Path;
 
 use super::tidy::{ROOT, sources, without_comments};
 
-/// Most functions of the way, besides those that only hand into a mailbox or take out of it.
-const MOST_FUNCTIONS: usize = 18;
-/// Most mailboxes of it.
-const MOST_MAILBOXES: usize = 3;
+/// The maximum number of functions on the path, not counting those that only send to or receive from a mailbox.
+const MAX_FUNCTIONS: usize = 18;
+/// The maximum number of mailboxes on the path.
+const MAX_MAILBOXES: usize = 3;
 
-/// A function of the way: its folder, its name, and whether it calls the next one itself.
+/// A function on the path: its folder, its name, and whether it calls the next one directly.
 struct Step {
     folder: String,
     name: String,
     calls: bool,
 }
 
-/// The steps of a drawing whose lines are a folder and functions with arrows between them, and how many mailboxes it has.
+/// Parses a drawing whose lines are a folder and functions with arrows between them. Returns the steps and the number of
+/// mailboxes.
 fn read(drawing: &str) -> (Vec<Step>, usize) {
     let mut steps: Vec<Step> = Vec::new();
     let mut mailboxes = 0;
@@ -39,7 +40,7 @@ fn read(drawing: &str) -> (Vec<Step>, usize) {
     (steps, mailboxes)
 }
 
-/// What a function does; of all that have this name in a folder.
+/// Returns the bodies of all functions with the step's name in its folder.
 fn bodies<'s>(sources: &'s [(String, String)], step: &Step) -> Vec<Vec<&'s str>> {
     let begins = [format!("fn {}(", step.name), format!("fn {}<", step.name)];
     let mut bodies = Vec::new();
@@ -57,7 +58,7 @@ fn bodies<'s>(sources: &'s [(String, String)], step: &Step) -> Vec<Vec<&'s str>>
 }
 
 #[test]
-fn the_way_of_a_request_is_as_it_is_drawn() {
+fn the_path_of_a_request_matches_the_drawing() {
     let text = fs::read_to_string(Path::new(ROOT).join("docs/ARCHITECTURE.md")).unwrap();
     let (_, below) = text.split_once("on its way from the command line").unwrap();
     let (steps, mailboxes) = read(below.split("```").nth(1).unwrap());
@@ -72,6 +73,6 @@ fn the_way_of_a_request_is_as_it_is_drawn() {
             assert!(called, "{name} in {folder} does not call {next}…)");
         }
     }
-    assert!(steps.len() <= MOST_FUNCTIONS, "{} functions", steps.len());
-    assert!(mailboxes <= MOST_MAILBOXES, "{mailboxes} mailboxes");
+    assert!(steps.len() <= MAX_FUNCTIONS, "{} functions", steps.len());
+    assert!(mailboxes <= MAX_MAILBOXES, "{mailboxes} mailboxes");
 }

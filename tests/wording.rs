@@ -1,4 +1,4 @@
-//! Sentences are for people: whatever a session's sentences say, it replays, and is resumed.
+//! Text for people carries no meaning for the program: a session replays and resumes whatever its sentences say.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::resume::eventful;
 use crate::support::World;
 use crate::support::journal::{keep, kept, rewrite};
 
-/// Replaces what is text for people and nothing for machines: that is how wording tells itself apart. Tells how often.
-fn replace(told: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) -> usize {
-    match (told, decided) {
+/// Replaces text for people: strings that serialize to null in the binary form. Returns the number of replacements.
+fn replace(value: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) -> usize {
+    match (value, decided) {
         (Value::String(words), Binary::Null) => {
             *words = noise(words);
             1
@@ -22,48 +22,48 @@ fn replace(told: &mut Value, decided: &Binary, noise: &impl Fn(&str) -> String) 
         (Value::Object(fields), Binary::Map(decided)) => {
             let field = |name: &str| decided.iter().find(|(key, _)| key.as_text() == Some(name));
             let each = fields.iter_mut().filter_map(|(name, it)| Some((it, &field(name)?.1)));
-            each.map(|(told, decided)| replace(told, decided, noise)).sum()
+            each.map(|(value, decided)| replace(value, decided, noise)).sum()
         }
         (Value::Array(items), Binary::Array(decided)) => {
             let each = items.iter_mut().zip(decided);
-            each.map(|(told, decided)| replace(told, decided, noise)).sum()
+            each.map(|(value, decided)| replace(value, decided, noise)).sum()
         }
         _ => 0,
     }
 }
 
-/// Has other words in every sentence of a session. Tells how many sentences that are.
+/// Rewords every sentence of a session. Returns the number of sentences.
 fn reword(session: &Path, noise: impl Fn(&str) -> String) -> usize {
     let mut replaced = 0;
     rewrite(session, |line| {
         let kind = line["kind"].as_str().unwrap().to_owned();
-        // Sentences of the first version are read as states, so they are written as this version does first.
+        // Sentences of journal version 1 are read as states, so events are upgraded to this version first.
         let (kind, data) = v1::upgraded(&kind, line["data"].clone());
-        let mut told = json!({ "kind": kind, "data": data });
-        let event: Event = serde_json::from_value(told.clone()).unwrap();
-        replaced += replace(&mut told, &Binary::serialized(&event).unwrap(), &noise);
-        (line["kind"], line["data"]) = (told["kind"].take(), told["data"].take());
+        let mut value = json!({ "kind": kind, "data": data });
+        let event: Event = serde_json::from_value(value.clone()).unwrap();
+        replaced += replace(&mut value, &Binary::serialized(&event).unwrap(), &noise);
+        (line["kind"], line["data"]) = (value["kind"].take(), value["data"].take());
     });
     replaced
 }
 
-fn is_identical(world: &World, session: &str) {
+fn assert_replays(world: &World, session: &str) {
     let (code, document) = replayed(world, session);
     assert_eq!((code, &document["identical"]), (Some(0), &json!(true)), "{session}: {document:#}");
 }
 
 #[test]
-fn a_session_replays_whatever_its_sentences_say() {
+fn a_reworded_session_replays() {
     let world = World::greeting(Vec::new());
     let mut replaced = 0;
     for (name, _) in SESSIONS {
         let golden = world.state().join("sessions").join(name);
         copy(&Path::new(GOLDEN).join(name), &golden);
         replaced += reword(&golden, |words| format!("{} noise", words.len()));
-        is_identical(&world, name);
+        assert_replays(&world, name);
     }
     assert!(replaced >= 40, "{replaced} sentences");
-    // Those of this version have their requests compared, too: no sentence of an event is in one.
+    // For sessions of this version requests are compared as well: no request contains a sentence of an event.
     for (name, make) in SESSIONS {
         let world = make();
         reword(&session(&world), |words| format!("{} noise", words.len()));
@@ -73,7 +73,7 @@ fn a_session_replays_whatever_its_sentences_say() {
 }
 
 #[test]
-fn a_killed_run_is_resumed_by_a_version_that_says_everything_in_other_words() {
+fn a_killed_run_is_resumed_by_a_version_with_different_wording() {
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
     for step in [15, 30, 45, 60, 75, 90] {
         let world = World::greeting(eventful());

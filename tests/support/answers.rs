@@ -1,14 +1,14 @@
-//! What models are made to answer: plans and diffs in the words of the contracts.
+//! Scripted model answers: plans and diffs that keep to the contracts.
 
 use mock::Reply;
 pub(crate) use testkit::answers::{diff, plan as plan_verified_by};
 
-/// A plan for `files`, verified by the project's own check.
+/// Returns a plan for `files`, verified by the project's own check.
 pub(crate) fn plan(files: &[&str]) -> String {
     plan_verified_by(files, &["sh check.sh"])
 }
 
-/// A diff that replaces one line of a text, with three lines of context.
+/// Returns a diff that replaces one line of `text`, with three lines of context.
 pub(crate) fn replaced(path: &str, text: &str, old: &str, new: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let at = lines.iter().position(|line| *line == old).unwrap();
@@ -19,29 +19,29 @@ pub(crate) fn replaced(path: &str, text: &str, old: &str, new: &str) -> String {
     format!("--- a/{path}\n+++ b/{path}\n@@ -{place} +{place} @@\n{before}-{old}\n+{new}\n{behind}")
 }
 
-/// The answers that mend the greeting.
-pub(crate) fn mended() -> Vec<Reply> {
-    mended_and_checked_by(&["sh check.sh"])
+/// Returns the answers that fix the greeting.
+pub(crate) fn greeting_fix() -> Vec<Reply> {
+    greeting_fix_checked_by(&["sh check.sh"])
 }
 
-/// The answers that mend the greeting, with other checks.
-pub(crate) fn mended_and_checked_by(commands: &[&str]) -> Vec<Reply> {
+/// Returns the answers that fix the greeting, verified by these commands.
+pub(crate) fn greeting_fix_checked_by(commands: &[&str]) -> Vec<Reply> {
     let plan = plan_verified_by(&["greet.txt"], commands);
     vec![architect(plan), editor(diff("greet.txt", "hello", "hello world"))]
 }
 
-/// The answers of an Architect that insists on a check, and of an Editor that mends the greeting as often as it is asked.
-pub(crate) fn mended_insisting_on(command: &str) -> Vec<Reply> {
+/// Returns the answers of an Architect that insists on a check, and of an Editor that fixes the greeting on every request.
+pub(crate) fn greeting_fix_insisting_on(command: &str) -> Vec<Reply> {
     let insists = architect(plan_verified_by(&["greet.txt"], &[command])).forever();
     vec![insists, editor(diff("greet.txt", "hello", "hello world")).forever()]
 }
 
-/// An answer to the Architect.
+/// Returns an answer for the Architect.
 pub(crate) fn architect(text: impl Into<String>) -> Reply {
     Reply::text(text).to("architect")
 }
 
-/// An answer to the Editor.
+/// Returns an answer for the Editor.
 pub(crate) fn editor(text: impl Into<String>) -> Reply {
     Reply::text(text).to("editor")
 }

@@ -1,4 +1,4 @@
-//! A journal as a file: its lines changed and sealed again, so that it is whole and tells something else.
+//! Rewrites journal files: lines are changed and the hash chain is sealed again, so that the journal stays valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tree::FileHash;
 
-/// Changes every line of the journal of a session, and seals the chain again.
+/// Applies `change` to every line of a session's journal, and seals the chain again.
 pub(crate) fn rewrite(session: &Path, mut change: impl FnMut(&mut Value)) {
     let path = session.join("events.jsonl");
     let mut prev = "0".repeat(16);
@@ -28,13 +28,13 @@ fn path(session: &Path, blob: &Value) -> PathBuf {
     session.join("blobs").join(format!("{}.zst", blob["blob"].as_str().unwrap()))
 }
 
-/// The content that an event names, by the program's own reader: it may be kept as a difference to another.
+/// Returns the content of a blob. The program's own reader is used, because a blob may be stored as a difference to another.
 pub(crate) fn kept(session: &Path, blob: &Value) -> String {
     let blob: actors::event::Blob = serde_json::from_value(blob.clone()).unwrap();
     String::from_utf8(journal::read::content(session, &blob).unwrap()).unwrap()
 }
 
-/// Keeps other content, and names it as events do.
+/// Stores `text` as a blob, and returns the reference to it that events use.
 pub(crate) fn keep(session: &Path, text: &str) -> Value {
     let blob = json!({ "blob": FileHash::of(text.as_bytes()).to_string(), "bytes": text.len() });
     fs::write(path(session, &blob), zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests stand on: a project, a provider, the program between them, and what it said.
+//! Test support: a project, a fake provider, the program under test, and its output.
 
 mod answers;
 pub(crate) mod journal;
@@ -11,10 +11,10 @@ mod terminal;
 mod world;
 
 pub(crate) use answers::{
-    architect, diff, editor, mended, mended_and_checked_by, mended_insisting_on, plan,
-    plan_verified_by, replaced,
+    architect, diff, editor, greeting_fix, greeting_fix_checked_by, greeting_fix_insisting_on,
+    plan, plan_verified_by, replaced,
 };
-pub(crate) use program::{Program, Running, left_in, shell, wait_until};
+pub(crate) use program::{Program, Running, processes_left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};
 pub(crate) use provider::Provider;
 pub(crate) use run::Run;
@@ -22,7 +22,7 @@ pub(crate) use screen::Screen;
 pub(crate) use terminal::Terminal;
 pub(crate) use world::{KEY, World};
 
-/// One of two measures of a test: the second in a long run, which `DEEPSEEK_LONG_TESTS` asks for.
+/// Returns `long` if `DEEPSEEK_LONG_TESTS` is set, and `short` otherwise.
 pub(crate) fn short_or_long<T>(short: T, long: T) -> T {
     if std::env::var_os("DEEPSEEK_LONG_TESTS").is_some() { long } else { short }
 }

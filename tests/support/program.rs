@@ -1,4 +1,4 @@
-//! Processes: the program under test and the tools around it, none of which may hang.
+//! Processes: the program under test and helper tools. Each has a deadline, so that a hang fails the test.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::run::Run;
 
-/// Longer than anything takes that does not hang, on a machine that does much else.
+/// A process that runs longer than this hangs. Generous enough for a busy machine.
 const HANGS: Duration = Duration::from_mins(1);
 
-/// What a command prints. It has to succeed.
+/// Runs a shell script and returns what it prints. It has to succeed.
 pub(crate) fn shell(dir: &Path, script: &str) -> String {
     let mut program = Program::new("sh", dir);
     program
@@ -28,13 +28,13 @@ pub(crate) fn shell(dir: &Path, script: &str) -> String {
     run.stdout
 }
 
-/// A process to be started, with nothing in its environment but a path.
+/// A process to be started, with only `PATH` in its environment.
 pub(crate) struct Program {
     command: Command,
 }
 
 impl Program {
-    /// A process of this program, in this directory.
+    /// Prepares `program` to run in `dir`.
     #[expect(clippy::disallowed_methods, reason = "a test watches processes from outside")]
     pub(crate) fn new(program: impl AsRef<OsStr>, dir: &Path) -> Self {
         let mut command = Command::new(program);
@@ -51,19 +51,19 @@ impl Program {
         self
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     pub(crate) fn env(&mut self, name: &str, value: impl AsRef<OsStr>) -> &mut Self {
         self.command.env(name, value);
         self
     }
 
-    /// Takes a variable away.
+    /// Removes an environment variable.
     pub(crate) fn env_remove(&mut self, name: &str) -> &mut Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Gives it something to read.
+    /// Sets the content of standard input.
     pub(crate) fn input(&mut self, text: &str) -> &mut Self {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -72,7 +72,7 @@ impl Program {
         self
     }
 
-    /// Gives it the variables by which cargo finds its toolchain and the sources it has.
+    /// Passes on the variables by which cargo finds its toolchain and its downloaded sources.
     pub(crate) fn with_cargo(&mut self) -> &mut Self {
         for name in ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
             if let Some(value) = std::env::var_os(name) {
@@ -82,13 +82,13 @@ impl Program {
         self
     }
 
-    /// Has another user run it.
+    /// Runs it as another user.
     pub(crate) fn user(&mut self, id: u32) -> &mut Self {
         self.command.uid(id).gid(id);
         self
     }
 
-    /// Starts it with everything at a terminal, which only it holds open then.
+    /// Starts it with all three streams at a terminal. Afterwards only the process holds that end of the terminal open.
     pub(crate) fn at_terminal(&mut self, terminal: &File) -> Child {
         let end = || terminal.try_clone().unwrap();
         let child = self.command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
@@ -96,7 +96,7 @@ impl Program {
         child
     }
 
-    /// Starts it. What it prints goes to files, so that nobody has to read while it runs.
+    /// Starts it. Its output goes to files, so that it never blocks on an unread pipe.
     pub(crate) fn start(&mut self) -> Running {
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         self.command.stdout(stdout.try_clone().unwrap()).stderr(stderr.try_clone().unwrap());
@@ -104,13 +104,13 @@ impl Program {
         Running { child, started: Instant::now(), stdout, stderr }
     }
 
-    /// Runs it to its end.
+    /// Starts it and waits until it ends.
     pub(crate) fn run(&mut self) -> Run {
         self.start().end()
     }
 }
 
-/// A process that is running. It is killed when this is dropped.
+/// A running process, killed on drop.
 pub(crate) struct Running {
     child: Child,
     started: Instant,
@@ -119,18 +119,18 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Its process id.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has printed so far.
-    pub(crate) fn said(&self) -> String {
+    /// Returns its standard output so far.
+    pub(crate) fn stdout_so_far(&self) -> String {
         let path = format!("/proc/self/fd/{}", self.stdout.as_raw_fd());
         fs::read_to_string(path).unwrap()
     }
 
-    /// Presses Ctrl-C, waits for the end, and tells how long that took.
+    /// Presses Ctrl-C and waits for the process to end. Returns how long that took.
     pub(crate) fn interrupt(self) -> (Run, Duration) {
         let id = Pid::from_raw(i32::try_from(self.id()).unwrap()).unwrap();
         let pressed = Instant::now();
@@ -139,34 +139,34 @@ impl Running {
         (run, pressed.elapsed())
     }
 
-    /// Ends it as a power cut would.
+    /// Kills it with SIGKILL, as in a power cut.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits until it has led to something. It must not end before.
+    /// Waits until `seen` returns true. The process must not end before.
     pub(crate) fn until(&mut self, seen: impl Fn() -> bool) {
         let happened = wait_until(HANGS, || {
             let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none(), "it ended: {}", content(&self.stderr));
+            assert!(ended.is_none(), "the process ended too early: {}", content(&self.stderr));
             seen().then_some(())
         });
-        assert!(happened.is_some(), "nothing happens; it has said:\n{}", content(&self.stderr));
+        assert!(happened.is_some(), "timed out; standard error so far:\n{}", content(&self.stderr));
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
     }
 
-    /// Waits until it ends by itself. Hanging is a failure.
+    /// Waits until it ends by itself. Panics if it hangs.
     pub(crate) fn end(self) -> Run {
         self.end_watching(|| ())
     }
 
-    /// The same, looking at something again and again while it runs.
+    /// Like [`Self::end`], and calls `look` repeatedly while it runs.
     pub(crate) fn end_watching(mut self, mut look: impl FnMut()) -> Run {
         let ended = wait_until(HANGS, || {
             look();
@@ -174,7 +174,11 @@ impl Running {
         });
         let Some(status) = ended else {
             self.child.kill().ok();
-            panic!("it hangs; it has said:\n{}\n{}", content(&self.stdout), content(&self.stderr));
+            panic!(
+                "the process hangs; output so far:\n{}\n{}",
+                content(&self.stdout),
+                content(&self.stderr)
+            );
         };
         let elapsed = self.started.elapsed();
         Run::new(code(status), content(&self.stdout), content(&self.stderr), elapsed)
@@ -183,13 +187,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail when it has ended, which is the usual case.
+        // Both fail if the process has already ended, which is the usual case.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// Looks again and again until there is something to see, or the time is over.
+/// Polls `look` until it returns `Some`, or until `limit` has passed.
 pub(crate) fn wait_until<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     const PAUSE: Duration = Duration::from_millis(2);
     let started = Instant::now();
@@ -198,19 +202,19 @@ pub(crate) fn wait_until<T>(limit: Duration, mut look: impl FnMut() -> Option<T>
         if seen.is_some() || started.elapsed() > limit {
             return seen;
         }
-        #[expect(clippy::disallowed_methods, reason = "a test has nothing else to do")]
+        #[expect(clippy::disallowed_methods, reason = "a test may poll")]
         std::thread::sleep(PAUSE);
     }
 }
 
-/// The processes that are left in `dir` or below, by what /proc says. What was killed may take a moment to be gone.
-pub(crate) fn left_in(dir: &Path) -> Vec<String> {
-    const GOING: Duration = Duration::from_secs(5);
-    wait_until(GOING, || processes_in(dir).is_empty().then(Vec::new))
+/// Returns the processes that are left in `dir` or below, according to /proc. Killed processes get a moment to disappear.
+pub(crate) fn processes_left_in(dir: &Path) -> Vec<String> {
+    const GRACE: Duration = Duration::from_secs(5);
+    wait_until(GRACE, || processes_in(dir).is_empty().then(Vec::new))
         .unwrap_or_else(|| processes_in(dir))
 }
 
-/// The command lines of the processes that work in `dir` or below.
+/// Returns the command lines of the processes whose working directory is `dir` or below.
 pub(crate) fn processes_in(dir: &Path) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
     let inside = processes
@@ -218,7 +222,7 @@ pub(crate) fn processes_in(dir: &Path) -> Vec<String> {
     inside.map(|process| fs::read_to_string(process.join("cmdline")).unwrap_or_default()).collect()
 }
 
-/// The exit code; none when a signal ended it.
+/// Returns the exit code; `None` if a signal ended the process.
 fn code(status: ExitStatus) -> Option<i32> {
     status.code()
 }

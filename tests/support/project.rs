@@ -1,4 +1,4 @@
-//! A small project in a git repository of its own, whose check is a shell script: a test of it takes milliseconds.
+//! A small project in its own git repository. Its check is a shell script, so that a test takes milliseconds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -10,27 +10,27 @@ use tree::FileHash;
 
 use super::program::shell;
 
-/// The check of [`Project::greeting`]. It tells what it found, so that another wrong change is another failure.
+/// The check of [`Project::greeting`]. It prints what it found, so that a different wrong change is a different failure.
 const CHECK: &str = r#"read -r line < greet.txt
 [ "$line" = "hello world" ] && exit 0
 echo "FAILED greet.txt::greeting - it says $line"
 exit 1
 "#;
 
-/// A project.
+/// A project in a temporary directory.
 pub(crate) struct Project {
     dir: TempDir,
 }
 
 impl Project {
-    /// A committed project of these files.
+    /// Creates a git repository with these files, all committed.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let project = Self::without_git(files);
         project.commit();
         project
     }
 
-    /// Puts it under git, with all that is there committed.
+    /// Creates a git repository and commits all files.
     pub(crate) fn commit(&self) {
         shell(
             self.root(),
@@ -38,7 +38,7 @@ impl Project {
         );
     }
 
-    /// The same, not under git.
+    /// Creates a project with these files and without git.
     pub(crate) fn without_git(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::Builder::new().prefix("deepseek-test-").tempdir().unwrap();
         let project = Self { dir };
@@ -48,46 +48,46 @@ impl Project {
         project
     }
 
-    /// Says `hello`, and its check wants `hello world`.
+    /// Creates the greeting project: `greet.txt` says `hello`, and the check wants `hello world`.
     pub(crate) fn greeting() -> Self {
         Self::new(&[("greet.txt", "hello\n"), ("check.sh", CHECK)])
     }
 
-    /// The workspace.
+    /// Returns the root of the workspace.
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
-    /// What is in a file.
+    /// Reads a file.
     pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Puts something into a file, with the directories above it.
+    /// Writes a file, and creates its parent directories.
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// The paths that git says differ from the last commit, untracked ones included.
+    /// Returns the paths that differ from the last commit according to git, including untracked ones.
     pub(crate) fn changed(&self) -> Vec<String> {
         let status = shell(self.root(), "git --no-optional-locks status --porcelain -uall");
         status.lines().map(|line| line[3..].to_owned()).collect()
     }
 
-    /// A hash of every file below `below`, by path.
+    /// Hashes every file in the directory `below`, by path.
     pub(crate) fn hashes(&self, below: &str) -> BTreeMap<PathBuf, FileHash> {
         hashes_in(&self.path(below))
     }
 }
 
-/// A hash of every file in a directory, by path.
+/// Hashes every file in a directory, by path.
 pub(crate) fn hashes_in(dir: &Path) -> BTreeMap<PathBuf, FileHash> {
     let mut hashes = BTreeMap::new();
     let mut dirs = vec![dir.to_owned()];
@@ -107,7 +107,7 @@ pub(crate) fn hashes_in(dir: &Path) -> BTreeMap<PathBuf, FileHash> {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        // What may not be written cannot be removed either.
+        // Files in a read-only directory cannot be removed.
         fs::set_permissions(self.root(), Permissions::from_mode(0o755)).ok();
     }
 }

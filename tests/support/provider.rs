@@ -1,4 +1,4 @@
-//! The fake DeepSeek in this process, on a runtime of its own.
+//! The fake DeepSeek API, in the test's process, on its own runtime.
 
 use std::net::SocketAddr;
 
@@ -6,19 +6,19 @@ use mock::{Exchange, Options, Replies, Server};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// A provider that answers what it was told to.
+/// A provider with scripted answers.
 pub(crate) struct Provider {
     server: Server,
     _runtime: Runtime,
 }
 
 impl Provider {
-    /// Answers from a script or a function.
+    /// Starts a provider that answers from a script or a function.
     pub(crate) fn new(source: impl Into<Replies>) -> Self {
         Self::with(source, Options::default())
     }
 
-    /// The same, set up otherwise.
+    /// Like [`Self::new`], with options.
     pub(crate) fn with(source: impl Into<Replies>, options: Options) -> Self {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().build().unwrap();
@@ -27,42 +27,42 @@ impl Provider {
         Self { server, _runtime: runtime }
     }
 
-    /// Where it is.
+    /// Returns the URL it listens at.
     pub(crate) fn base_url(&self) -> String {
         self.server.base_url()
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<Exchange> {
         self.server.requests()
     }
 
-    /// Whether every request has been answered, or its connection closed.
+    /// Returns true if every request has been answered or its connection closed.
     pub(crate) fn is_idle(&self) -> bool {
         self.server.in_flight() == 0
     }
 
-    /// Who asked, in order: `architect editor editor`.
+    /// Returns the roles of the requests, in order: `architect editor editor`.
     pub(crate) fn roles(&self) -> String {
         let requests = self.requests();
         let roles = requests.iter().map(|seen| role(seen).to_owned());
         roles.collect::<Vec<_>>().join(" ")
     }
 
-    /// The requests of one role.
+    /// Returns the requests of one role.
     pub(crate) fn of(&self, wanted: &str) -> Vec<Exchange> {
         self.requests().into_iter().filter(|seen| role(seen) == wanted).collect()
     }
 
-    /// What the last message of a role's `number`th request says, counted from one.
-    pub(crate) fn told(&self, role: &str, number: usize) -> String {
+    /// Returns the text of the last message in a role's `number`th request, counted from one.
+    pub(crate) fn last_message(&self, role: &str, number: usize) -> String {
         let requests = self.of(role);
         let messages = requests[number - 1].request.json["messages"].as_array().unwrap();
         messages.last().unwrap()["content"].as_str().unwrap().to_owned()
     }
 
-    /// Every message of every request, as one text.
-    pub(crate) fn everything_said(&self) -> String {
+    /// Returns all messages of all requests, as one text.
+    pub(crate) fn all_messages(&self) -> String {
         let requests = self.requests();
         let messages =
             requests.iter().filter_map(|seen| seen.request.json["messages"].as_array().cloned());

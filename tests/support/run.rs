@@ -1,12 +1,12 @@
-//! What a finished process said: its exit code, its streams, and the events of a `stream-json`.
+//! The result of a finished process: its exit code, its output, and the events of `--output stream-json`.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// A process that has ended.
+/// The result of a process that has ended.
 pub(crate) struct Run {
-    /// The exit code; none when a signal ended it.
+    /// The exit code; `None` if a signal ended the process.
     pub(crate) code: Option<i32>,
     /// Everything on standard output.
     pub(crate) stdout: String,
@@ -14,7 +14,7 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
     /// How long it took.
     pub(crate) elapsed: Duration,
-    /// The lines of standard output, where each is a JSON document.
+    /// The lines of standard output as JSON documents; empty unless every line is one.
     pub(crate) events: Vec<Value>,
 }
 
@@ -29,7 +29,7 @@ impl Run {
         Self { code, stdout, stderr, elapsed, events: events.unwrap_or_default() }
     }
 
-    /// The data of the events of this kind, in order, whatever their version.
+    /// Returns the data of the events of this kind, in order. Without a version in `kind`, any version matches.
     pub(crate) fn all(&self, kind: &str) -> Vec<&Value> {
         let name = |event: &Value| {
             event["kind"].as_str().and_then(|it| it.split('@').next()).map(str::to_owned)
@@ -38,36 +38,37 @@ impl Run {
         self.events.iter().filter(meant).map(|event| &event["data"]).collect()
     }
 
-    /// The one event of this kind.
+    /// Returns the data of the only event of this kind. Panics if there is not exactly one.
     pub(crate) fn one(&self, kind: &str) -> &Value {
         let all = self.all(kind);
         assert_eq!(all.len(), 1, "{kind}: {all:?}\n{}", self.stderr);
         all[0]
     }
 
-    /// How it ended: the delivery of the one `RunFinished`.
+    /// Returns the delivery of the only `RunFinished`.
     pub(crate) fn delivery(&self) -> &Value {
         &self.one("RunFinished")["delivery"]
     }
 
-    /// The classes of the failures on the way.
+    /// Returns the failure classes of the run, in order.
     pub(crate) fn classes(&self) -> Vec<&str> {
         let failures = self.all("FailureClassified");
         failures.iter().map(|data| data["class"].as_str().unwrap()).collect()
     }
 
-    /// Exit code and the state of the delivery, with a failure's reason or class behind it: `1 needs_work/no_plan`.
+    /// Returns the exit code and the delivery's state, followed by the reason or the class if there is one:
+    /// `1 needs_work/no_plan`.
     pub(crate) fn ending(&self) -> String {
         let code = self.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
         let refused = self.all("TransitionRefused");
-        assert!(refused.is_empty(), "a session was led where its state does not lead: {refused:?}");
+        assert!(refused.is_empty(), "a session made an invalid state transition: {refused:?}");
         let finished = self.all("RunFinished");
         let [finished] = finished.as_slice() else {
             return format!("{code} with {} ends", finished.len());
         };
         let delivery = &finished["delivery"];
         let state = delivery["state"].as_str().unwrap_or_default();
-        // What is not verified says why, in a table of that name.
+        // An unverified delivery gives its reason in a table of that name.
         let word = |value: &Value| match value.as_object() {
             Some(fields) => fields.keys().next().cloned(),
             None => value.as_str().map(str::to_owned),

@@ -1,4 +1,4 @@
-//! A terminal that is looked at: what stands on its screen, and what went into its history.
+//! A terminal emulator: its screen and its scrollback.
 
 use std::num::NonZero;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::program::{Program, wait_until};
 use super::terminal::Terminal;
 
-/// Longer than anything takes that does not hang.
+/// A program that shows nothing for this long hangs.
 const HANGS: Duration = Duration::from_mins(1);
 const HISTORY: usize = 10_000;
 
-/// A terminal with a screen.
+/// A terminal whose output is rendered to a screen.
 pub(crate) struct Screen {
     pub(crate) terminal: Terminal,
     parser: vt100::Parser,
@@ -18,7 +18,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts a program at a terminal of so many rows and columns.
+    /// Starts a program at a terminal of this size.
     pub(crate) fn start(program: &mut Program, rows: u16, columns: u16) -> Self {
         let terminal = Terminal::start_in(program, rows, columns);
         Self { terminal, parser: vt100::Parser::new(some(rows), some(columns), HISTORY), read: 0 }
@@ -30,14 +30,14 @@ impl Screen {
         self.parser.process(&new);
     }
 
-    /// The rows of the screen, without blanks at their ends, and without empty rows at the end.
+    /// Returns the rows of the screen, without trailing blanks and without empty rows at the end.
     pub(crate) fn rows(&mut self) -> Vec<String> {
         self.look();
         let (_, columns) = self.parser.screen().size();
         trimmed(self.parser.screen().rows(0, columns.get()).collect())
     }
 
-    /// Everything there is, from the first row of the history.
+    /// Returns all rows, from the first row of the scrollback.
     pub(crate) fn all(&mut self) -> Vec<String> {
         self.look();
         let screen = self.parser.screen_mut();
@@ -53,19 +53,19 @@ impl Screen {
         trimmed(rows)
     }
 
-    /// Row and column of the cursor.
+    /// Returns the row and column of the cursor.
     pub(crate) fn cursor(&mut self) -> (u16, u16) {
         self.look();
         self.parser.screen().cursor_position()
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until `is_so` accepts the rows. `what` is the message of the panic after a timeout.
     pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) {
         let seen = wait_until(HANGS, || is_so(&self.rows()).then_some(()));
         assert!(seen.is_some(), "{what}:\n{}", self.rows().join("\n"));
     }
 
-    /// Waits until this stands on the screen.
+    /// Waits until `text` is on the screen.
     pub(crate) fn until_shown(&mut self, text: &str) {
         self.until(&format!("{text:?} is not shown"), |rows| {
             rows.iter().any(|row| row.contains(text))
@@ -81,18 +81,18 @@ impl Screen {
         wait_until(HANGS, is_complete).unwrap();
     }
 
-    /// Waits until it shows something new, or for a moment.
+    /// Waits for new output, but only briefly.
     pub(crate) fn rests(&self) {
         const MOMENT: Duration = Duration::from_millis(50);
         wait_until(MOMENT, || (!self.terminal.shown_since(self.read).is_empty()).then_some(()));
     }
 
-    /// Types these characters.
+    /// Types `text`.
     pub(crate) fn types(&mut self, text: &str) {
         self.terminal.types(text);
     }
 
-    /// Presses keys until this is shown: a question takes none of them before it was seen.
+    /// Presses keys repeatedly until `what` is shown, because a question ignores keys until it has been drawn.
     pub(crate) fn presses(&mut self, keys: &str, what: &str) {
         for _ in 0..10_000 {
             if self.rows().iter().any(|row| row.contains(what)) {
@@ -104,7 +104,7 @@ impl Screen {
         panic!("{keys:?} does not lead to {what:?}:\n{}", self.rows().join("\n"));
     }
 
-    /// Has another size from now on. A terminal of this kind cuts rows that are too long.
+    /// Resizes the terminal. This kind of terminal cuts rows that are too long.
     pub(crate) fn resize(&mut self, rows: u16, columns: u16) {
         self.look();
         self.parser.screen_mut().set_size(some(rows), some(columns));

@@ -1,4 +1,4 @@
-//! A pseudo-terminal with the program at it, and somebody who types.
+//! A pseudo-terminal that runs the program and types input.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -13,27 +13,27 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use super::program::{Program, wait_until};
 
-/// Longer than anything takes that does not hang.
+/// A program that shows nothing for this long hangs.
 const HANGS: Duration = Duration::from_mins(1);
 
-/// A terminal with a program at it, which ends with this.
+/// A terminal with a program at it. The program is killed on drop.
 pub(crate) struct Terminal {
     child: std::process::Child,
     typed: File,
-    /// Its settings before the program came.
+    /// The settings before the program was started.
     pub(crate) settings_before: Termios,
     shown: Arc<Mutex<Vec<u8>>>,
-    /// Reads until nothing holds the terminal open.
+    /// The thread that reads until no process holds the terminal open.
     reads: JoinHandle<()>,
 }
 
 impl Terminal {
-    /// Starts a program at a terminal of its own.
+    /// Starts a program at a new terminal of 40 rows and 100 columns.
     pub(crate) fn start(program: &mut Program) -> Self {
         Self::start_in(program, 40, 100)
     }
 
-    /// The same, of so many rows and columns.
+    /// Like [`Self::start`], with this many rows and columns.
     pub(crate) fn start_in(program: &mut Program, rows: u16, columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -56,19 +56,19 @@ impl Terminal {
         Self { child, typed, settings_before, shown, reads }
     }
 
-    /// What it has shown so far, control sequences included.
+    /// Returns all output so far, including control sequences.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
-    /// Waits until it has shown this so many times.
+    /// Waits until `text` has been shown this many times.
     pub(crate) fn until(&self, text: &str, times: usize) {
         let seen =
             wait_until(HANGS, || (self.shown().matches(text).count() >= times).then_some(()));
         assert!(seen.is_some(), "{text:?} is not shown {times} times:\n{}", self.shown());
     }
 
-    /// Waits until it has shown this, or has ended.
+    /// Waits until `text` has been shown or the program has ended.
     pub(crate) fn until_or_end(&mut self, text: &str) {
         let seen = wait_until(HANGS, || {
             (self.shown().contains(text) || self.child.try_wait().unwrap().is_some()).then_some(())
@@ -76,23 +76,23 @@ impl Terminal {
         assert!(seen.is_some(), "it neither shows {text:?} nor ends:\n{}", self.shown());
     }
 
-    /// Types these characters.
+    /// Types `text`.
     pub(crate) fn types(&mut self, text: &str) {
         self.typed.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Everything it has shown from this byte on.
+    /// Returns all output from byte `at` on.
     pub(crate) fn shown_since(&self, at: usize) -> Vec<u8> {
         self.shown.lock().unwrap()[at..].to_vec()
     }
 
-    /// Has another size from now on, and tells the program.
+    /// Resizes the terminal and notifies the program.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         tcsetwinsize(&self.typed, size(rows, columns)).unwrap();
         self.signal(Signal::WINCH);
     }
 
-    /// The settings of the terminal.
+    /// Returns the current settings of the terminal.
     pub(crate) fn settings(&self) -> Termios {
         tcgetattr(&self.typed).unwrap()
     }
@@ -103,12 +103,12 @@ impl Terminal {
         kill_process(id, signal).unwrap();
     }
 
-    /// Waits until it ends, and tells its exit code.
+    /// Waits until the program ends, and returns its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.ends()
     }
 
-    /// The same, of a terminal that is looked at afterwards: all is read that was written to it.
+    /// Like [`Self::end`], for terminals whose output is inspected afterwards: waits until all output has been read.
     pub(crate) fn ends(&mut self) -> Option<i32> {
         let ended = wait_until(HANGS, || self.child.try_wait().unwrap());
         let ended = ended.unwrap_or_else(|| panic!("it hangs:\n{}", self.shown()));
@@ -124,7 +124,7 @@ const fn size(rows: u16, columns: u16) -> Winsize {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Both fail when it has ended, which is the usual case.
+        // Both fail if the program has already ended, which is the usual case.
         self.child.kill().ok();
         self.child.wait().ok();
     }

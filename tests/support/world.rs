@@ -1,4 +1,4 @@
-//! A project, a provider and a home for the program: everything a scenario needs.
+//! A project, a provider and a home directory: everything a scenario needs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{Program, Project, Provider, Run, shell};
 
-/// Waits are short, and the check of the project may run.
+/// The user's configuration in tests: short waits, and the project's check is allowed.
 const CONFIG: &str = r#"
 [llm]
 connect_timeout_seconds = 5
@@ -24,13 +24,13 @@ allow_commands = ["sh check.sh", "make test"]
 kill_grace_ms = 50
 "#;
 
-/// Somebody who is not root.
+/// The id of an unprivileged user.
 const NOBODY: u32 = 65_534;
 
-/// The key that everybody uses here.
+/// The API key in all tests.
 pub(crate) const KEY: &str = "sk-0123456789abcdef0123456789abcdef";
 
-/// A project with somebody to work on it.
+/// A project, the provider that serves it, and the user's home directory.
 pub(crate) struct World {
     pub(crate) project: Project,
     pub(crate) provider: Provider,
@@ -38,12 +38,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The greeting project and a provider of these answers.
+    /// Creates a world of the greeting project and a provider with these answers.
     pub(crate) fn greeting(answers: impl Into<Replies>) -> Self {
         Self::of(Project::greeting(), Provider::new(answers))
     }
 
-    /// This project and this provider.
+    /// Creates a world of this project and this provider.
     pub(crate) fn of(project: Project, provider: Provider) -> Self {
         let home = tempfile::tempdir().unwrap();
         let world = Self { project, provider, home };
@@ -51,7 +51,7 @@ impl World {
         world.configure("")
     }
 
-    /// The same, with `more` in the user's configuration: TOML whose tables are not those of this file.
+    /// Sets the user's configuration to the test defaults plus `more`. Values in `more` win.
     pub(crate) fn configure(self, more: &str) -> Self {
         let path = self.home.path().join("config/deepseek/config.toml");
         let base: toml::Table = CONFIG.parse().unwrap();
@@ -60,7 +60,7 @@ impl World {
         self
     }
 
-    /// The same without a sandbox: what a command does to the workspace and beside it can be seen then.
+    /// Turns the sandbox off, so that a test can see what a command does inside and outside the workspace.
     pub(crate) fn unconfined(self) -> Self {
         let path = self.home.path().join("config/deepseek/config.toml");
         let base: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
@@ -69,7 +69,7 @@ impl World {
         self
     }
 
-    /// The same, where those commands are listed that the defaults list.
+    /// Allows the commands that the program's defaults allow, instead of those of the tests.
     pub(crate) fn with_default_commands(self) -> Self {
         let path = self.home.path().join("config/deepseek/config.toml");
         let mut config: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
@@ -78,33 +78,33 @@ impl World {
         self
     }
 
-    /// The user's home directory.
+    /// Returns the user's home directory.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Where the program keeps what it keeps.
+    /// Returns the program's state directory, `DEEPSEEK_HOME`.
     pub(crate) fn state(&self) -> PathBuf {
         self.home.path().join("state")
     }
 
-    /// The program, in this world.
+    /// Prepares the program with these arguments, in this world.
     pub(crate) fn deepseek<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Program {
         self.program(Path::new(env!("CARGO_BIN_EXE_deepseek")), args)
     }
 
-    /// The program, started by a shell that has done `first`.
+    /// Prepares the program, started by a shell that runs `first` before it.
     pub(crate) fn after(&self, first: &str, args: &str) -> Program {
         let line = format!("{first}; exec {} {args}", env!("CARGO_BIN_EXE_deepseek"));
         self.program(Path::new("sh"), ["-c", &line])
     }
 
-    /// The program, with arguments as a shell reads them.
+    /// Prepares the program, with arguments parsed by a shell.
     pub(crate) fn deepseek_by_shell(&self, args: &str) -> Program {
         self.after(":", args)
     }
 
-    /// Another program, in this world.
+    /// Prepares another program, in this world.
     pub(crate) fn program<'a>(
         &self,
         file: &Path,
@@ -121,8 +121,8 @@ impl World {
         program
     }
 
-    /// The program with a request, run by somebody who may read the workspace but not write to it.
-    pub(crate) fn as_somebody_who_may_not_write(&self, request: &str) -> Program {
+    /// Prepares a request by a user who may read the workspace but not write to it.
+    pub(crate) fn as_user_without_write_permission(&self, request: &str) -> Program {
         let mode =
             |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         mode(self.project.root(), 0o555);
@@ -130,26 +130,26 @@ impl World {
         if fs::write(&probe, "").is_err() {
             return self.request(request);
         }
-        // Nothing stops root but not being root; and whoever it is instead has to get at everything else.
+        // Permissions do not stop root, so another user runs the program and needs access to everything else.
         fs::remove_file(probe).unwrap();
         let copy = self.home.path().join("deepseek");
         fs::copy(env!("CARGO_BIN_EXE_deepseek"), &copy).unwrap();
         fs::create_dir_all(self.state()).unwrap();
         mode(self.home.path(), 0o777);
         mode(&self.state(), 0o777);
-        let mut program = self.program(&copy, as_a_program_wants_it(request));
+        let mut program = self.program(&copy, request_args(request));
         program.user(NOBODY);
         program
     }
 
-    /// The program with a request, run by somebody who is not root and has everything here to himself.
-    pub(crate) fn as_nobody(&self, request: &str) -> Program {
+    /// Prepares a request by an unprivileged user who owns everything in this world.
+    pub(crate) fn as_unprivileged_user(&self, request: &str) -> Program {
         if !rustix::process::geteuid().is_root() {
             return self.request(request);
         }
         let copy = self.home.path().join("deepseek");
         fs::copy(env!("CARGO_BIN_EXE_deepseek"), &copy).unwrap();
-        let mut program = self.program(&copy, as_a_program_wants_it(request));
+        let mut program = self.program(&copy, request_args(request));
         for dir in [self.project.root(), self.home.path()] {
             shell(dir, &format!("chown -R {NOBODY}:{NOBODY} ."));
         }
@@ -157,33 +157,33 @@ impl World {
         program
     }
 
-    /// Has a request done, with every event on standard output.
+    /// Runs an edit request, with every event on standard output.
     pub(crate) fn chat(&self, request: &str) -> Run {
         self.request(request).run()
     }
 
-    /// Has a question answered, with every event on standard output.
+    /// Asks a question, with every event on standard output.
     pub(crate) fn asks(&self, question: &str) -> Run {
         self.deepseek(["ask", question, "--output", "stream-json"]).run()
     }
 
-    /// Says something that may be a request or a question, with every event on standard output.
+    /// Prepares a message that may be a request or a question, with every event on standard output.
     pub(crate) fn message(&self, message: &str) -> Program {
-        let [prompt, text, rest @ .., _] = as_a_program_wants_it(message);
+        let [prompt, text, rest @ .., _] = request_args(message);
         self.deepseek([prompt, text].into_iter().chain(rest))
     }
 
-    /// The program with a request, not started yet.
+    /// Prepares an edit request, with every event on standard output.
     pub(crate) fn request(&self, request: &str) -> Program {
-        self.deepseek(as_a_program_wants_it(request))
+        self.deepseek(request_args(request))
     }
 }
 
-fn as_a_program_wants_it(request: &str) -> [&str; 7] {
+fn request_args(request: &str) -> [&str; 7] {
     ["-p", request, "--approval", "auto", "--output", "stream-json", "--force-execute"]
 }
 
-/// `base` with the values of `more` in it.
+/// Merges two tables. Values in `more` win.
 fn merged(mut base: toml::Table, more: toml::Table) -> toml::Table {
     for (key, value) in more {
         match (base.remove(&key), value) {

@@ -1,14 +1,14 @@
-//! What tests and benchmarks inside the program stand on: one world, one scripted model, and the answers that it gives.
+//! Support for tests and benchmarks inside the crates: a workspace, a scripted model, and its answers.
 //!
-//! Only the world is fake: actors, journal and files are the real ones. Tests of the whole program have processes and a provider
-//! besides, in `tests/support`.
+//! Only the model and the environment are fake: actors, journal and files are real. End-to-end tests use `tests/support`,
+//! which adds processes and an HTTP provider.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, a panic is the report")]
 
 pub mod answers;
+mod heard;
 mod model;
-mod told;
 mod world;
 
+pub use heard::{Heard, hired, ignore};
 pub use model::{Says, Scripted};
-pub use told::{Heard, hired, ignore};
 pub use world::World;

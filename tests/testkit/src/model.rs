@@ -1,20 +1,20 @@
-//! A model that says what a test wants it to.
+//! A model whose answers a test provides.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply, Usage};
 
-/// What a model says.
+/// The source of a scripted model's answers.
 pub trait Says: Send + Sync + 'static {
-    /// The answer to a request.
+    /// Returns the answer to a request.
     fn answer(
         &self,
         request: &ChatRequest,
     ) -> impl Future<Output = Result<String, ModelError>> + Send;
 }
 
-/// The model that says it.
+/// A model that answers from `S`.
 pub struct Scripted<S>(pub Arc<S>);
 
 impl<S: Says> ChatModel for Scripted<S> {

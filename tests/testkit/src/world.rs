@@ -1,4 +1,4 @@
-//! A workspace with files, and beside it a place for everything that a session keeps.
+//! A workspace with files, and a state directory next to it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,24 +18,24 @@ use tools::redact::Redactor;
 
 use crate::{Says, Scripted};
 
-/// A workspace and the state beside it, which end with this.
+/// A workspace and a state directory, removed on drop.
 pub struct World {
     dir: TempDir,
 }
 
 impl World {
-    /// In memory where there is a place for it: what a disk does to a file is not what is looked for here.
+    /// Creates a workspace, in memory if possible: these tests are not about disks.
     pub fn new(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Self::of(dir.unwrap(), files)
     }
 
-    /// In a directory below `dir`: beside the build, say, so that it is on a disk.
+    /// Creates a workspace in a new directory below `dir`, for example in the build directory, so that it is on a disk.
     pub fn below<S: AsRef<str>>(dir: &str, files: &[(S, String)]) -> Self {
         Self::of(tempfile::tempdir_in(dir).unwrap(), files)
     }
 
-    /// With a greeting that does not greet the world.
+    /// Creates a workspace with a greeting that does not greet the world yet.
     pub fn greeting() -> Self {
         Self::new(&[("greet.txt", "hello\n")])
     }
@@ -50,49 +50,49 @@ impl World {
         world
     }
 
-    /// The workspace.
+    /// Returns the root of the workspace.
     pub fn workspace(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
-    /// Where everything is kept.
+    /// Returns the state directory.
     pub fn state(&self) -> PathBuf {
         self.dir.path().join("state")
     }
 
-    /// Where the session is kept.
+    /// Returns the directory of the session.
     pub fn session(&self) -> PathBuf {
         self.state().join("session")
     }
 
-    /// What is in a file of the workspace.
+    /// Reads a file of the workspace.
     pub fn read(&self, path: &str) -> String {
         let path = self.workspace().join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Puts something into a file of the workspace, with the directories above it.
+    /// Writes a file of the workspace, and creates its parent directories.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.workspace().join(path);
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// The files at the top of the workspace, by name.
+    /// Returns the contents of the files at the top of the workspace, by name.
     pub fn files(&self) -> BTreeMap<String, String> {
         let names = fs::read_dir(self.workspace()).unwrap();
         let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
         names.map(|name| (name.clone(), self.read(&name))).collect()
     }
 
-    /// The defaults, with these settings.
+    /// Returns the default configuration with these settings.
     pub fn config(flags: &[(&'static str, &str)]) -> Arc<Config> {
         let flags = flags.iter().map(|(key, value)| (*key, "test", (*value).to_owned())).collect();
         let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
         Arc::new(config::resolve(&inputs).unwrap().config)
     }
 
-    /// A session here with what `model` says. Time stands still, and ids are counted.
+    /// Sets up a session with this model. The clock is fixed, and ids are counted.
     pub fn setup<S: Says>(&self, model: &Arc<S>, flags: &[(&'static str, &str)]) -> Setup {
         let model = Arc::new(Scripted(Arc::clone(model)));
         let state = self.state();

@@ -1,4 +1,4 @@
-//! A request at work, and what was told of it.
+//! Runs a request and records its outcome, events and questions.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use orchestrator::request::Request;
 use ractor::ActorCell;
 use tokio::sync::mpsc::Receiver;
 
-/// What came of a request.
+/// The record of one request.
 pub struct Heard {
-    /// How it ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
-    /// What happened.
+    /// All events, in order.
     pub events: Vec<Arc<Envelope>>,
-    /// The questions that were asked, with the lanes that asked. Each was answered with yes.
+    /// The questions to the user, with the lanes that asked. Each was answered with yes.
     pub questions: Vec<String>,
 }
 
 impl Heard {
-    /// Has a request done. `heard` hears of events as they happen.
+    /// Runs a request to its end. `heard` is called with each event as it happens.
     pub async fn of(
         orchestrator: &Orchestrator,
         mut signals: Receiver<Signal>,
@@ -57,21 +57,21 @@ impl Heard {
         Self { outcome, events, questions }
     }
 
-    /// How many events there were of a kind.
+    /// Returns the number of events of a kind.
     pub fn count(&self, kind: &str) -> usize {
         self.events.iter().filter(|envelope| envelope.event.kind() == kind).count()
     }
 }
 
-/// Those who work for an actor, in the order in which they were hired.
+/// Returns the children of an actor, in the order in which they were spawned.
 pub fn hired(cell: &ActorCell) -> Vec<ActorCell> {
     let mut hired = cell.get_children();
-    // Ids are given in the order of hiring.
+    // Ids are assigned in the order of spawning.
     hired.sort_by_key(|cell| cell.get_id().pid());
     hired
 }
 
-/// Takes what nobody wants to know, so that nothing waits for it.
+/// Drains the signals in the background, so that no sender blocks.
 pub fn ignore(mut signals: Receiver<Signal>) {
     tokio::spawn(async move { while signals.recv().await.is_some() {} });
 }
