@@ -1,68 +1,133 @@
-//! Added lines that no file is meant to have: what got into them on the way from the model. Nothing in a file contradicts an added line,
-//! so they are judged by themselves. Pure.
+//! Added lines that no file is meant to have: what got into them on the way from the model. Old lines are compared with the file, added
+//! lines with nothing: they are judged by themselves, and by what the file looks like. Pure.
 
-use super::elision::stands_for_code;
+use super::body::{HunkLine, Kind};
+use super::difference;
+use super::elision::{self, Stand};
 use super::fence::Fence;
 use super::gutter;
-use super::lines::pieces;
+use super::lines::show;
+use super::look::Look;
+use super::markdown;
 use super::refuse::Reason;
+use super::whitespace;
 
-/// Files in which text for people stands, and may show whatever else is damage.
-const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
-/// Files in which characters are escaped as in HTML, besides those.
-const MARKUP: [&str; 16] = [
-    "html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "astro", "jsx", "tsx", "php", "erb",
-    "hbs", "j2", "rss", "plist",
-];
+/// What is wrong with a line that a hunk adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Damage {
+    pub(super) reason: Reason,
+    pub(super) note: String,
+}
+
+impl Damage {
+    /// What `line` has or does, as the end of a sentence that begins with it.
+    pub(super) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
+        let text = difference::cut(&show(line.text), 1);
+        Damage { reason, note: format!("Line {} of the diff {has}: `{text}`.", line.at) }
+    }
+}
+
 /// Files of which no line is three dots.
 const WITHOUT_DOTS: [&str; 12] =
     ["rs", "json", "toml", "java", "go", "js", "ts", "css", "kt", "swift", "cs", "sql"];
 
-/// What is wrong with lines that are added to `file`, or make it up where it is empty. `name` says what kind of file it is.
-pub(super) fn found(added: &[&[u8]], file: &[u8], name: &str) -> Option<Reason> {
-    let ending = name.rsplit('/').next().unwrap_or_default().rsplit_once('.');
-    let ending = ending.map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase());
-    let is_of = |kinds: &[&str]| kinds.contains(&ending.as_str());
-    let is_new = |line: &&[u8]| {
-        let text = line.trim_ascii();
-        !pieces(file).any(|old| old.trim_ascii() == text)
-    };
-    let is_dots = |line: &[u8]| matches!(line.trim_ascii(), b"..." | b"\xe2\x80\xa6");
-    let elides = |line: &&&[u8]| {
-        stands_for_code(line)
-            || (is_of(&WITHOUT_DOTS) || is_of(&["yml", "yaml"]) && line.starts_with(b" "))
-                && is_dots(line)
-    };
-    if added.iter().filter(elides).any(is_new) {
-        return Some(Reason::ElidedCode);
+/// What is wrong with the lines that `body` adds to a file, or that make it up where it is empty.
+pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    added().next()?;
+    if let Some(line) = placeholder(look, body) {
+        return Some(Damage::at(Reason::ElidedCode, line, "stands for code that it does not show"));
     }
-    if is_of(&PROSE) {
-        return None;
-    }
-    let has_not = |text: &[u8]| memchr::memmem::find(file, text).is_none();
-    let texts = || added.iter().copied().filter(|line| !line.trim_ascii().is_empty());
-    let is_every =
-        |is_damaged: &dyn Fn(&[u8]) -> bool| texts().count() > 1 && texts().all(is_damaged);
-    let is_escaped = !is_of(&MARKUP)
-        && added.iter().any(|line| has_entity(line))
-        && has_not(b"&lt;")
-        && has_not(b"&amp;");
-    let is_numbered = || {
-        let numbers = texts().map(number);
-        numbers.clone().all(|number| number.is_some())
-            && texts().count() > 1
-            && numbers.clone().zip(numbers.skip(1)).all(|(number, next)| number < next)
+    let garbled = if look.is_prose() { None } else { garbled(look, body) };
+    let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
+    damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
+}
+
+/// A line that stands for code: by what it says, or because it takes the place of code and says next to nothing.
+fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    let has_no_dots = |text: &[u8]| {
+        look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
-    let is_damaged = is_escaped
-        || added.iter().any(|line| is_word_diff(line) || is_tab_in_letters(line))
-        || has_conflict(added) && has_not(b"<<<<<<<")
-        || is_numbered()
-        || file.is_empty() && is_every(&|line| line.starts_with(b"+"))
-        || is_every(&|line| line.ends_with(b"\\n"))
-        || !is_of(&MARKUP) && is_every(&|line| line.ends_with(b"<br>"))
-        || file.is_empty() && is_every(&|line| line.starts_with(b" "))
-        || file.is_empty() && is_fenced(added);
-    is_damaged.then_some(Reason::DamagedLine)
+    let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
+    let elides = |line: &HunkLine<'_>| {
+        elision::stands_for_code(line.text) || has_no_dots(line.text) && is_dots(line.text)
+    };
+    let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !look.has_line(line.text);
+    let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
+    let runs = || body.split(|line| line.kind == Kind::Context);
+    let in_place = || runs().find_map(|run| in_place_of_code(run).filter(is_new));
+    told.or_else(|| if look.is_prose() { None } else { in_place() })
+}
+
+/// A comment that may stand for code, in a run of changed lines that removes code: more than it adds, where the comment has words.
+fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    let of = |kind| run.iter().filter(move |line| line.kind == kind);
+    let (line, stand) =
+        of(Kind::Added).find_map(|line| Some((line, elision::may_stand_for_code(line.text)?)))?;
+    // Code of one side that the other side does not have.
+    let code = |kind, other| {
+        let is_there = move |line: &&HunkLine<'_>| {
+            of(other).any(|it| it.text.trim_ascii() == line.text.trim_ascii())
+        };
+        of(kind).filter(|line| elision::is_code(line.text)).filter(move |line| !is_there(line))
+    };
+    let removed = code(Kind::Removed, Kind::Added).count();
+    let is_instead = match stand {
+        Stand::Dots => removed > 0,
+        Stand::Words => removed > code(Kind::Added, Kind::Removed).count(),
+    };
+    is_instead.then_some(line)
+}
+
+/// A line with marks, numbers or letters that belong to no file of this kind, and what it has.
+fn garbled<'h, 'a>(
+    look: &Look<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<(&'h HunkLine<'a>, &'static str)> {
+    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    let texts = || added().filter(|line| !line.text.trim_ascii().is_empty());
+    let any = |is_damaged: &dyn Fn(&[u8]) -> bool| added().find(|line| is_damaged(line.text));
+    let every = |is_damaged: &dyn Fn(&[u8]) -> bool| {
+        let is_every = texts().count() > 1 && texts().all(|line| is_damaged(line.text));
+        texts().next().filter(|_| is_every)
+    };
+    let all = || added().map(|line| line.text).collect::<Vec<_>>();
+    let in_new = look.is_empty();
+    // What is numbered in the file is numbered where lines are added to it.
+    let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
+    let found = [
+        any(&|line| !look.is_markup() && has_entity(line) && !look.habits().has_entities)
+            .map(|line| (line, "has a character escaped as in HTML")),
+        any(&is_word_diff).map(|line| (line, "shows a change of words")),
+        any(&is_tab_in_letters).map(|line| (line, "has a tab written in letters")),
+        any(&|line| line.starts_with(b"<<<<<<<"))
+            .filter(|_| has_conflict(&all()) && !look.habits().has_conflicts)
+            .map(|line| (line, "has the mark of a conflict")),
+        texts()
+            .next()
+            .filter(|_| is_numbered(&all()) && !has_numbers)
+            .map(|line| (line, "has a line number")),
+        every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
+        every(&|line| line.ends_with(b"\\n"))
+            .map(|line| (line, "has a newline written in letters")),
+        every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
+            .map(|line| (line, "has a `<br>` where a new line is meant")),
+        every(&|line| in_new && !look.is_markup() && line.starts_with(b" "))
+            .map(|line| (line, "is indented, as every line of the new file is")),
+        texts()
+            .next()
+            .filter(|_| in_new && is_fenced(&all()))
+            .map(|line| (line, "opens a fence around all lines of the file")),
+    ];
+    found.into_iter().flatten().next()
+}
+
+/// Whether all lines but blank ones have numbers before them, each one greater than the one before.
+fn is_numbered(added: &[&[u8]]) -> bool {
+    let numbers =
+        || added.iter().filter(|line| !line.trim_ascii().is_empty()).map(|line| number(line));
+    let mut pairs = numbers().zip(numbers().skip(1)).peekable();
+    pairs.peek().is_some() && pairs.all(|(number, next)| number.is_some() && number < next)
 }
 
 /// Whether characters are escaped that stand outside of quotes and comments.
@@ -114,11 +179,19 @@ fn number(line: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::body::read_all;
     use super::*;
 
+    /// What is wrong with the lines that a hunk adds, which has these lines with their markers.
+    fn in_hunk(name: &str, file: &str, hunk: &[&str]) -> Option<Reason> {
+        let lines: Vec<&[u8]> = hunk.iter().map(|line| line.as_bytes()).collect();
+        let look = Look::of(file.as_bytes(), name);
+        found(&look, &read_all(&lines, 1)).map(|damage| damage.reason)
+    }
+
     fn in_file(name: &str, file: &str, added: &[&str]) -> Option<Reason> {
-        let added: Vec<&[u8]> = added.iter().map(|line| line.as_bytes()).collect();
-        found(&added, file.as_bytes(), name)
+        let hunk: Vec<String> = added.iter().map(|line| format!("+{line}")).collect();
+        in_hunk(name, file, &hunk.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     #[test]
@@ -146,6 +219,55 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_in_place_of_code_is_told() {
+        for (name, hunk) in [
+            ("a.py", &["-x = 1", "-y = 2", "+# ..."][..]),
+            ("a.py", &["-x = 1", "+x = 2", "+# ..."]),
+            ("a.c", &[" f();", "-g();", "+/* existing code */", " h();"]),
+            (
+                "a.rs",
+                &["-fn f() {", "-    a();", "-}", "+fn f(x: u8) {", "+    // rest unchanged", "+}"],
+            ),
+            ("a.html", &["-<p>a</p>", "+<!-- unchanged -->"]),
+        ] {
+            assert_eq!(in_hunk(name, "x\n", hunk), Some(Reason::ElidedCode), "{hunk:?}");
+        }
+        for (name, hunk) in [
+            ("a.py", &[" x = 1", "+# ...", " y = 2"][..]),
+            ("a.py", &["-x = 1", " y = 2", "+# ..."]),
+            ("a.py", &["-# a remark", "+# ..."]),
+            ("a.py", &["-x = 1", "+# existing code", "+x = 2"]),
+            ("a.py", &["-x = 1", "+# ...", "+x = 1"]),
+            ("a.py", &["-x = 1", "+# existing users stay as they are"]),
+            ("a.md", &["-x = 1", "+# ..."]),
+            ("a.py", &["-x = 1", "+y = 2  # ..."]),
+        ] {
+            assert_eq!(in_hunk(name, "x\n", hunk), None, "{hunk:?}");
+        }
+        let hunk = &["-x = 1", "-y = 2", "+# ..."];
+        assert_eq!(in_hunk("a.py", "x = 1\ny = 2\n  # ...\n", hunk), None, "the file has it");
+    }
+
+    #[test]
+    fn a_file_is_read_once_for_each_question_however_many_hunks_ask() {
+        let file = "fn line() {}\n".repeat(2_000);
+        let look = Look::of(file.as_bytes(), "a.rs");
+        let bodies: [&[&[u8]]; 5] = [
+            &[b" fn line() {}", b"+if a &lt; b {"],
+            &[b"-fn line() {}", b"+// ..."],
+            &[b" fn line() {}", "+\u{a0}x".as_bytes()],
+            &[b" fn line() {}", b"+let x = my\\_var;"],
+            &[b" fn line() {}", b"+  \\tx", "+\u{2192}y".as_bytes()],
+        ];
+        for _ in 0..1_000 {
+            for body in bodies {
+                assert!(found(&look, &read_all(body, 1)).is_some() || body.len() > 2);
+            }
+        }
+        assert!(look.passes.get() <= 3, "the file was read {} times", look.passes.get());
+    }
+
+    #[test]
     fn what_a_file_may_have_is_left() {
         for (name, added) in [
             ("a.md", &["   1| import os", "   2| X = 1"][..]),
@@ -166,5 +288,8 @@ mod tests {
         assert_eq!(in_file("a.c", "x(&lt;);\n", &["y(&lt;);"]), None, "the file has them");
         assert_eq!(in_file("a.py", "x\n", &["    a", "    b"]), None, "lines further in");
         assert_eq!(in_file("a.rs", "...\n", &["..."]), None, "the file has it");
+        let dict = &[" 412: 'a',", "+413: 'b',", "+414: 'c',"];
+        assert_eq!(in_hunk("a.py", "x\n", dict), None, "its neighbours are numbered");
+        assert_eq!(in_file("a.html", "", &["  <p>", "  </p>"]), None, "a part of a page");
     }
 }

@@ -51,6 +51,105 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
                 .is_some_and(|(_, comment)| is_placeholder(&[b"#", comment.as_bytes()].concat()))
 }
 
+/// How a comment may stand for code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// With nothing but dots.
+    Dots,
+    /// In words that a comment about code seldom has alone.
+    Words,
+}
+
+/// How an added `line`, which is nothing but a comment, may stand for code. It does only where it takes the place of some.
+pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
+    const ALONE: [&str; 14] = [
+        "existing",
+        "unchanged",
+        "same",
+        "same as before",
+        "as before",
+        "no change",
+        "no changes",
+        "omitted",
+        "snip",
+        "etc",
+        "省略",
+        "不变",
+        "保持不变",
+        "現状維持",
+    ];
+    const FIRST: [&str; 12] = [
+        "existing",
+        "rest",
+        "remaining",
+        "remainder",
+        "unchanged",
+        "same",
+        "other",
+        "previous",
+        "original",
+        "keep",
+        "现有",
+        "其余",
+    ];
+    const LAST: [&str; 28] = [
+        "code",
+        "implementation",
+        "logic",
+        "body",
+        "function",
+        "functions",
+        "method",
+        "methods",
+        "class",
+        "file",
+        "module",
+        "content",
+        "contents",
+        "fields",
+        "cases",
+        "tests",
+        "imports",
+        "here",
+        "unchanged",
+        "same",
+        "before",
+        "above",
+        "is",
+        "omitted",
+        "etc",
+        "stays",
+        "代码",
+        "不变",
+    ];
+    let text = std::str::from_utf8(line).ok()?.trim();
+    let text = comment(text)?;
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!".contains(c);
+    let inner = text.trim_matches(around).to_lowercase();
+    if inner.is_empty() {
+        let dots = text.trim_matches([' ', '\t', '*', '/', '-', '>', '(', ')', '[', ']']);
+        return matches!(dots, "..." | "…" | "....").then_some(Stand::Dots);
+    }
+    let words: Vec<&str> = inner.split_whitespace().collect();
+    let words = words.strip_prefix(&["the"]).unwrap_or(&words);
+    let [first, .., last] = words else {
+        return ALONE.contains(&inner.as_str()).then_some(Stand::Words);
+    };
+    let is_rest = first.starts_with("rest") && words.get(1) == Some(&"of");
+    let is_named = FIRST.contains(first) && (LAST.contains(last) || is_rest);
+    (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
+}
+
+/// Whether a line has code: it is neither blank nor nothing but a comment.
+pub(super) fn is_code(line: &[u8]) -> bool {
+    const MARKS: [&[u8]; 8] = [b"//", b"/*", b"* ", b"*/", b"# ", b"<!--", b"-- ", b";"];
+    let text = line.trim_ascii();
+    !text.is_empty()
+        && text != b"#"
+        && text != b"*"
+        && !MARKS.iter().any(|mark| text.starts_with(mark))
+}
+
 /// Whether a comment says that code goes on as it was: between dots or in brackets, or in so many words.
 fn says_so(comment: &str) -> bool {
     const SAME: [&str; 6] = ["unchanged", "the same", "as before", "as is", "as it was", "omitted"];
@@ -123,6 +222,37 @@ mod tests {
             "let x = ..existing;",
         ] {
             assert!(!is_placeholder(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn comments_that_may_stand_for_code_have_dots_or_a_few_words() {
+        for (line, stand) in [
+            ("    # ...", Stand::Dots),
+            ("// …", Stand::Dots),
+            ("/* ... */", Stand::Dots),
+            ("/* existing code */", Stand::Words),
+            ("// rest unchanged", Stand::Words),
+            ("# Rest of the loop", Stand::Words),
+            ("<!-- unchanged -->", Stand::Words),
+            ("-- same as above", Stand::Words),
+            ("// the remaining methods", Stand::Words),
+            ("# 其余 代码", Stand::Words),
+        ] {
+            assert_eq!(may_stand_for_code(line.as_bytes()), Some(stand), "{line}");
+        }
+        for line in [
+            "# existing users keep their names",
+            "// other rune can transform into r.",
+            "// the same",
+            "...",
+            "x = 1  # ...",
+            "// ... and so on",
+            "# ....... ",
+            "#",
+            "// remaining bytes",
+        ] {
+            assert_eq!(may_stand_for_code(line.as_bytes()), None, "{line}");
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::balance;
 use super::body::{self, HunkLine, Kind};
-use super::damage;
+use super::damage::{self, Damage};
 use super::done;
 use super::edit::{self, Edit};
 use super::feedback;
@@ -11,6 +12,7 @@ use super::lines::{Eol, Lines};
 use super::locate::{
     Image, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
 };
+use super::look::Look;
 use super::numbered;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
@@ -41,6 +43,8 @@ const MAX_FOLLOWING: usize = 50;
 struct Placed<'a> {
     edits: Vec<Edit<'a>>,
     forgiven: Vec<Forgiven>,
+    /// Hunks, from 0, that end in a line which they add.
+    last: Vec<(usize, HunkLine<'a>)>,
     /// Hunks, from 0, that have no place, and why.
     refused: Vec<(usize, PatchMismatch)>,
 }
@@ -72,7 +76,9 @@ impl Reader {
             return Ok(made);
         }
         let image = Image::of(base);
-        let Placed { edits, mut forgiven, mut refused } = self.place(&image, hunks, name);
+        let look = Look::of(base, name);
+        let Placed { edits, mut forgiven, last, mut refused } =
+            self.place(&image, &look, hunks, name);
         let (edits, folded) = self.combine(edits).map_err(|[a, b]| {
             let mismatch = PatchMismatch::file(Reason::ConflictingHunks, name);
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
@@ -83,6 +89,11 @@ impl Reader {
         })?;
         forgiven.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
+        if let Some((index, damage)) = balance::glued(&look, [base, &bytes], &last) {
+            let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
+            let mismatch = PatchMismatch::file(damage.reason, name);
+            return Err(vec![PatchMismatch { hunk, ..mismatch }.note(damage.note)]);
+        }
         let left_behind = left_behind(&bytes, hunks, &forgiven, &edits, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
@@ -136,7 +147,13 @@ impl Reader {
     }
 
     /// Places every hunk on the file as it is.
-    fn place<'a>(self, image: &Image<'_>, hunks: &[&Hunk<'a>], name: &str) -> Placed<'a> {
+    fn place<'a>(
+        self,
+        image: &Image<'_>,
+        look: &Look<'_>,
+        hunks: &[&Hunk<'a>],
+        name: &str,
+    ) -> Placed<'a> {
         let mut placed = Placed::default();
         let mut shift = 0;
         let changes =
@@ -150,12 +167,13 @@ impl Reader {
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
         for (index, hunk) in hunks.iter().enumerate() {
+            let mut refuse_as = |mismatch: PatchMismatch| {
+                let (file, hunk) =
+                    (Some(name.to_owned()), Some(hunk.reference(index, hunks.len())));
+                placed.refused.push((index, PatchMismatch { file, hunk, ..mismatch }));
+            };
             let mut refuse = |reason, candidates: &[usize]| {
-                let mismatch = feedback::explain(image, hunk, reason, candidates);
-                let hunk = Some(hunk.reference(index, hunks.len()));
-                placed
-                    .refused
-                    .push((index, PatchMismatch { file: Some(name.to_owned()), hunk, ..mismatch }));
+                refuse_as(feedback::explain(image, hunk, reason, candidates));
             };
             let mut forgive = |tolerance, line: usize| {
                 placed.forgiven.push(Forgiven {
@@ -193,9 +211,16 @@ impl Reader {
                 }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
-                        Ok(edits) => match damage_of(&edits, image, name) {
-                            Some(reason) => refuse(reason, &[]),
-                            None => placed.edits.extend(edits),
+                        Ok(edits) => match damage::found(look, place.reading) {
+                            Some(Damage { reason, note }) => {
+                                refuse_as(PatchMismatch::answer(reason).note(note));
+                            }
+                            None => {
+                                let last = place.reading.last();
+                                let last = last.filter(|line| line.kind == Kind::Added);
+                                placed.last.extend(last.map(|line| (index, *line)));
+                                placed.edits.extend(edits);
+                            }
                         },
                         Err(reason) => refuse(reason, &[place.start]),
                     }
@@ -236,7 +261,7 @@ impl Reader {
             let hunk = hunks.get(*index)?;
             let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
-            if damage_of(&found, &image, name).is_some() {
+            if damage::found(&Look::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
             let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
@@ -259,9 +284,10 @@ impl Reader {
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
         let mut made = Rewritten::default();
         for (index, hunk) in hunks.iter().enumerate() {
-            let refuse = |reason| {
+            let refuse = |(reason, note)| {
                 let mismatch = PatchMismatch::file(reason, name);
-                vec![PatchMismatch { hunk: Some(hunk.reference(index, hunks.len())), ..mismatch }]
+                let hunk = Some(hunk.reference(index, hunks.len()));
+                vec![PatchMismatch { hunk, note, ..mismatch }]
             };
             let follows = |lines: usize| {
                 hunk.numbers.is_some_and(|numbers| numbers.old == 0 && numbers.new == lines + 1)
@@ -281,7 +307,11 @@ impl Reader {
     }
 
     /// What a hunk of a new file holds, and what was forgiven.
-    fn created(self, hunk: &Hunk<'_>, name: &str) -> Result<(Vec<u8>, Option<Tolerance>), Reason> {
+    fn created(
+        self,
+        hunk: &Hunk<'_>,
+        name: &str,
+    ) -> Result<(Vec<u8>, Option<Tolerance>), (Reason, Option<String>)> {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };
@@ -298,19 +328,25 @@ impl Reader {
             usable(*forgives) && all_added(body) && is_whole(body)
         }) else {
             let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
-            return Err(if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines });
+            let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
+            return Err((reason, None));
         };
-        let added: Vec<&[u8]> = reading.body.iter().map(|line| line.text).collect();
-        if let Some(reason) = damage::found(&added, b"", name) {
-            return Err(reason);
+        let look = Look::of(b"", name);
+        if let Some(Damage { reason, note }) = damage::found(&look, &reading.body) {
+            return Err((reason, Some(note)));
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
-            return Err(Reason::EofMarkerNotAtEof);
+            return Err((Reason::EofMarkerNotAtEof, None));
         }
         let mut bytes = Vec::new();
         for line in &reading.body {
             bytes.extend_from_slice(line.text);
             bytes.extend_from_slice(line.eol.as_bytes());
+        }
+        let last: Vec<(usize, HunkLine<'_>)> =
+            reading.body.last().map(|line| (0, *line)).into_iter().collect();
+        if let Some((_, Damage { reason, note })) = balance::glued(&look, [b"", &bytes], &last) {
+            return Err((reason, Some(note)));
         }
         Ok((bytes, reading.forgives))
     }
@@ -412,11 +448,4 @@ fn growth(body: &[HunkLine<'_>]) -> isize {
     body.iter()
         .map(|line| isize::from(line.kind == Kind::Added) - isize::from(line.kind == Kind::Removed))
         .sum()
-}
-
-/// What is wrong with the lines that edits bring in.
-fn damage_of(edits: &[Edit<'_>], image: &Image<'_>, name: &str) -> Option<Reason> {
-    let added: Vec<&[u8]> =
-        edits.iter().flat_map(|edit| &edit.insert).map(|line| line.text).collect();
-    damage::found(&added, image.lines.bytes(), name)
 }

@@ -1,0 +1,194 @@
+//! What Markdown writes otherwise than other files, in added lines: escapes such as `\_` in code, and `<br>` for a newline. Pure.
+
+use super::body::{HunkLine, Kind};
+use super::damage::Damage;
+use super::look::{Look, is_of_word};
+use super::refuse::Reason;
+
+/// Languages in which a backslash stands in strings and comments only.
+const STRICT: [&str; 17] = [
+    "rs", "c", "h", "cc", "cpp", "hpp", "cxx", "java", "go", "kt", "cs", "swift", "py", "js", "ts",
+    "json", "toml",
+];
+/// Of those, the ones that have texts of several lines, or expressions, in which it may stand without a quote before it.
+const WITH_TEXTS: [&str; 3] = ["py", "js", "ts"];
+/// What a line of a text can be besides a paragraph.
+const BREAKS: [&str; 3] = ["<br>", "<br/>", "<br />"];
+
+/// What is wrong with the lines that `body` adds.
+pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+    let mut added = body.iter().filter(|line| line.kind == Kind::Added);
+    if look.is_prose() {
+        return broken(look, body);
+    }
+    let line = added.find(|line| is_escaped(look, body, line.text))?;
+    let has = "has a character escaped as in Markdown";
+    Some(Damage::at(Reason::DamagedLine, line, has))
+}
+
+/// Whether a line has `\_` in an identifier, or `\*` before an argument or between two factors, where code is written.
+fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+    if memchr::memchr(b'\\', line).is_none() || !look.is_of(&STRICT) {
+        return false;
+    }
+    let text = line.trim_ascii_start();
+    let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
+    let code = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
+    // A text of several lines has neither.
+    let is_code = !look.is_of(&WITH_TEXTS) || code.iter().any(|byte| b"(=".contains(byte));
+    let mut words = code.split(|byte| !(is_of_word(*byte) || *byte == b'\\'));
+    !is_comment
+        && is_code
+        && (words.any(|word| is_escaped_name(look, body, word))
+            || has_escaped_star(look, body, code))
+        && !look.habits().has_escapes
+}
+
+/// Whether an identifier has `\_` in it; where that may be text, only if the file has it without.
+fn is_escaped_name(look: &Look<'_>, body: &[HunkLine<'_>], word: &[u8]) -> bool {
+    let is_between = |part: &[u8]| {
+        matches!(part, [before, b'\\', b'_'] if is_of_word(*before)) && word.first() != Some(&b'\\')
+    };
+    let plain: Vec<u8> = word.iter().copied().filter(|byte| *byte != b'\\').collect();
+    word.windows(3).any(is_between)
+        && (!look.is_of(&WITH_TEXTS)
+            || look.is_empty()
+            || look.has_word(&plain)
+            || is_there(body, &plain))
+}
+
+/// Whether `\*` stands before an argument that the old lines have without the backslash, or between two factors.
+fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool {
+    memchr::memmem::find_iter(code, b"\\*").any(|at| {
+        let (before, behind) = code.split_at_checked(at).unwrap_or((code, b""));
+        let is_argument = matches!(before.trim_ascii_end().last(), Some(b'(' | b','));
+        let stars = behind.iter().take_while(|byte| b"\\*".contains(byte)).count();
+        let name = behind.get(stars..).unwrap_or_default();
+        let name = name.get(..name.iter().take_while(|byte| is_of_word(**byte)).count());
+        let plain = [&b"**"[..stars / 2], name.unwrap_or_default()].concat();
+        let is_factor = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| is_of_word(*byte) || b"()[]".contains(byte))
+        };
+        let is_product = behind.starts_with(b"\\* ") && before.ends_with(b" ");
+        let is_product =
+            is_product && is_factor(before.trim_ascii_end().last()) && is_factor(behind.get(3));
+        is_argument && plain.len() > stars / 2 && is_there(body, &plain)
+            || is_product && !look.is_of(&WITH_TEXTS)
+    })
+}
+
+/// Whether old lines of a hunk have this text.
+fn is_there(body: &[HunkLine<'_>], text: &[u8]) -> bool {
+    let mut old = body.iter().filter(|line| line.is_old());
+    old.any(|line| memchr::memmem::find(line.text, text).is_some())
+}
+
+/// A line of a new text in which `<br>` stands for a newline: a heading, an item or a fence ends in one, or begins behind one.
+fn broken(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+    if !look.is_empty() || look.is_of(&["diff", "patch", "snap"]) {
+        return None;
+    }
+    let texts = || body.iter().filter(|line| !line.text.trim_ascii().is_empty());
+    let has = "has a `<br>` where a new line is meant";
+    let damage = |line: &HunkLine<'_>| Damage::at(Reason::DamagedLine, line, has);
+    let begins_one = |line: &HunkLine<'_>| {
+        let text = std::str::from_utf8(line.text).unwrap_or_default();
+        let is_row = text.trim_start().starts_with(['|', '<']);
+        let mut parts = BREAKS.iter().flat_map(|mark| text.split(mark).skip(1));
+        !is_row && parts.any(|part| is_heading(part) || part.starts_with("```"))
+    };
+    if let Some(line) = texts().find(|line| begins_one(line)) {
+        return Some(damage(line));
+    }
+    let bare = |line: &HunkLine<'_>| {
+        let text = std::str::from_utf8(line.text.trim_ascii_end()).unwrap_or_default();
+        BREAKS.iter().find_map(|mark| text.strip_suffix(mark)).map(str::to_owned)
+    };
+    let all: Option<Vec<String>> = texts().map(bare).collect();
+    let all = all.filter(|lines| lines.len() > 1)?;
+    let is_structure = |line: &String| {
+        let text = line.trim_start();
+        is_heading(text)
+            || text.starts_with("- ")
+            || text.starts_with("* ")
+            || text.starts_with("```")
+    };
+    let is_plain = look.is_of(&["txt", "rst", "adoc", "org"]);
+    if !is_plain && !all.iter().any(is_structure) {
+        return None;
+    }
+    texts().next().map(damage)
+}
+
+fn is_heading(text: &str) -> bool {
+    let rest = text.trim_start_matches('#');
+    (1..=6).contains(&(text.len() - rest.len())) && rest.starts_with(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::body::read_all;
+    use super::*;
+
+    fn is_damaged(name: &str, file: &str, hunk: &str) -> bool {
+        let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
+        found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
+    }
+
+    #[test]
+    fn escapes_of_markdown_are_told_in_code() {
+        for (name, file, hunk) in [
+            ("a.rs", "let my_var = 1;\n", " let my_var = 1;\n+let x = my\\_var + 1;"),
+            ("a.rs", "", "+fn run\\_all() {}"),
+            ("a.py", "my_var = 1\n", " my_var = 1\n+print(my\\_var)"),
+            ("a.py", "class A:\n", " class A:\n+    def a\\_\\_b(self):\n     a__b"),
+            ("a.py", "def f(*args):\n", "-def f(*args):\n+def f(\\*args, x=1):"),
+            ("a.py", "f(a, **kw)\n", "-f(a, **kw)\n+f(a, b, \\*\\*kw)"),
+            ("a.c", "x = a * b;\n", "-x = a * b;\n+x = a \\* (b + 1);"),
+        ] {
+            assert!(is_damaged(name, file, hunk), "{hunk}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_that_may_be_meant_is_left() {
+        for (name, file, hunk) in [
+            ("a.md", "my_var\n", " my_var\n+see my\\_var"),
+            ("a.tex", "x\n", " x\n+my\\_var"),
+            ("a.hs", "x\n", " x\n+map (\\_ -> 1) xs"),
+            ("a.sh", "find . -name *.py\n", "-find . -name *.py\n+find . -name \\*.py"),
+            ("a.py", "s = 1\n", " s = 1\n+t = r\"a\\_b\""),
+            ("a.py", "    :param **kw: x\n", "-    :param **kw: x\n+    :param \\*\\*kw: x"),
+            ("a.py", "    my_var is x\n", " my_var is x\n+    my\\_var is y"),
+            ("a.rs", "x\n", " x\n+/// my\\_var"),
+            ("a.rs", "// a\\_b\n", " x\n+let y = a\\_b;"),
+            ("a.rs", "x\n", " x\n+    \\* a star in an expression"),
+            ("a.js", "x = /a*/;\n", "-x = /a*/;\n+x = /a\\*/;"),
+            ("a.c", "x\n", " x\n+#define X(a) \\\n+    a * 2"),
+        ] {
+            assert!(!is_damaged(name, file, hunk), "{hunk}");
+        }
+    }
+
+    #[test]
+    fn a_break_for_a_newline_is_told_in_a_new_text() {
+        for (name, hunk) in [
+            ("a.md", "+# Title<br><br>## Use<br>Run it."),
+            ("a.md", "+# Title<br>\n+Text<br>\n+- a<br>"),
+            ("a.md", "+Run:<br>```sh<br>x<br>```"),
+            ("a.txt", "+one<br>\n+two<br/>"),
+        ] {
+            assert!(is_damaged(name, "", hunk), "{hunk}");
+        }
+        for (name, file, hunk) in [
+            ("a.md", "", "+# Title\n+\n+one<br>\n+two"),
+            ("a.md", "", "+Street 1<br>\n+Town<br>"),
+            ("a.md", "", "+| a | b<br>c |\n+|---|---|"),
+            ("a.md", "", "+a<br>\n+b<br>\n+c"),
+            ("a.md", "x\n", "+# Title<br>\n+- a<br>"),
+            ("a.html", "", "+# a<br># b"),
+        ] {
+            assert!(!is_damaged(name, file, hunk), "{hunk}");
+        }
+    }
+}
