@@ -416,3 +416,130 @@ fn operations_are_told_below_names_and_alone_too() {
         assert!(after(ABC, &format!("{NAMES}{lines}{hunk}")).is_err(), "{lines}");
     }
 }
+
+/// Why `file` is refused a hunk, and what the author is told.
+fn refused(name: &str, before: &str, answer: &str) -> (Reason, String) {
+    let files = Files::default().file(name, before);
+    let refusal = plan_of(&files, &[name], answer).unwrap_err();
+    (refusal.mismatches[0].reason, refusal.for_model())
+}
+
+#[test]
+fn what_is_wrong_with_an_added_line_is_told_with_the_line() {
+    for (name, before, hunk, reason, told) in [
+        (
+            "a.go",
+            "f\n\ta()\n\tb()\n",
+            "@@ -2,2 +2,3 @@\n \ta()\n+    c()\n \tb()\n",
+            Reason::IndentStyleMismatch,
+            "Line 5 of the diff is indented with spaces where the file has tabs: `    c()`.",
+        ),
+        (
+            "a.py",
+            "x = 1\ny = 2\n",
+            "@@ -1,2 +1 @@\n-x = 1\n-y = 2\n+# ...\n",
+            Reason::ElidedCode,
+            "Line 6 of the diff stands for code that it does not show: `# ...`.",
+        ),
+        (
+            "a.py",
+            "x = 1\n",
+            "@@ -1 +1 @@\n-x = 1\n+x = 2\"\"\"\n",
+            Reason::DamagedLine,
+            "Line 5 of the diff ends in `\"\"\"`, which closes nothing in the file: `x = 2\"\"\"`.",
+        ),
+    ] {
+        let (given, text) = refused(name, before, &format!("--- a/{name}\n+++ b/{name}\n{hunk}"));
+        assert_eq!(given, reason, "{hunk}");
+        assert!(text.contains(told), "{text}");
+    }
+    let new = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,2 @@\n+x = 1\n+y = 2\"\"\"\n";
+    let refusal = plan_of(&Files::default(), &["a.py"], new).unwrap_err();
+    assert!(refusal.for_model().contains("Line 5 of the diff ends in"), "{refusal}");
+}
+
+#[test]
+fn quotes_around_the_diff_come_off_its_last_line() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B");
+    assert_eq!(after(ABC, &format!("diff = \"\"\"\n{diff}\"\"\"")).unwrap(), "a\nB\n\nc\n");
+    let glued = format!("{diff}\"\"\"");
+    assert_eq!(after(ABC, &glued), Err(Reason::DamagedLine));
+    assert_eq!(after(&format!("\"\"\"\n{ABC}"), &glued).unwrap(), "\"\"\"\na\nB\"\"\"\n\nc\n");
+}
+
+#[test]
+fn what_says_that_the_answer_is_not_all_is_told_from_remarks() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for end in [
+        "\n# (remaining hunks omitted for brevity)\n```\n",
+        "```\n\n(continued in the next message…)\n",
+        "```\n\n[output truncated]\n",
+    ] {
+        let reason = after(ABC, &format!("{diff}{end}")).unwrap_err();
+        assert!([Reason::StrayLine, Reason::ElidedCode].contains(&reason), "{end}: {reason}");
+    }
+    for end in [
+        "\n(The tests pass.)\n",
+        "\n+1 line, -1 line in total.\n",
+        "\n+-----+-----+\n| old | new |\n+-----+-----+\n",
+        "\nThe rest of the file is unchanged.\n",
+    ] {
+        assert_eq!(after(ABC, &format!("{diff}```\n{end}")).unwrap(), "a\nB\n\nc\n", "{end}");
+    }
+    assert_eq!(after(ABC, &format!("{diff}```\n\n+1 more\n")), Err(Reason::StrayLine));
+}
+
+#[test]
+fn names_that_are_no_headers_name_the_only_file_or_another() {
+    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+    for names in ["### a/f\n### b/f", "---a/f\n+++b/f", "---- a/f\n++++ b/f"] {
+        let files = Files::default().file("f", ABC);
+        let plan = plan_of(&files, &["f"], &format!("```diff\n{names}\n{hunk}```\n")).unwrap();
+        let told: Vec<Tolerance> = plan.repairs.iter().map(|repair| repair.tolerance).collect();
+        assert_eq!(told, [Tolerance::NoHeader], "{names}");
+        let both = plan_of(&files, &["f", "g.py"], &format!("```diff\n{names}\n{hunk}```\n"));
+        assert_eq!(both.unwrap_err().mismatches[0].reason, Reason::NoFileHeader, "{names}");
+    }
+    let files = Files::default().file("f", ABC).file("g.py", ABC);
+    let other = plan_of(&files, &["f"], &format!("```diff\n### a/g.py\n{hunk}```\n"));
+    assert_eq!(other.unwrap_err().mismatches[0].reason, Reason::ContradictoryHeaders);
+}
+
+#[test]
+fn a_refusal_of_a_format_says_where_its_lines_may_belong() {
+    let block = "f\n<<<<<<< SEARCH\na\nx\n=======\na\nB\n>>>>>>> REPLACE\n";
+    let (reason, text) = refused("f", ABC, block);
+    assert_eq!(reason, Reason::UnsupportedFormat);
+    let place = "The closest place begins at line 1 of the file: the answer says `x` there, and line 2 of the file is `b`.";
+    assert!(text.contains(place), "{text}");
+    let past = block.replace("a\nx\n", "c\nx\n");
+    assert!(refused("f", ABC, &past).1.contains("the file ends before that, with line 4."));
+}
+
+#[test]
+fn lines_that_end_in_a_carriage_return_alone_are_told() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    let (reason, text) = refused("f", ABC, &diff.replace('\n', "\r"));
+    assert_eq!(reason, Reason::UnsupportedFormat);
+    assert!(text.contains("carriage return"), "{text}");
+}
+
+#[test]
+fn blocks_that_say_the_same_or_complete_each_other_are_applied_and_told() {
+    let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
+    let [first, second] = ["@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -4 +4 @@\n-c\n+C\n"].map(block);
+    let files = Files::default().file("f", ABC);
+    let told = |answer: &str| {
+        let plan = plan_of(&files, &["f"], answer).unwrap();
+        plan.repairs.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let is_told =
+        "f: applied every block of the answer that changes the file; they may be alternatives";
+    assert_eq!(told(&format!("First attempt:\n\n{first}\nAnd the rest:\n\n{second}")), [is_told]);
+    let twice = format!("Option A:\n\n{first}\nOption B:\n\n{first}");
+    assert!(told(&twice).contains(&is_told.to_owned()), "{:?}", told(&twice));
+    assert_eq!(after(ABC, &twice).unwrap(), "a\nB\n\nc\n");
+    let other = block("@@ -1,2 +1,2 @@\n a\n-b\n+other\n");
+    let reason = after(ABC, &format!("Option A:\n\n{first}\nOption B:\n\n{other}"));
+    assert_eq!(reason, Err(Reason::ConflictingHunks));
+}

@@ -188,7 +188,12 @@ pub(super) fn names_another(
 ) -> bool {
     let is_it = |name: &RepoPath| {
         let ends_in_it = |path: &RepoPath| path.as_str().ends_with(&format!("/{name}"));
-        target.paths().any(|path| path == name || ends_in_it(path))
+        // Below a directory that stands for a side of the diff, with dashes glued to it.
+        let is_side = |path: &RepoPath| {
+            let name = name.as_str().trim_start_matches('-');
+            name.strip_prefix("a/").or(name.strip_prefix("b/")) == Some(path.as_str())
+        };
+        target.paths().any(|path| path == name || ends_in_it(path) || is_side(path))
     };
     let is_other = |label: &[u8]| {
         let names = paths_in(label);

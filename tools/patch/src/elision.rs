@@ -51,6 +51,36 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
                 .is_some_and(|(_, comment)| is_placeholder(&[b"#", comment.as_bytes()].concat()))
 }
 
+/// Whether a line that is nothing but a remark, in brackets or a comment, says that the answer is not all of it.
+pub(super) fn says_it_goes_on(line: &[u8]) -> bool {
+    const WHAT: [&str; 10] = [
+        "remaining",
+        "rest",
+        "the rest",
+        "the remaining",
+        "other",
+        "more",
+        "further",
+        "output",
+        "answer",
+        "diff",
+    ];
+    const LEFT_OUT: [&str; 4] = ["omitted", "truncated", "left out", "to follow"];
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let text = text.trim();
+    let Some(inner) = comment(text).or_else(|| text.strip_prefix(['[', '('])) else { return false };
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#:!".contains(c);
+    let inner = inner.trim_matches(around).to_lowercase();
+    let is_left_out = WHAT.iter().any(|what| inner.starts_with(&format!("{what} ")))
+        && LEFT_OUT.iter().any(|word| inner.contains(word))
+        || LEFT_OUT.contains(&inner.as_str());
+    is_left_out
+        || inner.starts_with("continued in ")
+        || inner.starts_with("continues in ")
+        || inner == "to be continued"
+        || inner.starts_with("continued") && inner.len() < "continued below".len()
+}
+
 /// How a comment may stand for code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stand {
