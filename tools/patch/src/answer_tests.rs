@@ -543,3 +543,66 @@ fn blocks_that_say_the_same_or_complete_each_other_are_applied_and_told() {
     let reason = after(ABC, &format!("Option A:\n\n{first}\nOption B:\n\n{other}"));
     assert_eq!(reason, Err(Reason::ConflictingHunks));
 }
+
+/// Two functions with the same lines; those of the second may have changed since.
+fn twins(changed: &str) -> String {
+    let filler = "    x = 0\n".repeat(60);
+    let part =
+        |name: &str, more: &str| format!("def {name}(x):\n    open(x)\n{more}    close(x)\n\n");
+    format!("{}{filler}\n{}", part("alpha", ""), part("beta", changed))
+}
+
+#[test]
+fn a_hunk_whose_header_names_another_part_is_not_moved_there() {
+    let lines = " open(x)\n-    close(x)\n+    shut(x)\n".replace(" open", "     open");
+    let changed = twins("    # new\n");
+    for header in ["@@ -66,2 +66,2 @@ def beta(x):", "@@ def beta(x): @@"] {
+        let answer = format!("{NAMES}{header}\n{lines}");
+        assert_eq!(after(&changed, &answer), Err(Reason::AmbiguousHunk), "{header}");
+    }
+    for header in ["@@ -66,2 +66,2 @@ def alpha(x):", "@@ -66,2 +66,2 @@ def none(x):"] {
+        let made = after(&changed, &format!("{NAMES}{header}\n{lines}")).unwrap();
+        assert!(made.starts_with("def alpha(x):\n    open(x)\n    shut(x)\n"), "{header}");
+    }
+    let below = changed.replace("alpha", "gamma").replace("beta", "alpha").replace("gamma", "beta");
+    let reversed: String = below.replace("    # new\n", "");
+    let reversed = reversed.replacen("    open(x)\n", "    open(x)\n    # new\n", 1);
+    let answer = format!("{NAMES}@@ -2,2 +2,2 @@ def beta(x):\n{lines}");
+    assert_eq!(after(&reversed, &answer), Err(Reason::AmbiguousHunk), "another part is between");
+}
+
+#[test]
+fn the_same_change_of_two_places_is_not_made_once() {
+    let hunk = |header: &str| format!("{header}\n     open(x)\n-    close(x)\n+    shut(x)\n");
+    let changed = twins("    # new\n");
+    let both = |a: &str, b: &str| after(&changed, &format!("{NAMES}{}{}", hunk(a), hunk(b)));
+    assert_eq!(both("@@ -2,2 +2,2 @@", "@@ -66,2 +66,2 @@"), Err(Reason::AmbiguousHunk));
+    assert_eq!(both("@@ def alpha(x): @@", "@@ def beta(x): @@"), Err(Reason::AmbiguousHunk));
+    for twice in ["@@ -2,2 +2,2 @@", "@@ @@", "@@ -2,2 +2,2 @@ def alpha(x):"] {
+        assert!(both(twice, twice).is_ok(), "{twice}");
+    }
+    assert!(both("@@ -2,2 +2,2 @@", "@@ -4,2 +4,2 @@").is_ok());
+}
+
+#[test]
+fn a_new_file_that_is_far_too_short_was_cut_off() {
+    let lines = "+x\n".repeat(20);
+    let new = |said: usize| format!("```diff\n{NEW}@@ -0,0 +1,{said} @@\n{lines}```\n");
+    for said in [31, 100] {
+        assert_eq!(after("", &new(said)), Err(Reason::TruncatedDiff), "{said}");
+    }
+    for said in [15, 20, 21, 29] {
+        assert_eq!(after("", &new(said)).unwrap(), "x\n".repeat(20), "{said}");
+    }
+    let short = format!("{NEW}@@ -0,0 +1,5 @@\n+x\n");
+    assert_eq!(after("", &short).unwrap(), "x\n", "a few are miscounted");
+}
+
+#[test]
+fn the_end_of_a_file_may_be_told_without_a_backslash() {
+    let end = "No newline at end of file";
+    let new = format!("```diff\n{NEW}@@ -0,0 +1 @@\n+x\n{end}\n```\n");
+    assert_eq!(after("", &new).unwrap(), "x");
+    let added = format!("{NAMES}@@ -4 +4,2 @@\n c\n+{end}.\n");
+    assert_eq!(after(ABC, &added).unwrap(), format!("{ABC}{end}.\n"));
+}

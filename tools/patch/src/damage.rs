@@ -1,6 +1,8 @@
 //! Added lines that no file is meant to have: what got into them on the way from the model. Old lines are compared with the file, added
 //! lines with nothing: they are judged by themselves, and by what the file looks like. Pure.
 
+use std::collections::HashSet;
+
 use super::body::{HunkLine, Kind};
 use super::difference;
 use super::elision::{self, Stand};
@@ -9,6 +11,7 @@ use super::gutter;
 use super::lines::show;
 use super::look::Look;
 use super::markdown;
+use super::marks;
 use super::refuse::Reason;
 use super::whitespace;
 
@@ -31,6 +34,11 @@ impl Damage {
 const WITHOUT_DOTS: [&str; 12] =
     ["rs", "json", "toml", "java", "go", "js", "ts", "css", "kt", "swift", "cs", "sql"];
 
+/// Files of which lines may begin with a number.
+const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
+/// Files in which words begin with a backslash.
+const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
+
 /// What is wrong with the lines that `body` adds to a file, or that make it up where it is empty.
 pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
@@ -39,6 +47,7 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
         return Some(Damage::at(Reason::ElidedCode, line, "stands for code that it does not show"));
     }
     let garbled = if look.is_prose() { None } else { garbled(look, body) };
+    let garbled = garbled.or_else(|| marks::found(look, body));
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
     damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
 }
@@ -62,21 +71,22 @@ fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h 
 /// A comment that may stand for code, in a run of changed lines that removes code: more than it adds, where the comment has words.
 fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let of = |kind| run.iter().filter(move |line| line.kind == kind);
-    let (line, stand) =
-        of(Kind::Added).find_map(|line| Some((line, elision::may_stand_for_code(line.text)?)))?;
+    let may_stand = |line: &&HunkLine<'_>| {
+        elision::may_stand_for_code(line.text).is_some() || elision::mentions_what_stays(line.text)
+    };
+    of(Kind::Added).find(may_stand)?;
     // Code of one side that the other side does not have.
     let code = |kind, other| {
-        let is_there = move |line: &&HunkLine<'_>| {
-            of(other).any(|it| it.text.trim_ascii() == line.text.trim_ascii())
-        };
-        of(kind).filter(|line| elision::is_code(line.text)).filter(move |line| !is_there(line))
+        let there: HashSet<&[u8]> = of(other).map(|line| line.text.trim_ascii()).collect();
+        let code = of(kind).filter(|line| elision::is_code(line.text));
+        code.filter(|line| !there.contains(line.text.trim_ascii())).count()
     };
-    let removed = code(Kind::Removed, Kind::Added).count();
-    let is_instead = match stand {
-        Stand::Dots => removed > 0,
-        Stand::Words => removed > code(Kind::Added, Kind::Removed).count(),
-    };
-    is_instead.then_some(line)
+    let (removed, added) = (code(Kind::Removed, Kind::Added), code(Kind::Added, Kind::Removed));
+    of(Kind::Added).find(|line| match elision::may_stand_for_code(line.text) {
+        Some(Stand::Dots) => removed > 0,
+        Some(Stand::Words) => removed > added,
+        None => elision::mentions_what_stays(line.text) && removed > 2 && added == 0,
+    })
 }
 
 /// A line with marks, numbers or letters that belong to no file of this kind, and what it has.
@@ -99,13 +109,14 @@ fn garbled<'h, 'a>(
         any(&|line| !look.is_markup() && has_entity(line) && !look.habits().has_entities)
             .map(|line| (line, "has a character escaped as in HTML")),
         any(&is_word_diff).map(|line| (line, "shows a change of words")),
-        any(&is_tab_in_letters).map(|line| (line, "has a tab written in letters")),
+        any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
+            .map(|line| (line, "has a tab written in letters")),
         any(&|line| line.starts_with(b"<<<<<<<"))
             .filter(|_| has_conflict(&all()) && !look.habits().has_conflicts)
             .map(|line| (line, "has the mark of a conflict")),
         texts()
             .next()
-            .filter(|_| is_numbered(&all()) && !has_numbers)
+            .filter(|_| is_numbered(&all()) && !has_numbers && !(in_new && look.is_of(&DATA)))
             .map(|line| (line, "has a line number")),
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
         every(&|line| line.ends_with(b"\\n"))
@@ -136,6 +147,11 @@ fn has_entity(line: &[u8]) -> bool {
     let is_comment = [&b"//"[..], b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""]
         .iter()
         .any(|mark| text.starts_with(mark));
+    // What has a tag of its own was not escaped.
+    let is_tag = |part: &[u8]| matches!(part, [b'<', next] if next.is_ascii_lowercase() || b"/!".contains(next));
+    if text.windows(2).any(is_tag) && memchr::memchr(b'>', text).is_some() {
+        return false;
+    }
     let entities: [&[u8]; 4] = [b"&lt;", b"&gt;", b"&amp;", b"&quot;"];
     let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
     !is_comment && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
@@ -161,8 +177,11 @@ fn has_conflict(lines: &[&[u8]]) -> bool {
 /// Whether lines are a block of code, and nothing else.
 fn is_fenced(lines: &[&[u8]]) -> bool {
     let mut texts = lines.iter().filter(|line| !line.trim_ascii().is_empty());
-    let Some(fence) = texts.next().and_then(|line| Fence::opening(line)) else { return false };
-    texts.next_back().is_some_and(|line| fence.is_closed_by(line))
+    let (first, last) = (texts.next(), texts.next_back());
+    let is_tagged = first.is_some_and(|line| line.trim_ascii() == b"<code>")
+        && last.is_some_and(|line| line.trim_ascii() == b"</code>");
+    let fence = first.and_then(|line| Fence::opening(line));
+    is_tagged || fence.zip(last).is_some_and(|(fence, line)| fence.is_closed_by(line))
 }
 
 /// The number before a line, as our listings have it, or others: `12: x`, `12\tx`, `12→x`.
@@ -211,6 +230,8 @@ mod tests {
             ("a.py", &["X = [-1-]{+2+}"]),
             ("Makefile", &["all:", "\\tcc x.c"]),
             ("Makefile", &["all:", "^Icc x.c"]),
+            ("a.py", &["<code>", "import os", "</code>"]),
+            ("a.py", &["**x = 1**", "**y = 2**"]),
         ] {
             assert_eq!(in_file(name, "", added), Some(Reason::DamagedLine), "{added:?}");
         }
@@ -229,6 +250,9 @@ mod tests {
                 &["-fn f() {", "-    a();", "-}", "+fn f(x: u8) {", "+    // rest unchanged", "+}"],
             ),
             ("a.html", &["-<p>a</p>", "+<!-- unchanged -->"]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// остальной код без изменений"]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// the same logic as in the old one"]),
+            ("a.c", &["-a();", "+…"]),
         ] {
             assert_eq!(in_hunk(name, "x\n", hunk), Some(Reason::ElidedCode), "{hunk:?}");
         }
@@ -240,6 +264,8 @@ mod tests {
             ("a.py", &["-x = 1", "+# ...", "+x = 1"]),
             ("a.py", &["-x = 1", "+# existing users stay as they are"]),
             ("a.md", &["-x = 1", "+# ..."]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// keep this", "+d();"]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// not needed any more"]),
             ("a.py", &["-x = 1", "+y = 2  # ..."]),
         ] {
             assert_eq!(in_hunk(name, "x\n", hunk), None, "{hunk:?}");
@@ -272,6 +298,10 @@ mod tests {
         for (name, added) in [
             ("a.md", &["   1| import os", "   2| X = 1"][..]),
             ("a.html", &["a &lt; b"]),
+            ("a.py", &["<p>a &lt; b</p>"]),
+            ("a.jinja2", &["a &lt; b"]),
+            ("a.tex", &["\\tableofcontents"]),
+            ("seq.tsv", &["1\tone", "2\ttwo"]),
             ("a.py", &["x = s.replace(\"<\", \"&lt;\")"]),
             ("a.rs", &["/// a &lt; b"]),
             ("a.py", &["..."]),

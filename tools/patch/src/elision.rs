@@ -153,6 +153,9 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
         "不变",
     ];
     let text = std::str::from_utf8(line).ok()?.trim();
+    if text == "…" {
+        return Some(Stand::Dots);
+    }
     let text = comment(text)?;
     let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!".contains(c);
     let inner = text.trim_matches(around).to_lowercase();
@@ -168,6 +171,58 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
     let is_rest = first.starts_with("rest") && words.get(1) == Some(&"of");
     let is_named = FIRST.contains(first) && (LAST.contains(last) || is_rest);
     (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
+}
+
+/// Whether a line is a short comment with a word for what stays as it was. Where nothing else takes the place of several lines of
+/// code, it stands for them.
+pub(super) fn mentions_what_stays(line: &[u8]) -> bool {
+    const STEMS: [&str; 36] = [
+        "exist",
+        "unchanged",
+        "same",
+        "rest ",
+        "remain",
+        "keep",
+        "as is",
+        "as before",
+        "omit",
+        "snip",
+        "etc.",
+        "original",
+        "previous",
+        "not shown",
+        "sin cambios",
+        "resto ",
+        "existente",
+        "inchang",
+        "reste ",
+        "existant",
+        "unverändert",
+        "bleibt",
+        "restlich",
+        "bestehend",
+        "без изменений",
+        "остальн",
+        "существующ",
+        "既存",
+        "変更なし",
+        "残り",
+        "기존",
+        "나머지",
+        "现有",
+        "其余",
+        "省略",
+        "不变",
+    ];
+    let Some(text) = std::str::from_utf8(line).ok().and_then(|line| comment(line.trim())) else {
+        return false;
+    };
+    // Code that was made a comment is no word about it.
+    if text.contains(|c: char| c.is_ascii_digit() || "=_;{}".contains(c)) {
+        return false;
+    }
+    let text = format!("{} ", text.trim().to_lowercase());
+    text.split_whitespace().count() <= 9 && STEMS.iter().any(|stem| text.contains(stem))
 }
 
 /// Whether a line has code: it is neither blank nor nothing but a comment.
@@ -268,6 +323,7 @@ mod tests {
             ("-- same as above", Stand::Words),
             ("// the remaining methods", Stand::Words),
             ("# 其余 代码", Stand::Words),
+            ("    …", Stand::Dots),
         ] {
             assert_eq!(may_stand_for_code(line.as_bytes()), Some(stand), "{line}");
         }

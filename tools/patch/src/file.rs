@@ -8,9 +8,11 @@ use super::damage::{self, Damage};
 use super::done;
 use super::edit::{self, Edit};
 use super::feedback;
+use super::header;
 use super::lines::{Eol, Lines};
 use super::locate::{
-    Image, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
+    Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
+    under_another_heading,
 };
 use super::look::Look;
 use super::numbered;
@@ -79,6 +81,17 @@ impl Reader {
         let look = Look::of(base, name);
         let Placed { edits, mut forgiven, last, mut refused } =
             self.place(&image, &look, hunks, name);
+        if hunks.len() > 1
+            && let Some([a, b]) = edit::twice(&edits).find(|[a, b]| are_apart(hunks, *a, *b))
+        {
+            let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
+            let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
+            let note = format!(
+                "It makes the same change as hunk {}, whose header names another place, and fits only there.",
+                a + 1
+            );
+            return Err(vec![PatchMismatch { hunk, ..mismatch }.note(note)]);
+        }
         let (edits, folded) = self.combine(edits).map_err(|[a, b]| {
             let mismatch = PatchMismatch::file(Reason::ConflictingHunks, name);
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
@@ -206,6 +219,17 @@ impl Reader {
                 Search::Found(place) if drops_code(image, hunk, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
                 }
+                Search::Found(place)
+                    if has_moved(&place)
+                        && let Some(at) = under_another_heading(image, hunk, &place) =>
+                {
+                    let note = format!(
+                        "Its old lines are at line {}, but its header names line {}, below which they are not.",
+                        place.start + 1,
+                        at + 1
+                    );
+                    refuse_as(PatchMismatch::answer(Reason::AmbiguousHunk).note(note));
+                }
                 Search::Found(place) if may_be_whole && holds_most(image, &place) => {
                     refuse(Reason::AmbiguousHunk, &[]);
                 }
@@ -331,6 +355,9 @@ impl Reader {
             let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
             return Err((reason, None));
         };
+        if hunk.numbers.is_some_and(|numbers| is_cut_short(reading.body.len(), numbers.new_count)) {
+            return Err((Reason::TruncatedDiff, None));
+        }
         let look = Look::of(b"", name);
         if let Some(Damage { reason, note }) = damage::found(&look, &reading.body) {
             return Err((reason, Some(note)));
@@ -352,6 +379,14 @@ impl Reader {
     }
 }
 
+/// Whether a new file has so many lines less than its header says that they are not miscounted.
+fn is_cut_short(lines: usize, said: usize) -> bool {
+    lines + FEW < said && lines.saturating_mul(3) < said.saturating_mul(2)
+}
+
+/// Lines by which a new file may be miscounted, however short it is.
+const FEW: usize = 5;
+
 /// A byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -359,9 +394,23 @@ fn has_mark(reading: &Reading<'_>) -> bool {
     reading.body.iter().any(|line| line.text.starts_with(MARK))
 }
 
+/// Whether the headers of two hunks name places that are apart, by their lines or by what follows those.
+fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
+    let [Some(a), Some(b)] = [hunks.get(a), hunks.get(b)] else { return false };
+    let lines = a.numbers.zip(b.numbers).map(|(a, b)| a.old.abs_diff(b.old));
+    let headings = header::heading(a.header).zip(header::heading(b.header));
+    lines.is_some_and(|lines| lines > NEAR) || headings.is_some_and(|(a, b)| a != b)
+}
+
 /// How many lines a hunk leaves behind.
 fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
+}
+
+/// Whether a hunk is not where its header says.
+fn has_moved(place: &Place<'_, '_>) -> bool {
+    let is_move = |it: &Tolerance| matches!(it, Tolerance::Position | Tolerance::Near);
+    place.forgives.iter().any(is_move)
 }
 
 /// Whether what is taken for prose behind a hunk has a line that stands right below it in the file: then it is code that lost

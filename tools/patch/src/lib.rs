@@ -32,6 +32,7 @@ mod lines;
 mod locate;
 mod look;
 mod markdown;
+mod marks;
 mod merge;
 mod numbered;
 mod parse;

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::body::{self, HunkLine};
 use super::done;
 use super::fold::{self, Tier, fingerprint};
+use super::header;
 use super::lines::Lines;
 use super::refuse::Reason;
 use super::section::{Hunk, Reading};
@@ -18,9 +19,14 @@ const WORK: usize = 4_000_000;
 /// Places worth telling about.
 const MAX_CANDIDATES: usize = 5;
 /// How many lines off its header a hunk may be placed although it fits elsewhere, too.
-const NEAR: usize = 3;
+pub(super) const NEAR: usize = 3;
 /// How many lines away everything else that it could mean must be then.
 const FAR: usize = 40;
+
+/// Lines in which the first one of a part is looked for: blank ones may stand before it.
+const FEW_BLANK: usize = 4;
+/// Lines above a place in which another part of the file is looked for.
+const MAX_BETWEEN: usize = 1_000;
 
 /// A file's lines, found by their content.
 pub(super) struct Image<'a> {
@@ -241,6 +247,48 @@ pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usi
             let is_own = own.start <= start && start + old.len() <= own.end;
             !is_own && result.fits(&old, start, Tier::Exact)
         })
+}
+
+/// The line, from 0, that the header of a hunk names besides its number, if `place` is above it or in another part of the file: then the
+/// old lines may be meant that are below that line, and have changed.
+pub(super) fn under_another_heading(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    place: &Place<'_, '_>,
+) -> Option<usize> {
+    let heading = header::heading(hunk.header)?;
+    let stated = hunk.numbers.map(|numbers| numbers.old.saturating_sub(1));
+    if stated.is_some_and(|stated| stated.abs_diff(place.start) <= NEAR) {
+        return None;
+    }
+    let is_it =
+        |at: &usize| image.lines.get(*at).is_some_and(|line| line.text.trim_ascii() == heading);
+    let mut named = image.like(heading).filter(is_it);
+    let at = named.next().filter(|_| named.next().is_none())?;
+    // A part of a file is what is further in below a line.
+    let indented =
+        |at: usize| image.lines.get(at).map_or(0, |line| fold::indentation(line.text).len());
+    let mut below = image.lines.from(at + 1).zip(at + 1..).take(FEW_BLANK);
+    let (_, first) = below.find(|(line, _)| !line.text.trim_ascii().is_empty())?;
+    if indented(first) <= indented(at) {
+        return None;
+    }
+    let old = place.reading.iter().filter(|line| line.is_old()).count();
+    if at >= place.start {
+        return (at >= place.start + old).then_some(at);
+    }
+    // Another part begins as that line does, and as far in.
+    let begins = |text: &[u8]| {
+        let indentation = fold::indentation(text).len();
+        let word = text.get(indentation..).unwrap_or_default();
+        let word = word.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        (word > 0).then(|| text.get(..indentation + word).unwrap_or_default().to_vec())
+    };
+    let named = begins(image.lines.get(at)?.text)?;
+    let from = (at + 1).max(place.start.saturating_sub(MAX_BETWEEN));
+    let mut between = image.lines.from(from).take(place.start - from);
+    let is_another = |text: &[u8]| begins(text).is_some_and(|it| it == named);
+    between.any(|line| is_another(line.text)).then_some(at)
 }
 
 struct Searcher<'s, 'i, 'h, 'a> {

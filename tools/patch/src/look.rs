@@ -9,12 +9,16 @@ use super::lines::pieces;
 /// Files in which text for people stands, and may show whatever else is damage.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
 /// Files in which characters are escaped as in HTML, besides those.
-const MARKUP: [&str; 16] = [
+const MARKUP: [&str; 25] = [
     "html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "astro", "jsx", "tsx", "php", "erb",
-    "hbs", "j2", "rss", "plist",
+    "hbs", "j2", "jinja", "jinja2", "tmpl", "gohtml", "cshtml", "twig", "liquid", "mustache",
+    "ejs", "rss", "plist",
 ];
 /// Spaces that are not the one that is typed.
 pub(super) const HARD_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u{3000}'];
+/// Characters without a width, and such as only break a line.
+pub(super) const HIDDEN: [char; 8] =
+    ['\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{feff}', '\u{ad}'];
 /// Characters that are shown for a tab.
 pub(super) const TAB_SIGNS: [char; 4] = ['→', '⇥', '␉', '»'];
 
@@ -25,6 +29,7 @@ pub(super) struct Look<'f> {
     ending: String,
     lines: OnceCell<HashSet<&'f [u8]>>,
     words: OnceCell<HashSet<&'f [u8]>>,
+    characters: OnceCell<HashSet<char>>,
     habits: OnceCell<Habits>,
     /// How often the file was read from its first byte to its last.
     #[cfg(test)]
@@ -39,8 +44,6 @@ pub(super) struct Habits {
     pub(super) has_entities: bool,
     /// It has the first mark of a conflict.
     pub(super) has_conflicts: bool,
-    /// It has a space that is not the one that is typed.
-    pub(super) has_hard_spaces: bool,
     /// A line begins with a character that is shown for a tab.
     pub(super) has_tab_signs: bool,
     /// It has `\_` or `\*`.
@@ -62,6 +65,7 @@ impl<'f> Look<'f> {
             ending,
             lines: OnceCell::new(),
             words: OnceCell::new(),
+            characters: OnceCell::new(),
             habits: OnceCell::new(),
             #[cfg(test)]
             passes: std::cell::Cell::default(),
@@ -115,6 +119,13 @@ impl<'f> Look<'f> {
         self.words.get_or_init(words).contains(word)
     }
 
+    /// Whether it has this character, which is not a letter or sign of ASCII.
+    pub(super) fn has_char(&self, c: char) -> bool {
+        let is_rare = |c: &char| !c.is_ascii() || c.is_ascii_control();
+        let all = || String::from_utf8_lossy(self.whole()).chars().filter(is_rare).collect();
+        self.characters.get_or_init(all).contains(&c)
+    }
+
     pub(super) fn habits(&self) -> &Habits {
         self.habits.get_or_init(|| Habits::of(self.whole()))
     }
@@ -123,11 +134,9 @@ impl<'f> Look<'f> {
 impl Habits {
     fn of(file: &[u8]) -> Habits {
         let has = |text: &[u8]| memchr::memmem::find(file, text).is_some();
-        let has_char = |c: &char| has(c.encode_utf8(&mut [0; 4]).as_bytes());
         let mut habits = Habits {
             has_entities: has(b"&lt;") || has(b"&amp;"),
             has_conflicts: has(b"<<<<<<<"),
-            has_hard_spaces: HARD_SPACES.iter().any(has_char),
             has_escapes: has(b"\\_") || has(b"\\*"),
             ..Habits::default()
         };

@@ -12,7 +12,9 @@ const STRICT: [&str; 17] = [
 ];
 /// Of those, the ones that have texts of several lines, or expressions, in which it may stand without a quote before it.
 const WITH_TEXTS: [&str; 3] = ["py", "js", "ts"];
-/// What a line of a text can be besides a paragraph.
+/// Old lines of a hunk that are searched for one word.
+const LOOKED_AT: usize = 200;
+/// How a new line is written in HTML.
 const BREAKS: [&str; 3] = ["<br>", "<br/>", "<br />"];
 
 /// What is wrong with the lines that `body` adds.
@@ -39,22 +41,26 @@ fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     let mut words = code.split(|byte| !(is_of_word(*byte) || *byte == b'\\'));
     !is_comment
         && is_code
-        && (words.any(|word| is_escaped_name(look, body, word))
+        && (words.any(|word| is_escaped_name(look, is_declaration(code), word))
             || has_escaped_star(look, body, code))
         && !look.habits().has_escapes
 }
 
+/// Whether a line begins with a word that no text begins with.
+fn is_declaration(code: &[u8]) -> bool {
+    let words: [&[u8]; 7] =
+        [b"def ", b"class ", b"async def ", b"import ", b"function ", b"const ", b"export "];
+    words.iter().any(|word| code.starts_with(word))
+}
+
 /// Whether an identifier has `\_` in it; where that may be text, only if the file has it without.
-fn is_escaped_name(look: &Look<'_>, body: &[HunkLine<'_>], word: &[u8]) -> bool {
+fn is_escaped_name(look: &Look<'_>, is_declaration: bool, word: &[u8]) -> bool {
     let is_between = |part: &[u8]| {
         matches!(part, [before, b'\\', b'_'] if is_of_word(*before)) && word.first() != Some(&b'\\')
     };
     let plain: Vec<u8> = word.iter().copied().filter(|byte| *byte != b'\\').collect();
     word.windows(3).any(is_between)
-        && (!look.is_of(&WITH_TEXTS)
-            || look.is_empty()
-            || look.has_word(&plain)
-            || is_there(body, &plain))
+        && (!look.is_of(&WITH_TEXTS) || is_declaration || look.is_empty() || look.has_word(&plain))
 }
 
 /// Whether `\*` stands before an argument that the old lines have without the backslash, or between two factors.
@@ -79,7 +85,7 @@ fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool
 
 /// Whether old lines of a hunk have this text.
 fn is_there(body: &[HunkLine<'_>], text: &[u8]) -> bool {
-    let mut old = body.iter().filter(|line| line.is_old());
+    let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
     old.any(|line| memchr::memmem::find(line.text, text).is_some())
 }
 
@@ -141,7 +147,7 @@ mod tests {
             ("a.rs", "let my_var = 1;\n", " let my_var = 1;\n+let x = my\\_var + 1;"),
             ("a.rs", "", "+fn run\\_all() {}"),
             ("a.py", "my_var = 1\n", " my_var = 1\n+print(my\\_var)"),
-            ("a.py", "class A:\n", " class A:\n+    def a\\_\\_b(self):\n     a__b"),
+            ("a.py", "class A:\n", " class A:\n+    def a\\_\\_b(self):"),
             ("a.py", "def f(*args):\n", "-def f(*args):\n+def f(\\*args, x=1):"),
             ("a.py", "f(a, **kw)\n", "-f(a, **kw)\n+f(a, b, \\*\\*kw)"),
             ("a.c", "x = a * b;\n", "-x = a * b;\n+x = a \\* (b + 1);"),

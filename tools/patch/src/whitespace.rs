@@ -3,8 +3,11 @@
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
-use super::look::{HARD_SPACES, Look, TAB_SIGNS, begins_with};
+use super::look::{HARD_SPACES, HIDDEN, Look, TAB_SIGNS, begins_with};
 use super::refuse::Reason;
+
+/// Files in which tabs stand between columns.
+const TABLES: &[&str] = &["tsv", "tab"];
 
 /// What is wrong with the white space of the lines that `body` adds.
 pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
@@ -13,7 +16,10 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
         added.filter(|line| !line.text.trim_ascii().is_empty())
     };
     let damaged = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
-    if let Some(line) = added().find(|line| lost_its_columns(look, line.text)) {
+    // Old lines tell first what the file does: most of the time it need not be asked.
+    let may_be_table = look.is_of(TABLES)
+        || body.iter().any(|line| line.is_old() && line.text.trim_ascii().contains(&b'\t'));
+    if let Some(line) = added().find(|line| may_be_table && lost_its_columns(look, line.text)) {
         return damaged(line, "has no tabs between its columns, as all lines of the file have");
     }
     if !look.is_code() {
@@ -21,6 +27,12 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     }
     if let Some(line) = added().find(|line| has_tab_sign(look, body, line.text)) {
         return damaged(line, "has a sign for a tab instead of a tab");
+    }
+    if let Some(line) = added().find(|line| has_drawn_spaces(look, line.text)) {
+        return damaged(line, "has signs for spaces instead of spaces");
+    }
+    if let Some(line) = added().find(|line| has_hidden(look, line.text)) {
+        return damaged(line, "has a character that cannot be seen");
     }
     if let Some(line) = added().find(|line| has_hard_space(look, line.text)) {
         return damaged(line, "has a hard space (U+00A0 or one like it) instead of a space");
@@ -35,7 +47,7 @@ fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
     if memchr::memchr(b'\t', line).is_some() || line.starts_with(b"#") {
         return false;
     }
-    let is_table = look.is_of(&["tsv", "tab"]);
+    let is_table = look.is_of(TABLES);
     if look.is_empty() && !is_table {
         return false;
     }
@@ -56,11 +68,25 @@ fn has_tab_sign(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
         let habits = look.habits();
         return habits.tabbed > 0 && !habits.has_tab_signs;
     }
-    let is_signed = |line: &&HunkLine<'_>| begins_with(line.text, &TAB_SIGNS).is_some();
     let is_indented =
         |line: &HunkLine<'_>| line.text.starts_with(b" ") || line.text.starts_with(b"\t");
     let is_of_tabs = look.is_makefile() || look.is_of(&["go"]);
-    is_of_tabs || body.iter().filter(is_signed).count() > 1 && !body.iter().any(is_indented)
+    is_of_tabs || body.len() > 1 && !body.iter().any(is_indented)
+}
+
+/// Whether a line is indented with what is shown for spaces.
+fn has_drawn_spaces(look: &Look<'_>, line: &[u8]) -> bool {
+    let is_drawn = |sign: &&&str| line.starts_with(sign.repeat(2).as_bytes());
+    let Some(sign) = ["·", "␣", "&nbsp;"].iter().find(is_drawn) else { return false };
+    let may_be_meant = sign.chars().next().is_some_and(|c| look.has_char(c));
+    !look.is_markup() && (sign.is_ascii() || !may_be_meant)
+}
+
+/// Whether a line has a character without a width, outside of what may be a string or a comment.
+fn has_hidden(look: &Look<'_>, line: &[u8]) -> bool {
+    // A new file may begin with a byte order mark.
+    let line = line.strip_prefix("\u{feff}".as_bytes()).filter(|_| look.is_empty()).unwrap_or(line);
+    !line.is_ascii() && !look.is_markup() && has_one_of(look, code_of(line), &HIDDEN)
 }
 
 /// Whether a line has a hard space before its text, or in it and outside of what may be a string or a comment.
@@ -68,14 +94,24 @@ fn has_hard_space(look: &Look<'_>, line: &[u8]) -> bool {
     if line.is_ascii() {
         return false;
     }
-    let code = line.split(|byte| b"\"'`#".contains(byte)).next().unwrap_or_default();
-    let code = memchr::memmem::find(code, b"//").and_then(|at| code.get(..at)).unwrap_or(code);
-    let is_comment = begins_with(line, &['*', ';', '%']).is_some();
+    let is_indented = begins_with(line, &HARD_SPACES).is_some_and(|c| !look.has_char(c));
+    is_indented || !look.is_markup() && has_one_of(look, code_of(line), &HARD_SPACES)
+}
+
+/// Whether `code` has one of these characters, and the file has not.
+fn has_one_of(look: &Look<'_>, code: &[u8], characters: &[char]) -> bool {
     let has =
-        |c: &char| memchr::memmem::find(code, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
-    let is_found = begins_with(line, &HARD_SPACES).is_some()
-        || !look.is_markup() && !is_comment && HARD_SPACES.iter().any(has);
-    is_found && !look.habits().has_hard_spaces
+        |c: &&char| memchr::memmem::find(code, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
+    characters.iter().find(has).is_some_and(|c| !look.has_char(*c))
+}
+
+/// A line up to what may be a string or a comment.
+fn code_of(line: &[u8]) -> &[u8] {
+    if begins_with(line, &['*', ';', '%']).is_some() {
+        return b"";
+    }
+    let code = line.split(|byte| b"\"'`#".contains(byte)).next().unwrap_or_default();
+    memchr::memmem::find(code, b"//").and_then(|at| code.get(..at)).unwrap_or(code)
 }
 
 /// A line of a recipe that is indented with spaces: `make` takes none but tabs.
@@ -138,6 +174,9 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
     };
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
     if !body.iter().any(|line| is_spaced(&line)) || added.any(|line| line.text.starts_with(b"\t")) {
+        return None;
+    }
+    if body.iter().any(|line| line.is_old() && line.text.starts_with(b"  ")) {
         return None;
     }
     let habits = look.habits();
@@ -218,7 +257,7 @@ mod tests {
             ("a.txt", TABLE, "3→three"),
             ("a.tsv", "", "3    three"),
         ] {
-            let reason = reason(name, file, &format!("+{line}"));
+            let reason = reason(name, file, &format!(" 2\ttwo\n+{line}"));
             assert_eq!(reason, Some(Reason::DamagedLine), "{line}");
         }
         for (name, file, line) in [
@@ -229,7 +268,7 @@ mod tests {
             ("a.c", "int a;\t// x\nint b;\n", "int c;    // y"),
             ("a.txt", "a  b\n", "c  d"),
         ] {
-            assert_eq!(reason(name, file, &format!("+{line}")), None, "{line}");
+            assert_eq!(reason(name, file, &format!(" a\tb\n+{line}")), None, "{line}");
         }
     }
 
@@ -256,6 +295,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_drawn_or_hidden_is_told_in_code() {
+        for line in ["··return 1", "␣␣x = 1", "&nbsp;&nbsp;x", "x\u{200b} = 1", "\u{feff}x"] {
+            let found = reason("a.py", "x = 1\n", &format!("+{line}"));
+            assert_eq!(found, Some(Reason::DamagedLine), "{line}");
+            assert_eq!(reason("a.md", "x = 1\n", &format!("+{line}")), None, "{line}");
+        }
+        for line in ["x = '\u{200b}'", "# a\u{200f}", "x = '··'", "·x"] {
+            assert_eq!(reason("a.py", "x = 1\n", &format!("+{line}")), None, "{line}");
+        }
+        assert_eq!(reason("a.py", "", "+\u{feff}x = 1"), None);
+        let file = "s = '''\n··a\n\u{200b}'''\n";
+        for line in ["··b", "x\u{200b}"] {
+            assert_eq!(reason("a.py", file, &format!("+{line}")), None, "{line}");
+        }
+    }
+
+    #[test]
     fn hard_spaces_are_told_in_code() {
         for (name, line) in [
             ("a.py", "\u{a0}\u{a0}\u{a0}\u{a0}return 1"),
@@ -266,7 +322,11 @@ mod tests {
         ] {
             let found = reason(name, "x = 1\n", &format!("+{line}"));
             assert_eq!(found, Some(Reason::DamagedLine), "{line}");
-            assert_eq!(reason(name, "# a\u{a0}b\u{202f}c\n", &format!("+{line}")), None, "{line}");
+            assert_eq!(
+                reason(name, "# \u{a0}\u{202f}\u{3000}\n", &format!("+{line}")),
+                None,
+                "{line}"
+            );
         }
         for (name, line) in [
             ("a.py", "x = 'a\u{a0}b'"),
