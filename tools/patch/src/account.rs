@@ -105,13 +105,19 @@ impl Walk {
     fn is_stray(&self, line: &[u8]) -> bool {
         let behind_fence = self.before == Some(Use::Closes);
         let behind_lines = self.before == Some(Use::Body) && self.is_sure;
+        let may_be_said = !self.in_fence && self.is_sure && is_said(line);
         let is_summary = !self.in_fence && is_summary(line);
-        is_marked(line) && !is_summary && (self.has_begun || self.in_diff || !self.in_fence)
+        is_marked(line)
+            && !is_summary
+            && !may_be_said
+            && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
             || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
-            || is_extended(line) && (has_mode(line) || self.has_begun && !self.in_fence)
+            || is_extended(line)
+                && !may_be_said
+                && (has_mode(line) || self.has_begun && !self.in_fence)
             || behind_lines && !is_remark(line)
-            || self.in_hunks && is_name(line)
+            || self.in_hunks && (is_name(line) || !is_remark(line))
             || behind_fence && self.lacks
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
@@ -148,6 +154,15 @@ fn is_marked(line: &[u8]) -> bool {
         [marker @ (b'+' | b'-'), next, ..] => next != marker,
         _ => false,
     }
+}
+
+/// Whether a line that begins with `-`, or like a header, is a sentence: `-1 is returned if there is none.`
+fn is_said(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end();
+    let is_plain = !text.contains([';', '{', '}', '=', '(', ')', '\\', '[', ']', '"', '<']);
+    let is_sentence = text.ends_with(['.', '!']) && text.split(' ').count() > 2 && is_plain;
+    is_sentence && !text.starts_with('+') || text.starts_with("-> ")
 }
 
 /// Whether a line that begins with `+` counts the lines of a change, `+3 lines, -1 line`, or is the border of a table.
@@ -244,6 +259,18 @@ mod tests {
         }
         for line in ["+1", "+12 lines", "+x - 1 line", "+-x", "+a", "+-"] {
             assert!(!is_summary(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_may_begin_with_a_dash() {
+        for line in
+            ["-1 is returned if there is none.", "-> see the docs", "rename from the UI works."]
+        {
+            assert!(is_said(line.as_bytes()), "{line}");
+        }
+        for line in ["-x = f(a) is it.", "-x.", "+Some more text here.", "rename from a"] {
+            assert!(!is_said(line.as_bytes()), "{line}");
         }
     }
 

@@ -606,3 +606,89 @@ fn the_end_of_a_file_may_be_told_without_a_backslash() {
     let added = format!("{NAMES}@@ -4 +4,2 @@\n c\n+{end}.\n");
     assert_eq!(after(ABC, &added).unwrap(), format!("{ABC}{end}.\n"));
 }
+
+#[test]
+fn context_of_a_list_that_lost_its_markers_is_not_added_again() {
+    let list = "+ added 19\n+ added 20\n+ added 21\n";
+    let hunk = "@@ -1,3 +1,3 @@\n+ added 19\n-+ added 20\n++ added twenty\n+ added 21\n";
+    assert_eq!(after(list, &format!("{NAMES}{hunk}")), Err(Reason::StrayLine));
+    let added = "@@ -1,2 +1,3 @@\n a\n+ added\n b\n";
+    assert_eq!(after(ABC, &format!("{NAMES}{added}")).unwrap(), "a\n added\nb\n\nc\n");
+}
+
+#[test]
+fn what_is_done_under_another_heading_is_not_done() {
+    let done = twins("").replacen("    close(x)\n", "    audit(x)\n    close(x)\n", 1);
+    let drifted = done.replace("def beta(x):\n    open(x)\n", "def beta(x):\n    open(x, 1)\n");
+    let hunk = "     open(x)\n+    audit(x)\n     close(x)\n";
+    for header in ["@@ -68,2 +68,3 @@ def beta(x):", "@@ def beta(x): @@"] {
+        let answer = format!("{NAMES}{header}\n{hunk}");
+        assert_eq!(after(&drifted, &answer), Err(Reason::HunkNotFound), "{header}");
+    }
+    let answer = format!("{NAMES}@@ -30,2 +30,3 @@ def alpha(x):\n{hunk}");
+    assert_eq!(after(&drifted, &answer).unwrap(), drifted);
+}
+
+#[test]
+fn a_hunk_without_numbers_may_build_on_the_one_before() {
+    let file = format!("foo(x)\ndone(x)\n{}bar(x)\ndone(x)\n", "y\n".repeat(40));
+    let first = "@@ @@\n-foo(x)\n+bar(x)\n done(x)\n";
+    let second = "@@ @@\n bar(x)\n+more(x)\n done(x)\n";
+    let both = format!("{NAMES}{first}{second}");
+    assert_eq!(after(&file, &both), Err(Reason::AmbiguousHunk));
+    assert!(after(&file, &format!("{NAMES}{second}")).is_ok());
+    let apart = both.replace("+bar(x)", "+baz(x)");
+    assert!(after(&file, &apart).is_ok());
+}
+
+#[test]
+fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
+    let file = "a\nb\nc\nd\ne\nf\ng\n";
+    let cut = |counts: &str| format!("```diff\n{NAMES}@@ -1,{counts} @@\n a\n-b\n+B\n```\n");
+    assert_eq!(after(file, &cut("5 +1,5")), Err(Reason::TruncatedDiff));
+    for counts in ["2 +1,2", "2 +1,3", "3 +1,2"] {
+        assert_eq!(after(file, &cut(counts)).unwrap(), file.replace('b', "B"), "{counts}");
+    }
+    assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there, too");
+}
+
+#[test]
+fn code_in_a_fence_is_no_remark() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n\n");
+    for code in ["}\n", "func helper() int {\n\treturn 1\n}\n", "x = 1\n"] {
+        let answer = format!("{diff}{code}```\n");
+        assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
+    }
+    let remark = format!("{diff}Now the end of it:\n\n@@ -4 +4 @@\n-c\n+C\n```\n");
+    assert_eq!(after(ABC, &remark).unwrap(), "a\nB\n\nC\n");
+}
+
+#[test]
+fn headers_below_the_name_of_another_file_contradict_it() {
+    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+    let files = || Files::default().file("f", ABC).file("g.py", ABC);
+    for heading in ["### `g.py`", "**g.py**", "g.py:", "== g.py =="] {
+        let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
+        let refusal = plan_of(&files(), &["f", "g.py"], &answer).unwrap_err();
+        assert_eq!(refusal.mismatches[0].reason, Reason::ContradictoryHeaders, "{heading}");
+    }
+    for heading in ["### `f`", "As `g.py` does it:", "### `none.py`", "The change:"] {
+        let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
+        assert!(plan_of(&files(), &["f", "g.py"], &answer).is_ok(), "{heading}");
+    }
+}
+
+#[test]
+fn a_sentence_behind_the_diff_may_begin_with_a_dash() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for said in [
+        "-1 is returned if nothing is found.",
+        "-> see the docs",
+        "rename from the UI is as before.",
+    ] {
+        assert_eq!(after(ABC, &format!("{diff}\n{said}\n")).unwrap(), "a\nB\n\nc\n", "{said}");
+    }
+    let miscounted = diff.replace("+1,2 @@", "+1,3 @@");
+    let said = format!("{miscounted}\n-1 is returned if nothing is found.\n");
+    assert_eq!(after(ABC, &said), Err(Reason::StrayLine));
+}

@@ -7,11 +7,12 @@ use super::look::Look;
 use super::refuse::Reason;
 
 /// What closes something, behind what opens it: first what is the beginning of others.
-const PAIRS: [[&[u8]; 2]; 6] = [
+const PAIRS: [[&[u8]; 2]; 7] = [
     [b"\"\"\"", b"\"\"\""],
     [b"'''", b"'''"],
     [b"/*", b"*/"],
     [b"<!--", b"-->"],
+    [b"<![CDATA[", b"]]>"],
     [b"`", b"`"],
     [b"\"", b"\""],
 ];
@@ -28,6 +29,13 @@ pub(super) fn glued(
     if look.is_of(&["diff", "patch", "snap", "vim"]) {
         return None;
     }
+    let end_in = |line: &HunkLine<'_>, mark: &str| {
+        let has = format!("ends in `{mark}`, which closes nothing in the file");
+        Damage::at(Reason::DamagedLine, line, &has)
+    };
+    if let Some((hunk, line, tag)) = glued_tag([before, after], last) {
+        return Some((hunk, end_in(line, &tag)));
+    }
     let pairs = if look.is_prose() { PAIRS.get(..IN_TEXTS) } else { Some(&PAIRS[..]) };
     pairs.unwrap_or_default().iter().find_map(|pair| {
         let [_, close] = pair;
@@ -42,8 +50,24 @@ pub(super) fn glued(
         if excess(before, *pair) != 0 || excess(after, *pair) != 1 {
             return None;
         }
-        let has = format!("ends in `{}`, which closes nothing in the file", show(close));
-        Some((*hunk, Damage::at(Reason::DamagedLine, line, &has)))
+        Some((*hunk, end_in(line, &show(close))))
+    })
+}
+
+/// A line that ends a hunk and has a closing tag glued to it, of which the file had as many as opening ones, and has one more `after`.
+fn glued_tag<'l, 'a>(
+    [before, after]: [&[u8]; 2],
+    last: &'l [(usize, HunkLine<'a>)],
+) -> Option<(usize, &'l HunkLine<'a>, String)> {
+    last.iter().find_map(|(hunk, line)| {
+        let text = line.text.trim_ascii_end();
+        let tag = text.get(memchr::memrchr(b'<', text)?..)?;
+        let name = tag.strip_prefix(b"</")?.strip_suffix(b">")?;
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+        let open = [b"<", name].concat();
+        let is_lone = excess(before, [&open, tag]) == 0 && excess(after, [&open, tag]) == 1;
+        let is_glued = text.len() > tag.len() && !name.is_empty() && name.iter().all(is_name);
+        (is_glued && is_lone).then(|| (*hunk, line, show(tag)))
     })
 }
 
@@ -73,6 +97,9 @@ mod tests {
             ("a.md", "", "Some text.\"\"\"\n"),
             ("a.c", "/* a */\n", "/* a */\nint x; */\n"),
             ("a.html", "<!-- a -->\n", "<!-- a -->\n<p></p>-->\n"),
+            ("a.py", "x = 1\n", "x = 2</answer>\n"),
+            ("a.html", "<p>a</p>\n", "<p>a</p>\n<p>b</p></file>\n"),
+            ("a.py", "", "x = 2]]>\n"),
             ("a.js", "f(`a`)\n", "f(`a`)\ng()`\n"),
             ("a.rs", "let a = \"b\";\n", "let a = \"b\";\nlet c = 1;\"\n"),
         ] {
@@ -92,6 +119,9 @@ mod tests {
             ("a.md", "", "A quote \"\nA `\n"),
             ("a.rs", "", "/// ```\n/// x\n/// ```\n"),
             ("a.rs", "let a = '\"';\n", "let a = '\"';\nlet b = \"c\"\n"),
+            ("a.html", "", "<ul>\n<li>a</li></ul>\n"),
+            ("a.html", "<p>\n", "<p>\na</p>\n"),
+            ("a.tsx", "", "</>\n"),
             ("a.vim", "", "\" a remark, and a quote\"\n"),
             ("a.rs", "", "let a = '\"';\n"),
         ] {

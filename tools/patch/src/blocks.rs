@@ -214,7 +214,15 @@ pub(super) fn names_another(
         let names = paths_in(line);
         names.iter().any(is_name) || line.trim_ascii().len() <= length(&names) + DECORATION
     };
+    // Right above a fence, a line with nothing but a name is a heading of it.
+    let is_headed = fence.is_some()
+        && above.peek().is_some_and(|line| {
+            let names = paths_in(line);
+            let length = names.first().map_or(0, |name| name.as_str().len());
+            is_other(line) && names.len() == 1 && line.trim_ascii().len() <= length + DECORATION
+        });
     fence.is_some_and(|line| is_other(Fence::label(line)))
+        || is_headed
         || has_no_names && above.take(2).any(|line| is_other(line))
         || between_hunks(lines, target).any(|line| is_other(line) && heads(line))
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::body::{HunkLine, Kind};
 use super::difference;
-use super::elision::{self, Stand};
+use super::elision::{self, Mention, Stand};
 use super::fence::Fence;
 use super::gutter;
 use super::lines::show;
@@ -34,6 +34,10 @@ impl Damage {
 const WITHOUT_DOTS: [&str; 12] =
     ["rs", "json", "toml", "java", "go", "js", "ts", "css", "kt", "swift", "cs", "sql"];
 
+/// How many times as much code a comment about the rest takes the place of as stands beside it, at least.
+const FEWER: usize = 4;
+/// Old lines of a hunk that an added line is compared with.
+const LOOKED_AT: usize = 50;
 /// Files of which lines may begin with a number.
 const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
 /// Files in which words begin with a backslash.
@@ -72,7 +76,8 @@ fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h 
 fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let of = |kind| run.iter().filter(move |line| line.kind == kind);
     let may_stand = |line: &&HunkLine<'_>| {
-        elision::may_stand_for_code(line.text).is_some() || elision::mentions_what_stays(line.text)
+        elision::may_stand_for_code(line.text).is_some()
+            || elision::mentions_what_stays(line.text).is_some()
     };
     of(Kind::Added).find(may_stand)?;
     // Code of one side that the other side does not have.
@@ -85,7 +90,14 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
     of(Kind::Added).find(|line| match elision::may_stand_for_code(line.text) {
         Some(Stand::Dots) => removed > 0,
         Some(Stand::Words) => removed > added,
-        None => elision::mentions_what_stays(line.text) && removed > 2 && added == 0,
+        None => {
+            removed > 2
+                && match elision::mentions_what_stays(line.text) {
+                    Some(Mention::Plain) => removed >= FEWER * added,
+                    Some(Mention::Loose) => added == 0,
+                    None => false,
+                }
+        }
     })
 }
 
@@ -108,6 +120,8 @@ fn garbled<'h, 'a>(
     let found = [
         any(&|line| !look.is_markup() && has_entity(line) && !look.habits().has_entities)
             .map(|line| (line, "has a character escaped as in HTML")),
+        any(&|line| has_lost_letters(look, body, line))
+            .map(|line| (line, "has characters of another encoding, or U+FFFD for a lost one")),
         any(&is_word_diff).map(|line| (line, "shows a change of words")),
         any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
             .map(|line| (line, "has a tab written in letters")),
@@ -157,6 +171,32 @@ fn has_entity(line: &[u8]) -> bool {
     !is_comment && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
 }
 
+/// Whether a letter of a line was lost, or came along as the bytes of another encoding: the old lines have it as it is.
+fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    if line.is_ascii() {
+        return false;
+    }
+    // A lost one is in a word; what is about this character has it alone.
+    let is_lost = |(at, lost): (usize, &str)| {
+        let [before, behind] =
+            [text.get(..at), text.get(at + lost.len()..)].map(Option::unwrap_or_default);
+        let is_in_word =
+            before.ends_with(char::is_alphanumeric) || behind.starts_with(char::is_alphanumeric);
+        is_in_word || before.ends_with(' ') && behind.trim().is_empty()
+    };
+    if text.match_indices('\u{fffd}').any(is_lost) && !look.has_char('\u{fffd}') {
+        return true;
+    }
+    let latin = |c: char| c.encode_utf8(&mut [0; 4]).bytes().map(char::from).collect::<String>();
+    let old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
+    old.filter(|line| !line.text.is_ascii()).any(|old| {
+        let old = String::from_utf8_lossy(old.text);
+        let mut letters = old.chars().filter(|c| !c.is_ascii() && *c != '\u{fffd}');
+        letters.any(|c| text.contains(&latin(c)) && !old.contains(&latin(c)))
+    })
+}
+
 /// Whether a line shows a change of words: `[-old-]{+new+}`.
 fn is_word_diff(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"-]{+").is_some() && memchr::memmem::find(line, b"+}").is_some()
@@ -164,7 +204,7 @@ fn is_word_diff(line: &[u8]) -> bool {
 
 /// Whether a tab before a line was written in letters.
 fn is_tab_in_letters(line: &[u8]) -> bool {
-    line.starts_with(b"\\t") || line.starts_with(b"^I")
+    [&b"\\t"[..], b"^I", b"<TAB>"].iter().any(|tab| line.starts_with(tab))
 }
 
 /// Whether lines have the marks of a conflict, in order.
@@ -232,6 +272,8 @@ mod tests {
             ("Makefile", &["all:", "^Icc x.c"]),
             ("a.py", &["<code>", "import os", "</code>"]),
             ("a.py", &["**x = 1**", "**y = 2**"]),
+            ("a.py", &["caf\u{fffd} = 1"]),
+            ("Makefile", &["all:", "<TAB>cc x.c"]),
         ] {
             assert_eq!(in_file(name, "", added), Some(Reason::DamagedLine), "{added:?}");
         }
@@ -253,6 +295,7 @@ mod tests {
             ("a.c", &["-a();", "-b();", "-c();", "+// остальной код без изменений"]),
             ("a.c", &["-a();", "-b();", "-c();", "+// the same logic as in the old one"]),
             ("a.c", &["-a();", "+…"]),
+            ("a.c", &["-a();", "-b();", "-c();", "-d();", "+x();", "+// code existant inchangé"]),
         ] {
             assert_eq!(in_hunk(name, "x\n", hunk), Some(Reason::ElidedCode), "{hunk:?}");
         }
@@ -266,6 +309,7 @@ mod tests {
             ("a.md", &["-x = 1", "+# ..."]),
             ("a.c", &["-a();", "-b();", "-c();", "+// keep this", "+d();"]),
             ("a.c", &["-a();", "-b();", "-c();", "+// not needed any more"]),
+            ("a.c", &["-a();", "-b();", "-c();", "-d();", "+x();", "+// keep track of it"]),
             ("a.py", &["-x = 1", "+y = 2  # ..."]),
         ] {
             assert_eq!(in_hunk(name, "x\n", hunk), None, "{hunk:?}");
@@ -291,6 +335,17 @@ mod tests {
             }
         }
         assert!(look.passes.get() <= 3, "the file was read {} times", look.passes.get());
+    }
+
+    #[test]
+    fn letters_of_another_encoding_are_told_by_the_old_lines() {
+        let hunk = |added: &str| in_hunk("a.csv", "caf\u{e9}\n", &["-caf\u{e9}", added]);
+        assert_eq!(hunk("+caf\u{c3}\u{a9} one"), Some(Reason::DamagedLine));
+        assert_eq!(hunk("+caf\u{fffd}"), Some(Reason::DamagedLine));
+        for added in ["+caf\u{e9} one", "+\u{c3}tude", "+is '\u{fffd}'"] {
+            assert_eq!(hunk(added), None, "{added}");
+        }
+        assert_eq!(in_hunk("a.csv", "\u{fffd}\n", &["+a\u{fffd}"]), None, "the file has it");
     }
 
     #[test]

@@ -173,33 +173,41 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
     (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
 }
 
-/// Whether a line is a short comment with a word for what stays as it was. Where nothing else takes the place of several lines of
-/// code, it stands for them.
-pub(super) fn mentions_what_stays(line: &[u8]) -> bool {
-    const STEMS: [&str; 36] = [
-        "exist",
+/// How a comment mentions what stays as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mention {
+    /// In words that hardly mean anything else.
+    Plain,
+    /// With a word that may mean something else.
+    Loose,
+}
+
+/// How a line that is nothing but a short comment mentions what stays as it was, in one of several languages. Where next to nothing takes
+/// the place of several lines of code, it stands for them.
+pub(super) fn mentions_what_stays(line: &[u8]) -> Option<Mention> {
+    const PLAIN: [&str; 34] = [
         "unchanged",
-        "same",
-        "rest ",
-        "remain",
-        "keep",
-        "as is",
+        "existing code",
+        "existing logic",
+        "existing impl",
+        "same as",
+        "same logic",
+        "same pattern",
+        "rest of the ",
+        "as is ",
         "as before",
-        "omit",
-        "snip",
-        "etc.",
-        "original",
-        "previous",
+        "snip ",
+        "etc. ",
         "not shown",
         "sin cambios",
-        "resto ",
+        "resto del ",
         "existente",
         "inchang",
-        "reste ",
+        "reste du ",
         "existant",
         "unverändert",
         "bleibt",
-        "restlich",
+        "rest des ",
         "bestehend",
         "без изменений",
         "остальн",
@@ -211,18 +219,25 @@ pub(super) fn mentions_what_stays(line: &[u8]) -> bool {
         "나머지",
         "现有",
         "其余",
-        "省略",
         "不变",
     ];
-    let Some(text) = std::str::from_utf8(line).ok().and_then(|line| comment(line.trim())) else {
-        return false;
-    };
+    const LOOSE: [&str; 8] =
+        ["exist", "same", "rest ", "remain", "keep", "omit", "original", "previous"];
+    let text = std::str::from_utf8(line).ok().and_then(|line| comment(line.trim()))?;
     // Code that was made a comment is no word about it.
     if text.contains(|c: char| c.is_ascii_digit() || "=_;{}".contains(c)) {
-        return false;
+        return None;
     }
     let text = format!("{} ", text.trim().to_lowercase());
-    text.split_whitespace().count() <= 9 && STEMS.iter().any(|stem| text.contains(stem))
+    let has = |stems: &[&str]| stems.iter().any(|stem| text.contains(stem));
+    let mention = if has(&PLAIN) {
+        Mention::Plain
+    } else if has(&LOOSE) {
+        Mention::Loose
+    } else {
+        return None;
+    };
+    (text.split_whitespace().count() <= 9).then_some(mention)
 }
 
 /// Whether a line has code: it is neither blank nor nothing but a comment.

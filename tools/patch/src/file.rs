@@ -11,8 +11,8 @@ use super::feedback;
 use super::header;
 use super::lines::{Eol, Lines};
 use super::locate::{
-    Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
-    under_another_heading,
+    Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
+    locate_once, under_another_heading,
 };
 use super::look::Look;
 use super::numbered;
@@ -146,7 +146,8 @@ impl Reader {
     ) -> Option<usize> {
         let hunk = hunk.filter(|_| reason == Reason::HunkNotFound)?;
         done::elsewhere(after, hunk, self.allowed)?;
-        done::elsewhere(before, hunk, self.allowed)
+        let line = done::elsewhere(before, hunk, self.allowed)?;
+        under_another_heading(before, hunk, line).is_none().then_some(line)
     }
 
     /// Edits in order, and whether some of them were given twice; or two hunks that are in conflict.
@@ -219,9 +220,15 @@ impl Reader {
                 Search::Found(place) if drops_code(image, hunk, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
                 }
+                Search::Found(place) if is_cut_off(image, hunk, &place) => {
+                    refuse(Reason::TruncatedDiff, &[]);
+                }
+                Search::Found(place) if adds_its_neighbours(image, &place) => {
+                    refuse(Reason::StrayLine, &[place.start]);
+                }
                 Search::Found(place)
                     if has_moved(&place)
-                        && let Some(at) = under_another_heading(image, hunk, &place) =>
+                        && let Some(at) = under_another_heading(image, hunk, place.start) =>
                 {
                     let note = format!(
                         "Its old lines are at line {}, but its header names line {}, below which they are not.",
@@ -407,6 +414,29 @@ fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
 }
 
+/// Whether a hunk is where its header says and ends in a change, without the lines of both sides that the header says are to come, although
+/// the file goes on.
+fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
+    let (old, new) = body::counts(place.reading);
+    let lacks = hunk.numbers.is_some_and(|it| old < it.old_count && new < it.new_count);
+    let ends_in_change = place.reading.last().is_some_and(|line| line.kind != Kind::Context);
+    let at_its_line = !has_moved(place);
+    lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
+}
+
+/// Whether the first or the last line of a hunk, which it adds, is with its `+` the line of the file right there: then it is context of a
+/// list that lost its marker.
+fn adds_its_neighbours(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
+    let is_at = |line: Option<&HunkLine<'_>>, at: Option<usize>| {
+        let line = line.filter(|line| line.kind == Kind::Added && line.text.starts_with(b" "));
+        let file = at.and_then(|at| image.lines.get(at));
+        line.zip(file).is_some_and(|(line, file)| line.raw == file.text)
+    };
+    let end = place.start + place.reading.iter().filter(|line| line.is_old()).count();
+    is_at(place.reading.first(), place.start.checked_sub(1))
+        || is_at(place.reading.last(), Some(end))
+}
+
 /// Whether a hunk is not where its header says.
 fn has_moved(place: &Place<'_, '_>) -> bool {
     let is_move = |it: &Tolerance| matches!(it, Tolerance::Position | Tolerance::Near);
@@ -455,10 +485,21 @@ fn left_behind(
     let growth = Growth::of(edits);
     let hunks_left = moved.filter_map(|(index, line)| Some((index, line, hunks.get(index)?)));
     hunks_left
-        .filter(|(_, line, hunk)| {
+        .filter(|(index, line, hunk)| {
             let start = growth.moved(line.saturating_sub(1));
             let body = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
-            is_left_behind(&image, hunk, start..start + new_lines(body))
+            let own = start..start + new_lines(body);
+            let made_before = || {
+                let before = edits.iter().filter(|edit| edit.hunk + 1 == *index);
+                before
+                    .map(|edit| {
+                        let at = growth.moved(edit.start);
+                        at..at + edit.insert.len()
+                    })
+                    .collect::<Vec<_>>()
+            };
+            is_left_behind(&image, hunk, own.clone())
+                || hunk.numbers.is_none() && is_made_again(&image, hunk, own, &made_before())
         })
         .map(|(index, _, hunk)| {
             let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);

@@ -9,10 +9,80 @@ use super::lines::pieces;
 /// Files in which text for people stands, and may show whatever else is damage.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
 /// Files in which characters are escaped as in HTML, besides those.
-const MARKUP: [&str; 25] = [
-    "html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "astro", "jsx", "tsx", "php", "erb",
-    "hbs", "j2", "jinja", "jinja2", "tmpl", "gohtml", "cshtml", "twig", "liquid", "mustache",
-    "ejs", "rss", "plist",
+const MARKUP: &[&str] = &[
+    "html",
+    "htm",
+    "xhtml",
+    "shtml",
+    "rhtml",
+    "xml",
+    "svg",
+    "vue",
+    "svelte",
+    "astro",
+    "jsx",
+    "tsx",
+    "mdx",
+    "svx",
+    "php",
+    "jsp",
+    "jspx",
+    "aspx",
+    "ascx",
+    "cshtml",
+    "razor",
+    "erb",
+    "eex",
+    "leex",
+    "heex",
+    "hbs",
+    "mustache",
+    "ejs",
+    "j2",
+    "jinja",
+    "jinja2",
+    "njk",
+    "tmpl",
+    "gohtml",
+    "tpl",
+    "twig",
+    "liquid",
+    "ftl",
+    "vm",
+    "soy",
+    "dust",
+    "cfm",
+    "jelly",
+    "haml",
+    "slim",
+    "pug",
+    "jade",
+    "rss",
+    "atom",
+    "opml",
+    "plist",
+    "xsl",
+    "xslt",
+    "xsd",
+    "wsdl",
+    "xlf",
+    "xliff",
+    "resx",
+    "po",
+    "kml",
+    "gpx",
+    "dae",
+    "csproj",
+    "props",
+    "targets",
+    "wxs",
+    "xaml",
+    "axml",
+    "fxml",
+    "storyboard",
+    "xib",
+    "ui",
+    "ipynb",
 ];
 /// Spaces that are not the one that is typed.
 pub(super) const HARD_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u{3000}'];
@@ -46,6 +116,8 @@ pub(super) struct Habits {
     pub(super) has_conflicts: bool,
     /// A line begins with a character that is shown for a tab.
     pub(super) has_tab_signs: bool,
+    /// It has `\"`.
+    pub(super) has_escaped_quotes: bool,
     /// It has `\_` or `\*`.
     pub(super) has_escapes: bool,
     /// Lines that are indented with tabs, and with two spaces or more.
@@ -94,7 +166,7 @@ impl<'f> Look<'f> {
     }
 
     pub(super) fn is_markup(&self) -> bool {
-        self.is_of(&MARKUP)
+        self.is_of(MARKUP)
     }
 
     pub(super) fn is_makefile(&self) -> bool {
@@ -137,6 +209,7 @@ impl Habits {
         let mut habits = Habits {
             has_entities: has(b"&lt;") || has(b"&amp;"),
             has_conflicts: has(b"<<<<<<<"),
+            has_escaped_quotes: has(b"\\\""),
             has_escapes: has(b"\\_") || has(b"\\*"),
             ..Habits::default()
         };

@@ -23,9 +23,80 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     if look.is_prose() {
         return broken(look, body);
     }
+    let damage = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
+    if let Some(line) = added.clone().find(|line| is_typeset(look, line.text)) {
+        return damage(line, "has quotes or brackets of a text instead of those of code");
+    }
+    if let Some(line) = added.clone().find(|line| is_of_json(look, line.text)) {
+        return damage(line, "has a character escaped as in JSON");
+    }
+    if let Some(line) = with_escaped_quotes(look, body) {
+        return damage(line, "has quotes escaped as in JSON");
+    }
     let line = added.find(|line| is_escaped(look, body, line.text))?;
-    let has = "has a character escaped as in Markdown";
-    Some(Damage::at(Reason::DamagedLine, line, has))
+    damage(line, "has a character escaped as in Markdown")
+}
+
+/// The code of a line, up to a quote; none of a comment.
+fn code_of(line: &[u8]) -> &[u8] {
+    let text = line.trim_ascii_start();
+    let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
+    let code = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
+    if is_comment { b"" } else { code }
+}
+
+/// Whether a line has a character such as `<` escaped as JSON does, where that means nothing.
+fn is_of_json(look: &Look<'_>, line: &[u8]) -> bool {
+    let has = |escape: &&[u8]| memchr::memmem::find(code_of(line), escape).is_some();
+    let escapes: [&[u8]; 3] = [b"\\u003c", b"\\u003e", b"\\u0026"];
+    memchr::memchr(b'\\', line).is_some()
+        && look.is_of(&STRICT)
+        && escapes.iter().any(has)
+        && !code_of(line).contains(&b'/')
+}
+
+/// The first line with a quote, if every quote of the added lines is escaped, and none of the file.
+fn with_escaped_quotes<'h, 'a>(
+    look: &Look<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<&'h HunkLine<'a>> {
+    let quoted = || {
+        let added = body.iter().filter(|line| line.kind == Kind::Added);
+        added.filter(|line| memchr::memchr(b'"', line.text).is_some())
+    };
+    let is_escaped = |line: &HunkLine<'_>| {
+        let mut before = line.text.split(|byte| *byte == b'"').rev().skip(1);
+        before.all(|part| part.ends_with(b"\\"))
+    };
+    // The first quote of all is an escaped one, in code: not one in a string of other quotes.
+    let is_code = |line: &HunkLine<'_>| {
+        let code = code_of(line.text);
+        code.ends_with(b"\\") && code.iter().any(|byte| b"(=[".contains(byte))
+    };
+    let first = quoted().next().filter(|line| look.is_of(&STRICT) && is_code(line))?;
+    (quoted().all(is_escaped) && !look.habits().has_escaped_quotes).then_some(first)
+}
+
+/// Whether code has curly quotes around a string, or wide brackets behind a name, which no file of code has.
+fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
+    if line.is_ascii() || !look.is_of(&STRICT) {
+        return false;
+    }
+    let code = String::from_utf8_lossy(code_of(line));
+    let ends_like_code = line.trim_ascii_end().last().is_some_and(|byte| b"):;,]}".contains(byte))
+        || String::from_utf8_lossy(line).trim_end().ends_with('\u{ff09}');
+    let signs = [("\u{201c}", "(=,[{"), ("\u{2018}", "(=,[{")];
+    let is_string = signs.iter().any(|(quote, before)| {
+        code.split_once(quote)
+            .is_some_and(|(code, _)| code.trim_end().ends_with(|c| before.contains(c)))
+    });
+    let is_call = code.split_once('\u{ff08}').is_some_and(|(code, _)| {
+        code.ends_with(|c: char| c.is_ascii_alphanumeric()) && code.is_ascii()
+    });
+    let has = |c| look.has_char(c);
+    ends_like_code
+        && (is_string && !has('\u{201c}') && !has('\u{2018}') || is_call && !has('\u{ff08}'))
+        || is_call && code.trim_end().ends_with(':') && !has('\u{ff08}')
 }
 
 /// Whether a line has `\_` in an identifier, or `\*` before an argument or between two factors, where code is written.
@@ -150,6 +221,10 @@ mod tests {
             ("a.py", "class A:\n", " class A:\n+    def a\\_\\_b(self):"),
             ("a.py", "def f(*args):\n", "-def f(*args):\n+def f(\\*args, x=1):"),
             ("a.py", "f(a, **kw)\n", "-f(a, **kw)\n+f(a, b, \\*\\*kw)"),
+            ("a.py", "x\n", "+if a \\u003c 0:"),
+            ("a.py", "x\n", "+raise E(\u{201c}bad\u{201d} % a)"),
+            ("a.py", "x\n", "+def f\u{ff08}self\u{ff09}:"),
+            ("a.rs", "x\n", "+f(\\\"a\\\");"),
             ("a.c", "x = a * b;\n", "-x = a * b;\n+x = a \\* (b + 1);"),
         ] {
             assert!(is_damaged(name, file, hunk), "{hunk}");
@@ -160,6 +235,12 @@ mod tests {
     fn a_backslash_that_may_be_meant_is_left() {
         for (name, file, hunk) in [
             ("a.md", "my_var\n", " my_var\n+see my\\_var"),
+            ("a.py", "x\n", "+s = \"\\u003c\""),
+            ("a.py", "x\n", "+Returns \u{201c}bad\u{201d} (or nothing)."),
+            ("a.py", "x\n", "+\u{51fd}\u{6570}\u{ff08}x\u{ff09}"),
+            ("a.rs", "x\n", "+f(\"a \\\"b\\\"\");"),
+            ("a.py", "x\n", "+f('\\\"a\\\"')"),
+            ("a.rs", "g(\"\\\"\");\n", "+f(\\\"a\\\");"),
             ("a.tex", "x\n", " x\n+my\\_var"),
             ("a.hs", "x\n", " x\n+map (\\_ -> 1) xs"),
             ("a.sh", "find . -name *.py\n", "-find . -name *.py\n+find . -name \\*.py"),

@@ -46,6 +46,8 @@ pub(super) fn found<'h, 'a>(
         "has a carriage return written in letters"
     } else if every(&is_coloured) {
         "has the code of a colour"
+    } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
+        "ends in an arrow and words that all added lines have"
     } else if has_sign(look, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
         "has a sign that all added lines have, and the file has not"
     } else {
@@ -59,7 +61,8 @@ fn wrapper_of(text: &str) -> Option<&str> {
     let text = text.trim();
     let mark = ["**", "==", "~~", "`"].into_iter().find(|mark| text.starts_with(mark))?;
     let inner = text.strip_prefix(mark)?.strip_suffix(mark)?;
-    let is_text = inner.contains(char::is_alphanumeric) && !inner.contains(mark);
+    let is_text = !inner.trim_matches(|c| mark.contains(c)).is_empty();
+    let is_text = is_text && (mark != "`" || !inner.contains(mark));
     is_text.then_some(mark)
 }
 
@@ -81,17 +84,32 @@ fn is_coloured(text: &str) -> bool {
         && (text.ends_with("[0m") || text.ends_with("[m"))
 }
 
+/// Whether all lines end in the same remark behind an arrow, and it is not in a comment.
+fn has_arrow(lines: &[&str]) -> bool {
+    const ARROWS: [&str; 4] = ["<--", "\u{2190}", "\u{1f448}", "\u{21d0}"];
+    let remark = |text: &str| {
+        let at = ARROWS.iter().filter_map(|arrow| text.rfind(arrow)).min()?;
+        let (code, remark) = text.split_at_checked(at)?;
+        let is_comment = ["//", "#", "/*"].iter().any(|mark| code.contains(mark));
+        (!is_comment && !code.trim().is_empty()).then(|| remark.to_owned())
+    };
+    let remarks: Vec<Option<String>> = lines.iter().map(|text| remark(text.trim_end())).collect();
+    remarks.first().is_some_and(|first| first.is_some() && remarks.iter().all(|it| it == first))
+}
+
 /// Whether all lines begin, or end, with the same sign that is no letter and that the file has nowhere. Comments may.
 fn has_sign(look: &Look<'_>, lines: &[&str]) -> bool {
     let is_sign = |c: char| {
         let is_punctuation =
             matches!(u32::from(c), 0x2010..=0x2027 | 0x3000..=0x303f | 0xff00..=0xffef);
-        !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && !is_punctuation
+        let is_visible = !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace();
+        is_visible && !is_punctuation || c == '\u{b}'
     };
     let is_comment =
         |text: &str| ["//", "#", "*", "/*", "--", ";"].iter().any(|mark| text.starts_with(mark));
     let of_all = |sign: fn(&str) -> Option<char>| {
-        let signs: Vec<Option<char>> = lines.iter().map(|text| sign(text.trim())).collect();
+        let signs: Vec<Option<char>> =
+            lines.iter().map(|text| sign(text.trim_matches([' ', '\t', '\r']))).collect();
         let first = signs.first().copied().flatten();
         first.filter(|c| is_sign(*c) && signs.iter().all(|sign| *sign == first))
     };
@@ -124,6 +142,10 @@ mod tests {
             ["[32mx = 1[0m", "[32my = 2[0m"],
             ["x = 1 \u{1f448}", "y = 2 \u{1f448}"],
             ["x = 1\u{21b5}", "y = 2\u{21b5}"],
+            ["x = 1  <--- added", "y = 2  <--- added"],
+            ["x = 1 \u{1f448} this line", "y = 2 \u{1f448} this line"],
+            ["**f(**a)**", "**}**"],
+            ["x = 1\u{b}", "y = 2\u{b}"],
         ] {
             assert!(is_marked("a.py", "z = 0\n", &added), "{added:?}");
             assert!(!is_marked("a.md", "z = 0\n", &added), "{added:?}");
@@ -141,6 +163,8 @@ mod tests {
             ["<ins>a</ins>", "x"],
             [">>> f(1)", ">>> g(1)"],
             ["+ a", "+ b"],
+            ["x = 1  # <-- new", "y = 2  # <-- new"],
+            ["x <-- y", "z <-- w"],
             ["# eins \u{2713}", "# zwei \u{2713}"],
             ["# \u{8fd9}\u{3002}", "# \u{90a3}\u{3002}"],
             ["a\u{e9}", "b\u{e9}"],

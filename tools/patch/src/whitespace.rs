@@ -6,6 +6,8 @@ use super::damage::Damage;
 use super::look::{HARD_SPACES, HIDDEN, Look, TAB_SIGNS, begins_with};
 use super::refuse::Reason;
 
+/// Old lines of a hunk that an added line is compared with.
+const LOOKED_AT: usize = 50;
 /// Files in which tabs stand between columns.
 const TABLES: &[&str] = &["tsv", "tab"];
 
@@ -36,6 +38,10 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     }
     if let Some(line) = added().find(|line| has_hard_space(look, line.text)) {
         return damaged(line, "has a hard space (U+00A0 or one like it) instead of a space");
+    }
+    if let Some(line) = tabbed(look, body) {
+        let has = "is indented with tabs where the file has spaces";
+        return Some(Damage::at(Reason::IndentStyleMismatch, line, has));
     }
     let line = untabbed_recipe(look, body).or_else(|| untabbed(look, body))?;
     let has = "is indented with spaces where the file has tabs";
@@ -114,6 +120,21 @@ fn code_of(line: &[u8]) -> &[u8] {
     memchr::memmem::find(code, b"//").and_then(|at| code.get(..at)).unwrap_or(code)
 }
 
+/// A line that is indented with tabs, in a file of a language that takes no tabs where there are spaces, and that has none.
+fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    if !look.is_of(&["py", "pyi"]) {
+        return None;
+    }
+    let mut added = body.iter().filter(|line| line.kind == Kind::Added);
+    let line =
+        added.find(|line| line.text.starts_with(b"\t") && !line.text.trim_ascii().is_empty())?;
+    let is_spaced = |line: &HunkLine<'_>| line.is_old() && line.text.starts_with(b"  ");
+    let may_be_text = body.iter().any(|line| memchr::memmem::find(line.text, b"\"\"\"").is_some());
+    let habits = look.habits();
+    let is_told = habits.tabbed == 0 && habits.spaced > 1 && body.iter().any(is_spaced);
+    (is_told && !may_be_text).then_some(line)
+}
+
 /// A line of a recipe that is indented with spaces: `make` takes none but tabs.
 fn untabbed_recipe<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     if !look.is_makefile() {
@@ -188,7 +209,13 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
         line.text.trim_ascii_end().ends_with(b"\\")
             || OPENERS.iter().any(|opener| memchr::memmem::find(line.text, opener).is_some())
     };
-    if body.iter().any(may_be_text) {
+    // Where white space alone is changed, that is what is meant.
+    let is_old = |text: &[u8]| {
+        let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
+        old.any(|old| old.text.trim_ascii() == text.trim_ascii())
+    };
+    if body.iter().any(may_be_text) || body.iter().any(|line| is_spaced(&line) && is_old(line.text))
+    {
         return None;
     }
     let first = body.iter().position(|line| is_spaced(&line))?;
@@ -222,6 +249,7 @@ mod tests {
             ("Makefile", "all: x\n\tcc\n", " all: x\n \tcc\n+    strip x"),
             ("Makefile", "all: x\n\tcc\n  ifdef A\n  endif\n", "+t:\n+        echo"),
             ("rules.mk", "", "+all:\n+    cc x.c"),
+            ("a.py", "def f():\n    a()\n    b()\n", "     a()\n+\tc()"),
         ] {
             assert_eq!(reason(name, file, hunk), Some(Reason::IndentStyleMismatch), "{hunk}");
         }
@@ -231,8 +259,11 @@ mod tests {
     fn spaces_that_may_be_meant_are_left() {
         let mixed = [GO, "  x\n"].concat();
         for (name, file, hunk) in [
+            ("a.go", GO, "-\ta()\n-\tb()\n+    a()\n+    b()"),
             ("a.go", mixed.as_str(), " \ta()\n+    c()"),
             ("a.go", GO, " \ta()\n+\tc(d,\n+\t    e)"),
+            ("a.py", "def f():\n    a()\n\tb()\n", "     a()\n+\tc()"),
+            ("a.c", "f(){\n    a();\n    b();\n", "     a();\n+\tc();"),
             ("a.go", GO, " \ta()\n+\tc()\n+    d()"),
             ("a.go", GO, " }\n+const x = `\n+  a: b\n+  c: d\n+`"),
             ("a.c", GO, " }\n+/*\n+   A text.\n+   More of it.\n+ */"),
