@@ -104,6 +104,11 @@ fn reasoning_that_was_opened_elsewhere_is_taken_out() {
         format!("{draft}</think>\n"),
         format!("Hm. <think>\n{draft}</think>\n"),
         format!("<thinking>\n{draft}</thinking>\n"),
+        format!("< think >\n{draft}< /think >\n"),
+        format!("&lt;think&gt;\n{draft}&lt;/think&gt;\n"),
+        format!("Thinking...\n{draft}...done thinking.\n"),
+        format!("<unused94>thought\n{draft}<unused95>\n"),
+        format!("{draft}<\u{ff5c}end\u{2581}of\u{2581}thinking\u{ff5c}>\n"),
     ] {
         assert_eq!(after(ABC, &(thought.clone() + &diff)).unwrap(), "a\nB\n\nc\n", "{thought}");
     }
