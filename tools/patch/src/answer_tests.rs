@@ -697,3 +697,10 @@ fn a_sentence_behind_the_diff_may_begin_with_a_dash() {
     let said = format!("{miscounted}\n-1 is returned if nothing is found.\n");
     assert_eq!(after(ABC, &said), Err(Reason::StrayLine));
 }
+
+#[test]
+fn a_rename_behind_a_broken_header_has_names_of_its_own() {
+    let answer = "dif --git a/f b/g.py\nsimilarity index 100%\nrename from f\nrename to g.py\n";
+    let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
+    assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);
+}
