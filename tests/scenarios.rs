@@ -403,7 +403,7 @@ fn the_approval_prompt_says_if_several_diff_blocks_were_combined() {
     let world = World::of(project, Provider::new(planned([drafts])));
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
-    terminal.until("greet.txt: took changes of the file from several blocks together", 1);
+    terminal.until("greet.txt: applied every block of the answer that changes the file", 1);
     terminal.until("Apply it? [y/N", 1);
     terminal.types("y\n");
     terminal.until("session ", 1);

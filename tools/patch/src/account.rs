@@ -1,7 +1,7 @@
 //! What every line of an answer is taken for, and whether one that is passed over looks like a part of the diff. Pure.
 
 use super::body;
-use super::elision::is_placeholder;
+use super::elision::{is_placeholder, says_it_goes_on};
 use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
@@ -105,12 +105,19 @@ impl Walk {
     fn is_stray(&self, line: &[u8]) -> bool {
         let behind_fence = self.before == Some(Use::Closes);
         let behind_lines = self.before == Some(Use::Body) && self.is_sure;
-        is_marked(line) && (self.has_begun || self.in_diff || !self.in_fence)
+        let may_be_said = !self.in_fence && self.is_sure && is_said(line);
+        let is_summary = !self.in_fence && is_summary(line);
+        is_marked(line)
+            && !is_summary
+            && !may_be_said
+            && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
             || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
-            || is_extended(line) && (has_mode(line) || self.has_begun && !self.in_fence)
+            || is_extended(line)
+                && !may_be_said
+                && (has_mode(line) || self.has_begun && !self.in_fence)
             || behind_lines && !is_remark(line)
-            || self.in_hunks && is_name(line)
+            || self.in_hunks && (is_name(line) || !is_remark(line))
             || behind_fence && self.lacks
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
@@ -147,6 +154,32 @@ fn is_marked(line: &[u8]) -> bool {
         [marker @ (b'+' | b'-'), next, ..] => next != marker,
         _ => false,
     }
+}
+
+/// Whether a line that begins with `-`, or like a header, is a sentence: `-1 is returned if there is none.`
+fn is_said(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end();
+    let is_plain = !text.contains([';', '{', '}', '=', '(', ')', '\\', '[', ']', '"', '<']);
+    let is_sentence = text.ends_with(['.', '!']) && text.split(' ').count() > 2 && is_plain;
+    is_sentence && !text.starts_with('+') || text.starts_with("-> ")
+}
+
+/// Whether a line that begins with `+` counts the lines of a change, `+3 lines, -1 line`, or is the border of a table.
+fn is_summary(line: &[u8]) -> bool {
+    let is_border = line.len() > 2
+        && line.first() == line.last()
+        && line.iter().any(|byte| b"-=".contains(byte))
+        && line.iter().all(|byte| b"+-=".contains(byte));
+    let text = String::from_utf8_lossy(line);
+    let counts = |sign: &[char]| {
+        let mut words = text.split(|c: char| c.is_whitespace() || ",/()".contains(c));
+        words.any(|word| {
+            let number = word.strip_prefix(sign).unwrap_or_default();
+            !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+        })
+    };
+    is_border || text.contains("line") && counts(&['+']) && counts(&['-', '\u{2212}', '\u{2013}'])
 }
 
 /// Whether a line tells an operation or a mode, as it does below `diff --git`.
@@ -202,7 +235,7 @@ pub(super) fn is_elision(line: &[u8]) -> bool {
         [b'[' | b'(' | b'<', inner @ .., b']' | b')' | b'>'] => inner,
         _ => line,
     };
-    is_placeholder(line) || is_placeholder(&[b"#", inner].concat())
+    is_placeholder(line) || is_placeholder(&[b"#", inner].concat()) || says_it_goes_on(line)
 }
 
 #[cfg(test)]
@@ -220,13 +253,46 @@ mod tests {
     }
 
     #[test]
-    fn elisions_are_told_from_prose() {
+    fn summaries_and_tables_are_no_lines_of_a_hunk() {
+        for line in ["+1 line, -0 lines in total.", "+-----+----+", "+12/-3 lines", "+===+"] {
+            assert!(is_summary(line.as_bytes()), "{line}");
+        }
+        for line in ["+1", "+12 lines", "+x - 1 line", "+-x", "+a", "+-"] {
+            assert!(!is_summary(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_may_begin_with_a_dash() {
         for line in
-            ["[… remaining lines omitted …]", "(... rest unchanged ...)", "# ... rest of it"]
+            ["-1 is returned if there is none.", "-> see the docs", "rename from the UI works."]
         {
+            assert!(is_said(line.as_bytes()), "{line}");
+        }
+        for line in ["-x = f(a) is it.", "-x.", "+Some more text here.", "rename from a"] {
+            assert!(!is_said(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn elisions_are_told_from_prose() {
+        for line in [
+            "[… remaining lines omitted …]",
+            "(... rest unchanged ...)",
+            "# ... rest of it",
+            "# (remaining hunks omitted for brevity)",
+            "(continued in the next message…)",
+            "[output truncated]",
+        ] {
             assert!(is_elision(line.as_bytes()), "{line}");
         }
-        for line in ["The rest is unchanged.", "[see above]", "..."] {
+        for line in [
+            "The rest is unchanged.",
+            "[see above]",
+            "...",
+            "(I omitted the tests, which pass.)",
+            "The remaining hunks are omitted.",
+        ] {
             assert!(!is_elision(line.as_bytes()), "{line}");
         }
     }

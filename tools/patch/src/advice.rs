@@ -1,8 +1,7 @@
-//! What the author of a diff is told about names that cannot be meant as they are written.
+//! What the author of a diff is told about names that cannot be meant as they are written. Words only: nothing is decided here.
 
 use std::collections::BTreeSet;
 
-use super::header::Name;
 use super::resolve::{Known, candidates};
 use super::section::Section;
 use tree::RepoPath;
@@ -26,22 +25,9 @@ pub(super) fn on_two_names(section: &Section<'_>, known: &Known<'_>) -> Option<S
     (!told.is_empty()).then(|| told.join(" "))
 }
 
-/// That a name of no file is that of one with the number of a line behind it.
-pub(super) fn on_a_line_number(section: &Section<'_>, known: &Known<'_>) -> Option<String> {
-    let mut names = [&section.old, &section.new].into_iter().flatten();
-    let path = names.find_map(|name| {
-        let Name::Path(raw) = name else { return None };
-        let raw = raw.trim_ascii_end();
-        let bare = raw.get(..raw.iter().rposition(|byte| *byte == b':')?)?;
-        let number = raw.get(bare.len() + 1..).filter(|number| !number.is_empty())?;
-        let is_there = candidates(name).is_ok_and(|paths| paths.iter().any(known.exists));
-        if is_there || !number.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        let paths = candidates(&Name::Path(bare.to_vec())).ok()?;
-        paths.into_iter().find(|path| known.has(path))
-    })?;
-    Some(format!("A line number is no part of a name: write `--- a/{path}` and `+++ b/{path}`."))
+/// How to write a name that has the number of a line behind it.
+pub(super) fn on_a_line_number(path: &RepoPath) -> String {
+    format!("A line number is not a part of a name: write `--- a/{path}` and `+++ b/{path}`.")
 }
 
 /// The path below the first directory.

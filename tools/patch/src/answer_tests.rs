@@ -104,6 +104,11 @@ fn reasoning_that_was_opened_elsewhere_is_taken_out() {
         format!("{draft}</think>\n"),
         format!("Hm. <think>\n{draft}</think>\n"),
         format!("<thinking>\n{draft}</thinking>\n"),
+        format!("< think >\n{draft}< /think >\n"),
+        format!("&lt;think&gt;\n{draft}&lt;/think&gt;\n"),
+        format!("Thinking...\n{draft}...done thinking.\n"),
+        format!("<unused94>thought\n{draft}<unused95>\n"),
+        format!("{draft}<\u{ff5c}end\u{2581}of\u{2581}thinking\u{ff5c}>\n"),
     ] {
         assert_eq!(after(ABC, &(thought.clone() + &diff)).unwrap(), "a\nB\n\nc\n", "{thought}");
     }
@@ -415,4 +420,287 @@ fn operations_are_told_below_names_and_alone_too() {
         assert_eq!(after(ABC, &behind), Err(Reason::StrayLine), "{lines}");
         assert!(after(ABC, &format!("{NAMES}{lines}{hunk}")).is_err(), "{lines}");
     }
+}
+
+/// Why `file` is refused a hunk, and what the author is told.
+fn refused(name: &str, before: &str, answer: &str) -> (Reason, String) {
+    let files = Files::default().file(name, before);
+    let refusal = plan_of(&files, &[name], answer).unwrap_err();
+    (refusal.mismatches[0].reason, refusal.for_model())
+}
+
+#[test]
+fn what_is_wrong_with_an_added_line_is_told_with_the_line() {
+    for (name, before, hunk, reason, told) in [
+        (
+            "a.go",
+            "f\n\ta()\n\tb()\n",
+            "@@ -2,2 +2,3 @@\n \ta()\n+    c()\n \tb()\n",
+            Reason::IndentStyleMismatch,
+            "Line 5 of the diff is indented with spaces where the file has tabs: `    c()`.",
+        ),
+        (
+            "a.py",
+            "x = 1\ny = 2\n",
+            "@@ -1,2 +1 @@\n-x = 1\n-y = 2\n+# ...\n",
+            Reason::ElidedCode,
+            "Line 6 of the diff stands for code that it does not show: `# ...`.",
+        ),
+        (
+            "a.py",
+            "x = 1\n",
+            "@@ -1 +1 @@\n-x = 1\n+x = 2\"\"\"\n",
+            Reason::DamagedLine,
+            "Line 5 of the diff ends in `\"\"\"`, which closes nothing in the file: `x = 2\"\"\"`.",
+        ),
+    ] {
+        let (given, text) = refused(name, before, &format!("--- a/{name}\n+++ b/{name}\n{hunk}"));
+        assert_eq!(given, reason, "{hunk}");
+        assert!(text.contains(told), "{text}");
+    }
+    let new = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,2 @@\n+x = 1\n+y = 2\"\"\"\n";
+    let refusal = plan_of(&Files::default(), &["a.py"], new).unwrap_err();
+    assert!(refusal.for_model().contains("Line 5 of the diff ends in"), "{refusal}");
+}
+
+#[test]
+fn quotes_around_the_diff_come_off_its_last_line() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B");
+    assert_eq!(after(ABC, &format!("diff = \"\"\"\n{diff}\"\"\"")).unwrap(), "a\nB\n\nc\n");
+    let glued = format!("{diff}\"\"\"");
+    assert_eq!(after(ABC, &glued), Err(Reason::DamagedLine));
+    assert_eq!(after(&format!("\"\"\"\n{ABC}"), &glued).unwrap(), "\"\"\"\na\nB\"\"\"\n\nc\n");
+}
+
+#[test]
+fn what_says_that_the_answer_is_not_all_is_told_from_remarks() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for end in [
+        "\n# (remaining hunks omitted for brevity)\n```\n",
+        "```\n\n(continued in the next message…)\n",
+        "```\n\n[output truncated]\n",
+    ] {
+        let reason = after(ABC, &format!("{diff}{end}")).unwrap_err();
+        assert!([Reason::StrayLine, Reason::ElidedCode].contains(&reason), "{end}: {reason}");
+    }
+    for end in [
+        "\n(The tests pass.)\n",
+        "\n+1 line, -1 line in total.\n",
+        "\n+-----+-----+\n| old | new |\n+-----+-----+\n",
+        "\nThe rest of the file is unchanged.\n",
+    ] {
+        assert_eq!(after(ABC, &format!("{diff}```\n{end}")).unwrap(), "a\nB\n\nc\n", "{end}");
+    }
+    assert_eq!(after(ABC, &format!("{diff}```\n\n+1 more\n")), Err(Reason::StrayLine));
+}
+
+#[test]
+fn names_that_are_no_headers_name_the_only_file_or_another() {
+    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+    for names in ["### a/f\n### b/f", "---a/f\n+++b/f", "---- a/f\n++++ b/f"] {
+        let files = Files::default().file("f", ABC);
+        let plan = plan_of(&files, &["f"], &format!("```diff\n{names}\n{hunk}```\n")).unwrap();
+        let told: Vec<Tolerance> = plan.repairs.iter().map(|repair| repair.tolerance).collect();
+        assert_eq!(told, [Tolerance::NoHeader], "{names}");
+        let both = plan_of(&files, &["f", "g.py"], &format!("```diff\n{names}\n{hunk}```\n"));
+        assert_eq!(both.unwrap_err().mismatches[0].reason, Reason::NoFileHeader, "{names}");
+    }
+    let files = Files::default().file("f", ABC).file("g.py", ABC);
+    let other = plan_of(&files, &["f"], &format!("```diff\n### a/g.py\n{hunk}```\n"));
+    assert_eq!(other.unwrap_err().mismatches[0].reason, Reason::ContradictoryHeaders);
+}
+
+#[test]
+fn a_refusal_of_a_format_says_where_its_lines_may_belong() {
+    let block = "f\n<<<<<<< SEARCH\na\nx\n=======\na\nB\n>>>>>>> REPLACE\n";
+    let (reason, text) = refused("f", ABC, block);
+    assert_eq!(reason, Reason::UnsupportedFormat);
+    let place = "The closest place begins at line 1 of the file: the answer says `x` there, and line 2 of the file is `b`.";
+    assert!(text.contains(place), "{text}");
+    let past = block.replace("a\nx\n", "c\nx\n");
+    assert!(refused("f", ABC, &past).1.contains("the file ends before that, with line 4."));
+}
+
+#[test]
+fn lines_that_end_in_a_carriage_return_alone_are_told() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    let (reason, text) = refused("f", ABC, &diff.replace('\n', "\r"));
+    assert_eq!(reason, Reason::UnsupportedFormat);
+    assert!(text.contains("carriage return"), "{text}");
+}
+
+#[test]
+fn blocks_that_say_the_same_or_complete_each_other_are_applied_and_told() {
+    let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
+    let [first, second] = ["@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -4 +4 @@\n-c\n+C\n"].map(block);
+    let files = Files::default().file("f", ABC);
+    let told = |answer: &str| {
+        let plan = plan_of(&files, &["f"], answer).unwrap();
+        plan.repairs.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let is_told =
+        "f: applied every block of the answer that changes the file; they may be alternatives";
+    assert_eq!(told(&format!("First attempt:\n\n{first}\nAnd the rest:\n\n{second}")), [is_told]);
+    let twice = format!("Option A:\n\n{first}\nOption B:\n\n{first}");
+    assert!(told(&twice).contains(&is_told.to_owned()), "{:?}", told(&twice));
+    assert_eq!(after(ABC, &twice).unwrap(), "a\nB\n\nc\n");
+    let other = block("@@ -1,2 +1,2 @@\n a\n-b\n+other\n");
+    let reason = after(ABC, &format!("Option A:\n\n{first}\nOption B:\n\n{other}"));
+    assert_eq!(reason, Err(Reason::ConflictingHunks));
+}
+
+/// Two functions with the same lines; those of the second may have changed since.
+fn twins(changed: &str) -> String {
+    let filler = "    x = 0\n".repeat(60);
+    let part =
+        |name: &str, more: &str| format!("def {name}(x):\n    open(x)\n{more}    close(x)\n\n");
+    format!("{}{filler}\n{}", part("alpha", ""), part("beta", changed))
+}
+
+#[test]
+fn a_hunk_whose_header_names_another_part_is_not_moved_there() {
+    let lines = " open(x)\n-    close(x)\n+    shut(x)\n".replace(" open", "     open");
+    let changed = twins("    # new\n");
+    for header in ["@@ -66,2 +66,2 @@ def beta(x):", "@@ def beta(x): @@"] {
+        let answer = format!("{NAMES}{header}\n{lines}");
+        assert_eq!(after(&changed, &answer), Err(Reason::AmbiguousHunk), "{header}");
+    }
+    for header in ["@@ -66,2 +66,2 @@ def alpha(x):", "@@ -66,2 +66,2 @@ def none(x):"] {
+        let made = after(&changed, &format!("{NAMES}{header}\n{lines}")).unwrap();
+        assert!(made.starts_with("def alpha(x):\n    open(x)\n    shut(x)\n"), "{header}");
+    }
+    let below = changed.replace("alpha", "gamma").replace("beta", "alpha").replace("gamma", "beta");
+    let reversed: String = below.replace("    # new\n", "");
+    let reversed = reversed.replacen("    open(x)\n", "    open(x)\n    # new\n", 1);
+    let answer = format!("{NAMES}@@ -2,2 +2,2 @@ def beta(x):\n{lines}");
+    assert_eq!(after(&reversed, &answer), Err(Reason::AmbiguousHunk), "another part is between");
+}
+
+#[test]
+fn the_same_change_of_two_places_is_not_made_once() {
+    let hunk = |header: &str| format!("{header}\n     open(x)\n-    close(x)\n+    shut(x)\n");
+    let changed = twins("    # new\n");
+    let both = |a: &str, b: &str| after(&changed, &format!("{NAMES}{}{}", hunk(a), hunk(b)));
+    assert_eq!(both("@@ -2,2 +2,2 @@", "@@ -66,2 +66,2 @@"), Err(Reason::AmbiguousHunk));
+    assert_eq!(both("@@ def alpha(x): @@", "@@ def beta(x): @@"), Err(Reason::AmbiguousHunk));
+    for twice in ["@@ -2,2 +2,2 @@", "@@ @@", "@@ -2,2 +2,2 @@ def alpha(x):"] {
+        assert!(both(twice, twice).is_ok(), "{twice}");
+    }
+    assert!(both("@@ -2,2 +2,2 @@", "@@ -4,2 +4,2 @@").is_ok());
+}
+
+#[test]
+fn a_new_file_that_is_far_too_short_was_cut_off() {
+    let lines = "+x\n".repeat(20);
+    let new = |said: usize| format!("```diff\n{NEW}@@ -0,0 +1,{said} @@\n{lines}```\n");
+    for said in [31, 100] {
+        assert_eq!(after("", &new(said)), Err(Reason::TruncatedDiff), "{said}");
+    }
+    for said in [15, 20, 21, 29] {
+        assert_eq!(after("", &new(said)).unwrap(), "x\n".repeat(20), "{said}");
+    }
+    let short = format!("{NEW}@@ -0,0 +1,5 @@\n+x\n");
+    assert_eq!(after("", &short).unwrap(), "x\n", "a few are miscounted");
+}
+
+#[test]
+fn the_end_of_a_file_may_be_told_without_a_backslash() {
+    let end = "No newline at end of file";
+    let new = format!("```diff\n{NEW}@@ -0,0 +1 @@\n+x\n{end}\n```\n");
+    assert_eq!(after("", &new).unwrap(), "x");
+    let added = format!("{NAMES}@@ -4 +4,2 @@\n c\n+{end}.\n");
+    assert_eq!(after(ABC, &added).unwrap(), format!("{ABC}{end}.\n"));
+}
+
+#[test]
+fn context_of_a_list_that_lost_its_markers_is_not_added_again() {
+    let list = "+ added 19\n+ added 20\n+ added 21\n";
+    let hunk = "@@ -1,3 +1,3 @@\n+ added 19\n-+ added 20\n++ added twenty\n+ added 21\n";
+    assert_eq!(after(list, &format!("{NAMES}{hunk}")), Err(Reason::StrayLine));
+    let added = "@@ -1,2 +1,3 @@\n a\n+ added\n b\n";
+    assert_eq!(after(ABC, &format!("{NAMES}{added}")).unwrap(), "a\n added\nb\n\nc\n");
+}
+
+#[test]
+fn what_is_done_under_another_heading_is_not_done() {
+    let done = twins("").replacen("    close(x)\n", "    audit(x)\n    close(x)\n", 1);
+    let drifted = done.replace("def beta(x):\n    open(x)\n", "def beta(x):\n    open(x, 1)\n");
+    let hunk = "     open(x)\n+    audit(x)\n     close(x)\n";
+    for header in ["@@ -68,2 +68,3 @@ def beta(x):", "@@ def beta(x): @@"] {
+        let answer = format!("{NAMES}{header}\n{hunk}");
+        assert_eq!(after(&drifted, &answer), Err(Reason::HunkNotFound), "{header}");
+    }
+    let answer = format!("{NAMES}@@ -30,2 +30,3 @@ def alpha(x):\n{hunk}");
+    assert_eq!(after(&drifted, &answer).unwrap(), drifted);
+}
+
+#[test]
+fn a_hunk_without_numbers_may_build_on_the_one_before() {
+    let file = format!("foo(x)\ndone(x)\n{}bar(x)\ndone(x)\n", "y\n".repeat(40));
+    let first = "@@ @@\n-foo(x)\n+bar(x)\n done(x)\n";
+    let second = "@@ @@\n bar(x)\n+more(x)\n done(x)\n";
+    let both = format!("{NAMES}{first}{second}");
+    assert_eq!(after(&file, &both), Err(Reason::AmbiguousHunk));
+    assert!(after(&file, &format!("{NAMES}{second}")).is_ok());
+    let apart = both.replace("+bar(x)", "+baz(x)");
+    assert!(after(&file, &apart).is_ok());
+}
+
+#[test]
+fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
+    let file = "a\nb\nc\nd\ne\nf\ng\n";
+    let cut = |counts: &str| format!("```diff\n{NAMES}@@ -1,{counts} @@\n a\n-b\n+B\n```\n");
+    assert_eq!(after(file, &cut("5 +1,5")), Err(Reason::TruncatedDiff));
+    for counts in ["2 +1,2", "2 +1,3", "3 +1,2"] {
+        assert_eq!(after(file, &cut(counts)).unwrap(), file.replace('b', "B"), "{counts}");
+    }
+    assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there, too");
+}
+
+#[test]
+fn code_in_a_fence_is_no_remark() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n\n");
+    for code in ["}\n", "func helper() int {\n\treturn 1\n}\n", "x = 1\n"] {
+        let answer = format!("{diff}{code}```\n");
+        assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
+    }
+    let remark = format!("{diff}Now the end of it:\n\n@@ -4 +4 @@\n-c\n+C\n```\n");
+    assert_eq!(after(ABC, &remark).unwrap(), "a\nB\n\nC\n");
+}
+
+#[test]
+fn headers_below_the_name_of_another_file_contradict_it() {
+    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+    let files = || Files::default().file("f", ABC).file("g.py", ABC);
+    for heading in ["### `g.py`", "**g.py**", "g.py:", "== g.py =="] {
+        let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
+        let refusal = plan_of(&files(), &["f", "g.py"], &answer).unwrap_err();
+        assert_eq!(refusal.mismatches[0].reason, Reason::ContradictoryHeaders, "{heading}");
+    }
+    for heading in ["### `f`", "As `g.py` does it:", "### `none.py`", "The change:"] {
+        let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
+        assert!(plan_of(&files(), &["f", "g.py"], &answer).is_ok(), "{heading}");
+    }
+}
+
+#[test]
+fn a_sentence_behind_the_diff_may_begin_with_a_dash() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for said in [
+        "-1 is returned if nothing is found.",
+        "-> see the docs",
+        "rename from the UI is as before.",
+    ] {
+        assert_eq!(after(ABC, &format!("{diff}\n{said}\n")).unwrap(), "a\nB\n\nc\n", "{said}");
+    }
+    let miscounted = diff.replace("+1,2 @@", "+1,3 @@");
+    let said = format!("{miscounted}\n-1 is returned if nothing is found.\n");
+    assert_eq!(after(ABC, &said), Err(Reason::StrayLine));
+}
+
+#[test]
+fn a_rename_behind_a_broken_header_has_names_of_its_own() {
+    let answer = "dif --git a/f b/g.py\nsimilarity index 100%\nrename from f\nrename to g.py\n";
+    let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
+    assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);
 }

@@ -188,7 +188,12 @@ pub(super) fn names_another(
 ) -> bool {
     let is_it = |name: &RepoPath| {
         let ends_in_it = |path: &RepoPath| path.as_str().ends_with(&format!("/{name}"));
-        target.paths().any(|path| path == name || ends_in_it(path))
+        // Below a directory that stands for a side of the diff, with dashes glued to it.
+        let is_side = |path: &RepoPath| {
+            let name = name.as_str().trim_start_matches('-');
+            name.strip_prefix("a/").or(name.strip_prefix("b/")) == Some(path.as_str())
+        };
+        target.paths().any(|path| path == name || ends_in_it(path) || is_side(path))
     };
     let is_other = |label: &[u8]| {
         let names = paths_in(label);
@@ -209,7 +214,15 @@ pub(super) fn names_another(
         let names = paths_in(line);
         names.iter().any(is_name) || line.trim_ascii().len() <= length(&names) + DECORATION
     };
+    // Right above a fence, a line with nothing but a name is a heading of it.
+    let is_headed = fence.is_some()
+        && above.peek().is_some_and(|line| {
+            let names = paths_in(line);
+            let length = names.first().map_or(0, |name| name.as_str().len());
+            is_other(line) && names.len() == 1 && line.trim_ascii().len() <= length + DECORATION
+        });
     fence.is_some_and(|line| is_other(Fence::label(line)))
+        || is_headed
         || has_no_names && above.take(2).any(|line| is_other(line))
         || between_hunks(lines, target).any(|line| is_other(line) && heads(line))
 }

@@ -183,7 +183,10 @@ fn is_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
             && !body.iter().any(is_diff)
             && body.last().is_some_and(|line| line.kind == Kind::Added)
     };
-    raw.starts_with(b"\\ ") || says_so(raw) || is_marked()
+    // Without its backslash it is the marker all the same, where nothing is about diffs.
+    let is_bare =
+        || raw == b"No newline at end of file" && !body.is_empty() && !body.iter().any(is_diff);
+    raw.starts_with(b"\\ ") || says_so(raw) || is_marked() || is_bare()
 }
 
 /// What a marker says of a file without a newline at its end, at least.

@@ -1,68 +1,158 @@
-//! Added lines that no file is meant to have: what got into them on the way from the model. Nothing in a file contradicts an added line,
-//! so they are judged by themselves. Pure.
+//! Added lines that no file is meant to have: what got into them on the way from the model. Old lines are compared with the file, added
+//! lines with nothing: they are judged by themselves, and by what the file looks like. Pure.
 
-use super::elision::stands_for_code;
+use std::collections::HashSet;
+
+use super::body::{HunkLine, Kind};
+use super::difference;
+use super::elision::{self, Mention, Stand};
 use super::fence::Fence;
 use super::gutter;
-use super::lines::pieces;
+use super::lines::show;
+use super::look::Look;
+use super::markdown;
+use super::marks;
 use super::refuse::Reason;
+use super::whitespace;
 
-/// Files in which text for people stands, and may show whatever else is damage.
-const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
-/// Files in which characters are escaped as in HTML, besides those.
-const MARKUP: [&str; 16] = [
-    "html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "astro", "jsx", "tsx", "php", "erb",
-    "hbs", "j2", "rss", "plist",
-];
+/// What is wrong with a line that a hunk adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Damage {
+    pub(super) reason: Reason,
+    pub(super) note: String,
+}
+
+impl Damage {
+    /// What `line` has or does, as the end of a sentence that begins with it.
+    pub(super) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
+        let text = difference::cut(&show(line.text), 1);
+        Damage { reason, note: format!("Line {} of the diff {has}: `{text}`.", line.at) }
+    }
+}
+
 /// Files of which no line is three dots.
 const WITHOUT_DOTS: [&str; 12] =
     ["rs", "json", "toml", "java", "go", "js", "ts", "css", "kt", "swift", "cs", "sql"];
 
-/// What is wrong with lines that are added to `file`, or make it up where it is empty. `name` says what kind of file it is.
-pub(super) fn found(added: &[&[u8]], file: &[u8], name: &str) -> Option<Reason> {
-    let ending = name.rsplit('/').next().unwrap_or_default().rsplit_once('.');
-    let ending = ending.map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase());
-    let is_of = |kinds: &[&str]| kinds.contains(&ending.as_str());
-    let is_new = |line: &&[u8]| {
-        let text = line.trim_ascii();
-        !pieces(file).any(|old| old.trim_ascii() == text)
-    };
-    let is_dots = |line: &[u8]| matches!(line.trim_ascii(), b"..." | b"\xe2\x80\xa6");
-    let elides = |line: &&&[u8]| {
-        stands_for_code(line)
-            || (is_of(&WITHOUT_DOTS) || is_of(&["yml", "yaml"]) && line.starts_with(b" "))
-                && is_dots(line)
-    };
-    if added.iter().filter(elides).any(is_new) {
-        return Some(Reason::ElidedCode);
+/// How many times as much code a comment about the rest takes the place of as stands beside it, at least.
+const FEWER: usize = 4;
+/// Old lines of a hunk that an added line is compared with.
+const LOOKED_AT: usize = 50;
+/// Files of which lines may begin with a number.
+const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
+/// Files in which words begin with a backslash.
+const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
+
+/// What is wrong with the lines that `body` adds to a file, or that make it up where it is empty.
+pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    added().next()?;
+    if let Some(line) = placeholder(look, body) {
+        return Some(Damage::at(Reason::ElidedCode, line, "stands for code that it does not show"));
     }
-    if is_of(&PROSE) {
-        return None;
-    }
-    let has_not = |text: &[u8]| memchr::memmem::find(file, text).is_none();
-    let texts = || added.iter().copied().filter(|line| !line.trim_ascii().is_empty());
-    let is_every =
-        |is_damaged: &dyn Fn(&[u8]) -> bool| texts().count() > 1 && texts().all(is_damaged);
-    let is_escaped = !is_of(&MARKUP)
-        && added.iter().any(|line| has_entity(line))
-        && has_not(b"&lt;")
-        && has_not(b"&amp;");
-    let is_numbered = || {
-        let numbers = texts().map(number);
-        numbers.clone().all(|number| number.is_some())
-            && texts().count() > 1
-            && numbers.clone().zip(numbers.skip(1)).all(|(number, next)| number < next)
+    let garbled = if look.is_prose() { None } else { garbled(look, body) };
+    let garbled = garbled.or_else(|| marks::found(look, body));
+    let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
+    damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
+}
+
+/// A line that stands for code: by what it says, or because it takes the place of code and says next to nothing.
+fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    let has_no_dots = |text: &[u8]| {
+        look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
-    let is_damaged = is_escaped
-        || added.iter().any(|line| is_word_diff(line) || is_tab_in_letters(line))
-        || has_conflict(added) && has_not(b"<<<<<<<")
-        || is_numbered()
-        || file.is_empty() && is_every(&|line| line.starts_with(b"+"))
-        || is_every(&|line| line.ends_with(b"\\n"))
-        || !is_of(&MARKUP) && is_every(&|line| line.ends_with(b"<br>"))
-        || file.is_empty() && is_every(&|line| line.starts_with(b" "))
-        || file.is_empty() && is_fenced(added);
-    is_damaged.then_some(Reason::DamagedLine)
+    let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
+    let elides = |line: &HunkLine<'_>| {
+        elision::stands_for_code(line.text) || has_no_dots(line.text) && is_dots(line.text)
+    };
+    let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !look.has_line(line.text);
+    let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
+    let runs = || body.split(|line| line.kind == Kind::Context);
+    let in_place = || runs().find_map(|run| in_place_of_code(run).filter(is_new));
+    told.or_else(|| if look.is_prose() { None } else { in_place() })
+}
+
+/// A comment that may stand for code, in a run of changed lines that removes code: more than it adds, where the comment has words.
+fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    let of = |kind| run.iter().filter(move |line| line.kind == kind);
+    let may_stand = |line: &&HunkLine<'_>| {
+        elision::may_stand_for_code(line.text).is_some()
+            || elision::mentions_what_stays(line.text).is_some()
+    };
+    of(Kind::Added).find(may_stand)?;
+    // Code of one side that the other side does not have.
+    let code = |kind, other| {
+        let there: HashSet<&[u8]> = of(other).map(|line| line.text.trim_ascii()).collect();
+        let code = of(kind).filter(|line| elision::is_code(line.text));
+        code.filter(|line| !there.contains(line.text.trim_ascii())).count()
+    };
+    let (removed, added) = (code(Kind::Removed, Kind::Added), code(Kind::Added, Kind::Removed));
+    of(Kind::Added).find(|line| match elision::may_stand_for_code(line.text) {
+        Some(Stand::Dots) => removed > 0,
+        Some(Stand::Words) => removed > added,
+        None => {
+            removed > 2
+                && match elision::mentions_what_stays(line.text) {
+                    Some(Mention::Plain) => removed >= FEWER * added,
+                    Some(Mention::Loose) => added == 0,
+                    None => false,
+                }
+        }
+    })
+}
+
+/// A line with marks, numbers or letters that belong to no file of this kind, and what it has.
+fn garbled<'h, 'a>(
+    look: &Look<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<(&'h HunkLine<'a>, &'static str)> {
+    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    let texts = || added().filter(|line| !line.text.trim_ascii().is_empty());
+    let any = |is_damaged: &dyn Fn(&[u8]) -> bool| added().find(|line| is_damaged(line.text));
+    let every = |is_damaged: &dyn Fn(&[u8]) -> bool| {
+        let is_every = texts().count() > 1 && texts().all(|line| is_damaged(line.text));
+        texts().next().filter(|_| is_every)
+    };
+    let all = || added().map(|line| line.text).collect::<Vec<_>>();
+    let in_new = look.is_empty();
+    // What is numbered in the file is numbered where lines are added to it.
+    let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
+    let found = [
+        any(&|line| !look.is_markup() && has_entity(line) && !look.habits().has_entities)
+            .map(|line| (line, "has a character escaped as in HTML")),
+        any(&|line| has_lost_letters(look, body, line))
+            .map(|line| (line, "has characters of another encoding, or U+FFFD for a lost one")),
+        any(&is_word_diff).map(|line| (line, "shows a change of words")),
+        any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
+            .map(|line| (line, "has a tab written in letters")),
+        any(&|line| line.starts_with(b"<<<<<<<"))
+            .filter(|_| has_conflict(&all()) && !look.habits().has_conflicts)
+            .map(|line| (line, "has the mark of a conflict")),
+        texts()
+            .next()
+            .filter(|_| is_numbered(&all()) && !has_numbers && !(in_new && look.is_of(&DATA)))
+            .map(|line| (line, "has a line number")),
+        every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
+        every(&|line| line.ends_with(b"\\n"))
+            .map(|line| (line, "has a newline written in letters")),
+        every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
+            .map(|line| (line, "has a `<br>` where a new line is meant")),
+        every(&|line| in_new && !look.is_markup() && line.starts_with(b" "))
+            .map(|line| (line, "is indented, as every line of the new file is")),
+        texts()
+            .next()
+            .filter(|_| in_new && is_fenced(&all()))
+            .map(|line| (line, "opens a fence around all lines of the file")),
+    ];
+    found.into_iter().flatten().next()
+}
+
+/// Whether all lines but blank ones have numbers before them, each one greater than the one before.
+fn is_numbered(added: &[&[u8]]) -> bool {
+    let numbers =
+        || added.iter().filter(|line| !line.trim_ascii().is_empty()).map(|line| number(line));
+    let mut pairs = numbers().zip(numbers().skip(1)).peekable();
+    pairs.peek().is_some() && pairs.all(|(number, next)| number.is_some() && number < next)
 }
 
 /// Whether characters are escaped that stand outside of quotes and comments.
@@ -71,9 +161,40 @@ fn has_entity(line: &[u8]) -> bool {
     let is_comment = [&b"//"[..], b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""]
         .iter()
         .any(|mark| text.starts_with(mark));
+    // What has a tag of its own was not escaped.
+    let is_tag = |part: &[u8]| matches!(part, [b'<', next] if next.is_ascii_lowercase() || b"/!".contains(next));
+    if text.windows(2).any(is_tag) && memchr::memchr(b'>', text).is_some() {
+        return false;
+    }
     let entities: [&[u8]; 4] = [b"&lt;", b"&gt;", b"&amp;", b"&quot;"];
     let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
     !is_comment && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
+}
+
+/// Whether a letter of a line was lost, or came along as the bytes of another encoding: the old lines have it as it is.
+fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    if line.is_ascii() {
+        return false;
+    }
+    // A lost one is in a word; what is about this character has it alone.
+    let is_lost = |(at, lost): (usize, &str)| {
+        let [before, behind] =
+            [text.get(..at), text.get(at + lost.len()..)].map(Option::unwrap_or_default);
+        let is_in_word =
+            before.ends_with(char::is_alphanumeric) || behind.starts_with(char::is_alphanumeric);
+        is_in_word || before.ends_with(' ') && behind.trim().is_empty()
+    };
+    if text.match_indices('\u{fffd}').any(is_lost) && !look.has_char('\u{fffd}') {
+        return true;
+    }
+    let latin = |c: char| c.encode_utf8(&mut [0; 4]).bytes().map(char::from).collect::<String>();
+    let old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
+    old.filter(|line| !line.text.is_ascii()).any(|old| {
+        let old = String::from_utf8_lossy(old.text);
+        let mut letters = old.chars().filter(|c| !c.is_ascii() && *c != '\u{fffd}');
+        letters.any(|c| text.contains(&latin(c)) && !old.contains(&latin(c)))
+    })
 }
 
 /// Whether a line shows a change of words: `[-old-]{+new+}`.
@@ -83,7 +204,7 @@ fn is_word_diff(line: &[u8]) -> bool {
 
 /// Whether a tab before a line was written in letters.
 fn is_tab_in_letters(line: &[u8]) -> bool {
-    line.starts_with(b"\\t") || line.starts_with(b"^I")
+    [&b"\\t"[..], b"^I", b"<TAB>"].iter().any(|tab| line.starts_with(tab))
 }
 
 /// Whether lines have the marks of a conflict, in order.
@@ -96,8 +217,11 @@ fn has_conflict(lines: &[&[u8]]) -> bool {
 /// Whether lines are a block of code, and nothing else.
 fn is_fenced(lines: &[&[u8]]) -> bool {
     let mut texts = lines.iter().filter(|line| !line.trim_ascii().is_empty());
-    let Some(fence) = texts.next().and_then(|line| Fence::opening(line)) else { return false };
-    texts.next_back().is_some_and(|line| fence.is_closed_by(line))
+    let (first, last) = (texts.next(), texts.next_back());
+    let is_tagged = first.is_some_and(|line| line.trim_ascii() == b"<code>")
+        && last.is_some_and(|line| line.trim_ascii() == b"</code>");
+    let fence = first.and_then(|line| Fence::opening(line));
+    is_tagged || fence.zip(last).is_some_and(|(fence, line)| fence.is_closed_by(line))
 }
 
 /// The number before a line, as our listings have it, or others: `12: x`, `12\tx`, `12→x`.
@@ -114,11 +238,19 @@ fn number(line: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::body::read_all;
     use super::*;
 
+    /// What is wrong with the lines that a hunk adds, which has these lines with their markers.
+    fn in_hunk(name: &str, file: &str, hunk: &[&str]) -> Option<Reason> {
+        let lines: Vec<&[u8]> = hunk.iter().map(|line| line.as_bytes()).collect();
+        let look = Look::of(file.as_bytes(), name);
+        found(&look, &read_all(&lines, 1)).map(|damage| damage.reason)
+    }
+
     fn in_file(name: &str, file: &str, added: &[&str]) -> Option<Reason> {
-        let added: Vec<&[u8]> = added.iter().map(|line| line.as_bytes()).collect();
-        found(&added, file.as_bytes(), name)
+        let hunk: Vec<String> = added.iter().map(|line| format!("+{line}")).collect();
+        in_hunk(name, file, &hunk.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     #[test]
@@ -138,6 +270,10 @@ mod tests {
             ("a.py", &["X = [-1-]{+2+}"]),
             ("Makefile", &["all:", "\\tcc x.c"]),
             ("Makefile", &["all:", "^Icc x.c"]),
+            ("a.py", &["<code>", "import os", "</code>"]),
+            ("a.py", &["**x = 1**", "**y = 2**"]),
+            ("a.py", &["caf\u{fffd} = 1"]),
+            ("Makefile", &["all:", "<TAB>cc x.c"]),
         ] {
             assert_eq!(in_file(name, "", added), Some(Reason::DamagedLine), "{added:?}");
         }
@@ -146,10 +282,81 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_in_place_of_code_is_told() {
+        for (name, hunk) in [
+            ("a.py", &["-x = 1", "-y = 2", "+# ..."][..]),
+            ("a.py", &["-x = 1", "+x = 2", "+# ..."]),
+            ("a.c", &[" f();", "-g();", "+/* existing code */", " h();"]),
+            (
+                "a.rs",
+                &["-fn f() {", "-    a();", "-}", "+fn f(x: u8) {", "+    // rest unchanged", "+}"],
+            ),
+            ("a.html", &["-<p>a</p>", "+<!-- unchanged -->"]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// остальной код без изменений"]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// the same logic as in the old one"]),
+            ("a.c", &["-a();", "+…"]),
+            ("a.c", &["-a();", "-b();", "-c();", "-d();", "+x();", "+// code existant inchangé"]),
+        ] {
+            assert_eq!(in_hunk(name, "x\n", hunk), Some(Reason::ElidedCode), "{hunk:?}");
+        }
+        for (name, hunk) in [
+            ("a.py", &[" x = 1", "+# ...", " y = 2"][..]),
+            ("a.py", &["-x = 1", " y = 2", "+# ..."]),
+            ("a.py", &["-# a remark", "+# ..."]),
+            ("a.py", &["-x = 1", "+# existing code", "+x = 2"]),
+            ("a.py", &["-x = 1", "+# ...", "+x = 1"]),
+            ("a.py", &["-x = 1", "+# existing users stay as they are"]),
+            ("a.md", &["-x = 1", "+# ..."]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// keep this", "+d();"]),
+            ("a.c", &["-a();", "-b();", "-c();", "+// not needed any more"]),
+            ("a.c", &["-a();", "-b();", "-c();", "-d();", "+x();", "+// keep track of it"]),
+            ("a.py", &["-x = 1", "+y = 2  # ..."]),
+        ] {
+            assert_eq!(in_hunk(name, "x\n", hunk), None, "{hunk:?}");
+        }
+        let hunk = &["-x = 1", "-y = 2", "+# ..."];
+        assert_eq!(in_hunk("a.py", "x = 1\ny = 2\n  # ...\n", hunk), None, "the file has it");
+    }
+
+    #[test]
+    fn a_file_is_read_once_for_each_question_however_many_hunks_ask() {
+        let file = "fn line() {}\n".repeat(2_000);
+        let look = Look::of(file.as_bytes(), "a.rs");
+        let bodies: [&[&[u8]]; 5] = [
+            &[b" fn line() {}", b"+if a &lt; b {"],
+            &[b"-fn line() {}", b"+// ..."],
+            &[b" fn line() {}", "+\u{a0}x".as_bytes()],
+            &[b" fn line() {}", b"+let x = my\\_var;"],
+            &[b" fn line() {}", b"+  \\tx", "+\u{2192}y".as_bytes()],
+        ];
+        for _ in 0..1_000 {
+            for body in bodies {
+                assert!(found(&look, &read_all(body, 1)).is_some() || body.len() > 2);
+            }
+        }
+        assert!(look.passes.get() <= 3, "the file was read {} times", look.passes.get());
+    }
+
+    #[test]
+    fn letters_of_another_encoding_are_told_by_the_old_lines() {
+        let hunk = |added: &str| in_hunk("a.csv", "caf\u{e9}\n", &["-caf\u{e9}", added]);
+        assert_eq!(hunk("+caf\u{c3}\u{a9} one"), Some(Reason::DamagedLine));
+        assert_eq!(hunk("+caf\u{fffd}"), Some(Reason::DamagedLine));
+        for added in ["+caf\u{e9} one", "+\u{c3}tude", "+is '\u{fffd}'"] {
+            assert_eq!(hunk(added), None, "{added}");
+        }
+        assert_eq!(in_hunk("a.csv", "\u{fffd}\n", &["+a\u{fffd}"]), None, "the file has it");
+    }
+
+    #[test]
     fn what_a_file_may_have_is_left() {
         for (name, added) in [
             ("a.md", &["   1| import os", "   2| X = 1"][..]),
             ("a.html", &["a &lt; b"]),
+            ("a.py", &["<p>a &lt; b</p>"]),
+            ("a.jinja2", &["a &lt; b"]),
+            ("a.tex", &["\\tableofcontents"]),
+            ("seq.tsv", &["1\tone", "2\ttwo"]),
             ("a.py", &["x = s.replace(\"<\", \"&lt;\")"]),
             ("a.rs", &["/// a &lt; b"]),
             ("a.py", &["..."]),
@@ -166,5 +373,8 @@ mod tests {
         assert_eq!(in_file("a.c", "x(&lt;);\n", &["y(&lt;);"]), None, "the file has them");
         assert_eq!(in_file("a.py", "x\n", &["    a", "    b"]), None, "lines further in");
         assert_eq!(in_file("a.rs", "...\n", &["..."]), None, "the file has it");
+        let dict = &[" 412: 'a',", "+413: 'b',", "+414: 'c',"];
+        assert_eq!(in_hunk("a.py", "x\n", dict), None, "its neighbours are numbered");
+        assert_eq!(in_file("a.html", "", &["  <p>", "  </p>"]), None, "a part of a page");
     }
 }

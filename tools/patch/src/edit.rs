@@ -1,5 +1,7 @@
 //! Placed hunks as edits of a file's lines, and the file they make. Bytes of context always come from the file.
 
+use std::collections::HashMap;
+
 use super::body::{HunkLine, Kind};
 use super::fold::{LOOK_ALIKES, Tier, ends_agree};
 use super::lines::{Eol, Line, Lines};
@@ -151,6 +153,17 @@ pub(super) fn combine(
     }
     let folded = all - edits.len();
     Ok((edits, folded))
+}
+
+/// Hunks, from 0, that make the same edit of the same lines.
+pub(super) fn twice(edits: &[Edit<'_>]) -> impl Iterator<Item = [usize; 2]> {
+    let mut first: HashMap<(usize, usize, &[Line<'_>]), usize> =
+        HashMap::with_capacity(edits.len());
+    edits.iter().filter_map(move |edit| {
+        let key = (edit.start, edit.end, edit.insert.as_slice());
+        let before = *first.entry(key).or_insert(edit.hunk);
+        (before != edit.hunk).then_some([before, edit.hunk])
+    })
 }
 
 /// The file with `edits`, which are combined, made.

@@ -51,6 +51,205 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
                 .is_some_and(|(_, comment)| is_placeholder(&[b"#", comment.as_bytes()].concat()))
 }
 
+/// Whether a line that is nothing but a remark, in brackets or a comment, says that the answer is not all of it.
+pub(super) fn says_it_goes_on(line: &[u8]) -> bool {
+    const WHAT: [&str; 10] = [
+        "remaining",
+        "rest",
+        "the rest",
+        "the remaining",
+        "other",
+        "more",
+        "further",
+        "output",
+        "answer",
+        "diff",
+    ];
+    const LEFT_OUT: [&str; 4] = ["omitted", "truncated", "left out", "to follow"];
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let text = text.trim();
+    let Some(inner) = comment(text).or_else(|| text.strip_prefix(['[', '('])) else { return false };
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#:!".contains(c);
+    let inner = inner.trim_matches(around).to_lowercase();
+    let is_left_out = WHAT.iter().any(|what| inner.starts_with(&format!("{what} ")))
+        && LEFT_OUT.iter().any(|word| inner.contains(word))
+        || LEFT_OUT.contains(&inner.as_str());
+    is_left_out
+        || inner.starts_with("continued in ")
+        || inner.starts_with("continues in ")
+        || inner == "to be continued"
+        || inner.starts_with("continued") && inner.len() < "continued below".len()
+}
+
+/// How a comment may stand for code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// With nothing but dots.
+    Dots,
+    /// In words that a comment about code seldom has alone.
+    Words,
+}
+
+/// How an added `line`, which is nothing but a comment, may stand for code. It does only where it takes the place of some.
+pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
+    const ALONE: [&str; 14] = [
+        "existing",
+        "unchanged",
+        "same",
+        "same as before",
+        "as before",
+        "no change",
+        "no changes",
+        "omitted",
+        "snip",
+        "etc",
+        "省略",
+        "不变",
+        "保持不变",
+        "現状維持",
+    ];
+    const FIRST: [&str; 12] = [
+        "existing",
+        "rest",
+        "remaining",
+        "remainder",
+        "unchanged",
+        "same",
+        "other",
+        "previous",
+        "original",
+        "keep",
+        "现有",
+        "其余",
+    ];
+    const LAST: [&str; 28] = [
+        "code",
+        "implementation",
+        "logic",
+        "body",
+        "function",
+        "functions",
+        "method",
+        "methods",
+        "class",
+        "file",
+        "module",
+        "content",
+        "contents",
+        "fields",
+        "cases",
+        "tests",
+        "imports",
+        "here",
+        "unchanged",
+        "same",
+        "before",
+        "above",
+        "is",
+        "omitted",
+        "etc",
+        "stays",
+        "代码",
+        "不变",
+    ];
+    let text = std::str::from_utf8(line).ok()?.trim();
+    if text == "…" {
+        return Some(Stand::Dots);
+    }
+    let text = comment(text)?;
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!".contains(c);
+    let inner = text.trim_matches(around).to_lowercase();
+    if inner.is_empty() {
+        let dots = text.trim_matches([' ', '\t', '*', '/', '-', '>', '(', ')', '[', ']']);
+        return matches!(dots, "..." | "…" | "....").then_some(Stand::Dots);
+    }
+    let words: Vec<&str> = inner.split_whitespace().collect();
+    let words = words.strip_prefix(&["the"]).unwrap_or(&words);
+    let [first, .., last] = words else {
+        return ALONE.contains(&inner.as_str()).then_some(Stand::Words);
+    };
+    let is_rest = first.starts_with("rest") && words.get(1) == Some(&"of");
+    let is_named = FIRST.contains(first) && (LAST.contains(last) || is_rest);
+    (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
+}
+
+/// How a comment mentions what stays as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mention {
+    /// In words that hardly mean anything else.
+    Plain,
+    /// With a word that may mean something else.
+    Loose,
+}
+
+/// How a line that is nothing but a short comment mentions what stays as it was, in one of several languages. Where next to nothing takes
+/// the place of several lines of code, it stands for them.
+pub(super) fn mentions_what_stays(line: &[u8]) -> Option<Mention> {
+    const PLAIN: [&str; 34] = [
+        "unchanged",
+        "existing code",
+        "existing logic",
+        "existing impl",
+        "same as",
+        "same logic",
+        "same pattern",
+        "rest of the ",
+        "as is ",
+        "as before",
+        "snip ",
+        "etc. ",
+        "not shown",
+        "sin cambios",
+        "resto del ",
+        "existente",
+        "inchang",
+        "reste du ",
+        "existant",
+        "unverändert",
+        "bleibt",
+        "rest des ",
+        "bestehend",
+        "без изменений",
+        "остальн",
+        "существующ",
+        "既存",
+        "変更なし",
+        "残り",
+        "기존",
+        "나머지",
+        "现有",
+        "其余",
+        "不变",
+    ];
+    const LOOSE: [&str; 8] =
+        ["exist", "same", "rest ", "remain", "keep", "omit", "original", "previous"];
+    let text = std::str::from_utf8(line).ok().and_then(|line| comment(line.trim()))?;
+    // Code that was made a comment is no word about it.
+    if text.contains(|c: char| c.is_ascii_digit() || "=_;{}".contains(c)) {
+        return None;
+    }
+    let text = format!("{} ", text.trim().to_lowercase());
+    let has = |stems: &[&str]| stems.iter().any(|stem| text.contains(stem));
+    let mention = if has(&PLAIN) {
+        Mention::Plain
+    } else if has(&LOOSE) {
+        Mention::Loose
+    } else {
+        return None;
+    };
+    (text.split_whitespace().count() <= 9).then_some(mention)
+}
+
+/// Whether a line has code: it is neither blank nor nothing but a comment.
+pub(super) fn is_code(line: &[u8]) -> bool {
+    const MARKS: [&[u8]; 8] = [b"//", b"/*", b"* ", b"*/", b"# ", b"<!--", b"-- ", b";"];
+    let text = line.trim_ascii();
+    !text.is_empty()
+        && text != b"#"
+        && text != b"*"
+        && !MARKS.iter().any(|mark| text.starts_with(mark))
+}
+
 /// Whether a comment says that code goes on as it was: between dots or in brackets, or in so many words.
 fn says_so(comment: &str) -> bool {
     const SAME: [&str; 6] = ["unchanged", "the same", "as before", "as is", "as it was", "omitted"];
@@ -123,6 +322,38 @@ mod tests {
             "let x = ..existing;",
         ] {
             assert!(!is_placeholder(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn comments_that_may_stand_for_code_have_dots_or_a_few_words() {
+        for (line, stand) in [
+            ("    # ...", Stand::Dots),
+            ("// …", Stand::Dots),
+            ("/* ... */", Stand::Dots),
+            ("/* existing code */", Stand::Words),
+            ("// rest unchanged", Stand::Words),
+            ("# Rest of the loop", Stand::Words),
+            ("<!-- unchanged -->", Stand::Words),
+            ("-- same as above", Stand::Words),
+            ("// the remaining methods", Stand::Words),
+            ("# 其余 代码", Stand::Words),
+            ("    …", Stand::Dots),
+        ] {
+            assert_eq!(may_stand_for_code(line.as_bytes()), Some(stand), "{line}");
+        }
+        for line in [
+            "# existing users keep their names",
+            "// other rune can transform into r.",
+            "// the same",
+            "...",
+            "x = 1  # ...",
+            "// ... and so on",
+            "# ....... ",
+            "#",
+            "// remaining bytes",
+        ] {
+            assert_eq!(may_stand_for_code(line.as_bytes()), None, "{line}");
         }
     }
 

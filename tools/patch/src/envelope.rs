@@ -153,7 +153,7 @@ pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
 /// What follows a block of reasoning, of which the model's template may have kept the opening tag; none if there is no such block.
 fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
     // With whether the opening tag may be lost.
-    const TAGS: [(&str, &str, bool); 12] = [
+    const TAGS: [(&str, &str, bool); 17] = [
         ("<think>", "</think>", true),
         ("<Think>", "</Think>", true),
         ("[THINK]", "[/THINK]", true),
@@ -165,6 +165,15 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
         ("<scratchpad>", "</scratchpad>", false),
         ("<draft>", "</draft>", false),
         ("<details type=\"reasoning\"", "</details>", false),
+        ("< think >", "< /think >", false),
+        ("&lt;think&gt;", "&lt;/think&gt;", false),
+        (
+            "<\u{ff5c}begin\u{2581}of\u{2581}thinking\u{ff5c}>",
+            "<\u{ff5c}end\u{2581}of\u{2581}thinking\u{ff5c}>",
+            true,
+        ),
+        ("Thinking...\n", "...done thinking.", false),
+        ("<unused94>thought", "<unused95>", false),
         ("<|channel|>analysis", "<|channel|>final<|message|>", false),
     ];
     for (open, close, may_be_lost) in TAGS {

@@ -224,6 +224,19 @@ impl Nearest {
         self.excerpt.last().is_some_and(|(last, _)| *last < self.differs_at)
     }
 
+    /// The place in a sentence, for an answer in another format, in which lines have other numbers than in the diff that it became.
+    pub(super) fn in_words(&self, expected: &str) -> String {
+        let Nearest { line, differs_at, text, .. } = self;
+        let found = if self.is_past_end() {
+            format!("the file ends before that, with line {}", differs_at - 1)
+        } else {
+            format!("line {differs_at} of the file is `{text}`")
+        };
+        format!(
+            "The closest place begins at line {line} of the file: the answer says `{expected}` there, and {found}."
+        )
+    }
+
     fn tell(&self, expected: Option<&str>, out: &mut String) -> fmt::Result {
         let Nearest { line, text, matched, of, differs_at, answer_line, difference, excerpt } =
             self;

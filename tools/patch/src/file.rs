@@ -2,15 +2,19 @@
 
 use std::collections::HashSet;
 
+use super::balance;
 use super::body::{self, HunkLine, Kind};
-use super::damage;
+use super::damage::{self, Damage};
 use super::done;
 use super::edit::{self, Edit};
 use super::feedback;
+use super::header;
 use super::lines::{Eol, Lines};
 use super::locate::{
-    Image, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
+    Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
+    locate_once, under_another_heading,
 };
+use super::look::Look;
 use super::numbered;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
@@ -41,9 +45,14 @@ const MAX_FOLLOWING: usize = 50;
 struct Placed<'a> {
     edits: Vec<Edit<'a>>,
     forgiven: Vec<Forgiven>,
+    /// Hunks, from 0, that end in a line which they add.
+    last: Vec<(usize, HunkLine<'a>)>,
     /// Hunks, from 0, that have no place, and why.
     refused: Vec<(usize, PatchMismatch)>,
 }
+
+/// What is wrong with a hunk, and a note on it.
+type Wrong = (Reason, Option<String>);
 
 /// How the hunks are to be read.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +81,20 @@ impl Reader {
             return Ok(made);
         }
         let image = Image::of(base);
-        let Placed { edits, mut forgiven, mut refused } = self.place(&image, hunks, name);
+        let look = Look::of(base, name);
+        let Placed { edits, mut forgiven, last, mut refused } =
+            self.place(&image, &look, hunks, name);
+        if hunks.len() > 1
+            && let Some([a, b]) = edit::twice(&edits).find(|[a, b]| are_apart(hunks, *a, *b))
+        {
+            let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
+            let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
+            let note = format!(
+                "It makes the same change as hunk {}, whose header names another place, and fits only there.",
+                a + 1
+            );
+            return Err(vec![PatchMismatch { hunk, ..mismatch }.note(note)]);
+        }
         let (edits, folded) = self.combine(edits).map_err(|[a, b]| {
             let mismatch = PatchMismatch::file(Reason::ConflictingHunks, name);
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
@@ -83,6 +105,11 @@ impl Reader {
         })?;
         forgiven.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
+        if let Some((index, damage)) = balance::glued(&look, [base, &bytes], &last) {
+            let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
+            let mismatch = PatchMismatch::file(damage.reason, name);
+            return Err(vec![PatchMismatch { hunk, ..mismatch }.note(damage.note)]);
+        }
         let left_behind = left_behind(&bytes, hunks, &forgiven, &edits, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
@@ -122,7 +149,8 @@ impl Reader {
     ) -> Option<usize> {
         let hunk = hunk.filter(|_| reason == Reason::HunkNotFound)?;
         done::elsewhere(after, hunk, self.allowed)?;
-        done::elsewhere(before, hunk, self.allowed)
+        let line = done::elsewhere(before, hunk, self.allowed)?;
+        under_another_heading(before, hunk, line).is_none().then_some(line)
     }
 
     /// Edits in order, and whether some of them were given twice; or two hunks that are in conflict.
@@ -136,7 +164,13 @@ impl Reader {
     }
 
     /// Places every hunk on the file as it is.
-    fn place<'a>(self, image: &Image<'_>, hunks: &[&Hunk<'a>], name: &str) -> Placed<'a> {
+    fn place<'a>(
+        self,
+        image: &Image<'_>,
+        look: &Look<'_>,
+        hunks: &[&Hunk<'a>],
+        name: &str,
+    ) -> Placed<'a> {
         let mut placed = Placed::default();
         let mut shift = 0;
         let changes =
@@ -150,12 +184,13 @@ impl Reader {
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
         for (index, hunk) in hunks.iter().enumerate() {
+            let mut refuse_as = |mismatch: PatchMismatch| {
+                let (file, hunk) =
+                    (Some(name.to_owned()), Some(hunk.reference(index, hunks.len())));
+                placed.refused.push((index, PatchMismatch { file, hunk, ..mismatch }));
+            };
             let mut refuse = |reason, candidates: &[usize]| {
-                let mismatch = feedback::explain(image, hunk, reason, candidates);
-                let hunk = Some(hunk.reference(index, hunks.len()));
-                placed
-                    .refused
-                    .push((index, PatchMismatch { file: Some(name.to_owned()), hunk, ..mismatch }));
+                refuse_as(feedback::explain(image, hunk, reason, candidates));
             };
             let mut forgive = |tolerance, line: usize| {
                 placed.forgiven.push(Forgiven {
@@ -188,15 +223,40 @@ impl Reader {
                 Search::Found(place) if drops_code(image, hunk, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
                 }
+                Search::Found(place) if is_cut_off(image, hunk, &place) => {
+                    refuse(Reason::TruncatedDiff, &[]);
+                }
+                Search::Found(place) if adds_its_neighbours(image, &place) => {
+                    refuse(Reason::StrayLine, &[place.start]);
+                }
+                Search::Found(place)
+                    if has_moved(&place)
+                        && let Some(at) = under_another_heading(image, hunk, place.start) =>
+                {
+                    let note = format!(
+                        "Its old lines are at line {}, but its header names line {}, below which they are not.",
+                        place.start + 1,
+                        at + 1
+                    );
+                    refuse_as(PatchMismatch::answer(Reason::AmbiguousHunk).note(note));
+                }
                 Search::Found(place) if may_be_whole && holds_most(image, &place) => {
                     refuse(Reason::AmbiguousHunk, &[]);
                 }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
-                        Ok(edits) => match damage_of(&edits, image, name) {
-                            Some(reason) => refuse(reason, &[]),
-                            None => placed.edits.extend(edits),
-                        },
+                        Ok(edits) => {
+                            if let Some(Damage { reason, note }) =
+                                damage::found(look, place.reading)
+                            {
+                                refuse_as(PatchMismatch::answer(reason).note(note));
+                            } else {
+                                let last = place.reading.last();
+                                let last = last.filter(|line| line.kind == Kind::Added);
+                                placed.last.extend(last.map(|line| (index, *line)));
+                                placed.edits.extend(edits);
+                            }
+                        }
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
@@ -236,7 +296,7 @@ impl Reader {
             let hunk = hunks.get(*index)?;
             let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
-            if damage_of(&found, &image, name).is_some() {
+            if damage::found(&Look::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
             let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
@@ -259,9 +319,10 @@ impl Reader {
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
         let mut made = Rewritten::default();
         for (index, hunk) in hunks.iter().enumerate() {
-            let refuse = |reason| {
+            let refuse = |(reason, note)| {
                 let mismatch = PatchMismatch::file(reason, name);
-                vec![PatchMismatch { hunk: Some(hunk.reference(index, hunks.len())), ..mismatch }]
+                let hunk = Some(hunk.reference(index, hunks.len()));
+                vec![PatchMismatch { hunk, note, ..mismatch }]
             };
             let follows = |lines: usize| {
                 hunk.numbers.is_some_and(|numbers| numbers.old == 0 && numbers.new == lines + 1)
@@ -281,7 +342,7 @@ impl Reader {
     }
 
     /// What a hunk of a new file holds, and what was forgiven.
-    fn created(self, hunk: &Hunk<'_>, name: &str) -> Result<(Vec<u8>, Option<Tolerance>), Reason> {
+    fn created(self, hunk: &Hunk<'_>, name: &str) -> Result<(Vec<u8>, Option<Tolerance>), Wrong> {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };
@@ -298,23 +359,40 @@ impl Reader {
             usable(*forgives) && all_added(body) && is_whole(body)
         }) else {
             let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
-            return Err(if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines });
+            let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
+            return Err((reason, None));
         };
-        let added: Vec<&[u8]> = reading.body.iter().map(|line| line.text).collect();
-        if let Some(reason) = damage::found(&added, b"", name) {
-            return Err(reason);
+        if hunk.numbers.is_some_and(|numbers| is_cut_short(reading.body.len(), numbers.new_count)) {
+            return Err((Reason::TruncatedDiff, None));
+        }
+        let look = Look::of(b"", name);
+        if let Some(Damage { reason, note }) = damage::found(&look, &reading.body) {
+            return Err((reason, Some(note)));
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
-            return Err(Reason::EofMarkerNotAtEof);
+            return Err((Reason::EofMarkerNotAtEof, None));
         }
         let mut bytes = Vec::new();
         for line in &reading.body {
             bytes.extend_from_slice(line.text);
             bytes.extend_from_slice(line.eol.as_bytes());
         }
+        let last: Vec<(usize, HunkLine<'_>)> =
+            reading.body.last().map(|line| (0, *line)).into_iter().collect();
+        if let Some((_, Damage { reason, note })) = balance::glued(&look, [b"", &bytes], &last) {
+            return Err((reason, Some(note)));
+        }
         Ok((bytes, reading.forgives))
     }
 }
+
+/// Whether a new file has so many lines less than its header says that they are not miscounted.
+fn is_cut_short(lines: usize, said: usize) -> bool {
+    lines + FEW < said && lines.saturating_mul(3) < said.saturating_mul(2)
+}
+
+/// Lines by which a new file may be miscounted, however short it is.
+const FEW: usize = 5;
 
 /// A byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -323,9 +401,46 @@ fn has_mark(reading: &Reading<'_>) -> bool {
     reading.body.iter().any(|line| line.text.starts_with(MARK))
 }
 
+/// Whether the headers of two hunks name places that are apart, by their lines or by what follows those.
+fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
+    let [Some(a), Some(b)] = [hunks.get(a), hunks.get(b)] else { return false };
+    let lines = a.numbers.zip(b.numbers).map(|(a, b)| a.old.abs_diff(b.old));
+    let headings = header::heading(a.header).zip(header::heading(b.header));
+    lines.is_some_and(|lines| lines > NEAR) || headings.is_some_and(|(a, b)| a != b)
+}
+
 /// How many lines a hunk leaves behind.
 fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
+}
+
+/// Whether a hunk is where its header says and ends in a change, without the lines of both sides that the header says are to come, although
+/// the file goes on.
+fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
+    let (old, new) = body::counts(place.reading);
+    let lacks = hunk.numbers.is_some_and(|it| old < it.old_count && new < it.new_count);
+    let ends_in_change = place.reading.last().is_some_and(|line| line.kind != Kind::Context);
+    let at_its_line = !has_moved(place);
+    lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
+}
+
+/// Whether the first or the last line of a hunk, which it adds, is with its `+` the line of the file right there: then it is context of a
+/// list that lost its marker.
+fn adds_its_neighbours(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
+    let is_at = |line: Option<&HunkLine<'_>>, at: Option<usize>| {
+        let line = line.filter(|line| line.kind == Kind::Added && line.text.starts_with(b" "));
+        let file = at.and_then(|at| image.lines.get(at));
+        line.zip(file).is_some_and(|(line, file)| line.raw == file.text)
+    };
+    let end = place.start + place.reading.iter().filter(|line| line.is_old()).count();
+    is_at(place.reading.first(), place.start.checked_sub(1))
+        || is_at(place.reading.last(), Some(end))
+}
+
+/// Whether a hunk is not where its header says.
+fn has_moved(place: &Place<'_, '_>) -> bool {
+    let is_move = |it: &Tolerance| matches!(it, Tolerance::Position | Tolerance::Near);
+    place.forgives.iter().any(is_move)
 }
 
 /// Whether what is taken for prose behind a hunk has a line that stands right below it in the file: then it is code that lost
@@ -370,10 +485,21 @@ fn left_behind(
     let growth = Growth::of(edits);
     let hunks_left = moved.filter_map(|(index, line)| Some((index, line, hunks.get(index)?)));
     hunks_left
-        .filter(|(_, line, hunk)| {
+        .filter(|(index, line, hunk)| {
             let start = growth.moved(line.saturating_sub(1));
             let body = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
-            is_left_behind(&image, hunk, start..start + new_lines(body))
+            let own = start..start + new_lines(body);
+            let made_before = || {
+                let before = edits.iter().filter(|edit| edit.hunk + 1 == *index);
+                before
+                    .map(|edit| {
+                        let at = growth.moved(edit.start);
+                        at..at + edit.insert.len()
+                    })
+                    .collect::<Vec<_>>()
+            };
+            is_left_behind(&image, hunk, own.clone())
+                || hunk.numbers.is_none() && is_made_again(&image, hunk, own, &made_before())
         })
         .map(|(index, _, hunk)| {
             let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
@@ -412,11 +538,4 @@ fn growth(body: &[HunkLine<'_>]) -> isize {
     body.iter()
         .map(|line| isize::from(line.kind == Kind::Added) - isize::from(line.kind == Kind::Removed))
         .sum()
-}
-
-/// What is wrong with the lines that edits bring in.
-fn damage_of(edits: &[Edit<'_>], image: &Image<'_>, name: &str) -> Option<Reason> {
-    let added: Vec<&[u8]> =
-        edits.iter().flat_map(|edit| &edit.insert).map(|line| line.text).collect();
-    damage::found(&added, image.lines.bytes(), name)
 }

@@ -149,9 +149,15 @@ fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
     {
         line = text;
     }
+    // Quotes close what they open: where the diff has others, one of those may be meant.
+    let is_only = |quotes: &[u8]| {
+        let rest = lines.get(first..).unwrap_or_default();
+        rest.iter().map(|line| memchr::memmem::find_iter(line, quotes).count()).sum::<usize>() == 1
+    };
     let is_glued = |line: &[u8], closing: &[u8]| {
         let is_tag = closing.starts_with(b"</") || closing == b"]]>";
-        is_tag && is_marked(line) && line.len() > closing.len() + 1 && line.ends_with(closing)
+        let is_end = is_marked(line) && line.len() > closing.len() + 1 && line.ends_with(closing);
+        is_end && (is_tag || QUOTES.contains(&closing) && is_only(closing))
     };
     while let Some(closing) = open.iter().find(|closing| is_glued(line, closing)) {
         let text = line.get(..line.len() - closing.len()).unwrap_or_default();
@@ -179,9 +185,15 @@ fn is_counted_out(lines: &[&[u8]], last: usize) -> bool {
     })
 }
 
-/// What closes the blocks that a line opens: tags, a fence, a here-document, a patch.
+/// Quotes around texts of several lines.
+const QUOTES: [&[u8]; 2] = [b"\"\"\"", b"'''"];
+
+/// What closes the blocks that a line opens: tags, a fence, a here-document, a string, a patch.
 fn closings(line: &[u8]) -> Vec<Vec<u8>> {
     let text = line.trim_ascii();
+    if let Some(quotes) = QUOTES.iter().find(|quotes| text.ends_with(quotes)) {
+        return vec![quotes.to_vec()];
+    }
     if let Some(fence) = Fence::opening(text) {
         return vec![text.iter().take_while(|byte| fence.is_of(**byte)).copied().collect()];
     }
@@ -241,6 +253,8 @@ mod tests {
             ("git apply <<'EOF'", "+EOF", "EOF"),
             ("<x><![CDATA[", "+b]]>", "+b"),
             ("<x><![CDATA[", "+b]]></x>", "+b"),
+            ("diff = \"\"\"", "+b\"\"\"", "+b"),
+            ("apply(r'''", "+b'''", "+b"),
         ] {
             let counts = if after.starts_with('+') { "1" } else { "2" };
             let mut body = "-a\n";
@@ -265,8 +279,12 @@ mod tests {
             let answer = format!("{HEAD}{whole}");
             assert_eq!(cut_in(&answer), (Glue::None, answer), "{whole}");
         }
-        let own = format!("<p>\n{HEAD}@@ -1 +1 @@\n-a\n+<p>b</p>");
-        assert_eq!(cut_in(&own), (Glue::None, own));
+        for (above, line) in
+            [("<p>", "+<p>b</p>"), ("x = \"\"\"", "+\"\"\"b\"\"\""), ("x = '''", "+b\"\"\"")]
+        {
+            let own = format!("{above}\n{HEAD}@@ -1 +1 @@\n-a\n{line}");
+            assert_eq!(cut_in(&own), (Glue::None, own));
+        }
         let unclear = format!("{HEAD}@@ -1,9 +1,9 @@ -x\n-a\n+b");
         assert_eq!(cut_in(&unclear).0, Glue::Unclear(2));
     }

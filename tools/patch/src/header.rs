@@ -33,6 +33,20 @@ pub(super) fn numbers(header: &[u8]) -> Option<Numbers> {
     Some(Numbers { old, old_count, new, new_count })
 }
 
+/// What a hunk header says besides numbers: the line of the file that git puts there, a function or a section.
+pub(super) fn heading(header: &[u8]) -> Option<&[u8]> {
+    let rest = header.strip_prefix(b"@@")?;
+    let text = match (numbers(header), memchr::memmem::find(rest, b"@@")) {
+        (Some(_), Some(at)) => rest.get(at + 2..)?,
+        (None, Some(at)) => rest.get(..at)?,
+        (Some(_), None) => return None,
+        (None, None) => rest,
+    };
+    let text = text.trim_ascii();
+    let is_text = text.iter().any(u8::is_ascii_alphabetic) && !text.starts_with(b"-");
+    is_text.then_some(text)
+}
+
 fn range(text: &str) -> Option<(usize, usize)> {
     let (start, count) = text.split_once(',').unwrap_or((text, "1"));
     Some((number(start)?, number(count)?))
@@ -157,6 +171,22 @@ pub(super) fn git_names(rest: &[u8]) -> Vec<(Name, Name)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_is_what_is_not_numbers() {
+        for (header, text) in [
+            ("@@ -1,2 +1,2 @@ fn a()", Some("fn a()")),
+            ("@@ fn a() @@", Some("fn a()")),
+            ("@@ class A:", Some("class A:")),
+            ("@@ -1,2 +1,2 @@", None),
+            ("@@ -1,2 +1,2", None),
+            ("@@ -x,2 +y @@", None),
+            ("@@ ... @@", None),
+            ("@@", None),
+        ] {
+            assert_eq!(heading(header.as_bytes()), text.map(str::as_bytes), "{header}");
+        }
+    }
 
     #[test]
     fn hunk_numbers() {

@@ -52,6 +52,14 @@ pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
     ];
     const WHOLE: [&str; 3] = ["</s>", "<end_of_turn>", "<eos>"];
     let text = text.trim_ascii_end();
+    if let Some(bracket) = memchr::memrchr(b'[', text)
+        && let Some((before, token)) = text.split_at_checked(bracket)
+        && (token == b"[/INST]"
+            || token.starts_with(b"[|") && token.ends_with(b"|]") && token.len() > 6)
+        && memchr::memmem::find(before, token).is_none()
+    {
+        return Some((before, token));
+    }
     let roles = [&b"user"[..], b"assistant", b"system"];
     let role =
         roles.iter().find_map(|role| text.strip_suffix(*role).filter(|it| it.ends_with(b"|>")));
@@ -59,12 +67,19 @@ pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (before, token) = inner.split_at_checked(memchr::memrchr(b'<', inner)?)?;
     let name = std::str::from_utf8(token).ok()?.strip_prefix('<')?.strip_suffix('>')?;
     let is_ours = match name.strip_prefix('|').and_then(|name| name.strip_suffix('|')) {
-        Some(name) => NAMES.contains(&name),
+        Some(name) => NAMES.contains(&name) || is_token(name),
         None => name.contains(BAR) && !name.contains(char::is_whitespace),
     };
     let is_whole = WHOLE.iter().any(|whole| whole.as_bytes() == token);
     let is_only = memchr::memmem::find(before, token).is_none();
     ((is_ours || is_whole) && is_only).then_some((before, token))
+}
+
+/// Whether a name between bars is one of a template: two words or more, or a role.
+fn is_token(name: &str) -> bool {
+    const ROLES: [&str; 5] = ["assistant", "user", "system", "call", "eos"];
+    let is_name = name.len() > 5 && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    is_name && name.trim_matches('_').contains('_') || ROLES.contains(&name)
 }
 
 #[cfg(test)]
@@ -86,6 +101,12 @@ mod tests {
         assert_eq!(cut("+c<\u{ff5c}tool\u{2581}calls\u{2581}end\u{ff5c}>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c\n</\u{ff5c}DSML\u{ff5c}function_calls>"), Some(&b"+c\n"[..]));
         assert_eq!(cut("+c</s>"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c[/INST]"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c[|endofturn|]"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c[EOS]"), None);
+        assert_eq!(cut("+c<|file_sep|>"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c<|END_OF_TURN_TOKEN|>"), Some(&b"+c"[..]));
+        assert_eq!(cut("+c<|assistant|>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c\n<|im_start|>user\n"), Some(&b"+c\n"[..]));
         for text in ["<|im_end|>\n+<|im_end|>", "+c<|x|>", "+a|>"] {
             assert_eq!(cut(text), None, "{text}");

@@ -8,6 +8,7 @@
 mod account;
 mod advice;
 mod aside;
+mod balance;
 mod blocks;
 mod body;
 mod damage;
@@ -29,6 +30,9 @@ mod header;
 mod leak;
 mod lines;
 mod locate;
+mod look;
+mod markdown;
+mod marks;
 mod merge;
 mod numbered;
 mod parse;
@@ -41,6 +45,7 @@ mod section;
 mod space;
 mod tolerance;
 mod translate;
+mod whitespace;
 
 pub use aside::PutAside;
 pub use difference::LineDifference;

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 const MILE: usize = 256;
 
 /// How a line ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Eol {
     Lf,
     CrLf,
@@ -35,7 +35,7 @@ impl Eol {
 }
 
 /// One line, without its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Line<'a> {
     pub(super) text: &'a [u8],
     pub(super) eol: Eol,

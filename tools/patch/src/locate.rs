@@ -2,12 +2,13 @@
 //! where one place is next to that line and all others are far away.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::body::{self, HunkLine};
 use super::done;
 use super::fold::{self, Tier, fingerprint};
+use super::header;
 use super::lines::Lines;
 use super::refuse::Reason;
 use super::section::{Hunk, Reading};
@@ -18,9 +19,14 @@ const WORK: usize = 4_000_000;
 /// Places worth telling about.
 const MAX_CANDIDATES: usize = 5;
 /// How many lines off its header a hunk may be placed although it fits elsewhere, too.
-const NEAR: usize = 3;
+pub(super) const NEAR: usize = 3;
 /// How many lines away everything else that it could mean must be then.
 const FAR: usize = 40;
+
+/// Lines of a part of a file that are looked at.
+const MAX_PART: usize = 300;
+/// Old lines that may have changed where the header of a hunk says.
+const MAX_CHANGED: usize = 2;
 
 /// A file's lines, found by their content.
 pub(super) struct Image<'a> {
@@ -241,6 +247,70 @@ pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usi
             let is_own = own.start <= start && start + old.len() <= own.end;
             !is_own && result.fits(&old, start, Tier::Exact)
         })
+}
+
+/// Whether the old lines of a hunk without numbers are in the result of all hunks at a place that has lines `made` by the hunk before, and
+/// that is not its `own`: then those may be the ones that are meant.
+pub(super) fn is_made_again(
+    result: &Image<'_>,
+    hunk: &Hunk<'_>,
+    own: Range<usize>,
+    made: &[Range<usize>],
+) -> bool {
+    let Some(reading) = hunk.readings.first().filter(|_| hunk.numbers.is_none()) else {
+        return false;
+    };
+    let old: Vec<&HunkLine<'_>> = reading.body.iter().filter(|line| line.is_old()).collect();
+    let is_own = |start: usize| own.start <= start && start + old.len() <= own.end;
+    let is_made =
+        |start: usize| made.iter().any(|it| it.start < start + old.len() && start < it.end);
+    let mut places = result.places(&old, Tier::Exact).into_iter();
+    !old.is_empty() && places.any(|start| is_made(start) && !is_own(start))
+}
+
+/// The line, from 0, that the header of a hunk names besides its number, if `start` is not below it, or in another part of the file, and
+/// most of the old lines are below it, too: then those may be meant, and have changed.
+pub(super) fn under_another_heading(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    start: usize,
+) -> Option<usize> {
+    let heading = header::heading(hunk.header)?;
+    let stated = hunk.numbers.map(|numbers| numbers.old.saturating_sub(1));
+    if stated.is_some_and(|stated| stated.abs_diff(start) <= NEAR) {
+        return None;
+    }
+    let is_it =
+        |at: &usize| image.lines.get(*at).is_some_and(|line| line.text.trim_ascii() == heading);
+    let mut named = image.like(heading).filter(is_it);
+    let at = named.next().filter(|_| named.next().is_none())?;
+    let old: Vec<&[u8]> = hunk
+        .readings
+        .last()?
+        .body
+        .iter()
+        .filter(|line| line.is_old())
+        .map(|line| line.text.trim_ascii())
+        .collect();
+    if at >= start && at < start + old.len() {
+        return None;
+    }
+    // The next part begins as this one does, and as far in.
+    let begins = |text: &[u8]| {
+        let indentation = fold::indentation(text).len();
+        let word = text.get(indentation..).unwrap_or_default();
+        let word = word.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        text.get(..indentation + word).unwrap_or_default().to_vec()
+    };
+    let named = begins(image.lines.get(at)?.text);
+    let part =
+        || image.lines.from(at + 1).take(MAX_PART).take_while(|line| begins(line.text) != named);
+    let is_within = start > at && part().count() >= (start - at).min(MAX_PART);
+    let part: HashSet<&[u8]> = part().map(|line| line.text.trim_ascii()).collect();
+    let old = old.iter().filter(|text| text.iter().any(u8::is_ascii_alphanumeric));
+    let (there, gone): (Vec<&&[u8]>, Vec<&&[u8]>) = old.partition(|text| part.contains(**text));
+    (!is_within && there.len() >= gone.len() && gone.len() <= MAX_CHANGED && !there.is_empty())
+        .then_some(at)
 }
 
 struct Searcher<'s, 'i, 'h, 'a> {

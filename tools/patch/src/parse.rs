@@ -73,6 +73,12 @@ fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {
 
 /// What an answer without a section is instead.
 fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
+    if let [only] | [only, []] = lines
+        && memchr::memchr(b'\r', only).is_some()
+    {
+        return PatchMismatch::answer(Reason::UnsupportedFormat)
+            .note("Its lines end in a carriage return alone: end them with a newline.");
+    }
     // A diff inside a JSON string has no lines of its own.
     let is_escaped = |line: &&[u8]| line.windows(4).any(|window| window == b"\\n@@");
     if lines.iter().any(is_escaped) {

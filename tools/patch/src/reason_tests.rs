@@ -313,7 +313,7 @@ fn what_is_told_about_names_works() {
     for (name, is) in [("f:2", "f"), ("src/a:2", "src/a")] {
         let (reason, note) = told(&case(), &format!("a/{name}"), &format!("b/{name}"));
         let same =
-            format!("A line number is no part of a name: write `--- a/{is}` and `+++ b/{is}`.");
+            format!("A line number is not a part of a name: write `--- a/{is}` and `+++ b/{is}`.");
         assert_eq!((reason, note), (Reason::FileNotFound, same));
     }
     for (name, reason) in [("n:2", Reason::NonPortableName), ("n:/2", Reason::AbsolutePath)] {

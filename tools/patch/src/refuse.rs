@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use tree::{CommitError, RepoPath};
 
-use super::difference::LineDifference;
+use super::difference::{self, LineDifference};
 use super::lines::show;
 
 macro_rules! reasons {
@@ -253,8 +253,8 @@ impl PatchMismatch {
     /// One about a line of the answer, from 0.
     pub(super) fn line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
         let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
-        PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }
-            .note(format!("It is line {} of the answer.", at + 1))
+        let note = format!("It is line {} of the answer: `{}`.", at + 1, difference::cut(&line, 1));
+        PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }.note(note)
     }
 
     /// One about a mask in new lines.
@@ -314,10 +314,15 @@ impl Refusal {
         {
             let file = refused.file.map(|file| format!("`{file}`: ")).unwrap_or_default();
             let said = only.note.take().map(|note| note + " ").unwrap_or_default();
+            let place = refused.nearest.as_ref().map(|nearest| {
+                let expected = refused.expected.as_deref().unwrap_or_default();
+                format!(" {}", nearest.in_words(expected))
+            });
             only.note = Some(format!(
-                "{said}What it says was understood and does not apply either: {file}{}: {}",
+                "{said}What it says was understood and does not apply either: {file}{}: {}{}",
                 refused.reason,
-                refused.reason.meaning().trim()
+                refused.reason.meaning().trim(),
+                place.unwrap_or_default()
             ));
         }
         self

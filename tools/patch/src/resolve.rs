@@ -100,16 +100,18 @@ pub(super) fn resolve<'p, 'a>(
     let refuse = |reason| {
         let file = Some(shown_name(section)).filter(|name| !name.is_empty());
         let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
-        let note = if reason == Reason::PathMismatch {
-            advice::on_two_names(section, known)
-        } else {
-            advice::on_a_line_number(section, known).filter(|_| reason == Reason::FileNotFound)
-        };
+        let note = Some(reason).filter(|reason| *reason == Reason::PathMismatch);
+        let note = note.and_then(|_| advice::on_two_names(section, known));
         Refusal::from(PatchMismatch { note, ..mismatch })
     };
     check_policy(section).map_err(refuse)?;
-    if !creates(section) && advice::on_a_line_number(section, known).is_some() {
-        return Err(refuse(Reason::FileNotFound));
+    if !creates(section)
+        && let Some(path) = without_line_number(section, known)
+    {
+        let mut refusal = refuse(Reason::FileNotFound);
+        let note = advice::on_a_line_number(&path);
+        refusal.mismatches.iter_mut().for_each(|it| it.note = Some(note.clone()));
+        return Err(refusal);
     }
     let names = Names::of(section, known).map_err(refuse)?;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
@@ -125,7 +127,11 @@ pub(super) fn resolve<'p, 'a>(
         let mut paths = std::iter::once(&path).chain(from);
         paths.find(|path| !declared.contains(path)).map(|stray| undeclared(stray, declared))
     });
-    let headerless = section.old.is_none() && section.new.is_none() && section.git.is_none();
+    // A rename names its files itself.
+    let headerless = section.old.is_none()
+        && section.new.is_none()
+        && section.git.is_none()
+        && !matches!(intent, Intent::Rename { .. });
     let has_body = !section.hunks.is_empty();
     let bodiless = match intent {
         Intent::Rename { .. } | Intent::Delete | Intent::Create { .. } => true,
@@ -149,6 +155,23 @@ pub(super) fn resolve<'p, 'a>(
         is_named: section.git.is_some() || section.old.is_some() && section.new.is_some(),
         forgives: forgives.into_iter().flatten().collect(),
         stray,
+    })
+}
+
+/// The file that a name means which has the number of a line behind it: with the number, it is the name of no file.
+fn without_line_number(section: &Section<'_>, known: &Known<'_>) -> Option<RepoPath> {
+    let mut names = [&section.old, &section.new].into_iter().flatten();
+    names.find_map(|name| {
+        let Name::Path(raw) = name else { return None };
+        let raw = raw.trim_ascii_end();
+        let bare = raw.get(..raw.iter().rposition(|byte| *byte == b':')?)?;
+        let number = raw.get(bare.len() + 1..).filter(|number| !number.is_empty())?;
+        let is_there = candidates(name).is_ok_and(|paths| paths.iter().any(known.exists));
+        if is_there || !number.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let paths = candidates(&Name::Path(bare.to_vec())).ok()?;
+        paths.into_iter().find(|path| known.has(path))
     })
 }
 

@@ -118,7 +118,9 @@ impl Tolerance {
             Tolerance::Space => "ignored white space in context",
             Tolerance::Gaps => "ignored white space between words, in removed lines too",
             Tolerance::Sequential => "placed the hunk on the result of earlier ones",
-            Tolerance::Blocks => "took changes of the file from several blocks together",
+            Tolerance::Blocks => {
+                "applied every block of the answer that changes the file; they may be alternatives"
+            }
             Tolerance::PassedOver => "passed over a block that is no part of the diff",
             Tolerance::Unchanged => "left what is shown without a change",
             Tolerance::Duplicate => "made an edit given twice once",

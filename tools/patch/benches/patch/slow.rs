@@ -13,6 +13,8 @@ use crate::verdict;
 
 const PATIENCE: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 7;
+/// What a hunk that is refused for its added lines may take.
+const PER_DAMAGED: Duration = Duration::from_micros(50);
 /// How many times as long as `git apply` a great many hunks may take.
 const TIMES_GIT: u32 = 2;
 
@@ -61,6 +63,9 @@ pub(crate) fn measure() -> bool {
         println!("{name:<52} {millis:>9.3} ms {:>12}   < {limit} ms {verdict}", "");
     }
     for count in [2_000, 20_000] {
+        met &= damaged(&long, &hunks(count, &stated), count);
+    }
+    for count in [2_000, 20_000] {
         let right = hunks(count, &stated);
         let git = git_apply(&long, &format!("--- a/f\n+++ b/f\n{right}"));
         println!(
@@ -85,6 +90,18 @@ pub(crate) fn measure() -> bool {
         }
     }
     met
+}
+
+/// Hunks whose added lines are damaged, each of which asks what the whole file looks like. Of 20,000, each may take as long as of 2,000,
+/// and the rest of the engine has its share.
+fn damaged(file: &str, hunks: &str, count: usize) -> bool {
+    let patch = format!("--- a/f.rs\n+++ b/f.rs\n{}", hunks.replace("+let y;", "+if y &lt; 1 {}"));
+    let time = time(file, &patch, Some(Reason::DamagedLine), Until::Made);
+    let limit = PER_DAMAGED * u32::try_from(count).unwrap();
+    let name = format!("{count} hunks that add an entity, in 200,000 lines");
+    let millis = time.as_secs_f64() * 1e3;
+    println!("{name:<52} {millis:>9.3} ms {:>12}   < {limit:?} {}", "", verdict(time < limit));
+    time < limit
 }
 
 /// How long a process of `git apply` takes that writes nothing.

@@ -1,0 +1,239 @@
+//! What a file looks like as a whole, as far as that tells which added lines cannot be meant for it. Each question is answered once,
+//! however many hunks ask it. Pure.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use super::lines::pieces;
+
+/// Files in which text for people stands, and may show whatever else is damage.
+const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
+/// Files in which characters are escaped as in HTML, besides those.
+const MARKUP: &[&str] = &[
+    "html",
+    "htm",
+    "xhtml",
+    "shtml",
+    "rhtml",
+    "xml",
+    "svg",
+    "vue",
+    "svelte",
+    "astro",
+    "jsx",
+    "tsx",
+    "mdx",
+    "svx",
+    "php",
+    "jsp",
+    "jspx",
+    "aspx",
+    "ascx",
+    "cshtml",
+    "razor",
+    "erb",
+    "eex",
+    "leex",
+    "heex",
+    "hbs",
+    "mustache",
+    "ejs",
+    "j2",
+    "jinja",
+    "jinja2",
+    "njk",
+    "tmpl",
+    "gohtml",
+    "tpl",
+    "twig",
+    "liquid",
+    "ftl",
+    "vm",
+    "soy",
+    "dust",
+    "cfm",
+    "jelly",
+    "haml",
+    "slim",
+    "pug",
+    "jade",
+    "rss",
+    "atom",
+    "opml",
+    "plist",
+    "xsl",
+    "xslt",
+    "xsd",
+    "wsdl",
+    "xlf",
+    "xliff",
+    "resx",
+    "po",
+    "kml",
+    "gpx",
+    "dae",
+    "csproj",
+    "props",
+    "targets",
+    "wxs",
+    "xaml",
+    "axml",
+    "fxml",
+    "storyboard",
+    "xib",
+    "ui",
+    "ipynb",
+];
+/// Spaces that are not the one that is typed.
+pub(super) const HARD_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u{3000}'];
+/// Characters without a width, and such as only break a line.
+pub(super) const HIDDEN: [char; 8] =
+    ['\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{feff}', '\u{ad}'];
+/// Characters that are shown for a tab.
+pub(super) const TAB_SIGNS: [char; 4] = ['→', '⇥', '␉', '»'];
+
+/// A file, and what was found out about it.
+pub(super) struct Look<'f> {
+    file: &'f [u8],
+    name: &'f str,
+    ending: String,
+    lines: OnceCell<HashSet<&'f [u8]>>,
+    words: OnceCell<HashSet<&'f [u8]>>,
+    characters: OnceCell<HashSet<char>>,
+    habits: OnceCell<Habits>,
+    /// How often the file was read from its first byte to its last.
+    #[cfg(test)]
+    pub(super) passes: std::cell::Cell<usize>,
+}
+
+/// What a file does throughout, or nowhere.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one file")]
+pub(super) struct Habits {
+    /// It has characters that are escaped as in HTML.
+    pub(super) has_entities: bool,
+    /// It has the first mark of a conflict.
+    pub(super) has_conflicts: bool,
+    /// A line begins with a character that is shown for a tab.
+    pub(super) has_tab_signs: bool,
+    /// It has `\"`.
+    pub(super) has_escaped_quotes: bool,
+    /// It has `\_` or `\*`.
+    pub(super) has_escapes: bool,
+    /// Lines that are indented with tabs, and with two spaces or more.
+    pub(super) tabbed: usize,
+    pub(super) spaced: usize,
+    /// How many tabs every line has behind its text, if that is the same for all.
+    pub(super) columns: Option<usize>,
+}
+
+impl<'f> Look<'f> {
+    pub(super) fn of(file: &'f [u8], path: &'f str) -> Look<'f> {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+        Look {
+            file,
+            name,
+            ending,
+            lines: OnceCell::new(),
+            words: OnceCell::new(),
+            characters: OnceCell::new(),
+            habits: OnceCell::new(),
+            #[cfg(test)]
+            passes: std::cell::Cell::default(),
+        }
+    }
+
+    /// The bytes, for a question about all of them.
+    fn whole(&self) -> &'f [u8] {
+        #[cfg(test)]
+        self.passes.set(self.passes.get() + 1);
+        self.file
+    }
+
+    /// Whether it is still to be made.
+    pub(super) fn is_empty(&self) -> bool {
+        self.file.is_empty()
+    }
+
+    /// Whether its name ends like one of `kinds`.
+    pub(super) fn is_of(&self, kinds: &[&str]) -> bool {
+        kinds.contains(&self.ending.as_str())
+    }
+
+    pub(super) fn is_prose(&self) -> bool {
+        self.is_of(&PROSE)
+    }
+
+    pub(super) fn is_markup(&self) -> bool {
+        self.is_of(MARKUP)
+    }
+
+    pub(super) fn is_makefile(&self) -> bool {
+        let stem = self.name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        ["makefile", "gnumakefile"].contains(&stem.as_str()) || self.is_of(&["mk", "mak"])
+    }
+
+    /// Whether its name says that it holds code or data, in which every character counts.
+    pub(super) fn is_code(&self) -> bool {
+        (self.is_makefile() || !self.ending.is_empty()) && !self.is_prose()
+    }
+
+    /// Whether it has this line, however far in.
+    pub(super) fn has_line(&self, line: &[u8]) -> bool {
+        let lines = || pieces(self.whole()).map(<[u8]>::trim_ascii).collect();
+        self.lines.get_or_init(lines).contains(line.trim_ascii())
+    }
+
+    /// Whether it has this identifier.
+    pub(super) fn has_word(&self, word: &[u8]) -> bool {
+        let words = || self.whole().split(|byte| !is_of_word(*byte)).collect();
+        self.words.get_or_init(words).contains(word)
+    }
+
+    /// Whether it has this character, which is not a letter or sign of ASCII.
+    pub(super) fn has_char(&self, c: char) -> bool {
+        let is_rare = |c: &char| !c.is_ascii() || c.is_ascii_control();
+        let all = || String::from_utf8_lossy(self.whole()).chars().filter(is_rare).collect();
+        self.characters.get_or_init(all).contains(&c)
+    }
+
+    pub(super) fn habits(&self) -> &Habits {
+        self.habits.get_or_init(|| Habits::of(self.whole()))
+    }
+}
+
+impl Habits {
+    fn of(file: &[u8]) -> Habits {
+        let has = |text: &[u8]| memchr::memmem::find(file, text).is_some();
+        let mut habits = Habits {
+            has_entities: has(b"&lt;") || has(b"&amp;"),
+            has_conflicts: has(b"<<<<<<<"),
+            has_escaped_quotes: has(b"\\\""),
+            has_escapes: has(b"\\_") || has(b"\\*"),
+            ..Habits::default()
+        };
+        let (mut columns, mut is_even) = (None, true);
+        for line in pieces(file).filter(|line| !line.trim_ascii().is_empty()) {
+            habits.tabbed += usize::from(line.starts_with(b"\t"));
+            habits.spaced += usize::from(line.starts_with(b"  "));
+            habits.has_tab_signs |= begins_with(line, &TAB_SIGNS).is_some();
+            let tabs = memchr::memchr_iter(b'\t', line.trim_ascii()).count();
+            is_even &= columns.is_none_or(|columns| columns == tabs);
+            columns = columns.or(Some(tabs));
+        }
+        habits.columns = columns.filter(|tabs| is_even && *tabs > 0);
+        habits
+    }
+}
+
+/// Whether a byte is one of an identifier.
+pub(super) fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The one of `signs` that a line begins with, behind spaces.
+pub(super) fn begins_with(line: &[u8], signs: &[char]) -> Option<char> {
+    let text = line.trim_ascii_start();
+    signs.iter().copied().find(|c| text.starts_with(c.encode_utf8(&mut [0; 4]).as_bytes()))
+}
