@@ -307,8 +307,8 @@ fn who_is_refused_is_told_the_cause_and_what_to_do_once() {
         &refused(vec![], broke, "no balance", "top up"),
         &refused(vec![], locked, "refused the key", "deepseek doctor"),
         &refused(of(Behaviour::HtmlPage), none(), "text/html", "the address of an API"),
-        &refused(of(Behaviour::Http503), none(), "status 503", "ask again later"),
-        &refused(of(Behaviour::ContentFilter), none(), "content filter", "in other words"),
+        &refused(of(Behaviour::Http503), none(), "status 503", "try again later"),
+        &refused(of(Behaviour::ContentFilter), none(), "content filter", "rephrase the request"),
         &refused(of(Behaviour::Http413), none(), "status 413", "deepseek config show"),
     ] {
         let run = case.said(&[]);
