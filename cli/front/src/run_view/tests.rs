@@ -255,5 +255,5 @@ fn a_resumed_mission_shows_its_earlier_progress() {
     let end = ChildEnd::Answered(AnswerFrom::Model);
     view.earlier(&question(1).0, &Event::ChildEnded { end }, Duration::ZERO);
     let rows = view.mission_rows(80);
-    assert_eq!(rows[..2], ["  ● research  ○ card  ○ carry out", "  1 of 2 questions · 1 queued"]);
+    assert_eq!(rows[..2], ["  ● research  ○ card  ○ execute", "  1 of 2 questions · 1 queued"]);
 }

@@ -52,7 +52,7 @@ impl Conversation {
             {
                 self.request(text, self.facts.intent)
             }
-            // The input stays empty, so that the next line is not appended to this one.
+            // What is typed next is not to be joined to it.
             Err(why) => {
                 self.hint_at(format!("{} · Up brings it back", harmless_text(&why)), at);
                 Vec::new()
