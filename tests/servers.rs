@@ -307,8 +307,8 @@ fn a_refusal_by_the_provider_is_reported_once_with_cause_and_hint() {
         &refused(vec![], broke, "no balance", "top up"),
         &refused(vec![], locked, "refused the key", "deepseek doctor"),
         &refused(of(Behaviour::HtmlPage), none(), "text/html", "the address of an API"),
-        &refused(of(Behaviour::Http503), none(), "status 503", "ask again later"),
-        &refused(of(Behaviour::ContentFilter), none(), "content filter", "in other words"),
+        &refused(of(Behaviour::Http503), none(), "status 503", "try again later"),
+        &refused(of(Behaviour::ContentFilter), none(), "content filter", "rephrase the request"),
         &refused(of(Behaviour::Http413), none(), "status 413", "deepseek config show"),
     ] {
         let run = case.ask(&[]);

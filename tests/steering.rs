@@ -19,7 +19,7 @@ fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
     let (world, mut screen) = asked_about_a_change();
     screen.types("/now it is for children\r");
     screen.until_shown("› it is for children");
-    says_no(&mut screen, "the model is told: it is for children");
+    says_no(&mut screen, "sent to the model: it is for children");
     let told = world.provider.last_message("architect", 2);
     assert!(told.contains("it is for children"), "{told}");
     assert!(!world.provider.last_message("architect", 1).contains("it is for children"));
@@ -63,7 +63,7 @@ fn what_was_said_before_a_crash_is_told_after_it() {
     let id = all.split("/resume ").nth(1).unwrap().lines().next().unwrap().trim().to_owned();
     screen.types(&format!("/resume {id}\r"));
     screen.until_shown("Apply it?");
-    says_no(&mut screen, "the model is told: it is for children");
+    says_no(&mut screen, "sent to the model: it is for children");
     let told = world.provider.last_message("architect", 2);
     assert!(told.contains("it is for children"), "{told}");
     screen.presses("\x1by", "tokens in");
@@ -82,7 +82,7 @@ fn a_question_at_work_is_spoken_to() {
     screen.until_shown("Alt-a answer");
     screen.types(" sleep\r");
     screen.until_shown("› children sleep");
-    screen.presses("\x1bn", "the model is told: children sleep");
+    screen.presses("\x1bn", "sent to the model: children sleep");
     screen.until_shown("Quiet, then.");
     assert_eq!(screen.all().concat().matches("Quiet, then.").count(), 1, "{:#?}", screen.all());
     let told = world.provider.last_message("analysis", 2);

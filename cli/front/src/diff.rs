@@ -1,4 +1,4 @@
-//! Changes shown to people: a unified diff made from the bytes before and after, never from a model's text.
+//! Unified diffs for people, computed from the bytes before and after a change, never from a model's text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,13 +9,14 @@ use tree::{Change, FileMode, FileState, Op};
 
 use crate::paint::Paint;
 
-/// All changes as one unified diff. Control characters of the files cannot reach the terminal.
+/// Formats all changes as one unified diff. With [`Paint::Raw`] it is for programs; otherwise control characters in files do not
+/// reach the terminal.
 pub fn changes_as_text(changes: &[Change], paint: Paint) -> String {
     let parts = changes.iter().flat_map(parts);
     parts.map(|change| change_as_text(&change, paint)).collect()
 }
 
-/// A file that becomes a symlink goes, and the symlink is new, and the other way about: as git shows it.
+/// Splits a change of a file into a symlink, or the reverse, into a deletion and a creation, as git does.
 fn parts(change: &Change) -> Vec<Cow<'_, Change>> {
     let is_link = |state: &FileState| state.mode == FileMode::Symlink;
     let (Some(before), Some(after)) = (&change.before, &change.after) else {
@@ -68,7 +69,7 @@ fn change_as_text(change: &Change, paint: Paint) -> String {
     text
 }
 
-/// The two names of a change, as git writes them.
+/// Returns the old and the new name of a change, as git writes them.
 fn names(change: &Change) -> (String, String) {
     let old = match &change.op {
         Op::Create => "/dev/null".to_owned(),
@@ -79,7 +80,7 @@ fn names(change: &Change) -> (String, String) {
     (old, if gone { "/dev/null".to_owned() } else { format!("b/{}", change.path) })
 }
 
-/// What git writes before the names: the operation and the modes.
+/// Returns the lines that git writes before the names: the operation and the modes.
 fn head(change: &Change) -> Vec<String> {
     let mode = |state: Option<&FileState>| match state.map(|state| state.mode) {
         Some(FileMode::Symlink) => "120000",
@@ -106,14 +107,14 @@ fn head(change: &Change) -> Vec<String> {
     head
 }
 
-/// Whether lines were replaced by others, and by so few that the words in them can be compared at once.
+/// Returns true if lines were replaced, and few enough that comparing their words is fast.
 fn is_worth_comparing(op: &DiffOp) -> bool {
-    const MANY_LINES: usize = 100;
+    const MAX_LINES: usize = 100;
     let replaced = op.tag() == DiffTag::Replace;
-    replaced && op.old_range().len().max(op.new_range().len()) <= MANY_LINES
+    replaced && op.old_range().len().max(op.new_range().len()) <= MAX_LINES
 }
 
-/// A line in its pieces; those that differ from the line it replaces are emphasised.
+/// Formats a line from its pieces; pieces that differ from the replaced line are emphasised.
 fn shown_line<'l>(
     tag: ChangeTag,
     pieces: impl Iterator<Item = (bool, Cow<'l, str>)>,
@@ -138,21 +139,21 @@ fn shown_line<'l>(
     format!("{line}\n{end}")
 }
 
-/// `text` with control characters, and those that turn the direction of text, made visible, so that a file cannot drive the
-/// terminal or show something else than it holds.
+/// Makes control characters and bidirectional formatting characters visible, so that a file cannot control the terminal or display
+/// something other than its content.
 pub fn harmless(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let changes_direction = |c| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let shown = |c: char| match c {
         '\t' => c,
-        // The end of a line in a file that was made elsewhere.
+        // Part of a Windows line ending.
         '\r' => '\u{240d}',
-        c if c.is_control() || turns(c) => char::REPLACEMENT_CHARACTER,
+        c if c.is_control() || changes_direction(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     };
     text.chars().map(shown).collect()
 }
 
-/// As [`harmless`], for text of several lines.
+/// Like [`harmless`], for text of several lines.
 pub fn harmless_text(text: &str) -> String {
     text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
 }
@@ -203,38 +204,38 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_told_as_git_would() {
+    fn renames_modes_binary_files_and_symlinks_are_shown_as_git_would() {
         let of = |bytes: &'static [u8], mode| Some(FileState { bytes: bytes.into(), mode });
         let file = |bytes, executable| of(bytes, FileMode::of_file(executable));
         let link = |bytes| of(bytes, FileMode::Symlink);
-        let told = |path: &str, op: Op, before, after| {
+        let shown = |path: &str, op: Op, before, after| {
             let path = RepoPath::parse(path).unwrap();
             changes_as_text(&[Change { path, op, before, after }], Paint::Raw)
         };
         let from = RepoPath::parse("a").unwrap();
         assert_eq!(
-            told("b", Op::Rename { from }, file(b"x\n", false), file(b"x\n", false)),
+            shown("b", Op::Rename { from }, file(b"x\n", false), file(b"x\n", false)),
             "diff --git a/a b/b\nrename from a\nrename to b\n"
         );
         assert_eq!(
-            told("x", Op::Modify, file(b"1", false), file(b"1", true)),
+            shown("x", Op::Modify, file(b"1", false), file(b"1", true)),
             "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n"
         );
         assert_eq!(
-            told("p", Op::Create, None, file(b"\0", false)),
+            shown("p", Op::Create, None, file(b"\0", false)),
             "diff --git a/p b/p\nnew file mode 100644\nBinary files /dev/null and b/p differ\n"
         );
         assert_eq!(
-            told("l", Op::Create, None, link(b"d/f")),
+            shown("l", Op::Create, None, link(b"d/f")),
             "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+d/f\n\\ No newline at end of file\n"
         );
         assert!(
-            told("l", Op::Modify, file(b"f\n", true), link(b"f")).starts_with(
+            shown("l", Op::Modify, file(b"f\n", true), link(b"f")).starts_with(
                 "diff --git a/l b/l\ndeleted file mode 100755\n--- a/l\n+++ /dev/null\n@@ -1 +0,0 @@\n-f\ndiff --git a/l b/l\nnew file mode 120000\n"
             )
         );
         assert!(
-            told("c", Op::Modify, file(b"1\r\n", false), file(b"2\r\n", false))
+            shown("c", Op::Modify, file(b"1\r\n", false), file(b"2\r\n", false))
                 .ends_with("-1\r\n+2\r\n")
         );
     }

@@ -1,30 +1,30 @@
-//! Errors as the user meets them: one line with its causes, one hint, and the exit code of its kind.
+//! Errors as the user sees them: one line with the causes, a hint, and the exit code of the kind of error.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
 
-/// What kind of failure it is; decides the exit code.
+/// The kind of a failure; determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Not delivered.
+    /// The request was not delivered.
     NotDelivered,
-    /// The command line or the configuration.
+    /// The command line or the configuration is wrong.
     Usage,
-    /// An approval was needed or denied.
+    /// An approval was missing or denied.
     Denied,
     /// The budget is exhausted.
     Budget,
-    /// The provider.
+    /// The provider failed or refused the call.
     Provider,
-    /// A bug, or a machine that does not do what it has to.
+    /// A bug, or a failure of the system.
     Internal,
     /// Stopped by the user.
     Interrupted,
 }
 
 impl Kind {
-    /// The kind as one word.
+    /// Returns the kind as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotDelivered => "not_delivered",
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// The exit code, by the contract of the command line.
+    /// Returns the exit code documented for the command line.
     pub const fn code(self) -> u8 {
         match self {
             Self::NotDelivered => 1,
@@ -60,12 +60,12 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// A failure in words.
+    /// Creates a failure with this message.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
     }
 
-    /// A failure with its causes.
+    /// Creates a failure whose message is the error and its causes, joined by colons.
     pub fn caused(kind: Kind, error: &dyn StdError) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
@@ -76,28 +76,28 @@ impl CliError {
         Self::new(kind, message)
     }
 
-    /// The same, with what to do next.
+    /// Sets the hint: what the user can do next.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// What happened, without the hint.
+    /// Returns the message, without the hint.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What can be done about it, if anything is known.
+    /// Returns the hint, if there is one.
     pub fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(self.kind.code())
     }
@@ -105,7 +105,7 @@ impl CliError {
 
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A message of several lines keeps them below the first.
+        // Further lines of the message are indented.
         write!(f, "error: {}", self.message.trim_end().replace('\n', "\n  "))?;
         if let Some(hint) = &self.hint {
             write!(f, "\nhint: {hint}")?;

@@ -1,6 +1,6 @@
-//! How a request or a command ends: exit codes and hints, from what came of it. Pure.
+//! Exit codes and hints for every way in which a request or a command can end. Pure.
 
-use actors::delivery::{Delivery, FailureKind, Level, NeedsWork};
+use actors::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
 use actors::publisher::Attendance;
 use actors::workspace::{CommitRefused, Extent, NotApplied};
 use journal::log::LogError;
@@ -12,13 +12,12 @@ use tree::CommitError;
 use crate::error::{CliError, Kind};
 use crate::session::Died;
 
-/// The orchestrator died, and why.
+/// The error for an orchestrator that died.
 pub fn died(why: &Died) -> CliError {
-    CliError::caused(Kind::Internal, why)
-        .hint("what was done is in the journal: `deepseek sessions show`")
+    CliError::caused(Kind::Internal, why).hint("to see what was recorded: `deepseek sessions show`")
 }
 
-/// How much was written of a change that the user asked for directly, where it was not stopped at the question.
+/// Returns how much of a change that the user requested directly was written; `None` means it was stopped at the question.
 pub fn of_change(
     result: Option<Result<Extent, CommitRefused>>,
     attendance: Attendance,
@@ -29,133 +28,146 @@ pub fn of_change(
         Some(Err(CommitRefused::Denied(denied))) => {
             let hint = match attendance {
                 Attendance::Attended => denied.hint.to_string(),
-                Attendance::Unattended => "`deepseek apply --yes` does not ask".to_owned(),
+                Attendance::Unattended => {
+                    "`deepseek apply --yes` applies it without asking".to_owned()
+                }
             };
             Err(CliError::new(Kind::Denied, denied.to_string()).hint(hint))
         }
         Some(Err(error @ CommitRefused::NotApplied(NotApplied::Stale { .. }))) => {
-            Err(CliError::caused(Kind::NotDelivered, &error).hint(
-                "nothing was written; the workspace is not as it was when the patch was made",
-            ))
+            Err(CliError::caused(Kind::NotDelivered, &error)
+                .hint("nothing was written; the patch no longer fits, so ask for the change again"))
         }
         Some(Err(error @ (CommitRefused::NotApplied(_) | CommitRefused::Gone))) => {
-            Err(CliError::caused(Kind::NotDelivered, &error).hint("nothing was written"))
+            Err(CliError::caused(Kind::NotDelivered, &error)
+                .hint("nothing was written; fix the cause and run the command again"))
         }
     }
 }
 
-/// The exit of a request that ended, which has to be verified as far as `require` says.
+/// Returns the error of a request that ended, if it failed or is verified less than `require` demands.
 pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
     match delivery {
         Delivery::Delivered { verified }
             if require.is_some_and(|least| !verified.is_at_least(least)) =>
         {
-            let error = CliError::new(Kind::NotDelivered, format!("not verified enough: {verified}"));
+            let error =
+                CliError::new(Kind::NotDelivered, format!("not verified enough: {verified}"));
             Err(error.hint("the change is in the workspace: keep it, undo it, or ask for a test that fails without it"))
         }
         Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => Ok(()),
         Delivery::NeedsWork { why, detail } => {
             let error = CliError::new(Kind::NotDelivered, format!("not delivered: {detail}"));
-            Err(error.hint(way_on(*why)))
+            Err(error.hint(next_step(*why)))
         }
         Delivery::Denied { what, hint } => {
             Err(CliError::new(Kind::Denied, format!("denied: {what}")).hint(hint.to_string()))
         }
         Delivery::Cancelled => Err(CliError::new(Kind::Interrupted, "stopped")),
-        Delivery::BudgetExhausted { detail, .. } => Err(CliError::new(Kind::Budget, detail.to_string())
-            .hint("raise it: budget.* in the configuration, --budget-usd, --budget-tokens; a model without a price needs one in llm.prices")),
+        Delivery::BudgetExhausted { limit, detail } => {
+            Err(CliError::new(Kind::Budget, detail.to_string()).hint(to_raise(*limit)))
+        }
         Delivery::Failed { class, message } => Err(failure(*class, &message.to_string())),
     }
 }
 
+/// How the user can raise a limit of the budget.
+const fn to_raise(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Usd => "raise the limit with --budget-usd USD, or set budget.usd",
+        Limit::Tokens => "raise the limit with --budget-tokens N, or set budget.tokens",
+        Limit::Calls => "raise budget.calls in the configuration",
+        Limit::WallTime => "raise budget.wall_seconds in the configuration",
+        Limit::NoPrice => "add the price of the model to llm.prices, or use another model: --model",
+    }
+}
+
 /// What the user can do about a request that was not delivered.
-const fn way_on(why: NeedsWork) -> &'static str {
+const fn next_step(why: NeedsWork) -> &'static str {
     match why {
         NeedsWork::IterationsUsedUp | NeedsWork::NoDraft => {
-            "say more precisely what is wanted, or raise agent_loop.max_iterations; what was tried: `deepseek sessions show`"
+            "describe the task in more detail, or raise agent_loop.max_iterations; to see the attempts: `deepseek sessions show`"
         }
         NeedsWork::PreExisting => {
-            "the change is in the workspace: keep it, undo it, or ask to have the earlier failures mended"
+            "the change is in the workspace: keep it, undo it, or ask for a fix of the earlier failures"
         }
         NeedsWork::Unverifiable => {
-            "the change is in the workspace: keep it or undo it; to have it verified, install or allow what the checks need"
+            "the change is in the workspace: keep it or undo it; to verify it, install or allow what the checks need"
         }
         NeedsWork::NoPlan | NeedsWork::NoAnswer => {
-            "say it in other words, or name the files; what was answered: `deepseek sessions show`"
+            "rephrase the request or name the files; to see the answers: `deepseek sessions show`"
         }
         NeedsWork::LanesFailed => {
-            "what a lane did: `deepseek diff --lane NN`; ask for what is missing, or again with --teammate-mode off"
+            "to see what a lane did: `deepseek diff --lane NN`; ask for the missing part, or try again with --teammate-mode off"
         }
-        NeedsWork::Staged => "`deepseek diff` shows what was made, and `deepseek apply` writes it",
-        NeedsWork::Crashed => {
-            "this is a bug; what was done is in the journal: `deepseek sessions show`"
-        }
+        NeedsWork::Staged => "to see the change: `deepseek diff`; to apply it: `deepseek apply`",
+        NeedsWork::Crashed => "this is a bug; to see what was recorded: `deepseek sessions show`",
     }
 }
 
 fn failure(class: FailureKind, message: &str) -> CliError {
     let (kind, hint) = match class {
         FailureKind::Write => {
-            (Kind::NotDelivered, "nothing was changed; free space or permissions may be missing")
+            (Kind::NotDelivered, "check the free disk space and the permissions of the workspace")
         }
-        FailureKind::Journal => {
-            (Kind::Internal, "nothing is acted on that cannot be journaled; is the disk full?")
-        }
-        FailureKind::Internal | FailureKind::Admission => (
+        FailureKind::Journal => (
             Kind::Internal,
-            "this is a bug; what was done is in the journal: `deepseek sessions show`",
+            "stopped, because the journal cannot be written; check the free disk space and the permissions of DEEPSEEK_HOME",
         ),
+        FailureKind::Internal | FailureKind::Admission => {
+            (Kind::Internal, "this is a bug; to see what was recorded: `deepseek sessions show`")
+        }
         FailureKind::Resume => (
             Kind::NotDelivered,
-            "what it changed is in the workspace, and `deepseek rewind` undoes it; ask again in this session with `deepseek -r ID -p`",
+            "its changes are in the workspace: undo them with `deepseek rewind`, or repeat the request in this session with `deepseek -r ID -p TEXT`",
         ),
         FailureKind::Worktree => (
             Kind::NotDelivered,
-            "worktrees of lanes are kept under DEEPSEEK_HOME; is it writable and is there room?",
+            "check the free disk space and the permissions of DEEPSEEK_HOME, which holds the worktrees of lanes",
         ),
         FailureKind::Model(class) => (Kind::Provider, cure(class)),
     };
     CliError::new(kind, message).hint(hint)
 }
 
-/// What the user can do about a call that failed.
+/// What the user can do about a model call that failed.
 const fn cure(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::Auth => "check the key: `deepseek doctor`",
         ErrorClass::Quota => {
-            "top up the account, or use another: the key is in the variable that llm.api_key_env names"
+            "top up the account, or put the key of another one in the variable that llm.api_key_env names"
         }
         ErrorClass::RateLimited => {
-            "wait a little, or have less asked at once: llm.max_concurrent_calls, llm.max_retries"
+            "try again later, lower llm.max_concurrent_calls, or raise llm.max_retries"
         }
         ErrorClass::ContextTooLong => {
-            "begin a new session, or say how much the model holds: llm.context_window_tokens"
+            "start a new session, or set llm.context_window_tokens to what the model accepts"
         }
         ErrorClass::InvalidRequest => {
-            "does this server have this model? `deepseek config show` names both: llm.base_url, and llm.*.model or --model"
+            "check that the server at llm.base_url has the model of llm.*.model (`deepseek config show`), or choose another with --model"
         }
         ErrorClass::Transport => {
-            "check the network and llm.base_url, and whether it is http or https: `deepseek doctor`"
+            "check the network and llm.base_url, also whether it is http or https: `deepseek doctor`"
         }
         ErrorClass::Malformed => {
-            "llm.base_url has to be the address of an API, not of a page: `deepseek doctor`"
+            "set llm.base_url to the address of an API, not of a web page; to check it: `deepseek doctor`"
         }
         ErrorClass::TimedOut => {
-            "ask again later, or wait longer: llm.first_token_timeout_seconds, llm.idle_timeout_seconds, llm.call_timeout_seconds"
+            "try again later, or raise llm.first_token_timeout_seconds, llm.idle_timeout_seconds or llm.call_timeout_seconds"
         }
         ErrorClass::Server
         | ErrorClass::Truncated
         | ErrorClass::Interrupted
-        | ErrorClass::OutOfCapacity
-        | ErrorClass::Lost => "the fault is the provider's: ask again later",
+        | ErrorClass::OutOfCapacity => "the problem is at the provider: try again later",
+        ErrorClass::Lost => "make the request again",
         ErrorClass::Empty | ErrorClass::ContentFilter => {
-            "say it in other words, or ask another model: llm.*.model or --model"
+            "rephrase the request, or use another model: llm.*.model or --model"
         }
-        ErrorClass::Length => "raise what an answer may have: llm.*.max_output_tokens",
+        ErrorClass::Length => "raise llm.*.max_output_tokens",
     }
 }
 
-/// Why a session has no right to write.
+/// The error of a session that did not get the lock of the workspace.
 pub fn locked(error: &LockError) -> CliError {
     match error {
         LockError::Held { .. } => CliError::caused(Kind::NotDelivered, error)
@@ -164,24 +176,23 @@ pub fn locked(error: &LockError) -> CliError {
     }
 }
 
-/// Why a session could not be opened.
+/// The error of a session that could not be opened.
 pub fn not_started(error: &StartError) -> CliError {
     match error {
         StartError::Terms(_) | StartError::Workspace(CommitError::Tree(_)) => {
             CliError::caused(Kind::Usage, error)
         }
-        StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error).hint(
-            "is the workspace writable, and DEEPSEEK_HOME? Is another process writing there?",
-        ),
+        StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error)
+            .hint("check that the workspace and DEEPSEEK_HOME are writable, and that no other process is writing there"),
         StartError::Journal(LogError::InUse(_)) => {
-            CliError::caused(Kind::NotDelivered, error).hint("wait for it, or stop it")
+            CliError::caused(Kind::NotDelivered, error).hint("wait until it ends, or stop it")
         }
         StartError::Journal(LogError::Damaged(_)) => CliError::caused(Kind::Internal, error)
-            .hint("`deepseek doctor --repair` keeps what is valid of it"),
+            .hint("to keep its valid part and move the rest aside: `deepseek doctor --repair`"),
         StartError::Earlier(_) => CliError::caused(Kind::Internal, error)
-            .hint("what was done is in the workspace; begin a new session with the same request"),
+            .hint("its changes are in the workspace; repeat the request in a new session"),
         StartError::Journal(_) => CliError::caused(Kind::Internal, error)
-            .hint("sessions are kept under DEEPSEEK_HOME; is it writable and is there room?"),
+            .hint("check the free disk space and the permissions of DEEPSEEK_HOME, which holds the sessions"),
         StartError::Actors(_) => CliError::caused(Kind::Internal, error),
     }
 }

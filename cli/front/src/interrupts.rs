@@ -1,33 +1,33 @@
-//! What stops a request or the program from outside: signals, as values.
+//! Unix signals that stop a request or the whole program, as values.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::error::{CliError, Kind};
 
-/// What stops a request.
+/// What a signal asks to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
-    /// Ctrl-C: the request, and nothing else.
+    /// `SIGINT` (Ctrl-C): stop only the request.
     Stop,
-    /// The polite signal, or a terminal that is gone: everything.
+    /// `SIGTERM`, `SIGHUP` or `SIGQUIT`: stop the whole program.
     Leave,
 }
 
-/// Interrupts as they come. From the first of them on, the signals no longer end the process by themselves.
+/// A stream of interrupts. Once it is created, these signals no longer end the process by themselves.
 #[derive(Debug)]
 pub struct Interrupts(mpsc::Receiver<Interrupt>);
 
 impl Interrupts {
-    /// Listens from now on. Needs a runtime.
+    /// Starts to listen. Must be called within a Tokio runtime.
     pub fn listen() -> Result<Self, CliError> {
         let failed =
-            |error| CliError::new(Kind::Internal, format!("cannot listen to signals: {error}"));
+            |error| CliError::new(Kind::Internal, format!("cannot listen for signals: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
         let mut quit = signal(SignalKind::quit()).map_err(failed)?;
-        let (tell, told) = mpsc::channel(2);
+        let (sender, receiver) = mpsc::channel(2);
         tokio::spawn(async move {
             loop {
                 let interrupt = tokio::select! {
@@ -36,15 +36,15 @@ impl Interrupts {
                     _ = hangup.recv() => Interrupt::Leave,
                     _ = quit.recv() => Interrupt::Leave,
                 };
-                if tell.send(interrupt).await.is_err() {
+                if sender.send(interrupt).await.is_err() {
                     return;
                 }
             }
         });
-        Ok(Self(told))
+        Ok(Self(receiver))
     }
 
-    /// The next one. Nothing is lost when this is dropped before it is there.
+    /// Waits for the next interrupt. Cancel safe.
     pub async fn next(&mut self) -> Interrupt {
         match self.0.recv().await {
             Some(interrupt) => interrupt,
@@ -52,7 +52,7 @@ impl Interrupts {
         }
     }
 
-    /// Comes back when the whole program is asked to end.
+    /// Returns once the whole program should stop.
     pub async fn leave(&mut self) {
         while self.next().await != Interrupt::Leave {}
     }

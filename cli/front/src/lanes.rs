@@ -1,4 +1,4 @@
-//! The lanes of a run as a table: what events and signals tell of each. Pure: times are given, rows are text of a given width.
+//! The table of a run's lanes, built from events and signals. Pure: times are passed in, rows are text of a given width.
 
 mod ending;
 pub(crate) mod lines;
@@ -12,20 +12,20 @@ use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::team::{EndedLane, LaneEnd};
 
-/// Where a lane stands.
+/// The stage of a lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Stage {
-    /// It has not begun; these have to end before.
+    /// It has not started.
     #[default]
     Waiting,
-    /// It gets its worktree.
+    /// Its worktree is being created.
     Opening,
     Planning,
     Editing(u32),
     Applying,
-    /// These commands are still to be run.
+    /// Checks are running; these commands have not ended yet.
     Checking(Vec<String>),
-    /// It did its part, and has not been merged.
+    /// Its work is done but not merged.
     Done,
     Merged,
     Empty,
@@ -34,8 +34,8 @@ enum Stage {
 }
 
 impl Stage {
-    /// Whether a crew is at it.
-    const fn is_at_work(&self) -> bool {
+    /// Returns true while a crew works on the lane.
+    const fn is_running(&self) -> bool {
         match self {
             Self::Opening
             | Self::Planning
@@ -52,28 +52,28 @@ impl Stage {
     }
 }
 
-/// What is known of a lane.
+/// A lane, as far as events have shown it.
 #[derive(Debug, Clone, Default)]
 struct Lane {
     title: String,
     after: Vec<LaneId>,
     stage: Stage,
     attempt: u32,
-    /// Why it waits.
+    /// Why it waits, if it does.
     waiting: Option<String>,
-    /// When its attempt began; none while it is idle.
+    /// When its attempt started; `None` while it is idle.
     since: Option<Duration>,
-    /// How long its attempts took that have ended.
+    /// Total time of the attempts that have ended.
     took: Duration,
     spent: Amount,
     cost_unknown: bool,
     prompt: u64,
     hit: u64,
-    /// Bytes of the answer that is on its way.
-    heard: usize,
-    /// What it changed in the last attempt that changed something.
+    /// Bytes received of the current answer.
+    received: usize,
+    /// The files changed by the last attempt that changed any.
     files: Vec<StagedFile>,
-    /// The patch set that was staged last.
+    /// The files of the patch set that was staged last.
     staged: Vec<StagedFile>,
 }
 
@@ -81,10 +81,10 @@ impl Lane {
     fn enter(&mut self, stage: Stage) {
         self.stage = stage;
         self.waiting = None;
-        self.heard = 0;
+        self.received = 0;
     }
 
-    /// Its work has ended.
+    /// Ends the current attempt.
     fn end(&mut self, stage: Stage, at: Duration) {
         self.enter(stage);
         if let Some(since) = self.since.take() {
@@ -137,7 +137,7 @@ impl Lane {
         }
     }
 
-    /// What an attempt did is not forgotten for a later one that did nothing: that is what `diff --lane` shows, too.
+    /// Keeps the changes of an earlier attempt if this one changed nothing, as `diff --lane` does.
     fn changed(&mut self, files: &[StagedFile]) {
         if !files.is_empty() {
             files.clone_into(&mut self.files);
@@ -145,7 +145,7 @@ impl Lane {
     }
 
     fn charge(&mut self, charged: &Amount) {
-        self.heard = 0;
+        self.received = 0;
         self.waiting = None;
         self.spent.tokens += charged.tokens;
         self.spent.calls += charged.calls;
@@ -157,36 +157,36 @@ impl Lane {
 #[derive(Debug, Default)]
 pub(crate) struct LaneTable {
     lanes: BTreeMap<LaneId, Lane>,
-    /// Those that were brought together last.
-    together: Vec<LaneId>,
-    /// The most that were.
-    most: usize,
+    /// The lanes that were merged last.
+    merged: Vec<LaneId>,
+    /// The largest number of lanes merged so far.
+    most_merged: usize,
 }
 
 impl LaneTable {
-    /// Whether the run has no lanes.
+    /// Returns true if the run has no lanes.
     pub(crate) fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
 
-    /// The lanes by number; where lanes are mended that do not fit together comes last, as it does in time.
+    /// Returns the lanes by number. The lane that repairs the combined result comes last, as it also runs last.
     fn in_order(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
-        let (mended, planned): (Vec<_>, Vec<_>) =
+        let (repair, planned): (Vec<_>, Vec<_>) =
             self.lanes.iter().partition(|(id, _)| **id == LaneId::TOGETHER);
-        planned.into_iter().chain(mended).map(|(id, lane)| (*id, lane))
+        planned.into_iter().chain(repair).map(|(id, lane)| (*id, lane))
     }
 
-    /// The lanes that were brought together last, in words: all, or so many of them as a search asks for.
-    pub(crate) fn together(&self) -> String {
-        if self.together.len() == self.most {
+    /// Names the lanes that were merged last: all of them, or a subset during a bisection.
+    pub(crate) fn merged(&self) -> String {
+        if self.merged.len() == self.most_merged {
             return "all lanes".to_owned();
         }
-        let lanes: Vec<String> = self.together.iter().map(LaneId::to_string).collect();
+        let lanes: Vec<String> = self.merged.iter().map(LaneId::to_string).collect();
         let plural = if lanes.len() == 1 { "" } else { "s" };
         format!("lane{plural} {}", lanes.join(", "))
     }
 
-    /// Something happened, in a lane or to lanes. `at` is the time since the run began.
+    /// Records an event of a lane or about lanes. `at` is the time since the run started.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest changes no row")]
     pub(crate) fn event(&mut self, lane: Option<LaneId>, event: &Event, at: Duration) {
         if let Some(lane) = lane {
@@ -204,8 +204,8 @@ impl LaneTable {
             Event::LaneMerged { lane, .. } => self.end(*lane, Stage::Merged, at),
             Event::LaneConflicted { lane, .. } => self.end(*lane, Stage::Conflicted, at),
             Event::LanesMerged { lanes, .. } => {
-                lanes.clone_into(&mut self.together);
-                self.most = self.most.max(lanes.len());
+                lanes.clone_into(&mut self.merged);
+                self.most_merged = self.most_merged.max(lanes.len());
                 if lanes.contains(&LaneId::TOGETHER) {
                     self.end(LaneId::TOGETHER, Stage::Merged, at);
                 }
@@ -225,22 +225,22 @@ impl LaneTable {
         }
     }
 
-    /// A piece of an answer came in a lane.
+    /// Counts a piece of an answer that arrived in a lane.
     pub(crate) fn hear(&mut self, lane: LaneId, bytes: usize) {
         if let Some(lane) = self.lanes.get_mut(&lane) {
-            lane.heard += bytes;
+            lane.received += bytes;
             lane.waiting = None;
         }
     }
 
-    /// A lane waits.
+    /// Records that a lane waits, and why.
     pub(crate) fn wait(&mut self, lane: LaneId, why: String) {
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.waiting = Some(why);
         }
     }
 
-    /// The patch set that a lane staged last.
+    /// Returns the files of the patch set that a lane staged last.
     pub(crate) fn staged(&self, lane: LaneId) -> &[StagedFile] {
         self.lanes.get(&lane).map_or(&[], |lane| &lane.staged)
     }

@@ -1,27 +1,27 @@
-//! How text is painted for a terminal, whatever its background is. Pure.
+//! Colours for text on a terminal with a dark or light background. Pure.
 //!
-//! The colours are the terminal's own sixteen, which its user chose to be read. On a light background many are too pale all the
-//! same: there, each is replaced by a dark one of its hue.
+//! The colours are the terminal's own sixteen, which its user chose to be readable. On a light background many of them are still
+//! too pale, so each is replaced by a dark colour of the same hue.
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
 
 use crate::diff::harmless;
 
-/// Whether to colour.
+/// How to format text for an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// With ANSI colours, for a terminal.
+    /// For a terminal, with ANSI colours.
     Colour,
-    /// With colours that stand out from a light background, for a terminal that has one.
+    /// For a terminal with a light background, with dark colours.
     OnLight,
-    /// Without, for a terminal.
+    /// For a terminal, without colours.
     Plain,
-    /// As it is, for programs.
+    /// For programs: unchanged, including control characters.
     Raw,
 }
 
 impl Paint {
-    /// `text` in `style`, or as it is.
+    /// Formats `text` in `style`; returns it unchanged if there are no colours.
     pub fn with(self, style: Style, text: &str) -> String {
         let style = match self {
             Self::Colour => style,
@@ -31,12 +31,12 @@ impl Paint {
         format!("{style}{text}{style:#}")
     }
 
-    /// Whether there are colours.
+    /// Returns true if text is coloured.
     pub const fn is_coloured(self) -> bool {
         matches!(self, Self::Colour | Self::OnLight)
     }
 
-    /// The same on this background.
+    /// Adapts the colours, if there are any, to this background.
     #[must_use]
     pub const fn on(self, background: Background) -> Self {
         match (self, background) {
@@ -46,7 +46,7 @@ impl Paint {
         }
     }
 
-    /// `text` of a file, so that it cannot drive the terminal, if it goes to one.
+    /// Prepares content of a file. For a terminal, control characters are replaced.
     pub(crate) fn content(self, text: &str) -> String {
         match self {
             Self::Colour | Self::OnLight | Self::Plain => harmless(text),
@@ -55,17 +55,18 @@ impl Paint {
     }
 }
 
-/// What the text of a terminal stands on.
+/// The background of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Something light.
+    /// A light colour.
     Light,
-    /// Something dark.
+    /// A dark colour.
     Dark,
 }
 
 impl Background {
-    /// What `COLORFGBG` says, in which some terminals tell the numbers of their colours: that of the background is the last.
+    /// Parses `COLORFGBG`, in which some terminals report the numbers of their colours; the last is the background. `None` if it
+    /// is not one of the sixteen.
     pub fn of_variable(value: &str) -> Option<Self> {
         let number = value.rsplit(';').next()?.parse::<u8>().ok()?;
         match number {
@@ -75,7 +76,7 @@ impl Background {
         }
     }
 
-    /// What a terminal replies when it is asked: `rgb:ffff/ffff/ffff`, each part with one to four digits.
+    /// Parses a terminal's reply to a query of its background: `rgb:ffff/ffff/ffff`, each part with one to four digits.
     pub fn of_reply(colour: &str) -> Option<Self> {
         const HALF: f64 = 0.5;
         let colour = colour.strip_prefix("rgb:").or_else(|| colour.strip_prefix("rgba:"))?;
@@ -85,13 +86,13 @@ impl Background {
             (most > 0).then(|| f64::from(part) / f64::from(most))
         });
         let [red, green, blue] = [parts.next()??, parts.next()??, parts.next()??];
-        // As bright as an eye sees it.
+        // Perceived brightness.
         let brightness = 0.299 * red + 0.587 * green + 0.114 * blue;
         Some(if brightness > HALF { Self::Light } else { Self::Dark })
     }
 }
 
-/// A style that stands out from a light background.
+/// Converts a style to one that is readable on a light background.
 fn on_light(style: Style) -> Style {
     let quiet = style.get_effects().contains(Effects::DIMMED);
     let colour = match style.get_fg_color() {
@@ -106,7 +107,7 @@ fn on_light(style: Style) -> Style {
     }
 }
 
-/// The dark colour of a hue.
+/// Returns the dark colour of the same hue.
 const fn dark(colour: AnsiColor) -> Ansi256Color {
     Ansi256Color(match colour {
         AnsiColor::Black => 16,
@@ -124,7 +125,7 @@ const fn dark(colour: AnsiColor) -> Ansi256Color {
 mod tests {
     use super::*;
 
-    /// How bright one of the 256 colours is, from 0 to 1, as contrast is reckoned.
+    /// Returns the relative luminance of one of the 256 colours, from 0 to 1, as in the definition of contrast.
     fn luminance(colour: Ansi256Color) -> f64 {
         let step = |level: u8| if level == 0 { 0 } else { 55 + 40 * level };
         let [red, green, blue] = match colour.0 {
@@ -142,20 +143,20 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_on_a_light_background_can_be_read() {
-        // The contrast that WCAG 2 asks of text.
-        const LEAST: f64 = 4.5;
+    fn every_colour_is_readable_on_a_light_background() {
+        // The contrast that WCAG 2 requires for text.
+        const MIN_CONTRAST: f64 = 4.5;
         for number in 0..16 {
             let colour = Ansi256Color(number).into_ansi().unwrap();
             let style = on_light(Style::new().fg_color(Some(colour.into())));
             let Some(Color::Ansi256(shown)) = style.get_fg_color() else { panic!("{colour:?}") };
             let contrast = 1.05 / (luminance(shown) + 0.05);
-            assert!(contrast >= LEAST, "{colour:?}: {contrast:.2}");
+            assert!(contrast >= MIN_CONTRAST, "{colour:?}: {contrast:.2}");
         }
     }
 
     #[test]
-    fn what_is_quiet_is_grey_on_light_and_bold_stays_bold() {
+    fn on_light_dimmed_text_is_grey_and_bold_stays_bold() {
         let quiet = Paint::OnLight.with(Style::new().dimmed(), "x");
         assert_eq!(quiet, "\x1b[38;5;240mx\x1b[0m");
         let green = Style::new().fg_color(Some(AnsiColor::Green.into())).bold();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_tell_their_background_in_many_ways() {
+    fn the_background_is_read_from_replies_and_from_the_environment() {
         use Background::{Dark, Light};
         for (reply, background) in [
             ("rgb:ffff/ffff/ffff", Some(Light)),

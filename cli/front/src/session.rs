@@ -1,5 +1,5 @@
-//! The driver of a session: requests go in, what happens comes out, one thing at a time. It paints nothing and asks nobody, so
-//! that a terminal, an editor and a page can drive the same session.
+//! The driver of a session: it accepts requests and returns what happens, one item at a time. It neither paints nor asks the
+//! user, so that a terminal, an editor and a page can drive the same session.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,26 +21,26 @@ use orchestrator::orchestrator::{
 use orchestrator::request::{LAST_REQUEST, Request};
 use tokio::sync::mpsc;
 
-/// Which session is opened.
+/// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// One that begins.
+    /// A new session.
     New,
-    /// That of the past with this id.
+    /// The earlier session with this id.
     Earlier(String),
 }
 
-/// The right to write to the workspace, while this session has it.
+/// The lock of the workspace, which a session holds while it may write.
 #[derive(Debug)]
 pub struct Lock {
-    /// Where it is, if this session writes at all.
+    /// Path of the lock file; `None` if this session only reads.
     path: Option<PathBuf>,
     patience: Duration,
     held: Option<WorkspaceLock>,
 }
 
 impl Lock {
-    /// The lock at `path`, which is waited for so long; none for a session that only reads.
+    /// Creates the lock at `path`; `None` for a session that only reads. `patience` is how long to wait for another holder.
     pub const fn new(path: Option<PathBuf>, patience: Duration) -> Self {
         Self { path, patience, held: None }
     }
@@ -62,47 +62,47 @@ impl Lock {
     }
 }
 
-/// What happened next in a session.
+/// The next thing that happened in a session.
 #[derive(Debug)]
 pub enum Happened {
-    /// Something happened, or the user has to be asked.
+    /// An event, or a question for the user.
     Signal(Signal),
-    /// The request has ended, and everything of it was told before.
+    /// The request has ended. All its signals were returned before.
     Ended(Result<Box<Outcome>, Died>),
-    /// A patch set was applied that was staged earlier, or was not.
+    /// An earlier staged patch set was applied or refused.
     Applied(Result<Extent, CommitRefused>),
 }
 
-/// The orchestrator is gone.
+/// The orchestrator died; the reason is in the text.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Died(pub String);
 
-/// The request in hand.
+/// The state of the current request.
 enum Work {
     Idle,
     Running(BoxFuture<'static, Done>),
-    /// It has ended, and what it told last may not have been taken yet.
+    /// It has ended, but its last signals may not have been returned yet.
     Ended(Done),
 }
 
-/// What came of it.
+/// The result of a request.
 enum Done {
     Run(Result<Box<Outcome>, Unanswered>),
     Apply(Result<Extent, CommitRefused>),
 }
 
-/// A session of this process.
+/// A session that is open in this process.
 pub struct Session {
     /// Its id.
     pub id: String,
     orchestrator: Orchestrator,
     signals: mpsc::Receiver<Signal>,
-    /// The run that was interrupted in it.
+    /// The interrupted run that can be resumed, if there is one.
     cut_short: Option<CutShort>,
     lock: Lock,
     work: Work,
-    /// Whether what is delivered is reviewed.
+    /// True if deliveries are reviewed by a model.
     reviews: bool,
 }
 
@@ -112,8 +112,8 @@ impl fmt::Debug for Session {
     }
 }
 
-/// An outcome with the review of what it changed, if it changed anything. The review is a request of its own, which reads only;
-/// whatever comes of it, the delivery stands.
+/// Adds a review of the changes to an outcome, if there are any. The review is a separate read-only request; its result does not
+/// affect the delivery.
 async fn reviewed(orchestrator: &Orchestrator, outcome: Outcome) -> Outcome {
     let delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
     if !delivered || outcome.changes.is_empty() {
@@ -125,7 +125,7 @@ async fn reviewed(orchestrator: &Orchestrator, outcome: Outcome) -> Outcome {
 }
 
 impl Session {
-    /// Opens the session with this id. Whoever writes has taken `lock` before.
+    /// Opens the session with this id. If it may write, `lock` must be held already.
     pub async fn open(
         id: String,
         which: &Which,
@@ -144,7 +144,7 @@ impl Session {
         Ok(Self { id, orchestrator, signals, cut_short, lock, work: Work::Idle, reviews })
     }
 
-    /// Lets others work in the workspace until the next request.
+    /// Releases the workspace to other processes until the next request.
     pub fn let_go(&mut self) {
         self.lock.held = None;
     }
@@ -157,7 +157,7 @@ impl Session {
         Ok(())
     }
 
-    /// Has requests that begin from now on keep to another configuration.
+    /// Sets the configuration for requests that start from now on.
     pub async fn keep_to(&mut self, config: Config) -> Result<(), KeepToError> {
         let reviews = config.qa.enabled;
         self.orchestrator.keep_to(Arc::new(config)).await?;
@@ -165,12 +165,12 @@ impl Session {
         Ok(())
     }
 
-    /// The run that was interrupted in this session, if it has not been taken up.
+    /// Returns the interrupted run of this session, if it has not been resumed.
     pub const fn cut_short(&self) -> Option<&CutShort> {
         self.cut_short.as_ref()
     }
 
-    /// Begins a request. One that is at work is ended first: [`Self::next`] must have told its end.
+    /// Starts a request. The previous one must have ended: [`Self::next`] has returned its end.
     pub fn begin(&mut self, request: Request) {
         let (orchestrator, reviews) = (self.orchestrator.clone(), self.reviews);
         self.work = Work::Running(Box::pin(async move {
@@ -182,7 +182,7 @@ impl Session {
         }));
     }
 
-    /// Takes up the run that was interrupted, if there is one. Whether there was.
+    /// Resumes the interrupted run. Returns false if there is none.
     pub fn take_up(&mut self) -> bool {
         let Some(cut_short) = self.cut_short.take() else { return false };
         let orchestrator = self.orchestrator.clone();
@@ -192,22 +192,22 @@ impl Session {
         true
     }
 
-    /// Whether a request is at work.
+    /// Returns true until [`Self::next`] has returned the end of the current request.
     pub const fn is_at_work(&self) -> bool {
         matches!(self.work, Work::Running(_) | Work::Ended(_))
     }
 
-    /// Stops the request in hand; its end is told when it has ended.
+    /// Stops the current request; [`Self::next`] returns its end.
     pub fn cancel(&self) {
         self.orchestrator.cancel();
     }
 
-    /// Says something to the request in hand.
+    /// Sends a message from the user to the current request.
     pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
         self.orchestrator.steer(words).await
     }
 
-    /// What comes next. Nothing is lost when this is dropped before it is there.
+    /// Waits for the next thing that happens. Cancel safe: if the future is dropped, nothing is lost.
     pub async fn next(&mut self) -> Happened {
         loop {
             match &mut self.work {
@@ -222,7 +222,7 @@ impl Session {
                     Some(signal) = self.signals.recv() => return Happened::Signal(signal),
                     ended = work => self.work = Work::Ended(ended),
                 },
-                // Every event of the run was sent before its end was.
+                // All events of the run were sent before its end.
                 Work::Ended(_) => match self.signals.try_recv() {
                     Ok(signal) => return Happened::Signal(signal),
                     Err(_) => return self.end(),
@@ -242,7 +242,8 @@ impl Session {
         }
     }
 
-    /// Applies a patch set that was staged earlier, through the same gate as every other. One request at a time: as [`Self::begin`].
+    /// Applies an earlier staged patch set through the same gate as every other change. As for [`Self::begin`], the previous
+    /// request must have ended.
     pub fn apply(&mut self, staged: Staged) {
         let orchestrator = self.orchestrator.clone();
         self.work =

@@ -1,30 +1,30 @@
-//! What can be put in place of the word at the cursor: commands, files, earlier messages. Pure.
+//! Completions for the word at the cursor: commands, files, earlier messages. Pure.
 
 use crate::commands::COMMANDS;
 
-/// So many are offered at most.
-const OFFERED: usize = 50;
+/// Most completions offered.
+const MAX_OFFERS: usize = 50;
 
-/// What is offered, and which of it is chosen.
+/// The completions offered, and the chosen one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Menu {
     pub(crate) kind: Kind,
-    /// What is put in, and what is said of it.
+    /// The text to insert, and its description.
     pub(crate) offers: Vec<(String, String)>,
     pub(crate) chosen: usize,
 }
 
-/// What the offers are.
+/// The kind of completions in a menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Commands,
     Files,
-    /// Models, and keys of the configuration.
+    /// Models, or keys of the configuration.
     Words,
     Earlier,
 }
 
-/// What there is to be offered.
+/// The known words that can be offered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'k> {
     pub(crate) files: &'k [String],
@@ -37,12 +37,12 @@ impl Menu {
         (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0 })
     }
 
-    /// The one that is chosen.
+    /// Returns the chosen text.
     pub(crate) fn choice(&self) -> &str {
         self.offers.get(self.chosen).map_or("", |(text, _)| text)
     }
 
-    /// Chooses the next, or with `-1` the one before.
+    /// Moves the choice: by 1 to the next, by -1 to the previous. Wraps around.
     pub(crate) fn step(&mut self, by: isize) {
         let count = isize::try_from(self.offers.len()).unwrap_or(isize::MAX);
         let at = isize::try_from(self.chosen).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Menu {
     }
 }
 
-/// What the word at the cursor may become. `before` is the text before it.
+/// Returns the completions for `word` at the cursor; `before` is the text before it. `None` if there are none.
 pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> {
     if let Some(name) = word.strip_prefix('/').filter(|_| before.is_empty()) {
         let offers = COMMANDS.iter().filter(|command| command.name.starts_with(name));
@@ -63,30 +63,30 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
             ["/config", "get" | "set" | "add" | "remove" | "unset"] => known.keys,
             _ => return None,
         };
-        // A word that is complete needs no offer.
+        // A complete word needs no completion.
         let words = words.iter().filter(|known| known.contains(word) && *known != word);
-        let offers = words.take(OFFERED).map(|word| (word.clone(), String::new()));
+        let offers = words.take(MAX_OFFERS).map(|word| (word.clone(), String::new()));
         return Menu::of(Kind::Words, offers.collect());
     };
     let mut found: Vec<(usize, &String)> =
         known.files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
     found.sort();
-    let offers = found.into_iter().take(OFFERED);
+    let offers = found.into_iter().take(MAX_OFFERS);
     Menu::of(Kind::Files, offers.map(|(_, path)| (format!("@{path}"), String::new())).collect())
 }
 
-/// Earlier messages that hold `text`, the latest first.
+/// Returns the earlier messages that contain `text`, without duplicates, the latest first.
 pub(crate) fn earlier(history: &[String], text: &str) -> Option<Menu> {
     let mut offers: Vec<(String, String)> = Vec::new();
     for message in history.iter().rev().filter(|message| message.contains(text)) {
-        if offers.len() < OFFERED && offers.iter().all(|(offer, _)| offer != message) {
+        if offers.len() < MAX_OFFERS && offers.iter().all(|(offer, _)| offer != message) {
             offers.push((message.clone(), String::new()));
         }
     }
     Menu::of(Kind::Earlier, offers)
 }
 
-/// How well a path fits: lower is better; none when it does not at all.
+/// Ranks how well a path matches: lower is better, `None` is no match.
 fn rank(path: &str, wanted: &str) -> Option<usize> {
     let (path_lower, wanted) = (path.to_lowercase(), wanted.to_lowercase());
     let name = path_lower.rsplit('/').next().unwrap_or(&path_lower);
@@ -96,7 +96,7 @@ fn rank(path: &str, wanted: &str) -> Option<usize> {
         1
     } else if path_lower.contains(&wanted) {
         2
-    } else if is_spread(&path_lower, &wanted) {
+    } else if is_subsequence(&path_lower, &wanted) {
         3
     } else {
         return None;
@@ -104,8 +104,8 @@ fn rank(path: &str, wanted: &str) -> Option<usize> {
     Some(fit * 10_000 + path.len())
 }
 
-/// Whether the letters of `wanted` stand in `text` in this order.
-fn is_spread(text: &str, wanted: &str) -> bool {
+/// Returns true if `text` contains the letters of `wanted` in this order.
+fn is_subsequence(text: &str, wanted: &str) -> bool {
     let mut letters = text.chars();
     wanted.chars().all(|c| letters.any(|other| other == c))
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_stand_at_the_beginning_and_files_anywhere() {
+    fn commands_are_completed_at_the_start_and_files_anywhere() {
         assert_eq!(offered("", "/ex"), ["/explain", "/exit"]);
         assert_eq!(offered("see ", "/ex"), [""; 0]);
         assert_eq!(offered("see ", "@lib"), ["@lib/x.py", "@src/lib.rs"]);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_messages_come_once_and_the_latest_first() {
+    fn earlier_messages_are_offered_once_with_the_latest_first() {
         let history = ["fix a", "ask b", "fix c", "fix a"].map(str::to_owned);
         let menu = earlier(&history, "fix").unwrap();
         assert_eq!(

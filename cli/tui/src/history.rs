@@ -1,5 +1,5 @@
-//! What was said in a workspace before, a message in a line of its file. It is written at once, since a terminal may be closed
-//! at any time.
+//! The history of the user's messages in a workspace: a file with one message per line. Each message is written immediately,
+//! because a terminal may be closed at any time.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tools::regular::{self, MAX_NOTE_BYTES};
 
-/// Messages, the latest last.
+/// The messages, the latest last.
 #[derive(Debug)]
 pub(crate) struct History {
     file: PathBuf,
@@ -15,14 +15,14 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Those that `file` holds; none when it is not there, or is no file.
+    /// Reads the messages in `file`; empty if it cannot be read or is not a regular file.
     pub(crate) fn read(file: PathBuf) -> Self {
         let text = regular::read_text(&file, MAX_NOTE_BYTES).unwrap_or_default();
         let messages = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Self { file, messages }
     }
 
-    /// Adds a message.
+    /// Adds a message and writes it to the file, unless it equals the last one.
     pub(crate) fn add(&mut self, message: &str) {
         if self.messages.last().is_some_and(|last| last == message) {
             return;
@@ -34,7 +34,7 @@ impl History {
         let written = regular::open(&self.file, &mut options)
             .and_then(|mut file| file.write_all(line.as_bytes()));
         if let Err(error) = written {
-            tracing::warn!(%error, "the history of the conversation could not be kept");
+            tracing::warn!(%error, "cannot save the history of the conversation");
         }
     }
 }

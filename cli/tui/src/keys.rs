@@ -1,32 +1,32 @@
-//! What a terminal sends, read into keys. Replies of the terminal and keys that mean nothing here are dropped, so that no byte
-//! of them reaches the input. Pure.
+//! Parses the bytes from a terminal into keys. Replies of the terminal and unknown keys are dropped as a whole, so that none of
+//! their bytes reaches the input. Pure.
 
 use std::time::Duration;
 
 use front::paint::Background;
 
-/// How long an escape may be the beginning of something longer.
+/// How long to wait for the rest of a sequence after an escape.
 const ESCAPE: Duration = Duration::from_millis(40);
-/// How long a paste may pause: behind this its end has been lost.
+/// How long a paste may pause before its end counts as lost.
 const PASTE: Duration = Duration::from_secs(2);
-/// A sequence that is longer is none.
-const LONGEST: usize = 64;
+/// Maximum length of a sequence; longer ones are not treated as sequences.
+const MAX_SEQUENCE: usize = 64;
 
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Asks the terminal for the colour of its background. Many do not answer.
+/// Queries the colour of the terminal's background. Many terminals do not reply.
 pub(crate) const ASK_BACKGROUND: &str = "\x1b]11;?\x07";
-/// How an answer begins, behind `ESC ]`.
+/// The start of the reply, after `ESC ]`.
 const BACKGROUND_REPLY: &[u8] = b"11;";
 
 /// A key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Key {
     Char(char),
-    /// Text that was pasted, as it came.
+    /// Pasted text, unchanged.
     Paste(Vec<u8>),
     Enter,
-    /// Enter with Ctrl, which not every terminal tells apart.
+    /// Ctrl-Enter, which not every terminal distinguishes from Enter.
     CtrlEnter,
     /// A new line within the input.
     Newline,
@@ -45,37 +45,37 @@ pub(crate) enum Key {
     End,
     Ctrl(char),
     Alt(char),
-    /// No key: the terminal says what its text stands on.
+    /// Not a key: the terminal's reply with its background.
     Background(Background),
 }
 
-/// Bytes on their way to be keys.
+/// A parser from bytes to keys, with the bytes that are not complete yet.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     pending: Vec<u8>,
-    /// What was pasted so far, while a paste is under way.
+    /// The pasted bytes so far; `None` outside a paste.
     paste: Option<Vec<u8>>,
 }
 
-/// What came of the bytes at the front.
+/// The result of parsing the first pending bytes.
 enum Read {
-    /// So many bytes, and the key they are, if they are any.
+    /// The number of bytes, and their key; `None` if they are to be dropped.
     Key(usize, Option<Key>),
-    /// They may be the beginning of more.
+    /// They may be the start of a longer sequence.
     Incomplete,
-    /// A paste begins behind so many bytes.
+    /// A paste starts after this many bytes.
     Paste(usize),
 }
 
 impl Keys {
-    /// Takes in bytes as they come.
+    /// Adds bytes and returns the keys that they complete.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.pending.extend_from_slice(bytes);
         let mut keys = Vec::new();
         loop {
             if let Some(paste) = &mut self.paste {
                 let end = find(&self.pending, PASTE_END);
-                // The end may be cut in two by the reads.
+                // The end mark may be split between two reads.
                 let sure = self.pending.len().saturating_sub(PASTE_END.len() - 1);
                 paste.extend(self.pending.drain(..end.unwrap_or(sure)));
                 if end.is_none() {
@@ -98,18 +98,18 @@ impl Keys {
         }
     }
 
-    /// How long to wait for more before [`Self::lapse`]; none when nothing is under way.
+    /// Returns how long to wait for more bytes before [`Self::lapse`]; `None` if nothing is pending.
     pub(crate) fn patience(&self) -> Option<Duration> {
         match (&self.paste, self.pending.as_slice()) {
             (Some(_), _) => Some(PASTE),
             (None, []) => None,
-            // The terminal sends this, over a slow line in pieces, none of which may reach the input.
+            // A reply of the terminal, which may arrive in pieces over a slow line; none of them may reach the input.
             (None, [0x1b, b']', rest @ ..]) if rest.starts_with(BACKGROUND_REPLY) => Some(PASTE),
             (None, _) => Some(ESCAPE),
         }
     }
 
-    /// No more came: what is pending is what it looks like.
+    /// Ends the wait for more bytes, and returns the keys that the pending bytes are on their own.
     pub(crate) fn lapse(&mut self) -> Vec<Key> {
         let rest = std::mem::take(&mut self.pending);
         if let Some(mut paste) = self.paste.take() {
@@ -120,7 +120,7 @@ impl Keys {
             [0x1b] => vec![Key::Esc],
             [0x1b, b'['] => vec![Key::Alt('[')],
             [0x1b, b'O'] => vec![Key::Alt('O')],
-            // The rest of a sequence or a character that was cut: nothing that was typed.
+            // A truncated sequence or character: not something that was typed.
             _ => Vec::new(),
         }
     }
@@ -142,7 +142,7 @@ fn read(bytes: &[u8]) -> Read {
     Read::Key(1, Some(key))
 }
 
-/// What follows an escape.
+/// Parses what follows an escape.
 fn escape(rest: &[u8]) -> Read {
     match rest.split_first() {
         None => Read::Incomplete,
@@ -151,14 +151,14 @@ fn escape(rest: &[u8]) -> Read {
             None => Read::Incomplete,
             Some(letter) => Read::Key(3, moved(*letter, 1)),
         },
-        // An operating system command or another string, up to its end.
+        // An operating system command or another string up to its terminator.
         Some((b']' | b'P' | b'_' | b'^' | b'X', rest)) => string(rest),
         Some((b'\r' | b'\n', _)) => Read::Key(2, Some(Key::Newline)),
         Some((0x08 | 0x7f, _)) => Read::Key(2, Some(Key::Ctrl('w'))),
         Some((b'b', _)) => Read::Key(2, Some(Key::WordLeft)),
         Some((b'f', _)) => Read::Key(2, Some(Key::WordRight)),
         Some((letter @ 0x21..=0x7e, _)) => Read::Key(2, Some(Key::Alt(char::from(*letter)))),
-        // Another key that came in the same read, perhaps the same.
+        // Another key in the same read, perhaps a second Esc.
         Some(_) => Read::Key(1, Some(Key::Esc)),
     }
 }
@@ -168,29 +168,29 @@ fn string(rest: &[u8]) -> Read {
     let end = bell.or_else(|| find(rest, b"\x1b\\").map(|at| at + 2));
     match end {
         Some(end) => Read::Key(2 + end, rest.get(..end).and_then(replied)),
-        None if rest.len() > LONGEST => Read::Key(2, None),
+        None if rest.len() > MAX_SEQUENCE => Read::Key(2, None),
         None => Read::Incomplete,
     }
 }
 
-/// What a terminal replies to a question.
+/// Parses a terminal's reply to a query; `None` if it is to be dropped.
 fn replied(string: &[u8]) -> Option<Key> {
     let string = std::str::from_utf8(string.strip_prefix(BACKGROUND_REPLY)?).ok()?;
     let colour = string.trim_end_matches(['\x07', '\x1b', '\\']);
     Background::of_reply(colour).map(Key::Background)
 }
 
-/// A control sequence, behind `ESC [`.
+/// Parses a control sequence, after `ESC [`.
 fn sequence(rest: &[u8]) -> Read {
     let Some(end) = rest.iter().position(|byte| matches!(byte, 0x40..=0x7e)) else {
-        return if rest.len() > LONGEST { Read::Key(2, None) } else { Read::Incomplete };
+        return if rest.len() > MAX_SEQUENCE { Read::Key(2, None) } else { Read::Incomplete };
     };
     let length = 2 + end + 1;
     let (parameters, last) = (rest.get(..end).unwrap_or_default(), rest.get(end).copied());
     let numbers: Vec<u32> = parameters
         .split(|byte| *byte == b';')
         .map(|digits| {
-            // Of `97:65` only the first counts.
+            // In `97:65`, only the first number counts.
             let digits = digits.split(|byte| *byte == b':').next().unwrap_or_default();
             std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(1)
         })
@@ -215,7 +215,7 @@ fn sequence(rest: &[u8]) -> Read {
     Read::Key(length, key)
 }
 
-/// A key that moves, with the number of its modifiers.
+/// Returns the cursor key for the last letter of a sequence. `modifiers` is encoded as in [`coded`].
 const fn moved(letter: u8, modifiers: u32) -> Option<Key> {
     let by_word = modifiers > 2;
     Some(match letter {
@@ -232,7 +232,7 @@ const fn moved(letter: u8, modifiers: u32) -> Option<Key> {
     })
 }
 
-/// A key that is told by its code: one more than the sum of shift 1, alt 2, ctrl 4.
+/// Returns the key with this code. `modifiers` is one more than the sum of shift 1, alt 2, ctrl 4.
 fn coded(code: u32, modifiers: u32) -> Option<Key> {
     let held = modifiers.saturating_sub(1);
     Some(match (code, held) {
@@ -253,7 +253,7 @@ fn coded(code: u32, modifiers: u32) -> Option<Key> {
     })
 }
 
-/// A character of several bytes.
+/// Parses a character of several bytes.
 fn character(bytes: &[u8]) -> Read {
     const LONGEST_CHAR: usize = 4;
     let front = bytes.get(..LONGEST_CHAR.min(bytes.len())).unwrap_or_default();
@@ -283,16 +283,16 @@ mod tests {
         let mut keys = Keys::default();
         let mut all = keys.feed(bytes);
         all.extend(keys.lapse());
-        // The same, byte by byte.
+        // Byte by byte, the result is the same.
         let mut slow = Keys::default();
-        let mut again: Vec<Key> = bytes.iter().flat_map(|byte| slow.feed(&[*byte])).collect();
-        again.extend(slow.lapse());
-        assert_eq!(all, again, "{bytes:?}");
+        let mut slow_keys: Vec<Key> = bytes.iter().flat_map(|byte| slow.feed(&[*byte])).collect();
+        slow_keys.extend(slow.lapse());
+        assert_eq!(all, slow_keys, "{bytes:?}");
         all
     }
 
     #[test]
-    fn every_way_to_a_new_line_is_one() {
+    fn every_encoding_of_a_new_line_is_recognised() {
         for bytes in [&b"\x1b[13;2u"[..], b"\x1b[27;2;13~", b"\x1b\r", b"\n"] {
             assert_eq!(keys(bytes), [Key::Newline], "{bytes:?}");
         }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_as_terminals_send_them() {
+    fn keys_are_parsed_as_terminals_send_them() {
         for (bytes, expected) in [
             (&b"a"[..], Key::Char('a')),
             ("你".as_bytes(), Key::Char('你')),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_replies_is_not_typed() {
+    fn replies_of_the_terminal_are_not_input() {
         for reply in [
             &b"\x1b[12;40R"[..],
             b"\x1b[?64;1c",
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_background_is_heard_however_it_is_told() {
+    fn the_background_is_read_from_every_form_of_reply() {
         for (reply, background) in [
             (&b"\x1b]11;rgb:ffff/ffff/ffff\x07"[..], Background::Light),
             (b"\x1b]11;rgb:00/00/00\x1b\\", Background::Dark),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_keeps_its_bytes_and_its_end_may_be_lost() {
+    fn a_paste_keeps_its_bytes_and_ends_even_without_its_end_mark() {
         let text = b"$1\tx\r\n\x1b y \x1b[A";
         let whole = [b"\x1b[200~", &text[..], PASTE_END, b"z"].concat();
         assert_eq!(keys(&whole), [Key::Paste(text.to_vec()), Key::Char('z')]);

@@ -1,27 +1,27 @@
-//! Markdown of an answer, painted line by line, so that what is printed is never printed again. Pure.
+//! Formats the Markdown of an answer line by line, so that printed lines never change. Pure.
 
 use anstyle::{AnsiColor, Style};
 use front::paint::Paint;
 
-/// Where in a text the next line stands.
+/// What the next line of a text belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Place {
     #[default]
     Prose,
-    /// In a block of code that began with so many of this character.
+    /// A code block whose opening fence has this character, this many times.
     Code(char, usize),
 }
 
-/// A text that comes in pieces.
+/// A text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Markdown {
     place: Place,
-    /// The line that has not ended.
+    /// The line that is not complete yet.
     open: String,
 }
 
 impl Markdown {
-    /// Takes in a piece, and gives the lines that are finished by it, painted, each with its end.
+    /// Adds a piece and returns the lines that it completes, formatted, each with its newline.
     pub(crate) fn take_in(&mut self, piece: &str, paint: Paint) -> String {
         self.open.push_str(piece);
         let mut done = String::new();
@@ -34,12 +34,12 @@ impl Markdown {
         done
     }
 
-    /// The line that has not ended, as it is.
+    /// Returns the incomplete line, unformatted.
     pub(crate) fn open(&self) -> &str {
         &self.open
     }
 
-    /// The text has ended: what is left of it.
+    /// Ends the text and returns its last line, formatted; empty if there is none.
     pub(crate) fn end(&mut self, paint: Paint) -> String {
         let rest = if self.open.is_empty() { String::new() } else { self.take_in("\n", paint) };
         *self = Self::default();
@@ -64,7 +64,7 @@ impl Markdown {
     }
 }
 
-/// The mark of a line that begins or ends a block of code.
+/// Returns the character and the length of a code fence; `None` if the line is not one.
 fn fence(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -72,7 +72,7 @@ fn fence(line: &str) -> Option<(char, usize)> {
     (count >= 3).then_some((mark, count))
 }
 
-/// A line outside of code: headings and bold text are bold, code is coloured. Where colours are off, it stays as it is.
+/// Formats a line outside code blocks: headings and bold text are bold, code is coloured. Without colours it is unchanged.
 fn prose(line: &str, paint: Paint, code: Style) -> String {
     if !paint.is_coloured() {
         return line.to_owned();
@@ -83,7 +83,7 @@ fn prose(line: &str, paint: Paint, code: Style) -> String {
     }
     let mut out = String::new();
     for (at, part) in line.split('`').enumerate() {
-        // A last mark without its partner is no mark.
+        // A last backtick without a partner is literal.
         let is_code = at % 2 == 1 && at < line.matches('`').count();
         if is_code {
             out.push_str(&paint.with(code, part));
@@ -119,7 +119,7 @@ mod tests {
 
     fn painted(text: &str) -> String {
         let mut markdown = Markdown::default();
-        // However it is cut.
+        // The pieces do not matter: here, each is one character.
         let mut out: String = text
             .chars()
             .map(|c| markdown.take_in(c.encode_utf8(&mut [0; 4]), Paint::Colour))
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_painted_by_what_they_are() {
+    fn headings_code_and_bold_text_are_formatted() {
         assert_eq!(painted("# Title"), "\x1b[1mTitle\x1b[0m\n");
         assert_eq!(painted("a `b` **c** d\n"), "a \x1b[36mb\x1b[0m \x1b[1mc\x1b[0m d\n");
         assert_eq!(painted("2 ** 3 and a ` b"), "2 ** 3 and a ` b\n");

@@ -1,4 +1,4 @@
-//! Sessions to choose from, found by what they are about. Pure.
+//! The list of sessions to resume, with a search. Pure.
 
 use anstyle::AnsiColor;
 use front::diff::harmless;
@@ -9,39 +9,39 @@ use crate::keys::Key;
 use crate::screen::Size;
 use crate::visit::{Does, coloured};
 
-/// A session of the past.
+/// An earlier session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptSession {
     /// Its id.
     pub id: String,
-    /// What was asked first.
+    /// Its first request.
     pub title: String,
-    /// How long ago it began, in words.
+    /// How long ago it started, in words.
     pub age: String,
     /// How its last request ended.
     pub outcome: String,
 }
 
-/// The sessions, those that are found, and the one that is chosen.
+/// The sessions, the search, and the chosen match.
 #[derive(Debug)]
 pub(crate) struct Picker {
     kept: Vec<KeptSession>,
-    wanted: String,
+    search: String,
     chosen: usize,
 }
 
 impl Picker {
-    /// Of these, newest first.
+    /// Creates a list of these sessions, newest first.
     pub(crate) const fn new(kept: Vec<KeptSession>) -> Self {
-        Self { kept, wanted: String::new(), chosen: 0 }
+        Self { kept, search: String::new(), chosen: 0 }
     }
 
-    /// The sessions in which every word that is wanted stands somewhere.
+    /// Returns the sessions that contain every word of the search in their id, outcome or title.
     fn found(&self) -> Vec<&KeptSession> {
-        let wanted = self.wanted.to_lowercase();
+        let search = self.search.to_lowercase();
         let has = |kept: &&KeptSession| {
             let text = format!("{} {} {}", kept.id, kept.outcome, kept.title).to_lowercase();
-            wanted.split_whitespace().all(|word| text.contains(word))
+            search.split_whitespace().all(|word| text.contains(word))
         };
         self.kept.iter().filter(has).collect()
     }
@@ -61,7 +61,7 @@ impl Picker {
         };
         let mut rows = vec![
             "resume a session: type to search, Enter resumes, Esc goes back".to_owned(),
-            format!("› {}", harmless(&self.wanted)).trim_end().to_owned(),
+            format!("› {}", harmless(&self.search)).trim_end().to_owned(),
         ];
         rows.extend(found.iter().enumerate().skip(first).take(room).map(row));
         if found.is_empty() {
@@ -75,9 +75,9 @@ impl Picker {
         match key {
             Key::Up | Key::Ctrl('p') => self.chosen = self.chosen.saturating_sub(1),
             Key::Down | Key::Ctrl('n') => self.chosen += 1,
-            Key::Char(c) => self.wanted.push(*c),
-            Key::Backspace => drop(self.wanted.pop()),
-            Key::Ctrl('u') => self.wanted.clear(),
+            Key::Char(c) => self.search.push(*c),
+            Key::Backspace => drop(self.search.pop()),
+            Key::Ctrl('u') => self.search.clear(),
             Key::Enter => {
                 let found = self.found().get(self.chosen).map(|kept| kept.id.clone());
                 return found.map_or(Does::Stays, Does::Resumes);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_are_found_by_what_they_are_about() {
+    fn sessions_are_found_by_words_of_their_id_outcome_and_title() {
         let kept = |id: &str, title: &str, outcome: &str| KeptSession {
             id: id.to_owned(),
             title: title.to_owned(),

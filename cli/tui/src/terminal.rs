@@ -1,4 +1,4 @@
-//! The terminal itself: keys as they are pressed, bytes as they are written, and its own settings back whatever happens.
+//! The terminal itself: raw input, output, and the guarantee that its settings are restored, also after a panic.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -17,36 +17,37 @@ use tokio::sync::mpsc;
 
 use crate::screen::Size;
 
-/// Pastes come between marks.
+/// Enables bracketed paste.
 const BEGIN: &str = "\x1b[?2004h";
-/// Everything that is ever switched on is off, the cursor is there, and a frame that was begun is ended.
+/// Disables everything that is ever enabled, shows the cursor, and ends an unfinished frame.
 const END: &str = "\x1b[?2026l\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[0m";
 
-/// To a screen of its own, and back to what stood there before.
+/// Switches to the alternate screen and back.
 const VISIT: &str = "\x1b[?1049h\x1b[?25l";
 const RETURN: &str = "\x1b[?25h\x1b[?1049l";
 
-/// Whether a screen of its own is shown.
+/// True while the alternate screen is shown.
 static IS_AWAY: AtomicBool = AtomicBool::new(false);
 
-/// The settings of the terminal before it was ours, while it is.
+/// The settings of the terminal before it was taken; `None` while it is not taken.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Whether a panic is told only after the terminal was given back.
+/// True while our panic hook is installed, which restores the terminal before the panic is printed.
 static IS_GUARDED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, ours until this is dropped.
+/// The terminal, held until this is dropped.
 pub(crate) struct Terminal {
-    /// Asks whether there is something to read.
-    asks: blocking::SyncSender<()>,
-    /// Told when there is.
-    told: mpsc::Receiver<Seen>,
-    is_asked: bool,
-    /// Whether it was taken while it was lent, by what it was lent to.
-    is_within: bool,
+    /// Asks the thread to wait for input.
+    polls: blocking::SyncSender<()>,
+    /// Receives what the thread saw.
+    seen: mpsc::Receiver<Seen>,
+    /// True if the thread was asked and has not replied.
+    is_polling: bool,
+    /// True if another [`Terminal`] had lent the terminal when this one took it.
+    is_nested: bool,
 }
 
-/// What is seen of the input.
+/// What the thread saw on the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     /// There is something to read.
@@ -62,27 +63,28 @@ impl fmt::Debug for Terminal {
 }
 
 impl Terminal {
-    /// Takes the terminal, with what was typed before. A panic of this thread gives it back before it is told.
+    /// Takes the terminal, and returns what was typed before. A panic of this thread restores the terminal before it is printed.
     pub(crate) fn enter() -> io::Result<(Self, Vec<u8>)> {
-        let (asks, asked) = blocking::sync_channel(1);
-        let (tell, told) = mpsc::channel(1);
-        // It only looks: what is typed while the terminal is lent is not taken from whoever has it. It ends with the process.
-        thread::Builder::new()
-            .name("keys".to_owned())
-            .spawn(move || while asked.recv().is_ok() && tell.blocking_send(look()).is_ok() {})?;
-        let is_within = IS_GUARDED.swap(true, Ordering::Relaxed);
-        let terminal = Self { asks, told, is_asked: false, is_within };
+        let (polls, polled) = blocking::sync_channel(1);
+        let (sender, seen) = mpsc::channel(1);
+        // The thread polls but does not read, so that it takes no input from a program that the terminal is lent to. It ends with
+        // the process.
+        thread::Builder::new().name("keys".to_owned()).spawn(move || {
+            while polled.recv().is_ok() && sender.blocking_send(wait_for_input()).is_ok() {}
+        })?;
+        let is_nested = IS_GUARDED.swap(true, Ordering::Relaxed);
+        let terminal = Self { polls, seen, is_polling: false, is_nested };
         let typed = Self::take()?;
-        if is_within {
+        if is_nested {
             return Ok((terminal, typed));
         }
-        let told_before = panic::take_hook();
+        let previous_hook = panic::take_hook();
         let ours = thread::current().id();
         panic::set_hook(Box::new(move |info| {
-            // Others are caught by their supervisors, which tell of it; a message would tear the live rows.
+            // Panics of other threads are reported by their supervisors; a message here would break the live rows.
             if thread::current().id() == ours {
-                give_back();
-                told_before(info);
+                restore();
+                previous_hook(info);
             } else {
                 tracing::error!("{info}");
             }
@@ -90,11 +92,11 @@ impl Terminal {
         Ok((terminal, typed))
     }
 
-    /// Takes the terminal again, after [`Self::lend`], with what was typed meanwhile and read by no one.
+    /// Takes the terminal again after [`Self::lend`], and returns what was typed in the meantime and not read.
     pub(crate) fn take() -> io::Result<Vec<u8>> {
         let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ours = match &*before {
-            // They were taken away from us, by a shell that stopped the program.
+            // The shell changed the settings when it stopped the program.
             Some(settings) => settings.clone(),
             None => before.insert(tcgetattr(rustix::stdio::stdin())?).clone(),
         };
@@ -106,7 +108,7 @@ impl Terminal {
             | InputModes::IXON;
         ours.local_modes -=
             LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
-        // A read never waits: what is there is taken.
+        // A read returns immediately with what is available.
         ours.special_codes[SpecialCodeIndex::VMIN] = 0;
         ours.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &ours)?;
@@ -114,7 +116,7 @@ impl Terminal {
         let mut buffer = [0; 4096];
         let count = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
         let mut typed = buffer.get(..count).unwrap_or_default().to_vec();
-        // While the terminal was not ours, it made other bytes of what the Enter key and Ctrl-D send.
+        // While the terminal was not raw, it translated the bytes of Enter and Ctrl-D.
         for byte in &mut typed {
             *byte = match *byte {
                 b'\n' => b'\r',
@@ -125,34 +127,34 @@ impl Terminal {
         Ok(typed)
     }
 
-    /// Gives the terminal back for a while.
+    /// Restores the settings of the terminal, for another program to use it.
     pub(crate) fn lend() {
-        give_back();
+        restore();
     }
 
-    /// Stops the program, as its shell would, until the shell lets it go on.
+    /// Stops the process as the shell does on Ctrl-Z, until the shell continues it. Returns what was typed in the meantime.
     pub(crate) fn suspend() -> io::Result<Vec<u8>> {
         Self::lend();
-        // It is delivered to this thread before it returns, so nothing is taken back too early.
+        // The signal is delivered before `raise` returns, so the terminal is not taken back too early.
         raise(Signal::SIGTSTP)?;
         Self::take()
     }
 
-    /// What was typed. Empty when nothing was; an error when the terminal is gone. Nothing is lost when this is dropped before.
+    /// Waits for input and returns it; an error if the terminal is gone. Cancel safe.
     pub(crate) async fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut buffer = [0; 4096];
         loop {
-            if !self.is_asked {
-                self.asks.send(()).map_err(|_| io::ErrorKind::UnexpectedEof)?;
-                self.is_asked = true;
+            if !self.is_polling {
+                self.polls.send(()).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+                self.is_polling = true;
             }
-            let seen = self.told.recv().await;
-            self.is_asked = false;
+            let seen = self.seen.recv().await;
+            self.is_polling = false;
             match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
                 Ok(0) if seen != Some(Seen::Input) => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                // It was taken while the terminal was lent.
+                // The input was read by the program that the terminal was lent to.
                 Ok(0) | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 Ok(count) => return Ok(buffer.get(..count).unwrap_or_default().to_vec()),
                 Err(error) => return Err(error.into()),
@@ -160,22 +162,22 @@ impl Terminal {
         }
     }
 
-    /// How large it is now.
+    /// Returns the current size, or 80 × 24 if it is unknown.
     pub(crate) fn size() -> Size {
-        const USUAL: Size = Size { columns: 80, rows: 24 };
+        const DEFAULT: Size = Size { columns: 80, rows: 24 };
         match tcgetwinsize(rustix::stdio::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
                 Size { columns: size.ws_col, rows: size.ws_row }
             }
-            Ok(_) | Err(_) => USUAL,
+            Ok(_) | Err(_) => DEFAULT,
         }
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back();
-        if !self.is_within {
+        restore();
+        if !self.is_nested {
             IS_GUARDED.store(false, Ordering::Relaxed);
             if !thread::panicking() {
                 drop(panic::take_hook());
@@ -185,7 +187,7 @@ impl Drop for Terminal {
 }
 
 /// Waits until there is something to read.
-fn look() -> Seen {
+fn wait_for_input() -> Seen {
     let stdin = rustix::stdio::stdin();
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut ready, None) {
@@ -194,35 +196,35 @@ fn look() -> Seen {
         {
             Seen::End
         }
-        // Or it was interrupted, and is looked at again.
+        // An interrupted poll also counts: the read then finds nothing, and polls again.
         Ok(_) | Err(_) => Seen::Input,
     }
 }
 
-/// Writes at once.
+/// Writes and flushes.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// Goes to a screen of its own, or comes back. Whether it was not there.
+/// Switches to the alternate screen, or back. Returns true if it was not in the wanted state.
 pub(crate) fn visit(is_wanted: bool) -> bool {
     let is_new = IS_AWAY.swap(is_wanted, Ordering::Relaxed) != is_wanted;
     if is_new {
-        // A terminal that is gone shows nothing; the next write tells.
+        // If the terminal is gone, the next write reports it.
         write(if is_wanted { VISIT } else { RETURN }).ok();
     }
     is_new
 }
 
-/// Whether a screen of its own is shown.
+/// Returns true while the alternate screen is shown.
 pub(crate) fn is_away() -> bool {
     IS_AWAY.load(Ordering::Relaxed)
 }
 
-/// Puts the settings back that the terminal had. A terminal that is gone needs none.
-fn give_back() {
+/// Restores the settings that the terminal had. Errors are ignored: the terminal may be gone.
+fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
         visit(false);

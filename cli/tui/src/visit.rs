@@ -1,4 +1,4 @@
-//! Visits to a screen of its own: a change to be reviewed file by file, what was said so far, sessions to choose from. Pure.
+//! Views on the alternate screen: the review of a change file by file, the transcript, the list of sessions. Pure.
 
 use actors::publisher::Answer;
 use actors::workspace::Taken;
@@ -12,32 +12,32 @@ use crate::picker::Picker;
 use crate::screen::Size;
 use crate::styled::wrapped;
 
-/// What the whole screen shows.
+/// What the alternate screen shows.
 #[derive(Debug)]
 pub(crate) enum Visit {
-    /// The change that is asked about.
+    /// The change that needs approval.
     Review(Review),
-    /// What was printed.
+    /// The output printed so far.
     Transcript(Pages),
     /// Sessions to resume.
     Sessions(Picker),
 }
 
-/// What a key does to a visit.
+/// The effect of a key on a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// It goes on.
+    /// The visit continues.
     Stays,
-    /// It ends.
+    /// The visit ends.
     Leaves,
-    /// It ends with an answer to the question.
+    /// The visit ends with this answer to the question.
     Answers(Answer),
-    /// It ends with a session: its id.
+    /// The visit ends with the session of this id, to be resumed.
     Resumes(String),
 }
 
 impl Visit {
-    /// The rows of the screen.
+    /// Returns the rows of the screen.
     pub(crate) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
         match self {
             Self::Review(review) => review.rows(size, paint),
@@ -49,7 +49,7 @@ impl Visit {
         }
     }
 
-    /// Takes in a key, at a screen of this size.
+    /// Handles a key on a screen of this size.
     pub(crate) fn key(&mut self, key: &Key, size: Size) -> Does {
         match self {
             Self::Review(review) => review.key(key, size),
@@ -59,12 +59,12 @@ impl Visit {
     }
 }
 
-/// The row at the bottom.
+/// Formats the bar at the bottom.
 fn bar(paint: Paint, text: &str) -> String {
     paint.with(Style::new().invert(), text)
 }
 
-/// Lines that are read page by page.
+/// Lines shown page by page.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     lines: Vec<String>,
@@ -73,12 +73,12 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// From the first line on.
+    /// Starts at the first line.
     pub(crate) const fn new(lines: Vec<String>) -> Self {
         Self { lines, top: 0 }
     }
 
-    /// The last page first.
+    /// Starts at the last page.
     pub(crate) fn at_end(lines: Vec<String>, size: Size) -> Self {
         let mut pages = Self { lines, top: 0 };
         pages.top = pages.last_top(size);
@@ -94,7 +94,7 @@ impl Pages {
         rows
     }
 
-    /// The last line at which the end is on the screen: no key goes beyond it.
+    /// Returns the last useful top line, at which the end is on the screen; keys that scroll stop there.
     fn last_top(&self, size: Size) -> usize {
         let mut room = page(size);
         let taken = |line: &String| wrapped(line, usize::from(size.columns)).len();
@@ -113,7 +113,7 @@ impl Pages {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn key(&mut self, key: &Key, size: Size) -> Does {
-        // Of long lines fewer are on the screen: nothing is skipped.
+        // Long lines take several rows, so a page has fewer of them; none may be skipped.
         let width = usize::from(size.columns);
         let mut room = page(size);
         let shown = self.lines.iter().skip(self.top).take_while(|line| {
@@ -137,21 +137,21 @@ impl Pages {
     }
 }
 
-/// Rows for lines: one is for the keys.
+/// Returns the number of rows for lines; one is for the bar.
 fn page(size: Size) -> usize {
     usize::from(size.rows).saturating_sub(1).max(1)
 }
 
-/// A change that is reviewed file by file.
+/// The review of a change, file by file.
 #[derive(Debug)]
 pub(crate) struct Review {
     pages: Pages,
     files: Vec<Reviewed>,
-    /// The lines at which a hunk begins.
+    /// The first lines of the hunks.
     hunks: Vec<usize>,
-    /// Whether Enter was pressed before every file was decided.
-    hurries: bool,
-    /// Whether some files can be taken and others not.
+    /// True if Enter was pressed before every file was decided.
+    is_incomplete: bool,
+    /// Whether files can be accepted individually.
     taken: Taken,
 }
 
@@ -159,13 +159,14 @@ pub(crate) struct Review {
 #[derive(Debug)]
 struct Reviewed {
     path: String,
-    /// Its first line.
+    /// Its first line in the diff.
     at: usize,
+    /// The decision; `None` while it is undecided.
     wanted: Option<bool>,
 }
 
 impl Review {
-    /// A change as a painted diff; none when it is no diff.
+    /// Creates the review of a formatted diff; `None` if it is not a diff.
     pub(crate) fn of(diff: &str, taken: Taken) -> Option<Self> {
         let lines: Vec<String> = diff.lines().map(str::to_owned).collect();
         let plain: Vec<String> = lines.iter().map(|line| without_paint(line)).collect();
@@ -177,10 +178,10 @@ impl Review {
         let hunks = plain.iter().enumerate().filter(|(_, line)| line.starts_with("@@ "));
         let hunks = hunks.map(|(at, _)| at).collect();
         let pages = Pages::new(lines);
-        (!files.is_empty()).then_some(Self { pages, files, hunks, hurries: false, taken })
+        (!files.is_empty()).then_some(Self { pages, files, hunks, is_incomplete: false, taken })
     }
 
-    /// The file at the top of the screen.
+    /// Returns the index of the file at the top of the screen.
     fn current(&self) -> usize {
         self.files.iter().rposition(|file| file.at <= self.pages.top).unwrap_or_default()
     }
@@ -198,18 +199,18 @@ impl Review {
         let open = self.files.iter().filter(|file| file.wanted.is_none()).count();
         let keys = match open {
             0 => "Enter answers · q goes back".to_owned(),
-            open if self.hurries => format!("{open} undecided · y or n decides"),
+            open if self.is_incomplete => format!("{open} undecided · y or n decides"),
             _ => "y n decide · Tab file · ] hunk · Space page · q back".to_owned(),
         };
         let whole = format!("{place} · {keys}");
-        // What a small screen has no room for is what is known from before.
+        // On a narrow screen the keys matter more than the place.
         let text = if whole.width() <= usize::from(size.columns) { whole } else { keys };
         self.pages.rows(size, &bar(paint, &text))
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn key(&mut self, key: &Key, size: Size) -> Does {
-        self.hurries = false;
+        self.is_incomplete = false;
         let current = self.current();
         match key {
             Key::Char(letter @ ('y' | 'n')) => {
@@ -241,20 +242,20 @@ impl Review {
         Does::Stays
     }
 
-    /// To a line, also one so near to the end that less than a page is left.
+    /// Goes to a line, also to one with less than a page after it.
     fn jump(&mut self, to: Option<usize>) {
         self.pages.top = to.unwrap_or(self.pages.top);
     }
 
-    /// Shows the first file that is not decided.
+    /// Goes to the first undecided file, and reports that some are open.
     fn undecided(&mut self) {
-        self.hurries = true;
+        self.is_incomplete = true;
         let open = self.files.iter().find(|file| file.wanted.is_none()).map(|file| file.at);
         self.jump(open);
     }
 
-    /// What is said of the change; none while a file is undecided. A change that can only be taken as a whole is not taken where a
-    /// file is not wanted, and the model is told which.
+    /// Returns the answer; `None` while a file is undecided. If only some files are accepted, but the change can only be applied as a
+    /// whole, it is rejected with a message to the model that names the files.
     fn answer(&self) -> Option<Answer> {
         let all: Option<Vec<bool>> = self.files.iter().map(|file| file.wanted).collect();
         let all = all?;
@@ -273,19 +274,19 @@ impl Review {
         }
         let (good, bad) = (of(true).join(", "), of(false).join(", "));
         Some(Answer::Because(format!(
-            "the changes of {good} are as wanted, those of {bad} are not: leave these out or make them otherwise"
+            "the changes to {good} are accepted, those to {bad} are rejected: leave the rejected ones out or make them differently"
         )))
     }
 }
 
-/// A painted line as it reads.
+/// Removes the colour sequences from a line.
 fn without_paint(line: &str) -> String {
     let mut parts = line.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
-/// Text of one colour.
+/// Formats text in one colour.
 pub(crate) fn coloured(paint: Paint, colour: AnsiColor, text: &str) -> String {
     paint.with(Style::new().fg_color(Some(colour.into())), text)
 }
@@ -324,18 +325,18 @@ mod tests {
         assert_eq!(keys(&mut review(), "yn\n"), Does::Answers(only));
         let mut whole = Review::of(&change, Taken::Whole).unwrap();
         let Does::Answers(Answer::Because(why)) = keys(&mut whole, "yn\n") else { panic!() };
-        assert!(why.contains("of a.rs are as wanted, those of b.rs are not"), "{why}");
-        // Nothing is decided by leaving, nor by Enter alone.
+        assert!(why.contains("to a.rs are accepted, those to b.rs are rejected"), "{why}");
+        // Neither leaving nor Enter alone decides anything.
         assert_eq!(keys(&mut review(), "yq"), Does::Leaves);
-        let mut hurried = review();
-        assert_eq!(keys(&mut hurried, "y\n"), Does::Stays);
-        assert!(hurried.rows(SIZE, Paint::Plain)[5].contains("1 undecided"));
-        assert_eq!(keys(&mut hurried, "n\n\n").clone(), keys(&mut hurried, "\n"));
+        let mut incomplete = review();
+        assert_eq!(keys(&mut incomplete, "y\n"), Does::Stays);
+        assert!(incomplete.rows(SIZE, Paint::Plain)[5].contains("1 undecided"));
+        assert_eq!(keys(&mut incomplete, "n\n\n").clone(), keys(&mut incomplete, "\n"));
         assert!(Review::of("  $ make\n", Taken::Whole).is_none());
     }
 
     #[test]
-    fn one_goes_from_file_to_file_and_from_hunk_to_hunk() {
+    fn keys_jump_between_files_and_hunks() {
         let mut review = Review::of(&diff(&["a.rs", "b.rs"]), Taken::ByFile).unwrap();
         insta::assert_snapshot!(review.rows(SIZE, Paint::Plain).join("\n").replace('\x1b', "^"), @"
         ^[1mdiff --git a/a.rs b/a.rs^[0m
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_reached_by_pages_also_where_lines_are_long() {
+    fn paging_reaches_every_line_even_if_lines_are_long() {
         let lines: Vec<String> =
             (0..40).map(|n| format!("line {n} {}", "x".repeat(n * 7))).collect();
         let mut pages = Pages::new(lines);

@@ -1,4 +1,4 @@
-//! What became of each lane, in lines for the end of a run. Pure.
+//! Lines for the end of a run: the outcome of each lane. Pure.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::diff::harmless_text as harmless;
 use crate::paint::Paint;
 
 impl LaneTable {
-    /// What became of each lane, what it used and changed, and how to see that.
+    /// Returns the outcome of each lane, with its cost and changed files, and the command that shows the changes.
     pub(crate) fn ending(
         &self,
         ended: &[EndedLane],
@@ -24,12 +24,12 @@ impl LaneTable {
         let mut lines = Vec::new();
         for (id, lane) in self.in_order() {
             let end = ended.iter().find(|it| it.lane == id);
-            let became = match end {
-                Some(end) => became(end, paint),
-                None => lane.left(written, paint),
+            let outcome = match end {
+                Some(end) => outcome(end, paint),
+                None => lane.unreported(written, paint),
             };
             let spent = end.map_or(lane.spent, |end| end.spent);
-            let mut line = format!("lane {id} {} — {became}", harmless(&lane.title));
+            let mut line = format!("lane {id} {} — {outcome}", harmless(&lane.title));
             if !lane.files.is_empty() {
                 let files: Vec<&str> = lane.files.iter().map(|file| file.path.as_str()).collect();
                 line.push_str(&format!(" · {}", list(&files)));
@@ -47,10 +47,11 @@ impl LaneTable {
 }
 
 impl Lane {
-    /// What became of a lane of which the end of the run tells nothing, since it was interrupted or the lane is none of its plan.
-    fn left(&self, written: bool, paint: Paint) -> String {
+    /// Returns the outcome of a lane that the end of the run does not report, because the run was interrupted or the lane is not
+    /// in its plan.
+    fn unreported(&self, written: bool, paint: Paint) -> String {
         match &self.stage {
-            Stage::Waiting => "never began".to_owned(),
+            Stage::Waiting => "never started".to_owned(),
             Stage::Opening
             | Stage::Planning
             | Stage::Editing(_)
@@ -66,7 +67,7 @@ impl Lane {
     }
 }
 
-fn became(lane: &EndedLane, paint: Paint) -> String {
+fn outcome(lane: &EndedLane, paint: Paint) -> String {
     match &lane.end {
         LaneEnd::Merged => style(paint, AnsiColor::Green, "merged"),
         LaneEnd::Staged => style(paint, AnsiColor::Yellow, "staged, not in the workspace"),
@@ -78,7 +79,7 @@ fn became(lane: &EndedLane, paint: Paint) -> String {
             let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
             let with = match with {
                 Other::Lanes => "with other lanes",
-                Other::User => "with what you changed meanwhile",
+                Other::User => "with your own changes",
             };
             let title = style(paint, AnsiColor::Yellow, "conflict");
             format!("{title} {with} in {}", list(&paths))
@@ -86,7 +87,7 @@ fn became(lane: &EndedLane, paint: Paint) -> String {
     }
 }
 
-/// Whether a worktree is of this lane, by its name: `02-1`.
+/// Returns true if a worktree belongs to this lane, by its name, such as `02-1`.
 fn is_of(path: &Path, lane: LaneId) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     name.is_some_and(|name| name.starts_with(&format!("{lane}-")))

@@ -1,4 +1,4 @@
-//! What is told of lanes in lines, where there is no table, or beside it. Pure.
+//! Lines about lanes, shown in addition to the table or instead of it. Pure.
 
 use std::fmt::Write as _;
 
@@ -17,26 +17,26 @@ use crate::paint::Paint;
 use crate::run_view::{check_in_words, why_it_failed};
 use crate::told;
 
-/// So many lines say why a check of a lane failed: others work beside it.
-const WHY: usize = 5;
+/// Most lines that say why a check of a lane failed; few, because other lanes print as well.
+const REASON_LINES: usize = 5;
 
-/// How much is told.
+/// How much is shown in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Everything worth knowing: there is no table.
+    /// Everything of interest, because there is no table.
     All,
-    /// What a table does not show.
+    /// Only what the table does not show.
     Beside,
 }
 
-/// What is put before the lines of a lane.
+/// The prefix of the lines of a lane.
 pub(crate) fn labelled(lane: LaneId, paint: Paint) -> String {
     paint.with(Style::new().dimmed(), &format!("lane {lane} · "))
 }
 
 impl LaneTable {
-    /// What an event of a lane is worth to be told. The table has heard of it before.
-    pub(crate) fn told(
+    /// Returns the lines for an event of a lane. The table must have received the event before.
+    pub(crate) fn lines(
         &self,
         lane: LaneId,
         event: &Event,
@@ -52,7 +52,7 @@ impl LaneTable {
         lines.into_iter().map(|line| format!("{label}{line}")).collect()
     }
 
-    /// What a lane does, step by step.
+    /// Returns the lines for a step of a lane.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is for the journal")]
     fn steps(&self, lane: LaneId, event: &Event, paint: Paint) -> Vec<String> {
         let refused = |what: &str| style(paint, AnsiColor::Yellow, what);
@@ -86,21 +86,21 @@ impl LaneTable {
             {
                 let (colour, word) = check_in_words(*outcome);
                 let word = style(paint, colour, word);
-                let why = why_it_failed(*outcome, output).into_iter().take(WHY);
-                let said = format!("`{}` {word} ({exit})", harmless(command));
-                std::iter::once(said).chain(why.map(|line| format!("  {line}"))).collect()
+                let why = why_it_failed(*outcome, output).into_iter().take(REASON_LINES);
+                let result = format!("`{}` {word} ({exit})", harmless(command));
+                std::iter::once(result).chain(why.map(|line| format!("  {line}"))).collect()
             }
             _ => Vec::new(),
         }
     }
 }
 
-/// What ends a lane, and what nobody may miss.
+/// Returns the lines for the end of a lane, and for events that must always be shown.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is in the table, or a step")]
 fn ends(event: &Event, paint: Paint) -> Vec<String> {
     match event {
         Event::LaneSpawned { attempt, .. } if *attempt > 1 => {
-            vec!["is planned again, on what there is by now".to_owned()]
+            vec!["is planned again on top of the merged work".to_owned()]
         }
         Event::LaneCompleted { verified, files, left_behind, spent, .. } => {
             let how = match verified {
@@ -116,7 +116,7 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
             if !left_behind.is_empty() {
                 let paths: Vec<&str> = left_behind.iter().map(RepoPath::as_str).collect();
                 lines.push(format!(
-                    "commands changed {}, not the lane's to hand over; that is left out",
+                    "commands changed {}, which the lane does not own; these changes are left out",
                     list(&paths)
                 ));
             }
@@ -132,13 +132,13 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
         }
         Event::RoleCrashed { role } => {
             let crashed = style(paint, AnsiColor::Red, "!");
-            vec![format!("{crashed} the {} died; a new one takes over", role.name())]
+            vec![format!("{crashed} the {} crashed; a new one was started", role.name())]
         }
         _ => Vec::new(),
     }
 }
 
-/// The plan of a team.
+/// Formats the plan of a team, a line per lane.
 pub(crate) fn plan(lanes: &[PlannedLane]) -> String {
     let mut text = String::new();
     for PlannedLane { lane, title, owns, after, .. } in lanes {
@@ -153,34 +153,36 @@ pub(crate) fn plan(lanes: &[PlannedLane]) -> String {
     text
 }
 
-/// Where a lane does not fit in.
+/// Formats a conflict of a lane.
 pub(crate) fn conflict(lane: LaneId, paths: &[RepoPath], with: Other, paint: Paint) -> String {
     let title = style(paint, AnsiColor::Yellow, "conflict:");
     let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
     let paths = list(&paths);
     let what = match with {
-        // What becomes of it then is told when it begins again, or at the end.
-        Other::Lanes => format!("lanes before it changed {paths}, too"),
+        // The next attempt or the end of the run shows how it is resolved.
+        Other::Lanes => format!("earlier lanes also changed {paths}"),
         Other::User => {
-            format!("you changed {paths} meanwhile; it is kept aside: deepseek diff --lane {lane}")
+            format!(
+                "you changed {paths} in the meantime; to see the work of the lane: deepseek diff --lane {lane}"
+            )
         }
     };
     format!("{}{title} {what}", labelled(lane, paint))
 }
 
-/// Lanes that pass alone and fail together.
+/// Formats the result of a bisection: the lanes that pass alone and fail together.
 pub(crate) fn bisected(lanes: &[LaneId], paint: Paint) -> String {
     let names: Vec<String> = lanes.iter().map(LaneId::to_string).collect();
     let what = match names.as_slice() {
         [one] => {
-            format!("lane {one} passes in its own worktree, and fails with the workspace as it is")
+            format!("lane {one} passes in its own worktree, but fails with the current workspace")
         }
-        several => format!("lanes {} pass alone, and fail together", several.join(", ")),
+        several => format!("lanes {} pass alone, but fail together", several.join(", ")),
     };
     format!("  {}", style(paint, AnsiColor::Yellow, &what))
 }
 
-/// A path with the lines that came and went.
+/// Formats a path with its numbers of added and removed lines.
 pub(crate) fn file_line(file: &StagedFile, paint: Paint) -> String {
     let from = file.renamed_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
     let added = style(paint, AnsiColor::Green, &format!("+{}", file.added));
@@ -188,7 +190,7 @@ pub(crate) fn file_line(file: &StagedFile, paint: Paint) -> String {
     format!("{}{from} {added} {removed}", file.path)
 }
 
-/// Tokens and cost.
+/// Formats tokens and cost.
 pub(crate) fn used(spent: Amount) -> String {
     format!("{} tokens · {}", spent.tokens, spent.nano_usd)
 }
@@ -197,7 +199,7 @@ pub(crate) fn style(paint: Paint, colour: AnsiColor, text: &str) -> String {
     paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
 }
 
-/// Why something was not done.
+/// Returns in one line why something was not done.
 pub(super) fn reason(why: &Delivery) -> String {
     match why {
         Delivery::NeedsWork { detail, .. } => first_line(&detail.to_string()),
@@ -214,7 +216,7 @@ fn first_line(text: &str) -> String {
     harmless(text.lines().next().unwrap_or_default())
 }
 
-/// The first few of many.
+/// Lists the first few names and the number of the others.
 pub(super) fn list(names: &[&str]) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<&str> = names.iter().take(SHOWN).copied().collect();

@@ -1,4 +1,4 @@
-//! The rows of the table of lanes, in as many columns as there is room for. Pure.
+//! The rows of the table of lanes, with as many columns as fit. Pure.
 
 use std::time::Duration;
 
@@ -12,51 +12,51 @@ use crate::diff::harmless;
 use crate::paint::Paint;
 use actors::wording::short;
 
-/// Cells before the title: two that are empty, the lane's number, and a gap.
+/// Cells before the title: two spaces, the lane's number, and a gap.
 const BEFORE: usize = 5;
-/// The columns to the right, each with the gap before it, in the order in which they are given up last.
+/// Widths of the columns on the right, including the gap before each. Later columns are dropped first.
 const ELAPSED: usize = 8;
 const TOKENS: usize = 10;
 const COST: usize = 10;
 const HIT: usize = 9;
-/// What title and state need at least, with the gap between them.
-const LEAST: usize = 27;
-/// A state is never given more.
-const WIDEST_STATE: usize = 40;
-/// With less room than this there is no title.
-const LEAST_WITH_TITLE: usize = 20;
+/// Minimum width of title and state together, including the gap between them.
+const MIN_LEFT: usize = 27;
+/// Maximum width of the state.
+const MAX_STATE: usize = 40;
+/// Below this width of title and state, the title is dropped.
+const MIN_WITH_TITLE: usize = 20;
 
-/// How wide columns are; what has no room is none.
+/// The widths of the columns; 0 for a title that does not fit.
 #[derive(Debug, PartialEq, Eq)]
 struct Layout {
     title: usize,
     state: usize,
-    /// How many of the columns to the right are there.
+    /// How many of the columns on the right are shown.
     right: usize,
 }
 
 impl Layout {
-    /// The columns of a table of this width, whose longest title is so long.
+    /// Lays out a table of this width; `longest` is the width of its longest title.
     fn of(width: usize, longest: usize) -> Self {
         let mut room = width.saturating_sub(BEFORE);
         let mut right = 0;
         for column in [ELAPSED, TOKENS, COST, HIT] {
-            if room < LEAST + column {
+            if room < MIN_LEFT + column {
                 break;
             }
             room -= column;
             right += 1;
         }
-        if room < LEAST_WITH_TITLE {
+        if room < MIN_WITH_TITLE {
             return Self { title: 0, state: room, right };
         }
         let title = longest.min(room * 2 / 5);
-        Self { title, state: (room - title - 1).min(WIDEST_STATE), right }
+        Self { title, state: (room - title - 1).min(MAX_STATE), right }
     }
 }
 
 impl LaneTable {
-    /// A row for each lane, none of them wider than `width`. `at` is the time since the run began.
+    /// Returns a row for each lane, none wider than `width`. `at` is the time since the run started.
     pub(crate) fn rows(&self, width: usize, at: Duration, paint: Paint) -> Vec<String> {
         let titles = self.lanes.values().map(|lane| harmless(&lane.title).width());
         let layout = Layout::of(width, titles.max().unwrap_or_default());
@@ -90,11 +90,11 @@ impl LaneTable {
         row.trim_end().to_owned()
     }
 
-    /// What a lane is doing, in a few words.
+    /// Describes in a few words what a lane is doing.
     fn state(&self, lane: &Lane) -> String {
         let doing = lane.doing();
         match (&lane.stage, &lane.waiting) {
-            // What it waits for is all that there is to tell; the first words say it.
+            // The words before the colon are enough.
             (Stage::Waiting, Some(why)) => harmless(why.split(':').next().unwrap_or_default()),
             (Stage::Waiting, None) => self.before(lane),
             (Stage::Planning | Stage::Editing(_) | Stage::Opening, Some(why)) => {
@@ -104,11 +104,11 @@ impl LaneTable {
         }
     }
 
-    /// The lanes that have to end before this one begins.
+    /// Names the lanes that must end before this one starts, or says that it is queued.
     fn before(&self, lane: &Lane) -> String {
         let is_open = |id: &&LaneId| {
             let other = self.lanes.get(id);
-            other.is_some_and(|other| other.stage == Stage::Waiting || other.stage.is_at_work())
+            other.is_some_and(|other| other.stage == Stage::Waiting || other.stage.is_running())
         };
         let open: Vec<String> = lane.after.iter().filter(is_open).map(LaneId::to_string).collect();
         if open.is_empty() { "queued".to_owned() } else { format!("after {}", open.join(", ")) }
@@ -116,7 +116,7 @@ impl LaneTable {
 }
 
 impl Lane {
-    /// The stage in words.
+    /// Describes the stage.
     pub(super) fn doing(&self) -> String {
         let doing = match &self.stage {
             Stage::Waiting => "queued".to_owned(),
@@ -134,12 +134,12 @@ impl Lane {
             Stage::Failed => "failed".to_owned(),
             Stage::Conflicted => "conflict".to_owned(),
         };
-        if self.attempt > 1 && self.stage.is_at_work() { format!("again: {doing}") } else { doing }
+        if self.attempt > 1 && self.stage.is_running() { format!("again: {doing}") } else { doing }
     }
 
-    /// What it used, and what is on its way.
+    /// Tokens used, including an estimate for the current answer.
     fn tokens(&self) -> u64 {
-        self.spent.tokens + u64::try_from(self.heard / 4).unwrap_or_default()
+        self.spent.tokens + u64::try_from(self.received / 4).unwrap_or_default()
     }
 
     fn cost(&self) -> Option<String> {
@@ -172,7 +172,7 @@ const fn colour(stage: &Stage) -> AnsiColor {
     }
 }
 
-/// `text` in at most so many cells of the terminal.
+/// Cuts `text` to at most `wide` cells of the terminal.
 pub(crate) fn cut(text: &str, wide: usize) -> String {
     let text = text.replace('\t', " ");
     if text.width() <= wide {
@@ -191,7 +191,7 @@ pub(crate) fn cut(text: &str, wide: usize) -> String {
     shown
 }
 
-/// `text` in exactly so many cells of the terminal: filled up, or cut.
+/// Pads or cuts `text` to exactly `wide` cells of the terminal.
 fn cell(text: &str, wide: usize) -> String {
     let mut shown = cut(text, wide);
     let missing = wide.saturating_sub(shown.width());
@@ -199,7 +199,7 @@ fn cell(text: &str, wide: usize) -> String {
     shown
 }
 
-/// `0:07`, `12:30`, `1:02:03`, and `25 h` of what lasts that long.
+/// Formats a duration as `0:07`, `12:30`, `1:02:03`, or `25 h` from ten hours on.
 fn clock(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,4 +1,4 @@
-//! Tables and lines of lanes, from the events that make them.
+//! Tests of the table and the lines of lanes, built from events.
 
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, NeedsWork, StagedFor, Verified};
@@ -99,7 +99,7 @@ fn ended(number: u8, title: &str, end: LaneEnd) -> EndedLane {
     EndedLane { lane: id(number), title: title.to_owned(), end, spent: spent() }
 }
 
-/// A table that has heard of this, a second apart.
+/// A table that has received these events, one second apart.
 fn table(events: &[(Option<LaneId>, Event)]) -> LaneTable {
     let mut table = LaneTable::default();
     for ((lane, event), second) in events.iter().zip(0..) {
@@ -108,14 +108,14 @@ fn table(events: &[(Option<LaneId>, Event)]) -> LaneTable {
     table
 }
 
-/// The rows in 80 columns, without the spaces that align them.
+/// Returns the rows at 80 columns, without the spaces that align them.
 fn rows(table: &LaneTable, seconds: u64) -> Vec<String> {
     let rows = table.rows(80, at(seconds), Paint::Plain);
     rows.iter().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 #[test]
-fn a_row_tells_where_its_lane_stands() {
+fn a_row_shows_the_stage_of_its_lane() {
     let (one, two) = (Some(id(1)), Some(id(2)));
     let mut table = table(&[(None, planned(&["a", "b", "c"])), (one, spawned(1, "a"))]);
     assert_eq!(rows(&table, 3), ["01 a starting 0:02", "02 b queued", "03 c after 01"]);
@@ -164,7 +164,7 @@ fn a_row_tells_where_its_lane_stands() {
 }
 
 #[test]
-fn what_is_on_its_way_counts_and_what_is_waited_for_is_told() {
+fn tokens_of_an_unfinished_answer_count_and_a_wait_shows_its_reason() {
     let one = Some(id(1));
     let began = [
         (None, planned(&["a"])),
@@ -207,14 +207,14 @@ fn no_row_is_wider_than_the_terminal_whatever_is_in_it() {
     );
 }
 
-/// What is told of events in the first lane.
-fn told(table: &mut LaneTable, event: &Event, detail: Detail) -> String {
+/// Returns the lines for an event of the first lane.
+fn lines_of(table: &mut LaneTable, event: &Event, detail: Detail) -> String {
     table.event(Some(id(1)), event, at(0));
-    table.told(id(1), event, detail, Paint::Plain).join("\n")
+    table.lines(id(1), event, detail, Paint::Plain).join("\n")
 }
 
 #[test]
-fn without_a_table_steps_are_told_in_lines() {
+fn without_a_table_steps_are_shown_in_lines() {
     let mut table = table(&[(None, planned(&["a"]))]);
     let patch = || "p".to_owned();
     let files = vec![file("a.txt"), file("b.txt")];
@@ -243,22 +243,22 @@ fn without_a_table_steps_are_told_in_lines() {
         (checked("make", CheckOutcome::CodeFailure), "lane 01 · `make` failed (exit 1)", ""),
     ];
     for (event, all, beside) in steps {
-        assert_eq!(told(&mut table, &event, Detail::All), all);
-        assert_eq!(told(&mut table, &event, Detail::Beside), beside);
+        assert_eq!(lines_of(&mut table, &event, Detail::All), all);
+        assert_eq!(lines_of(&mut table, &event, Detail::Beside), beside);
     }
     let ends = [
         (completed(), "lane 01 · done, checks passed · a.txt · 12345 tokens · $0.0123"),
         (failed("no diff\nat all"), "lane 01 · failed: no diff · 12345 tokens · $0.0123"),
-        (spawned(2, "a"), "lane 01 · is planned again, on what there is by now"),
+        (spawned(2, "a"), "lane 01 · is planned again on top of the merged work"),
     ];
     for (event, line) in ends {
-        assert_eq!(told(&mut table, &event, Detail::All), line);
-        assert_eq!(told(&mut table, &event, Detail::Beside), line);
+        assert_eq!(lines_of(&mut table, &event, Detail::All), line);
+        assert_eq!(lines_of(&mut table, &event, Detail::Beside), line);
     }
 }
 
 #[test]
-fn the_end_tells_what_became_of_each() {
+fn the_end_shows_the_outcome_of_each_lane() {
     let titles = ["a", "b", "c"];
     let mut events = vec![(None, planned(&titles))];
     for lane in [1, 2, 3] {
@@ -280,14 +280,14 @@ fn the_end_tells_what_became_of_each() {
             "lane 01 a — merged · a.txt · 12345 tokens · $0.0123",
             "lane 02 b — failed: no diff · 12345 tokens · $0.0123",
             "  its worktree: /s/lanes/r/02-1",
-            "lane 03 c — conflict with what you changed meanwhile in a.txt · a.txt · 12345 tokens · $0.0123",
+            "lane 03 c — conflict with your own changes in a.txt · a.txt · 12345 tokens · $0.0123",
             "what a lane changed: deepseek diff --lane NN",
         ]
     );
 }
 
 #[test]
-fn a_run_that_is_stopped_tells_how_far_its_lanes_were() {
+fn a_stopped_run_shows_the_progress_of_its_lanes() {
     let began = [
         (None, planned(&["a", "b"])),
         (Some(id(1)), spawned(1, "a")),
@@ -297,7 +297,7 @@ fn a_run_that_is_stopped_tells_how_far_its_lanes_were() {
         table(&began).ending(&[], &[], Paint::Plain),
         [
             "lane 01 a — stopped while editing 2 · 0 tokens · $0.0000",
-            "lane 02 b — never began · 0 tokens · $0.0000",
+            "lane 02 b — never started · 0 tokens · $0.0000",
         ]
     );
     assert!(LaneTable::default().ending(&[], &[], Paint::Plain).is_empty());

@@ -1,4 +1,4 @@
-//! What is told at the end of a run: the result, how far it is verified, and the ways on. Pure.
+//! The lines shown at the end of a run: the result, how far it is verified, and what the user can do next. Pure.
 
 use std::time::Duration;
 
@@ -30,9 +30,9 @@ impl RunView {
             self.say(line);
         }
         if let (None, Some(review)) = (&outcome.answer, &outcome.review) {
-            let told = harmless_text(&review.to_string());
+            let review = harmless_text(&review.to_string());
             self.say("  a model reviewed it (the delivery stands):");
-            for line in told.lines().filter(|line| !line.is_empty()) {
+            for line in review.lines().filter(|line| !line.is_empty()) {
                 self.say(format!("    {line}"));
             }
         }
@@ -46,15 +46,15 @@ impl RunView {
             self.say(format!("  {line}"));
         }
         for left in &outcome.put_aside {
-            self.say(format!("  put aside, not applied: the changes of {}", left.path));
+            self.say(format!("  set aside, not applied: the changes to {}", left.path));
         }
-        for line in self.ways_on(outcome) {
+        for line in self.next_steps(outcome) {
             self.say(format!("  {line}"));
         }
         self.say(self.summary(outcome.spent.calls, session, at));
     }
 
-    /// How it ended: what was delivered and how far it is verified, or that it was not.
+    /// Returns the title of the ending, with the changes and, if the run delivered, how far they are verified.
     fn title(&self, delivery: &Delivery, changed: &str) -> Vec<String> {
         let of = |mark: String, what: &str| match what {
             "" => mark,
@@ -87,7 +87,7 @@ impl RunView {
             }
             Delivery::NeedsWork { why, .. } => {
                 let mark = self.style(AnsiColor::Red, "✗ not delivered");
-                vec![of(mark, came_to_nothing(*why)), so_far]
+                vec![of(mark, why_undelivered(*why)), so_far]
             }
             Delivery::Denied { .. } => vec![self.style(AnsiColor::Red, "✗ denied"), so_far],
             Delivery::Cancelled => vec![self.style(AnsiColor::Red, "✗ stopped"), so_far],
@@ -98,8 +98,8 @@ impl RunView {
         }
     }
 
-    /// What can be done about what was changed.
-    fn ways_on(&self, outcome: &Outcome) -> Vec<String> {
+    /// Returns the commands that the user may run next: undo, continue, commit.
+    fn next_steps(&self, outcome: &Outcome) -> Vec<String> {
         let commands = self.shows.commands;
         let mut ways = Vec::new();
         let to_start = outcome.rollbacks.iter().find(|it| it.to == Target::Start);
@@ -110,10 +110,10 @@ impl RunView {
             (None, None) => None,
         };
         ways.extend(undo.and_then(|words| commands.way("undo", &words)));
-        // In a conversation the next message goes on with it.
+        // In a conversation the next message continues the request.
         if matches!((&outcome.delivery, commands), (Delivery::Cancelled, CommandsGiven::OfTheShell))
         {
-            ways.extend(commands.way("go on", "-c"));
+            ways.extend(commands.way("continue", "-c"));
         }
         let is_delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
         if is_delivered && !outcome.changes.is_empty() && self.shows.commits == Commits::Offered {
@@ -123,7 +123,7 @@ impl RunView {
             match to {
                 Target::Start => {}
                 Target::Best => {
-                    ways.extend(commands.way(&format!("back to {to}"), &format!("apply {patch}")));
+                    ways.extend(commands.way(&format!("restore {to}"), &format!("apply {patch}")));
                 }
             }
         }
@@ -131,7 +131,7 @@ impl RunView {
     }
 }
 
-/// What the user can do to have a delivery verified that is not.
+/// Returns how the user can get an unverified delivery verified.
 const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
     let Verified::Unverified(why) = verified else { return None };
     Some(match why {
@@ -139,38 +139,38 @@ const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
             "try it yourself, or ask for a test that fails without the change"
         }
         Unverified::Environment { missing } => match missing.kind {
-            MissingKind::Package | MissingKind::Program => "install it, and run the checks",
-            MissingKind::Service => "start the service, and run the checks",
+            MissingKind::Package | MissingKind::Program => "install it and run the checks",
+            MissingKind::Service => "start the service and run the checks",
             MissingKind::Network => {
-                "run the checks where there is a network, or let commands use it: --network"
+                "run the checks with a network connection, or allow commands to use it: --network"
             }
         },
-        Unverified::OldFailures => "ask to have these failures mended",
+        Unverified::OldFailures => "ask for a fix of these failures",
     })
 }
 
-/// Why a request came to nothing, in a few words.
-const fn came_to_nothing(why: NeedsWork) -> &'static str {
+/// Returns in a few words why a request was not delivered.
+const fn why_undelivered(why: NeedsWork) -> &'static str {
     match why {
         NeedsWork::IterationsUsedUp => "every attempt failed",
         NeedsWork::PreExisting => "the checks fail as they did before the change",
         NeedsWork::Unverifiable => "the checks could not be run",
-        NeedsWork::NoPlan => "the model gave no plan that can be used",
-        NeedsWork::NoDraft => "the model gave no diff that can be used",
-        NeedsWork::NoAnswer => "the model gave no answer that can be used",
+        NeedsWork::NoPlan => "the model gave no usable plan",
+        NeedsWork::NoDraft => "the model gave no usable diff",
+        NeedsWork::NoAnswer => "the model gave no usable answer",
         NeedsWork::Crashed => "parts of the program crashed",
-        NeedsWork::LanesFailed => "lanes failed, or do not fit together",
-        NeedsWork::Staged => "it is staged",
+        NeedsWork::LanesFailed => "lanes failed or conflict",
+        NeedsWork::Staged => "the change is staged",
     }
 }
 
-/// The files that differ from the start of the run.
+/// Lists the files that differ from the start of the run.
 fn changed(outcome: &Outcome) -> String {
     let changes: Vec<ChangeSummary> = outcome.changes.iter().map(Change::summary).collect();
     counted(changes.iter().map(|it| (&it.path, it.added, it.removed)))
 }
 
-/// Files with the lines that came and went: the first few, and the sum of all.
+/// Lists the first few files with their added and removed lines; if there are more, adds their number and the total.
 fn counted<'p>(files: impl Iterator<Item = (&'p RepoPath, usize, usize)> + Clone) -> String {
     const SHOWN: usize = 4;
     let first: Vec<String> = files

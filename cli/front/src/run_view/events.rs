@@ -1,4 +1,4 @@
-//! What each event of a run is worth to be told, in the order in which they come. Pure.
+//! The lines shown for each event of a run, in the order of the events. Pure.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::lanes::LaneTable;
 use crate::lanes::lines::{self, file_line, labelled};
 use crate::told;
 
-/// The phase in which a task is split.
+/// The phase in which a task is split into lanes.
 const PLANNING: &str = "plan lanes";
 
 impl RunView {
-    /// What was answered to a question, where it is no plain yes.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are no answers")]
+    /// Shows the answer to a question if it is not a plain yes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are not answers")]
     fn answered(&mut self, event: &Event) {
         match event {
             Event::ApprovalGiven { left_out, said, .. } if !left_out.is_empty() => {
@@ -64,7 +64,7 @@ impl RunView {
                 self.staged.clear();
                 self.last_failure = None;
                 self.started = at;
-                "looking around".clone_into(&mut self.phase);
+                "gathering context".clone_into(&mut self.phase);
                 self.since = at;
             }
             Event::EvidenceGathered { items, omitted, tokens, .. } => {
@@ -74,7 +74,7 @@ impl RunView {
                 tracing::debug!(items = items.len(), tokens, "evidence");
             }
             Event::ArchitectStarted { .. } => self.enter("plan", "", at),
-            // A plan that was all that was wanted is the result, and goes where results go.
+            // If only a plan was requested, the plan is the result and is printed at the end.
             Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. }
                 if !self.plan_only =>
             {
@@ -118,14 +118,14 @@ impl RunView {
                 self.answered(answer);
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
-                self.enter(&format!("verify {}", self.lanes.together()), "", at);
-                tracing::debug!(commands = commands.len(), "of all lanes, and of the project");
+                self.enter(&format!("verify {}", self.lanes.merged()), "", at);
+                tracing::debug!(commands = commands.len(), "verifying all lanes and the project");
             }
             Event::VerifyStarted { commands, derived, .. } => {
                 let how = if *derived { "derived from the project" } else { "" };
                 self.enter("verify", how, at);
                 if commands.is_empty() {
-                    self.say("  there is no command that could show whether it works");
+                    self.say("  no test command found");
                 }
             }
             Event::VerificationRun { findings, .. } => {
@@ -134,7 +134,7 @@ impl RunView {
             }
             Event::RoleCrashed { role } => {
                 self.say(format!(
-                    "  {} the {} died; a new one takes over",
+                    "  {} the {} crashed; a new one was started",
                     self.style(AnsiColor::Red, "!"),
                     role.name()
                 ));
@@ -149,12 +149,12 @@ impl RunView {
         }
     }
 
-    /// Nothing of an earlier request counts for this one.
+    /// Resets the counts of the earlier request.
     fn begin_turn(&mut self) {
         (self.used, self.mission) = (Used::default(), MissionState::default());
     }
 
-    /// Says how far commands are confined, once as long as it stays so.
+    /// Shows how commands are confined, if that has changed since it was last shown.
     pub(super) fn tell_confined(&mut self, level: &str) {
         if self.confined != level {
             level.clone_into(&mut self.confined);
@@ -205,7 +205,8 @@ impl RunView {
         }
     }
 
-    /// Says how a command was confined where it was not wholly, what it changed and was not kept, and what is not shown of it.
+    /// Shows how a command was confined if it was not fully confined, which of its changes were discarded, and how much of its
+    /// output was masked.
     fn show_walls(&mut self, findings: Option<&Findings>) {
         let walls = told::walls(findings).trim_start_matches(", ");
         if !walls.is_empty() {
@@ -215,14 +216,14 @@ impl RunView {
         if let [first, rest @ ..] = discarded {
             let more =
                 if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-            self.say(format!("    it changed {}{more}, which is not kept", harmless(first)));
+            self.say(format!("    changes discarded: {}{more}", harmless(first)));
         }
         if let Some(masked) = told::masked(findings) {
             self.say(format!("    {masked}"));
         }
     }
 
-    /// Tells of an event in a part of the run.
+    /// Shows an event of a lane or of a child question.
     fn part_event(&mut self, scope: &Scope, event: &Event) {
         if let Some(lane) = scope.lane() {
             self.lane_event(lane, event);
@@ -231,15 +232,15 @@ impl RunView {
         }
     }
 
-    /// Tells of an event in a lane. The table has heard of it.
+    /// Shows an event of a lane. The table must have received it before.
     fn lane_event(&mut self, lane: LaneId, event: &Event) {
         let detail = self.shows.detail;
-        for line in self.lanes.told(lane, event, detail, self.shows.paint) {
+        for line in self.lanes.lines(lane, event, detail, self.shows.paint) {
             self.say(&line);
         }
     }
 
-    /// Tells of an event that is about lanes, or about the tests of a change.
+    /// Shows an event about lanes or about the tests of a change.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the rest is for the journal and for programs"

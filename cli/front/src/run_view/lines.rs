@@ -1,4 +1,4 @@
-//! Parts of a run in lines. Pure.
+//! Text for parts of a run: commits, checks, plans and what models say. Pure.
 
 use std::fmt::Write as _;
 
@@ -17,18 +17,18 @@ use tree::{RepoPath, Settlement};
 use crate::diff::harmless;
 use crate::told::routed;
 
-/// What became of a commit that a crash interrupted, for people.
+/// Describes what happened to a commit that a crash had interrupted.
 pub fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
     let became = match outcome {
         Settlement::Completed => "was completed",
-        Settlement::TakenBack => "was taken back",
-        Settlement::Stuck => "can be neither completed nor taken back; look at its files yourself",
+        Settlement::TakenBack => "was undone",
+        Settlement::Stuck => "can be neither completed nor undone; check its files yourself",
     };
-    let mut text = format!("a change that was interrupted ({patch}) {became}");
+    let mut text = format!("an interrupted change ({patch}) {became}");
     for path in left {
         text.push_str(&match outcome {
             Settlement::Completed | Settlement::TakenBack => {
-                format!("\n  {path} was changed meanwhile and is left as it is")
+                format!("\n  {path} was changed in the meantime and is left unchanged")
             }
             Settlement::Stuck => format!("\n  {path}"),
         });
@@ -36,11 +36,11 @@ pub fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
     text
 }
 
-/// Where a diff was read tolerantly; what happened several times is told once.
+/// Lists where a diff was read leniently, without duplicates.
 pub(super) fn tolerated(repairs: &[Wording]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for repair in repairs {
-        let line = format!("  read tolerantly: {}\n", harmless(&repair.to_string()));
+        let line = format!("  read leniently: {}\n", harmless(&repair.to_string()));
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -48,7 +48,7 @@ pub(super) fn tolerated(repairs: &[Wording]) -> String {
     lines.concat()
 }
 
-/// What came of a check.
+/// Returns the outcome of a check in words, with their colour.
 pub(crate) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'static str) {
     match outcome {
         CheckOutcome::Passed => (AnsiColor::Green, "passed"),
@@ -64,16 +64,16 @@ pub(crate) const fn check_in_words(outcome: CheckOutcome) -> (AnsiColor, &'stati
     }
 }
 
-/// The lines that say why a check did not pass.
+/// Returns the lines of the output that say why a check did not pass, and how many failures are left out.
 pub(crate) fn why_it_failed(outcome: CheckOutcome, output: &Blob) -> Vec<String> {
-    const MOST: usize = 12;
-    const OF_THE_MACHINE: usize = 3;
+    const CODE_LINES: usize = 12;
+    const MACHINE_LINES: usize = 3;
     let most = match outcome {
-        CheckOutcome::CodeFailure => MOST,
+        CheckOutcome::CodeFailure => CODE_LINES,
         CheckOutcome::TimedOut
         | CheckOutcome::Infrastructure
         | CheckOutcome::Environment
-        | CheckOutcome::CommandMissing => OF_THE_MACHINE,
+        | CheckOutcome::CommandMissing => MACHINE_LINES,
         CheckOutcome::Passed
         | CheckOutcome::Flaky
         | CheckOutcome::Unverified
@@ -89,7 +89,7 @@ pub(crate) fn why_it_failed(outcome: CheckOutcome, output: &Blob) -> Vec<String>
     lines.iter().map(|line| harmless(line)).chain(more).collect()
 }
 
-/// What models say beside plans and diffs, in lines.
+/// Returns the lines for what models say and do other than plans and diffs.
 pub(super) fn said_by_models(event: &Event) -> Vec<String> {
     let who = |role: &AgentRole| match role {
         AgentRole::Architect => "the Architect",
@@ -99,7 +99,7 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         AgentRole::Analysis | AgentRole::Intent | AgentRole::Child => "the model",
     };
     if let Event::Looked { role, looks, refused, .. } = event {
-        // What was tried is told when it ends.
+        // A trial run is shown when it ends.
         let looks = looks.iter().filter(|look| !matches!(look, Look::Run { .. }));
         let looks: Vec<String> = looks.map(|look| harmless(&look.to_string())).collect();
         let at = || format!("  {} looks at {}", who(role), looks.join(", "));
@@ -107,18 +107,18 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         return (!looks.is_empty()).then(at).into_iter().chain(refused).collect();
     }
     if let Event::ToolResult { role, tool, arguments, ok, .. } = event {
-        let failed = if *ok { "" } else { " (in vain)" };
+        let failed = if *ok { "" } else { " (failed)" };
         let (tool, arguments) = (harmless(tool), harmless(arguments));
         return vec![format!("  {} calls {tool} {arguments}{failed}", who(role))];
     }
     if let Event::UserAnswered { answer: None } = event {
         return vec![
-            "  no user is there to answer: the model chooses, and says what it assumed".to_owned(),
+            "  no answer from the user: the model decides and states its assumption".to_owned(),
         ];
     }
     if let Event::UserSteered { words } = event {
-        let told = |words: &String| format!("  the model is told: {}", harmless(words));
-        return words.iter().map(told).collect();
+        let sent = |words: &String| format!("  sent to the model: {}", harmless(words));
+        return words.iter().map(sent).collect();
     }
     if let Event::RouterDecision { selected_model, assessment, .. } = event {
         let is_own = assessment.choice != Choice::MaxThink;
@@ -126,7 +126,7 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         return (!is_own).then(line).into_iter().collect();
     }
     if let Event::RouterEscalation { from, to, .. } = event {
-        return vec![format!("  {from} gave no usable answer; {to} is asked")];
+        return vec![format!("  {from} gave no usable answer; asking {to}")];
     }
     if let Event::CommandTried { role, command, exit, .. } = event {
         return vec![format!("  {} tries `{}`: {}", who(role), harmless(command), harmless(exit))];

@@ -1,4 +1,4 @@
-//! What a mission is worth to be told: its steps, its small questions as a count, its card. Pure.
+//! The lines and rows shown for a mission: its steps, the number of its child questions, its card. Pure.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,40 +14,40 @@ use super::RunView;
 use crate::diff::harmless;
 use crate::lanes::rows::cut;
 
-/// Questions that are shown one by one; of the others there are numbers.
+/// Most waiting questions that are shown one by one; the others are only counted.
 const MOST_SHOWN: usize = 3;
 
-/// How a mission stands.
+/// The progress of a mission.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissionState {
-    /// Where it is; none where the run is no mission, or none yet.
+    /// The current phase; `None` if the run is not a mission, or not yet.
     pub phase: Option<MissionPhase>,
-    /// Small questions that were asked, those that wait for a worker among them.
+    /// Number of child questions, including those that wait for a worker.
     pub asked: usize,
-    /// Those of them that have ended.
+    /// Number of them that have ended.
     pub ended: usize,
-    /// And of those the ones that have no answer.
+    /// Number of them that ended without an answer.
     pub failed: usize,
-    /// What was found so far.
+    /// Number of findings so far.
     pub findings: usize,
-    /// Those that have not ended, by their numbers.
+    /// The questions that have not ended, by number.
     pub open: BTreeMap<u32, Stands>,
 }
 
-/// How a small question stands that has not ended.
+/// The state of a child question that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stands {
-    /// No worker has it yet.
+    /// It waits for a worker.
     Queued,
-    /// A worker has it, and waits.
+    /// A worker has it and waits, for this reason.
     Waits(String),
-    /// The model is asked.
+    /// The model call is running.
     AtWork,
 }
 
 impl MissionState {
-    /// Takes in what happened to a small question.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events are those of its call")]
+    /// Records an event of a child question.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other events belong to its call")]
     fn question(&mut self, number: u32, event: &Event) {
         match event {
             Event::ChildAsked { .. } => {
@@ -65,13 +65,13 @@ impl MissionState {
     }
 
     fn stands(&mut self, number: u32, now: Stands) {
-        // What is sent ahead of all questions is none.
+        // The call that primes the cache has a number, but is not a question.
         if let Some(stands) = self.open.get_mut(&number) {
             *stands = now;
         }
     }
 
-    /// Why the next questions wait, each with its place in the queue.
+    /// Returns why the next questions wait, and their places in the queue.
     fn waiting(&self) -> Vec<String> {
         let waits = self.open.iter().filter_map(|(number, stands)| match stands {
             Stands::Waits(why) => Some(format!("question {number}: {why}")),
@@ -80,17 +80,17 @@ impl MissionState {
         let queued = self.open.iter().filter(|(_, stands)| **stands == Stands::Queued);
         let taken = self.open.len() - queued.clone().count();
         let why = match taken {
-            0 => "what all have in common is sent first".to_owned(),
-            taken => format!("{taken} are asked at once"),
+            0 => "the common prefix is sent first".to_owned(),
+            taken => format!("{taken} are running"),
         };
-        // They come after those that a worker has.
+        // Their places follow those of the questions that a worker has.
         let queued = (waits.clone().count() + 1..).zip(queued).map(|(place, (number, _))| {
             format!("question {number}: queued {}: {why}", Place(place))
         });
         waits.chain(queued).take(MOST_SHOWN).collect()
     }
 
-    /// It in rows of at most `width` cells, as few as hold it; none where there is no mission at work.
+    /// Returns the progress in as few rows of at most `width` cells as possible; no rows if no mission is running.
     pub(super) fn rows(&self, width: usize) -> Vec<String> {
         let Some(phase) = self.phase.filter(|phase| *phase != MissionPhase::Done) else {
             return Vec::new();
@@ -98,7 +98,7 @@ impl MissionState {
         let stages = [
             (MissionPhase::Researching, "research"),
             (MissionPhase::AwaitingApproval, "card"),
-            (MissionPhase::Executing, "carry out"),
+            (MissionPhase::Executing, "execute"),
         ];
         let stage = |(stage, name): (MissionPhase, &str)| match stage.cmp(&phase) {
             Ordering::Less => format!("✓ {name}"),
@@ -110,12 +110,12 @@ impl MissionState {
         let taken = self.open.len() - queued;
         let counts = [
             (asked, format!("{ended} of {}", counted(asked, "question"))),
-            (taken, format!("{taken} at work")),
+            (taken, format!("{taken} running")),
             (queued, format!("{queued} queued")),
-            (failed, format!("{failed} without answer")),
+            (failed, format!("{failed} unanswered")),
             (findings, counted(findings, "finding")),
         ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, told)| told);
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
         let mut rows = vec![stages.map(stage).join("  ")];
         for (nth, count) in counts.enumerate() {
             match rows.last_mut() {
@@ -131,33 +131,33 @@ impl MissionState {
     }
 }
 
-/// So many of something.
+/// Returns `1 question` or `3 questions`.
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 impl RunView {
-    /// Takes in an event of a small question.
+    /// Records an event of a child question.
     pub(super) fn child_event(&mut self, number: u32, event: &Event) {
         self.mission.question(number, event);
     }
 
-    /// Takes in why a small question waits.
+    /// Records why a child question waits.
     pub(super) fn child_waits(&mut self, number: u32, why: &str) {
         self.mission.stands(number, Stands::Waits(harmless(why)));
     }
 
-    /// How the mission stands, if the run is one.
+    /// Returns the progress of the mission; the default if the run is not one.
     pub const fn mission(&self) -> &MissionState {
         &self.mission
     }
 
-    /// The same in a few rows, none wider than `width` cells.
+    /// Returns the progress of the mission in a few rows, none wider than `width` cells.
     pub fn mission_rows(&self, width: usize) -> Vec<String> {
         self.mission.rows(width)
     }
 
-    /// Tells of an event that is about a mission.
+    /// Records and shows an event about a mission.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about missions")]
     pub(super) fn mission_event(&mut self, event: &Event, at: Duration) {
         if let Event::MissionPhaseChanged { to, .. } = event {
@@ -168,7 +168,7 @@ impl RunView {
                 self.enter("research", "", at);
             }
             Event::MissionPhaseChanged { to: MissionPhase::Executing, .. } => {
-                self.enter("carry out the mission", "", at);
+                self.enter("execute the mission", "", at);
             }
             Event::SourcesRead { files, files_total, .. } => {
                 self.say(format!("  read {files} of {files_total} files"));
@@ -187,7 +187,7 @@ impl RunView {
                 ));
             }
             Event::ResearchCut { .. } => {
-                self.say("  the time that is left is kept for the card");
+                self.say("  research ends early to leave enough of the budget for the card");
             }
             Event::CardMade { version, hash, .. } => {
                 self.say(format!("  mission card {version}: {hash}"));
@@ -195,8 +195,10 @@ impl RunView {
             Event::CardAnswered { answer, .. } => self.say(match answer {
                 CardAnswer::Approved => "  the card is approved",
                 CardAnswer::Rejected => "  the card is rejected",
-                CardAnswer::Modify(_) => "  the card is to be changed",
-                CardAnswer::NoOne => "  no one is there to approve the card",
+                CardAnswer::Modify(_) => "  changes to the card are requested",
+                CardAnswer::NoOne => {
+                    "  the card needs approval, and there is no terminal to ask on"
+                }
             }),
             Event::TaskAnswered { task, answer } => {
                 let how = if answer.is_some() { "done" } else { "no answer" };
@@ -204,7 +206,7 @@ impl RunView {
             }
             Event::MissionReported { stale, .. } if !stale.is_empty() => {
                 let findings = counted(stale.len(), "finding");
-                self.say(format!("  the lines of {findings} have changed since"));
+                self.say(format!("  stale: the lines of {findings} have changed since"));
             }
             _ => {}
         }
@@ -215,7 +217,7 @@ impl RunView {
 mod tests {
     use super::*;
 
-    /// A mission that has asked 36 questions, of which ten are at work and two wait for the provider.
+    /// A mission with 36 questions, of which ten have a worker; two of these wait for the provider.
     fn at_work() -> MissionState {
         let stands = |number: u32| match number {
             13..21 => Stands::AtWork,
@@ -234,39 +236,41 @@ mod tests {
     }
 
     #[test]
-    fn a_mission_is_told_in_as_few_rows_as_hold_it() {
+    fn the_progress_of_a_mission_takes_as_few_rows_as_possible() {
         insta::assert_snapshot!(at_work().rows(80).join("\n"), @"
-          ● research  ○ card  ○ carry out
-          12 of 36 questions · 10 at work · 14 queued · 1 without answer · 14 findings
+          ● research  ○ card  ○ execute
+          12 of 36 questions · 10 running · 14 queued · 1 unanswered · 14 findings
           question 21: attempt 2 of 5 in 1.2 s
           question 22: queued 1st: at most 4 model calls are in flight
-          question 23: queued 3rd: 10 are asked at once
+          question 23: queued 3rd: 10 are running
         ");
         insta::assert_snapshot!(at_work().rows(40).join("\n"), @"
-          ● research  ○ card  ○ carry out
-          12 of 36 questions · 10 at work
-          14 queued · 1 without answer
-          14 findings
+          ● research  ○ card  ○ execute
+          12 of 36 questions · 10 running
+          14 queued · 1 unanswered · 14 findings
           question 21: attempt 2 of 5 in 1.2 s
           question 22: queued 1st: at most 4 mo…
-          question 23: queued 3rd: 10 are asked…
+          question 23: queued 3rd: 10 are runni…
         ");
-        let carried_out = MissionState { phase: Some(MissionPhase::Executing), ..at_work() };
-        assert_eq!(carried_out.rows(80)[0], "  ✓ research  ✓ card  ● carry out");
+        let executing = MissionState { phase: Some(MissionPhase::Executing), ..at_work() };
+        assert_eq!(executing.rows(80)[0], "  ✓ research  ✓ card  ● execute");
         assert!(MissionState { phase: Some(MissionPhase::Done), ..at_work() }.rows(80).is_empty());
-        assert!(MissionState::default().rows(80).is_empty(), "a run that is no mission");
+        assert!(
+            MissionState::default().rows(80).is_empty(),
+            "a run that is not a mission has no rows"
+        );
     }
 
     #[test]
-    fn what_goes_ahead_of_all_questions_is_waited_for() {
+    fn questions_wait_until_their_common_prefix_is_sent() {
         let open = (2..=9).map(|number| (number, Stands::Queued)).collect();
         let asked = MissionState { open, asked: 8, ended: 0, failed: 0, findings: 0, ..at_work() };
         insta::assert_snapshot!(asked.rows(80).join("\n"), @"
-          ● research  ○ card  ○ carry out
+          ● research  ○ card  ○ execute
           0 of 8 questions · 8 queued
-          question 2: queued 1st: what all have in common is sent first
-          question 3: queued 2nd: what all have in common is sent first
-          question 4: queued 3rd: what all have in common is sent first
+          question 2: queued 1st: the common prefix is sent first
+          question 3: queued 2nd: the common prefix is sent first
+          question 4: queued 3rd: the common prefix is sent first
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! What is told of a check that failed, of each way in which a run ends, and of what was done before.
+//! Tests of the text for failed checks, for every ending of a run, and for events from before a resume.
 
 use actors::answered::{AnswerFrom, ChildEnd};
 use actors::checks::CheckOutcome;
@@ -127,7 +127,7 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
     }
 }
 
-/// What is told at the end, after these events, and how the command fails then.
+/// Returns the text shown at the end after these events, and the error of the command, if it fails.
 fn end(events: Vec<Event>, outcome: &Outcome) -> String {
     let (mut view, _) = view(shows(CommandsGiven::OfTheShell, Accounts::InALine), events);
     let told = lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)));
@@ -153,9 +153,9 @@ fn a_failed_check_says_why() {
          right: 4
         full output: deepseek explain 1 --full
     ");
-    // What failed before is not what this is about.
+    // No reasons are shown for a check that failed before the change as well.
     insta::assert_snapshot!(told(CheckOutcome::PreExisting), @"  `cargo test` fails as before (exit 101) in 2.1 s");
-    // What passed and tested nothing is not told as if it had.
+    // A check that ran no test is not shown as passed.
     insta::assert_snapshot!(told(CheckOutcome::Unverified), @"  `cargo test` ran no test (exit 101) in 2.1 s");
     let short = vec![checked(CheckOutcome::CommandMissing, "sh: 1: pytest: not found\n")];
     let in_talk = view(shows(CommandsGiven::OfTheConversation, Accounts::InALine), short).1;
@@ -165,7 +165,7 @@ fn a_failed_check_says_why() {
     ");
 }
 
-/// The page of these endings, each under its title.
+/// Joins these endings to one text, each under its title.
 fn page(endings: Vec<(&str, String)>) -> String {
     let section = |(title, end): (&str, String)| format!("[{title}]\n{}\n", end.trim_end());
     endings.into_iter().map(section).collect::<Vec<_>>().join("\n")
@@ -208,7 +208,7 @@ fn a_question_does_not_take_away_what_can_be_undone() {
 }
 
 #[test]
-fn what_is_delivered_is_told_with_how_far_it_is_verified_and_how_to_undo_it() {
+fn a_delivered_run_shows_how_far_it_is_verified_and_how_to_undo_it() {
     let done = |verified| end(vec![saved(), replied()], &delivered(verified));
     let many: Vec<Change> =
         ["a", "b", "c", "d", "e", "f"].map(|at| change(at, "1\n", "2\n3\n")).into();
@@ -234,7 +234,7 @@ fn what_is_delivered_is_told_with_how_far_it_is_verified_and_how_to_undo_it() {
 }
 
 #[test]
-fn what_is_not_delivered_is_told_with_what_is_changed_so_far() {
+fn an_undelivered_run_shows_what_it_changed_so_far() {
     let staged_only = Delivery::NeedsWork { why: NeedsWork::Staged, detail: "staged".into() };
     let failed = || Delivery::NeedsWork { why: NeedsWork::IterationsUsedUp, detail: "3".into() };
     let rollbacks = vec![
@@ -274,7 +274,7 @@ fn what_is_not_delivered_is_told_with_what_is_changed_so_far() {
 }
 
 #[test]
-fn a_mission_that_is_resumed_shows_how_far_it_had_come() {
+fn a_resumed_mission_shows_its_earlier_progress() {
     let mut view =
         RunView::new(shows(CommandsGiven::OfTheConversation, Accounts::InALine), Duration::ZERO);
     let run = Scope::of_run("r");
@@ -291,5 +291,5 @@ fn a_mission_that_is_resumed_shows_how_far_it_had_come() {
     let end = ChildEnd::Answered(AnswerFrom::Model);
     view.earlier(&question(1).0, &Event::ChildEnded { end }, Duration::ZERO);
     let rows = view.mission_rows(80);
-    assert_eq!(rows[..2], ["  ● research  ○ card  ○ carry out", "  1 of 2 questions · 1 queued"]);
+    assert_eq!(rows[..2], ["  ● research  ○ card  ○ execute", "  1 of 2 questions · 1 queued"]);
 }

@@ -1,4 +1,4 @@
-//! What a run used, as its events told it. Pure.
+//! Tokens, cost and calls of a run, summed up from its events. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,44 +15,44 @@ use crate::diff::harmless;
 use crate::lanes::lines::labelled;
 use actors::wording::short;
 
-/// The provider's cache keeps prompts in units of so many tokens.
+/// Unit of the provider's prompt cache, in tokens.
 const CACHE_UNIT_TOKENS: u64 = 128;
 
-/// What was used so far, as the events told it.
+/// What a run has used so far, according to its events.
 #[derive(Debug, Clone, Default)]
 pub struct Used {
-    /// Calls that were answered.
+    /// Answered calls.
     calls: u64,
-    /// Tokens of prompts.
+    /// Prompt tokens.
     pub prompt: u64,
-    /// Those of them that the provider had in its cache.
+    /// Prompt tokens found in the provider's cache.
     pub hit: u64,
-    /// Tokens of answers.
+    /// Answer tokens.
     pub output: u64,
     in_units: u64,
     lost: u64,
-    /// By the price table, where it knows the models.
+    /// The estimated cost; `None` if the price table has none of the models.
     pub cost: Option<Usd>,
     cost_unknown: bool,
     usage_unknown: u64,
-    /// Prompt tokens of each role: those the provider read anew, and those from its cache.
+    /// Prompt tokens by role: those that missed the cache, and those found in it.
     roles: BTreeMap<&'static str, [u64; 2]>,
 }
 
 impl Used {
-    /// What the cache had, and why it did not have the rest.
+    /// Returns the cache hits and the misses by cause, then a line with the tokens of each role.
     fn in_full(&self) -> String {
         let (hit, miss) = (self.hit, self.prompt - self.hit);
         let new = miss.saturating_sub(self.in_units + self.lost);
         format!(
-            "cache: {hit} hit, {miss} miss ({new} new, {} in part-filled units, {} avoidable)\n{}",
+            "cache: {hit} hit, {miss} miss ({new} new, {} in partly filled units, {} avoidable)\n{}",
             self.in_units,
             self.lost,
             self.by_role()
         )
     }
 
-    /// What each role had the provider read, in a line of its own.
+    /// Returns a line with the prompt tokens of each role; empty if there are none.
     fn by_role(&self) -> String {
         let role = |(role, [new, cached]): (&&str, &[u64; 2])| {
             format!("{role} {new} new, {cached} cached")
@@ -63,7 +63,7 @@ impl Used {
 }
 
 impl RunView {
-    /// Ends the line of an answer that was told in part.
+    /// Ends the line of an answer that was shown in part.
     fn end_streamed(&mut self) {
         if !self.streamed.is_empty() {
             self.result("\n");
@@ -71,10 +71,10 @@ impl RunView {
         }
     }
 
-    /// Adds up what a call used, and tells once why it failed.
+    /// Adds the usage of a call, and shows a failure unless it was just shown.
     pub(super) fn count(&mut self, event: &Event, lane: Option<LaneId>) {
         if let Event::ModelRequest { role: AgentRole::Analysis, .. } = event {
-            // What was told of the answer before is none to this.
+            // The text shown so far belongs to an earlier answer.
             self.end_streamed();
         }
         let Event::ModelReply {
@@ -100,7 +100,7 @@ impl RunView {
                 let [new, cached] = used.roles.entry(role.as_str()).or_default();
                 *new += usage.prompt.saturating_sub(usage.hit);
                 *cached += usage.hit;
-                // What lies in the last unit of a prompt is kept by no cache, because the unit was not full.
+                // Caches do not keep the last unit of a prompt, because it is not full.
                 let in_unit = (*avoidable_misses).min(CACHE_UNIT_TOKENS - 1);
                 used.in_units += in_unit;
                 used.lost += avoidable_misses - in_unit;
@@ -113,9 +113,9 @@ impl RunView {
         }
         if outcome != "ok" {
             self.end_streamed();
-            // What ends the request is told when it ends.
-            let is_told_later = lane.is_none() && error.as_ref().is_some_and(ModelError::is_final);
-            if *error != self.last_failure && !is_told_later {
+            // A failure that ends the request is shown when it ends.
+            let is_shown_later = lane.is_none() && error.as_ref().is_some_and(ModelError::is_final);
+            if *error != self.last_failure && !is_shown_later {
                 error.clone_into(&mut self.last_failure);
                 let message = message.as_ref().map(ToString::to_string).unwrap_or_default();
                 let title = self.style(AnsiColor::Yellow, "a call failed:");
@@ -125,7 +125,7 @@ impl RunView {
         }
     }
 
-    /// What it used, in a line that fits a narrow terminal, and with the cache and the roles if that is wanted.
+    /// Returns the usage of the run in one line; with [`Accounts::InFull`], also the cache and the roles.
     pub(super) fn summary(&self, spent_calls: u64, session: &str, at: Duration) -> String {
         let used = &self.used;
         let calls = used.calls.max(spent_calls);

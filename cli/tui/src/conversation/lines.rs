@@ -1,4 +1,4 @@
-//! What a line of the user asks for: a request, or a command. Pure.
+//! Interprets a line that the user entered: a request, a command, or a shell command. Pure.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Act, Conversation, Visits, Work};
 use crate::commands::{self, What};
 
 impl Conversation {
-    /// The input is complete.
+    /// Handles Enter: the input is complete.
     pub(super) fn enter(&mut self, at: Duration) -> Vec<Act> {
         self.menu = None;
         self.back = None;
@@ -19,7 +19,7 @@ impl Conversation {
             if self.paused {
                 self.paused = false;
             } else if !self.asked.is_empty() {
-                self.hint_at("the question above waits: y, n or s", at);
+                self.hint_at("answer the question above first: y, n or s", at);
             }
             return Vec::new();
         }
@@ -30,7 +30,7 @@ impl Conversation {
         acts
     }
 
-    /// A whole line of the user.
+    /// Handles a complete line.
     fn say_or_do(&mut self, text: &str, at: Duration) -> Vec<Act> {
         if let Some(line) = text.strip_prefix('!') {
             return self.alone(Act::Shell(line.trim().to_owned()), text, at);
@@ -52,7 +52,7 @@ impl Conversation {
         }
     }
 
-    /// The request at work is told, or what is said is a request of its own.
+    /// Sends the text to the running request, or starts a new one if none is running.
     fn steer(&mut self, text: &str) -> Vec<Act> {
         if self.work != Work::Busy {
             return self.request(text, self.facts.intent);
@@ -61,7 +61,7 @@ impl Conversation {
         vec![Act::Steer(text.to_owned())]
     }
 
-    /// The input is meant for the request at work.
+    /// Handles Ctrl-Enter: the input is for the running request.
     pub(super) fn enter_now(&mut self, at: Duration) -> Vec<Act> {
         if self.composer.text().trim().is_empty() {
             return Vec::new();
@@ -85,7 +85,7 @@ impl Conversation {
             What::Exit => return vec![Act::Leave],
             What::Edit | What::Ask | What::Plan if rest.is_empty() => {
                 self.composer.set(&format!("{text} "));
-                self.hint_at("add what is to be done or answered", at);
+                self.hint_at("type the task or the question, then press Enter", at);
             }
             What::Edit => return self.request(rest, Some(Intent::Edit)),
             What::Ask => return self.request(rest, Some(Intent::Answer)),
@@ -99,7 +99,7 @@ impl Conversation {
             What::Set(setting) => return vec![Act::Set(setting, rest.to_owned())],
             What::Now if rest.is_empty() => {
                 self.composer.set("/now ");
-                self.hint_at("add what the request at work is to be told", at);
+                self.hint_at("type the message for the running request, then press Enter", at);
             }
             What::Now => return self.steer(rest),
             What::Queue => self.change_queue(rest, at),
@@ -109,7 +109,7 @@ impl Conversation {
             What::Resume | What::Clear if self.work != Work::Idle => self.wait_with(text, at),
             What::Resume if !rest.is_empty() => return vec![Act::Resume(rest.to_owned())],
             What::Resume if self.facts.visits == Visits::Never => {
-                self.hint_at("/resume ID; /sessions lists them", at);
+                self.hint_at("usage: /resume ID; /sessions lists them", at);
             }
             What::Resume => return vec![Act::FindSessions],
             What::Clear => return vec![Act::Clear],
@@ -132,12 +132,12 @@ impl Conversation {
         Vec::new()
     }
 
-    /// A command of the program. It has the terminal and the workspace to itself.
+    /// Runs a command of the program. It needs the terminal and the workspace for itself.
     fn program(&mut self, words: Vec<String>, text: &str, at: Duration) -> Vec<Act> {
         self.alone(Act::Program(words), text, at)
     }
 
-    /// What cannot be done beside anything else.
+    /// Starts what cannot run at the same time as anything else.
     fn alone(&mut self, act: Act, text: &str, at: Duration) -> Vec<Act> {
         if self.work != Work::Idle {
             self.wait_with(text, at);
@@ -150,11 +150,11 @@ impl Conversation {
         vec![act]
     }
 
-    /// What was typed has to wait for what is in hand.
+    /// Puts the text back into the input, because a request or command is still running.
     fn wait_with(&mut self, text: &str, at: Duration) {
         self.composer.set(text);
         let what = if self.work.is_a_request() { "a request" } else { "a command" };
-        let hint = format!("{what} is at work: wait for its end, or stop it with Ctrl-C");
+        let hint = format!("{what} is running: wait until it ends, or stop it with Ctrl-C");
         self.hint_at(hint, at);
     }
 
@@ -186,7 +186,7 @@ impl Conversation {
             "drop" => {
                 let at_number = number.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
                 if at_number.and_then(|n| self.queue.remove(n)).is_none() {
-                    self.hint_at("/queue drop NUMBER", at);
+                    self.hint_at("usage: /queue drop NUMBER", at);
                 }
             }
             _ if self.queue.is_empty() => self.hint_at("nothing is queued", at),
