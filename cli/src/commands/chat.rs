@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actors::delivery::Delivery;
 use config::Settings;
+use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
 use front::exit;
-use front::heard::Heard;
 use front::interrupts::Interrupt;
 use front::session::{Session, Which};
 use orchestrator::chat::Intent;
@@ -349,7 +349,8 @@ impl Plain<'_> {
         drive: &mut Drive,
         view: &mut dyn render::View,
     ) -> Result<Option<Left>, CliError> {
-        let not = |why: &dyn fmt::Display| render::harmless(&tui::as_given_here(&why.to_string()));
+        let not =
+            |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
         match tui::line(text) {
             Line::Request(text, said) => {
                 let by_flag = intent(self.global);
@@ -427,30 +428,30 @@ impl Plain<'_> {
         done.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 
-    /// Runs a line of shell, and prints what it prints as it comes.
+    /// Runs a shell command and prints its output as it arrives.
     async fn shell(
         &self,
         line: &str,
         drive: &mut Drive,
         view: &mut dyn render::View,
     ) -> Result<(), CliError> {
-        let heard: Arc<Mutex<Heard>> = Arc::default();
-        let hears = {
-            let heard = Arc::clone(&heard);
+        let output: Arc<Mutex<CommandOutput>> = Arc::default();
+        let on_output = {
+            let output = Arc::clone(&output);
             move |bytes: &[u8]| {
-                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.take_in(bytes);
-                heard.ready().iter().for_each(|line| render::line(line));
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                output.add(bytes);
+                output.ready().iter().for_each(|line| render::line(line));
             }
         };
         let ran = tokio::select! {
-            ran = self.host.shell(line, Box::new(hears)) => ran.unwrap_or_else(|why| why),
+            ran = self.host.shell(line, Box::new(on_output)) => ran.unwrap_or_else(|why| why),
             interrupt = drive.stopped() => {
                 drive.leaves |= interrupt? == Interrupt::Leave;
                 "stopped".to_owned()
             }
         };
-        let rest = heard.lock().unwrap_or_else(PoisonError::into_inner).end();
+        let rest = output.lock().unwrap_or_else(PoisonError::into_inner).end();
         rest.iter().for_each(|line| render::line(line));
         if !ran.is_empty() {
             view.note(&render::harmless(&ran));

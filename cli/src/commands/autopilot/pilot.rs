@@ -255,7 +255,7 @@ impl Pilot<'_> {
         let sides = outcome.changes.iter().flat_map(Change::sides).filter(|_| stays);
         let turned = sides.map(turned).collect();
         let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
-        let end = front::told::outcome(&outcome.delivery);
+        let end = front::describe::outcome(&outcome.delivery);
         let (to_come, failure) = (self.work.later.len(), None);
         let taken = TakenStep { step, end, stays, files, turned, spent, to_come, failure };
         self.work.rounds.push(taken);
