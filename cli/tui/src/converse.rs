@@ -203,7 +203,7 @@ impl Converse {
         let mut continued = listen(SignalKind::from_raw(Number::CONT.as_raw()))?;
         self.resume();
         if !self.session.is_at_work() {
-            self.session.let_go();
+            self.session.release();
         }
         let mut is_dirty = true;
         loop {
@@ -333,17 +333,17 @@ impl Converse {
     /// Resumes the interrupted run of the session, if there is one.
     fn resume(&mut self) {
         let at = self.at();
-        let Some(cut_short) = self.session.cut_short() else { return };
-        let request = cut_short.request().lines().next().unwrap_or_default();
+        let Some(interrupted) = self.session.interrupted() else { return };
+        let request = interrupted.request().lines().next().unwrap_or_default();
         let note = harmless_text(&format!("resuming: {request}"));
         self.talk.run.submitted(at);
-        for recorded in cut_short.events() {
+        for recorded in interrupted.events() {
             self.talk.run.earlier(&recorded.scope, &recorded.event, at);
         }
         self.talk.say(&note);
         self.talk.work = Work::Busy;
         self.request_begun = at;
-        self.session.take_up();
+        self.session.resume();
     }
 
     /// Starts a request once no other process uses the workspace. Keys are not handled until then.
@@ -358,7 +358,7 @@ impl Converse {
             // A terminal that is gone is noticed by the next frame.
             terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
         };
-        if let Err(error) = self.session.take_hold(waits).await {
+        if let Err(error) = self.session.acquire(waits).await {
             self.talk.say(&exit::locked(&error).to_string());
             self.talk.ended();
             return Ok(());
@@ -398,7 +398,7 @@ impl Converse {
         if let Err(error) = exit::of(&outcome.delivery, self.require) {
             self.talk.say(&harmless_text(&as_slash_commands(&error.to_string())));
         }
-        self.session.let_go();
+        self.session.release();
         if self.leaves { Then::End } else { Then::On }
     }
 

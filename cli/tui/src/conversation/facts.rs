@@ -118,7 +118,7 @@ impl Facts {
     }
 
     /// Takes the settings from a configuration.
-    pub fn keep_to(&mut self, config: &Config) {
+    pub fn update(&mut self, config: &Config) {
         self.mode = word(&config.policy.mode);
         self.approval = approval(&config.policy);
         self.model.clone_from(&config.llm.base_model.model);

@@ -111,14 +111,14 @@ impl Converse {
     async fn set(&mut self, setting: Setting, value: &str) {
         let said = match self.host.configured(setting, value) {
             Ok(config) => {
-                self.talk.facts.keep_to(&config);
+                self.talk.facts.update(&config);
                 let (mode, asks) = (&self.talk.facts.mode, &self.talk.facts.approval);
                 let but = if setting == Setting::Approval && asks != value {
                     format!(" (mode {mode}: {asks})")
                 } else {
                     String::new()
                 };
-                match self.session.keep_to(config).await {
+                match self.session.configure(config).await {
                     // The row of settings shows the change.
                     Ok(()) if setting == Setting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}{but}", setting.name()),
