@@ -73,15 +73,15 @@ impl tui::Host for ProgramHost {
         }
     }
 
-    fn shell(&self, line: &str, mut hears: tui::Hears) -> tui::Shell {
+    fn shell(&self, line: &str, mut on_output: tui::OnOutput) -> tui::Shell {
         let words = ["sandbox", "--", "sh", "-c", line].map(str::to_owned);
         let parsed = self.parsed(&words).map_err(|error| error.render().to_string());
         let around = self.around.clone();
         Box::pin(async move {
             let global = parsed?.global;
             let [_, _, command @ ..] = words.as_slice() else { return Ok(String::new()) };
-            let told = sandbox::told(&around, &global, command, &mut *hears).await;
-            told.map_err(|error| error.to_string())
+            let ended = sandbox::captured(&around, &global, command, &mut *on_output).await;
+            ended.map_err(|error| error.to_string())
         })
     }
 
