@@ -629,7 +629,7 @@ fn the_mission_demo_delivers_offline() {
     program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL");
     let run = program.run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
-    assert!(run.stderr.contains("in this demo the card is approved by its hash"), "{}", run.stderr);
+    assert!(run.stderr.contains("the demo approves the card by its hash"), "{}", run.stderr);
     assert!(run.stdout.contains("Only `total` does, at src/lib.rs:16"), "{}", run.stdout);
     assert!(run.stdout.contains("Receipt: "), "{}", run.stdout);
 }

@@ -473,5 +473,5 @@ fn with_tools_off_a_question_is_answered_without_reading() {
 
     let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("--tools=false lets nothing edit"), "{}", run.stderr);
+    assert!(run.stderr.contains("but --tools=false forbids them"), "{}", run.stderr);
 }
