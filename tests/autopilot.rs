@@ -281,7 +281,7 @@ fn the_autopilot_demo_takes_two_steps_offline() {
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
-    for expected in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
+    for expected in ["✓ 1. Write down", "✓ 2. Have subtotal", "the --until command passes"] {
         assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
 }

@@ -146,7 +146,7 @@ fn waiting_for_another_process_is_reported() {
     let held = std::fs::OpenOptions::new().write(true).open(&lock).unwrap();
     std::fs::write(&lock, "4711\n").unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let waits = "waiting: another deepseek is at work in this directory (pid 4711)";
+    let waits = "waiting: another deepseek is running in this directory (pid 4711)";
     screen.types("/commit\r");
     screen.until_shown(waits);
     screen.until_shown("hint: wait until its request has ended");

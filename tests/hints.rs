@@ -71,6 +71,7 @@ fn commands_named_by_hints_work() {
     let mut followed = 0;
     for fails in [
         &["rewnd"] as &[&str],
+        &["sesions"],
         &["login"],
         &["resume"],
         &["exec", "fix the greeting"],

@@ -169,7 +169,7 @@ fn the_html_export_shows_findings_the_approved_card_and_the_cost() {
         "greet.txt greets nobody <code>greet.txt:1</code> <span class=\"mark good\">checked</span>",
         "02 write: greet the world",
         "<code>sh check.sh</code>",
-        "<h3>The card <span class=\"mark warn\">waits</span></h3>",
+        "<h3>The card <span class=\"mark warn\">waiting</span></h3>",
         "child questions</summary>",
         "<span class=\"mark good\">answered</span>",
         "<h3>The card <span class=\"mark good\">approved</span></h3>",

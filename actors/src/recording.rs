@@ -12,7 +12,6 @@ mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -20,7 +19,6 @@ pub use self::difference::Difference;
 use self::waiting::end_from_outside;
 
 use crate::answered::ChildEnd;
-use crate::delivery::Delivery;
 use crate::event::Event;
 use crate::ledger::Amount;
 use crate::scope::Scope;

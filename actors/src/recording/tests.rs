@@ -1,5 +1,7 @@
 //! Tests of replaying, differences, and recorded ids.
 
+use std::time::Duration;
+
 use super::*;
 use crate::wording::Wording;
 use crate::words::{Asked, Side};

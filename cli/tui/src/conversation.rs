@@ -1,5 +1,5 @@
 //! The state of a conversation (input, queue, questions, the view of the run), and what each key does to it. It has no effects of
-//! its own and returns them as [`Act`]s. Pure: callers pass the time.
+//! its own and returns them as [`Act`]s; callers pass the time.
 
 mod facts;
 mod lines;
