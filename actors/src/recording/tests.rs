@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::delivery::Delivery;
 use crate::wording::Wording;
 use crate::words::{Asked, Side};
 
