@@ -1,7 +1,7 @@
 //! What every line of an answer is taken for, and whether one that is passed over looks like a part of the diff. Pure.
 
 use super::body;
-use super::elision::{is_placeholder, says_it_goes_on};
+use super::elision::{is_placeholder, says_incomplete};
 use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
@@ -235,7 +235,7 @@ pub(super) fn is_elision(line: &[u8]) -> bool {
         [b'[' | b'(' | b'<', inner @ .., b']' | b')' | b'>'] => inner,
         _ => line,
     };
-    is_placeholder(line) || is_placeholder(&[b"#", inner].concat()) || says_it_goes_on(line)
+    is_placeholder(line) || is_placeholder(&[b"#", inner].concat()) || says_incomplete(line)
 }
 
 #[cfg(test)]

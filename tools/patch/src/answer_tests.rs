@@ -216,7 +216,10 @@ fn what_cannot_be_seen_is_named() {
     let text = told("a\u{200b}c\nb\n", &hunk("ac"));
     assert!(text.contains("column 2: `c` in the diff, U+200B in the file"), "{text}");
     let text = told("a\nb\n", &hunk("a").replace("-a", "\u{2212}a"));
-    assert!(text.contains("Line 4 of the diff begins with U+2212, which is no marker."), "{text}");
+    assert!(
+        text.contains("Line 4 of the diff begins with U+2212, which is not a marker."),
+        "{text}"
+    );
     let named = "--- a/caf\u{200b}\u{e9}.py\n+++ b/caf\u{200b}\u{e9}.py\n@@ -1 +1 @@\n-a\n+b\n";
     let text = told("a\n", named);
     assert!(text.contains("They differ at column 4: U+200B in the diff, U+00E9"), "{text}");
@@ -240,7 +243,7 @@ fn the_form_that_would_work_is_told() {
     let nameless = told(ABC, "@@ -1 +1 @@\n-a\n+b\n");
     assert!(nameless.contains("\nno_file_header: "), "{nameless}");
     let whole = told(ABC, "```python\na\n```\n");
-    assert!(whole.contains("Line 1 opens a block of code"), "{whole}");
+    assert!(whole.contains("Line 1 opens a code block"), "{whole}");
 }
 
 /// The changes of a diff that declares nothing, and the names of what was forgiven.
@@ -515,10 +518,10 @@ fn a_refusal_of_a_format_says_where_its_lines_may_belong() {
     let block = "f\n<<<<<<< SEARCH\na\nx\n=======\na\nB\n>>>>>>> REPLACE\n";
     let (reason, text) = refused("f", ABC, block);
     assert_eq!(reason, Reason::UnsupportedFormat);
-    let place = "The closest place begins at line 1 of the file: the answer says `x` there, and line 2 of the file is `b`.";
+    let place = "The closest match begins at line 1 of the file: the answer has `x` there, but line 2 of the file is `b`.";
     assert!(text.contains(place), "{text}");
     let past = block.replace("a\nx\n", "c\nx\n");
-    assert!(refused("f", ABC, &past).1.contains("the file ends before that, with line 4."));
+    assert!(refused("f", ABC, &past).1.contains("the file ends before that, at line 4."));
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
     let of = |kind| run.iter().filter(move |line| line.kind == kind);
     let may_stand = |line: &&HunkLine<'_>| {
         elision::may_stand_for_code(line.text).is_some()
-            || elision::mentions_what_stays(line.text).is_some()
+            || elision::mentions_unchanged(line.text).is_some()
     };
     of(Kind::Added).find(may_stand)?;
     // Code of one side that the other side does not have.
@@ -92,7 +92,7 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
         Some(Stand::Words) => removed > added,
         None => {
             removed > 2
-                && match elision::mentions_what_stays(line.text) {
+                && match elision::mentions_unchanged(line.text) {
                     Some(Mention::Plain) => removed >= FEWER * added,
                     Some(Mention::Loose) => added == 0,
                     None => false,

@@ -1,23 +1,24 @@
-//! What Markdown writes otherwise than other files, in added lines: escapes such as `\_` in code, and `<br>` for a newline. Pure.
+//! Detects escapes that do not belong in added lines: `\_` of Markdown or `\"` of JSON in code, and `<br>` for a
+//! newline. Pure.
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
 use super::look::{Look, is_of_word};
 use super::refuse::Reason;
 
-/// Languages in which a backslash stands in strings and comments only.
+/// Languages in which a backslash occurs only in strings and comments.
 const STRICT: [&str; 17] = [
     "rs", "c", "h", "cc", "cpp", "hpp", "cxx", "java", "go", "kt", "cs", "swift", "py", "js", "ts",
     "json", "toml",
 ];
-/// Of those, the ones that have texts of several lines, or expressions, in which it may stand without a quote before it.
+/// Those of them with multi-line strings or expressions in which a backslash needs no quote before it.
 const WITH_TEXTS: [&str; 3] = ["py", "js", "ts"];
-/// Old lines of a hunk that are searched for one word.
+/// The maximum number of old lines of a hunk that are searched for a word.
 const LOOKED_AT: usize = 200;
-/// How a new line is written in HTML.
+/// The ways to write a line break in HTML.
 const BREAKS: [&str; 3] = ["<br>", "<br/>", "<br />"];
 
-/// What is wrong with the lines that `body` adds.
+/// Returns what is wrong with the lines that `body` adds.
 pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
     if look.is_prose() {
@@ -25,19 +26,19 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     }
     let damage = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
     if let Some(line) = added.clone().find(|line| is_typeset(look, line.text)) {
-        return damage(line, "has quotes or brackets of a text instead of those of code");
+        return damage(line, "has typographic quotes or brackets instead of those of code");
     }
     if let Some(line) = added.clone().find(|line| is_of_json(look, line.text)) {
-        return damage(line, "has a character escaped as in JSON");
+        return damage(line, "has a character that is escaped as in JSON");
     }
     if let Some(line) = with_escaped_quotes(look, body) {
-        return damage(line, "has quotes escaped as in JSON");
+        return damage(line, "has quotes that are escaped as in JSON");
     }
     let line = added.find(|line| is_escaped(look, body, line.text))?;
-    damage(line, "has a character escaped as in Markdown")
+    damage(line, "has a character that is escaped as in Markdown")
 }
 
-/// The code of a line, up to a quote; none of a comment.
+/// Returns the code of a line, up to the first quote; empty for a comment.
 fn code_of(line: &[u8]) -> &[u8] {
     let text = line.trim_ascii_start();
     let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
@@ -45,7 +46,7 @@ fn code_of(line: &[u8]) -> &[u8] {
     if is_comment { b"" } else { code }
 }
 
-/// Whether a line has a character such as `<` escaped as JSON does, where that means nothing.
+/// Returns true if a line has a character such as `<` escaped as in JSON, where the escape has no meaning.
 fn is_of_json(look: &Look<'_>, line: &[u8]) -> bool {
     let has = |escape: &&[u8]| memchr::memmem::find(code_of(line), escape).is_some();
     let escapes: [&[u8]; 3] = [b"\\u003c", b"\\u003e", b"\\u0026"];
@@ -55,7 +56,7 @@ fn is_of_json(look: &Look<'_>, line: &[u8]) -> bool {
         && !code_of(line).contains(&b'/')
 }
 
-/// The first line with a quote, if every quote of the added lines is escaped, and none of the file.
+/// Returns the first line with a quote, if every quote in the added lines is escaped and none in the file is.
 fn with_escaped_quotes<'h, 'a>(
     look: &Look<'_>,
     body: &'h [HunkLine<'a>],
@@ -68,7 +69,7 @@ fn with_escaped_quotes<'h, 'a>(
         let mut before = line.text.split(|byte| *byte == b'"').rev().skip(1);
         before.all(|part| part.ends_with(b"\\"))
     };
-    // The first quote of all is an escaped one, in code: not one in a string of other quotes.
+    // The very first quote is escaped and in code, not inside a string with other quotes.
     let is_code = |line: &HunkLine<'_>| {
         let code = code_of(line.text);
         code.ends_with(b"\\") && code.iter().any(|byte| b"(=[".contains(byte))
@@ -77,7 +78,7 @@ fn with_escaped_quotes<'h, 'a>(
     (quoted().all(is_escaped) && !look.habits().has_escaped_quotes).then_some(first)
 }
 
-/// Whether code has curly quotes around a string, or wide brackets behind a name, which no file of code has.
+/// Returns true if code has curly quotes around a string, or wide brackets after a name, which no code has.
 fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
     if line.is_ascii() || !look.is_of(&STRICT) {
         return false;
@@ -99,7 +100,7 @@ fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
         || is_call && code.trim_end().ends_with(':') && !has('\u{ff08}')
 }
 
-/// Whether a line has `\_` in an identifier, or `\*` before an argument or between two factors, where code is written.
+/// Returns true if code has `\_` in an identifier, or `\*` before an argument or between two factors.
 fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     if memchr::memchr(b'\\', line).is_none() || !look.is_of(&STRICT) {
         return false;
@@ -107,7 +108,7 @@ fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
     let code = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
-    // A text of several lines has neither.
+    // A multi-line string has neither.
     let is_code = !look.is_of(&WITH_TEXTS) || code.iter().any(|byte| b"(=".contains(byte));
     let mut words = code.split(|byte| !(is_of_word(*byte) || *byte == b'\\'));
     !is_comment
@@ -117,14 +118,14 @@ fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
         && !look.habits().has_escapes
 }
 
-/// Whether a line begins with a word that no text begins with.
+/// Returns true if a line begins with a word that no prose begins with.
 fn is_declaration(code: &[u8]) -> bool {
     let words: [&[u8]; 7] =
         [b"def ", b"class ", b"async def ", b"import ", b"function ", b"const ", b"export "];
     words.iter().any(|word| code.starts_with(word))
 }
 
-/// Whether an identifier has `\_` in it; where that may be text, only if the file has it without.
+/// Returns true if an identifier has `\_` in it. If it may be text, the file must also have it without the backslash.
 fn is_escaped_name(look: &Look<'_>, is_declaration: bool, word: &[u8]) -> bool {
     let is_between = |part: &[u8]| {
         matches!(part, [before, b'\\', b'_'] if is_of_word(*before)) && word.first() != Some(&b'\\')
@@ -134,7 +135,7 @@ fn is_escaped_name(look: &Look<'_>, is_declaration: bool, word: &[u8]) -> bool {
         && (!look.is_of(&WITH_TEXTS) || is_declaration || look.is_empty() || look.has_word(&plain))
 }
 
-/// Whether `\*` stands before an argument that the old lines have without the backslash, or between two factors.
+/// Returns true if `\*` precedes an argument that old lines have without the backslash, or is between two factors.
 fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool {
     memchr::memmem::find_iter(code, b"\\*").any(|at| {
         let (before, behind) = code.split_at_checked(at).unwrap_or((code, b""));
@@ -154,19 +155,20 @@ fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool
     })
 }
 
-/// Whether old lines of a hunk have this text.
+/// Returns true if old lines of a hunk have this text.
 fn is_there(body: &[HunkLine<'_>], text: &[u8]) -> bool {
     let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
     old.any(|line| memchr::memmem::find(line.text, text).is_some())
 }
 
-/// A line of a new text in which `<br>` stands for a newline: a heading, an item or a fence ends in one, or begins behind one.
+/// Finds a line of a new text in which `<br>` stands for a newline: a heading, item or fence ends in one, or begins
+/// after one.
 fn broken(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     if !look.is_empty() || look.is_of(&["diff", "patch", "snap"]) {
         return None;
     }
     let texts = || body.iter().filter(|line| !line.text.trim_ascii().is_empty());
-    let has = "has a `<br>` where a new line is meant";
+    let has = "has a `<br>` where a newline is meant";
     let damage = |line: &HunkLine<'_>| Damage::at(Reason::DamagedLine, line, has);
     let begins_one = |line: &HunkLine<'_>| {
         let text = std::str::from_utf8(line.text).unwrap_or_default();
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_of_markdown_are_told_in_code() {
+    fn escapes_in_code_are_found() {
         for (name, file, hunk) in [
             ("a.rs", "let my_var = 1;\n", " let my_var = 1;\n+let x = my\\_var + 1;"),
             ("a.rs", "", "+fn run\\_all() {}"),
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_break_for_a_newline_is_told_in_a_new_text() {
+    fn a_br_tag_for_a_newline_is_found_in_a_new_text() {
         for (name, hunk) in [
             ("a.md", "+# Title<br><br>## Use<br>Run it."),
             ("a.md", "+# Title<br>\n+Text<br>\n+- a<br>"),

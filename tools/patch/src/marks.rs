@@ -1,14 +1,15 @@
-//! Marks that were put around code to show that it is new, and came along with it: the same one at every added line. Pure.
+//! Detects marks that were put around code to show that it is new and were copied with it: the same mark on every added
+//! line. Pure.
 
 use super::body::{HunkLine, Kind};
 use super::look::Look;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
-/// What stands before lines that are quoted, entered, or new.
+/// Marks before quoted, entered or new lines.
 const PREFIXES: [&str; 3] = [">>> ", "> ", "+ "];
 
-/// A line of a hunk of which every added line has the same mark, and what it has.
+/// Returns a line of a hunk whose added lines all have the same mark, and a description of the mark.
 pub(super) fn found<'h, 'a>(
     look: &Look<'_>,
     body: &'h [HunkLine<'a>],
@@ -28,35 +29,35 @@ pub(super) fn found<'h, 'a>(
         && every(&|it| it.starts_with("\u{1b}["))
         && !look.has_char('\u{1b}')
     {
-        return Some((first, "begins with the code of a colour"));
+        return Some((first, "begins with the escape code of a colour"));
     }
     let [(first, text), _, ..] = added[..] else { return None };
     let has = if wrapper_of(text).is_some_and(|mark| every(&|it| wrapper_of(it) == Some(mark))) {
-        "stands between marks of Markdown"
+        "is enclosed in Markdown marks"
     } else if !look.is_markup()
         && tag_of(text).is_some_and(|tag| every(&|it| tag_of(it) == Some(tag)))
     {
-        "stands between tags that mark a change"
+        "is enclosed in tags that mark a change"
     } else if PREFIXES.iter().any(|prefix| {
         let is_indented = |it: &str| it.starts_with(&format!("{prefix} "));
         every(&|it| it.starts_with(prefix)) && added.iter().any(|(_, it)| is_indented(it))
     }) {
-        "has a mark before its text, as all added lines have"
+        "has a mark before its text, as all added lines do"
     } else if every(&|it| it.ends_with("^M")) {
-        "has a carriage return written in letters"
+        "has a carriage return written as `^M`"
     } else if every(&is_coloured) {
-        "has the code of a colour"
+        "has the escape code of a colour"
     } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
-        "ends in an arrow and words that all added lines have"
+        "ends in an arrow and a remark, as all added lines do"
     } else if has_sign(look, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
-        "has a sign that all added lines have, and the file has not"
+        "has a sign that all added lines have and the file does not"
     } else {
         return None;
     };
     Some((first, has))
 }
 
-/// What a line stands between: stars, tildes or signs of equality, two or more, or backquotes.
+/// Returns the Markdown mark that encloses a line: two stars, tildes or equal signs, or a backquote.
 fn wrapper_of(text: &str) -> Option<&str> {
     let text = text.trim();
     let mark = ["**", "==", "~~", "`"].into_iter().find(|mark| text.starts_with(mark))?;
@@ -66,7 +67,7 @@ fn wrapper_of(text: &str) -> Option<&str> {
     is_text.then_some(mark)
 }
 
-/// The tag that a line stands in.
+/// Returns the tag that encloses a line.
 fn tag_of(text: &str) -> Option<&str> {
     let text = text.trim();
     let rest = text.strip_prefix('<')?;
@@ -75,7 +76,7 @@ fn tag_of(text: &str) -> Option<&str> {
     (is_closed && TAGS.contains(&name)).then_some(name)
 }
 
-/// Whether a line begins and ends with the code of a colour that lost its first character.
+/// Returns true if a line begins and ends with colour codes that lost their escape character.
 fn is_coloured(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('[') else { return false };
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
@@ -84,7 +85,7 @@ fn is_coloured(text: &str) -> bool {
         && (text.ends_with("[0m") || text.ends_with("[m"))
 }
 
-/// Whether all lines end in the same remark behind an arrow, and it is not in a comment.
+/// Returns true if all lines end in the same remark after an arrow, outside of a comment.
 fn has_arrow(lines: &[&str]) -> bool {
     const ARROWS: [&str; 4] = ["<--", "\u{2190}", "\u{1f448}", "\u{21d0}"];
     let remark = |text: &str| {
@@ -97,7 +98,7 @@ fn has_arrow(lines: &[&str]) -> bool {
     remarks.first().is_some_and(|first| first.is_some() && remarks.iter().all(|it| it == first))
 }
 
-/// Whether all lines begin, or end, with the same sign that is no letter and that the file has nowhere. Comments may.
+/// Returns true if all lines begin, or end, with the same non-letter sign that the file does not have. Comments may.
 fn has_sign(look: &Look<'_>, lines: &[&str]) -> bool {
     let is_sign = |c: char| {
         let is_punctuation =
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_at_every_added_line_are_told() {
+    fn marks_on_every_added_line_are_found() {
         for added in [
             ["**x = 1**", "**y = 2**"],
             ["`x = 1`", "    `y = 2`"],
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lines_may_have_in_common_is_left() {
+    fn marks_that_may_be_code_are_left() {
         for added in [
             ["**kwargs,", "**options"],
             ["======", "======"],

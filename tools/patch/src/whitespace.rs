@@ -1,43 +1,43 @@
-//! White space of added lines that is not what the file has there: spaces for tabs, hard spaces, signs that are shown for tabs. Only where
-//! the file, or the lines around, show what is meant. Pure.
+//! Detects white space in added lines that differs from that of the file: spaces for tabs, hard spaces, characters
+//! displayed for tabs. Only differences that the file, or the lines around, make clear are reported. Pure.
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
 use super::look::{HARD_SPACES, HIDDEN, Look, TAB_SIGNS, begins_with};
 use super::refuse::Reason;
 
-/// Old lines of a hunk that an added line is compared with.
+/// The maximum number of old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
-/// Files in which tabs stand between columns.
+/// Extensions of files with tab-separated columns.
 const TABLES: &[&str] = &["tsv", "tab"];
 
-/// What is wrong with the white space of the lines that `body` adds.
+/// Returns what is wrong with the white space of the lines that `body` adds.
 pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || {
         let added = body.iter().filter(|line| line.kind == Kind::Added);
         added.filter(|line| !line.text.trim_ascii().is_empty())
     };
     let damaged = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
-    // Old lines tell first what the file does: most of the time it need not be asked.
+    // Old lines are checked first: most of the time the file need not be read.
     let may_be_table = look.is_of(TABLES)
         || body.iter().any(|line| line.is_old() && line.text.trim_ascii().contains(&b'\t'));
     if let Some(line) = added().find(|line| may_be_table && lost_its_columns(look, line.text)) {
-        return damaged(line, "has no tabs between its columns, as all lines of the file have");
+        return damaged(line, "has no tabs between its columns, but every line of the file does");
     }
     if !look.is_code() {
         return None;
     }
     if let Some(line) = added().find(|line| has_tab_sign(look, body, line.text)) {
-        return damaged(line, "has a sign for a tab instead of a tab");
+        return damaged(line, "begins with a character displayed for a tab, instead of a tab");
     }
     if let Some(line) = added().find(|line| has_drawn_spaces(look, line.text)) {
-        return damaged(line, "has signs for spaces instead of spaces");
+        return damaged(line, "begins with characters displayed for spaces, instead of spaces");
     }
     if let Some(line) = added().find(|line| has_hidden(look, line.text)) {
-        return damaged(line, "has a character that cannot be seen");
+        return damaged(line, "has an invisible character");
     }
     if let Some(line) = added().find(|line| has_hard_space(look, line.text)) {
-        return damaged(line, "has a hard space (U+00A0 or one like it) instead of a space");
+        return damaged(line, "has a hard space (U+00A0 or similar) instead of a space");
     }
     if let Some(line) = tabbed(look, body) {
         let has = "is indented with tabs where the file has spaces";
@@ -48,7 +48,7 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     Some(Damage::at(Reason::IndentStyleMismatch, line, has))
 }
 
-/// Whether a line has gaps where every line of the file has tabs: wide ones, or as many as those.
+/// Returns true if a line has gaps where every line of the file has tabs: wide gaps, or the same number of them.
 fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
     if memchr::memchr(b'\t', line).is_some() || line.starts_with(b"#") {
         return false;
@@ -65,7 +65,7 @@ fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
     (columns.is_some() || is_table) && has_gaps || columns.is_some_and(|tabs| tabs == gaps)
 }
 
-/// Whether a line begins with what is shown for a tab, where tabs are used.
+/// Returns true if a line begins with a character displayed for a tab, in a file that uses tabs.
 fn has_tab_sign(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     if line.is_ascii() || begins_with(line, &TAB_SIGNS).is_none() {
         return false;
@@ -80,7 +80,7 @@ fn has_tab_sign(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     is_of_tabs || body.len() > 1 && !body.iter().any(is_indented)
 }
 
-/// Whether a line is indented with what is shown for spaces.
+/// Returns true if a line is indented with characters displayed for spaces.
 fn has_drawn_spaces(look: &Look<'_>, line: &[u8]) -> bool {
     let is_drawn = |sign: &&&str| line.starts_with(sign.repeat(2).as_bytes());
     let Some(sign) = ["·", "␣", "&nbsp;"].iter().find(is_drawn) else { return false };
@@ -88,14 +88,15 @@ fn has_drawn_spaces(look: &Look<'_>, line: &[u8]) -> bool {
     !look.is_markup() && (sign.is_ascii() || !may_be_meant)
 }
 
-/// Whether a line has a character without a width, outside of what may be a string or a comment.
+/// Returns true if a line has a zero-width character outside of what may be a string or a comment.
 fn has_hidden(look: &Look<'_>, line: &[u8]) -> bool {
     // A new file may begin with a byte order mark.
     let line = line.strip_prefix("\u{feff}".as_bytes()).filter(|_| look.is_empty()).unwrap_or(line);
     !line.is_ascii() && !look.is_markup() && has_one_of(look, code_of(line), &HIDDEN)
 }
 
-/// Whether a line has a hard space before its text, or in it and outside of what may be a string or a comment.
+/// Returns true if a line has a hard space in its indentation, or elsewhere outside of what may be a string or a
+/// comment.
 fn has_hard_space(look: &Look<'_>, line: &[u8]) -> bool {
     if line.is_ascii() {
         return false;
@@ -104,14 +105,14 @@ fn has_hard_space(look: &Look<'_>, line: &[u8]) -> bool {
     is_indented || !look.is_markup() && has_one_of(look, code_of(line), &HARD_SPACES)
 }
 
-/// Whether `code` has one of these characters, and the file has not.
+/// Returns true if `code` has one of these characters and the file does not.
 fn has_one_of(look: &Look<'_>, code: &[u8], characters: &[char]) -> bool {
     let has =
         |c: &&char| memchr::memmem::find(code, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
     characters.iter().find(has).is_some_and(|c| !look.has_char(*c))
 }
 
-/// A line up to what may be a string or a comment.
+/// Returns a line up to what may be a string or a comment.
 fn code_of(line: &[u8]) -> &[u8] {
     if begins_with(line, &['*', ';', '%']).is_some() {
         return b"";
@@ -120,7 +121,8 @@ fn code_of(line: &[u8]) -> &[u8] {
     memchr::memmem::find(code, b"//").and_then(|at| code.get(..at)).unwrap_or(code)
 }
 
-/// A line that is indented with tabs, in a file of a language that takes no tabs where there are spaces, and that has none.
+/// Returns a line that is indented with tabs, in a file without tabs whose language does not accept tabs mixed with
+/// spaces.
 fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     if !look.is_of(&["py", "pyi"]) {
         return None;
@@ -135,7 +137,7 @@ fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkL
     (is_told && !may_be_text).then_some(line)
 }
 
-/// A line of a recipe that is indented with spaces: `make` takes none but tabs.
+/// Returns a line of a recipe that is indented with spaces: `make` accepts only tabs.
 fn untabbed_recipe<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     if !look.is_makefile() {
         return None;
@@ -151,7 +153,7 @@ fn untabbed_recipe<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<
     })
 }
 
-/// Whether a line of a makefile names a target, with a recipe below it.
+/// Returns true if a line of a makefile names a target whose recipe follows.
 fn is_rule(line: &[u8]) -> bool {
     let Some(at) = memchr::memchr(b':', line) else { return false };
     let is_target = line.first().is_some_and(|byte| !b" \t#".contains(byte));
@@ -160,7 +162,7 @@ fn is_rule(line: &[u8]) -> bool {
     is_target && !head.contains(&b'=') && !rest.contains(&b'=') && !rest.contains(&b';')
 }
 
-/// Whether a line is one that `make` reads itself, which may be indented with anything.
+/// Returns true if a line is read by `make` itself; such a line may be indented with anything.
 fn is_of_make(line: &[u8]) -> bool {
     const WORDS: [&[u8]; 12] = [
         b"ifeq",
@@ -185,11 +187,11 @@ fn is_of_make(line: &[u8]) -> bool {
         || name > 0 && signs.iter().any(|sign| rest.starts_with(sign))
 }
 
-/// What may open a text of several lines.
+/// Marks that may open a multi-line string or comment.
 const OPENERS: [&[u8]; 6] = [b"`", b"\"\"\"", b"'''", b"<<", b"/*", b"<pre"];
 
-/// A line that is indented with spaces, in a file that is indented with tabs throughout, and behind a line that is. What may be in a text
-/// of several lines is left.
+/// Returns a line that is indented with spaces, in a file that is indented with tabs throughout, after a line that is.
+/// Lines that may be in a multi-line string are left alone.
 fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let is_spaced = |line: &&HunkLine<'_>| {
         line.kind == Kind::Added
@@ -211,7 +213,7 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
         line.text.trim_ascii_end().ends_with(b"\\")
             || OPENERS.iter().any(|opener| memchr::memmem::find(line.text, opener).is_some())
     };
-    // Where white space alone is changed, that is what is meant.
+    // If a hunk changes nothing but white space, that is intended.
     let is_old = |text: &[u8]| {
         let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
         old.any(|old| old.text.trim_ascii() == text.trim_ascii())
@@ -243,7 +245,7 @@ mod tests {
     const TABLE: &str = "id\tname\n1\tone\n2\ttwo\n";
 
     #[test]
-    fn spaces_for_tabs_are_told_where_the_file_has_tabs_throughout() {
+    fn spaces_for_tabs_are_found_in_files_with_tabs_throughout() {
         for (name, file, hunk) in [
             ("a.go", GO, " \ta()\n+    c()\n \tb()"),
             ("a.go", GO, " }\n+\n+func g() {\n+    c()\n+    d()\n+}"),
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_without_their_tabs_are_told() {
+    fn columns_without_their_tabs_are_found() {
         for (name, file, line) in [
             ("a.tsv", TABLE, "3    three"),
             ("a", TABLE, "3 three"),
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_for_tabs_are_told() {
+    fn characters_displayed_for_tabs_are_found() {
         for (name, file, hunk) in [
             ("a.go", GO, " \ta()\n+→c()"),
             ("a.go", GO, " \ta()\n+→→if c() {\n+→→}"),
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_or_hidden_is_told_in_code() {
+    fn displayed_spaces_and_invisible_characters_are_found_in_code() {
         for line in ["··return 1", "␣␣x = 1", "&nbsp;&nbsp;x", "x\u{200b} = 1", "\u{feff}x"] {
             let found = reason("a.py", "x = 1\n", &format!("+{line}"));
             assert_eq!(found, Some(Reason::DamagedLine), "{line}");
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn hard_spaces_are_told_in_code() {
+    fn hard_spaces_are_found_in_code() {
         for (name, line) in [
             ("a.py", "\u{a0}\u{a0}\u{a0}\u{a0}return 1"),
             ("a.py", "x\u{a0}=\u{a0}2"),
