@@ -8,6 +8,7 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
+use super::around;
 use super::aside::{self, PutAside};
 use super::blocks;
 use super::envelope::{self, Opened};
@@ -224,8 +225,20 @@ fn as_written(
     if let Some(path) = blocks::may_be_drafts(&answer.lines, &patch.uses, &targets) {
         let mismatch = PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
         return Err(mismatch
-            .note("A tag is closed between two changes of it: one may be a draft.")
+            .note("A tag is closed between two changes of it: if one is a draft, send only the other.")
             .into());
+    }
+    if let Some(mismatch) = around::rejected(&answer.lines, &patch.uses, &targets)
+        .or_else(|| around::edits_in_json(&answer.lines, &patch.uses, &is_known))
+    {
+        return Err(mismatch.into());
+    }
+    let is_otherwise = |target: &Target<'_, '_>| {
+        around::applied_otherwise(&answer.lines, &patch.uses, target, &is_known)
+            .or_else(|| around::names_a_new_file(&answer.lines, target))
+    };
+    if let Some(mismatch) = targets.iter().find_map(is_otherwise) {
+        return Err(mismatch.into());
     }
     if let Some(other) =
         targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_known))
@@ -267,6 +280,15 @@ fn as_written(
             );
         }
         repairs.push(Repair::answer(Tolerance::PassedOver));
+    }
+    if let Some(declared) = &scope.declared
+        && !patch.forgiven.contains(&Tolerance::Tail)
+        && around::says_more(&answer.lines, &patch.uses, &touched, declared, &exists)
+    {
+        if !allowed.allow(Tolerance::Tail) {
+            return Err(PatchMismatch::answer(Reason::StrayLine).into());
+        }
+        repairs.push(Repair::answer(Tolerance::Tail));
     }
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
