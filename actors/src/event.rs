@@ -42,7 +42,7 @@ pub use self::decisions::Decisions;
 /// The number of the way in which this version puts requests together, of the prompts that are recorded, and of the verdicts
 /// that it reaches from the same rules. A change that gives a recorded run another request body or verdict raises it; what an
 /// older format recorded of either is taken as it is, and not compared. Another wording of a prompt is no such change.
-pub const FORMAT: u32 = 9;
+pub const FORMAT: u32 = 10;
 
 /// The format of journals that name none.
 const fn first_format() -> u32 {

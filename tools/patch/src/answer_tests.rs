@@ -104,6 +104,11 @@ fn reasoning_that_was_opened_elsewhere_is_taken_out() {
         format!("{draft}</think>\n"),
         format!("Hm. <think>\n{draft}</think>\n"),
         format!("<thinking>\n{draft}</thinking>\n"),
+        format!("< think >\n{draft}< /think >\n"),
+        format!("&lt;think&gt;\n{draft}&lt;/think&gt;\n"),
+        format!("Thinking...\n{draft}...done thinking.\n"),
+        format!("<unused94>thought\n{draft}<unused95>\n"),
+        format!("{draft}<\u{ff5c}end\u{2581}of\u{2581}thinking\u{ff5c}>\n"),
     ] {
         assert_eq!(after(ABC, &(thought.clone() + &diff)).unwrap(), "a\nB\n\nc\n", "{thought}");
     }
@@ -787,4 +792,11 @@ fn a_sentence_behind_the_diff_may_begin_with_a_dash() {
     let miscounted = diff.replace("+1,2 @@", "+1,3 @@");
     let said = format!("{miscounted}\n-1 is returned if nothing is found.\n");
     assert_eq!(after(ABC, &said), Err(Reason::StrayLine));
+}
+
+#[test]
+fn a_rename_behind_a_broken_header_has_names_of_its_own() {
+    let answer = "dif --git a/f b/g.py\nsimilarity index 100%\nrename from f\nrename to g.py\n";
+    let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
+    assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);
 }

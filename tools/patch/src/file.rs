@@ -51,6 +51,9 @@ struct Placed<'a> {
     refused: Vec<(usize, PatchMismatch)>,
 }
 
+/// What is wrong with a hunk, and a note on it.
+type Wrong = (Reason, Option<String>);
+
 /// How the hunks are to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader {
@@ -242,17 +245,18 @@ impl Reader {
                 }
                 Search::Found(place) => {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
-                        Ok(edits) => match damage::found(look, place.reading) {
-                            Some(Damage { reason, note }) => {
+                        Ok(edits) => {
+                            if let Some(Damage { reason, note }) =
+                                damage::found(look, place.reading)
+                            {
                                 refuse_as(PatchMismatch::answer(reason).note(note));
-                            }
-                            None => {
+                            } else {
                                 let last = place.reading.last();
                                 let last = last.filter(|line| line.kind == Kind::Added);
                                 placed.last.extend(last.map(|line| (index, *line)));
                                 placed.edits.extend(edits);
                             }
-                        },
+                        }
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
@@ -338,11 +342,7 @@ impl Reader {
     }
 
     /// What a hunk of a new file holds, and what was forgiven.
-    fn created(
-        self,
-        hunk: &Hunk<'_>,
-        name: &str,
-    ) -> Result<(Vec<u8>, Option<Tolerance>), (Reason, Option<String>)> {
+    fn created(self, hunk: &Hunk<'_>, name: &str) -> Result<(Vec<u8>, Option<Tolerance>), Wrong> {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };

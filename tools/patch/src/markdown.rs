@@ -142,7 +142,7 @@ fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool
         let stars = behind.iter().take_while(|byte| b"\\*".contains(byte)).count();
         let name = behind.get(stars..).unwrap_or_default();
         let name = name.get(..name.iter().take_while(|byte| is_of_word(**byte)).count());
-        let plain = [&b"**"[..stars / 2], name.unwrap_or_default()].concat();
+        let plain = [&b"*".repeat(stars / 2), name.unwrap_or_default()].concat();
         let is_factor = |byte: Option<&u8>| {
             byte.is_some_and(|byte| is_of_word(*byte) || b"()[]".contains(byte))
         };
@@ -250,6 +250,7 @@ mod tests {
             ("a.rs", "x\n", " x\n+/// my\\_var"),
             ("a.rs", "// a\\_b\n", " x\n+let y = a\\_b;"),
             ("a.rs", "x\n", " x\n+    \\* a star in an expression"),
+            ("a.py", "f(x)\n", "-f(x)\n+f(\\*\\*\\*\\*x)"),
             ("a.js", "x = /a*/;\n", "-x = /a*/;\n+x = /a\\*/;"),
             ("a.c", "x\n", " x\n+#define X(a) \\\n+    a * 2"),
         ] {

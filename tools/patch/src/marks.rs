@@ -125,7 +125,7 @@ mod tests {
 
     fn is_marked(name: &str, file: &str, added: &[&str]) -> bool {
         let lines: Vec<String> = added.iter().map(|line| format!("+{line}")).collect();
-        let lines: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+        let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
         found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
     }
 

@@ -136,7 +136,11 @@ pub(super) fn resolve<'p, 'a>(
         let mut paths = std::iter::once(&path).chain(from);
         paths.find(|path| !declared.contains(path)).map(|stray| undeclared(stray, declared))
     });
-    let headerless = section.old.is_none() && section.new.is_none() && section.git.is_none();
+    // A rename names its files itself.
+    let headerless = section.old.is_none()
+        && section.new.is_none()
+        && section.git.is_none()
+        && !matches!(intent, Intent::Rename { .. });
     let has_body = !section.hunks.is_empty();
     let bodiless = match intent {
         Intent::Rename { .. } | Intent::Delete | Intent::Create { .. } => true,

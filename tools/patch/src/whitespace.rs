@@ -185,6 +185,9 @@ fn is_of_make(line: &[u8]) -> bool {
         || name > 0 && signs.iter().any(|sign| rest.starts_with(sign))
 }
 
+/// What may open a text of several lines.
+const OPENERS: [&[u8]; 6] = [b"`", b"\"\"\"", b"'''", b"<<", b"/*", b"<pre"];
+
 /// A line that is indented with spaces, in a file that is indented with tabs throughout, and behind a line that is. What may be in a text
 /// of several lines is left.
 fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
@@ -204,7 +207,6 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
     if habits.tabbed < 2 || habits.spaced > 0 {
         return None;
     }
-    const OPENERS: [&[u8]; 6] = [b"`", b"\"\"\"", b"'''", b"<<", b"/*", b"<pre"];
     let may_be_text = |line: &HunkLine<'_>| {
         line.text.trim_ascii_end().ends_with(b"\\")
             || OPENERS.iter().any(|opener| memchr::memmem::find(line.text, opener).is_some())
