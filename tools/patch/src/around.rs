@@ -11,6 +11,7 @@ use super::fence::Fence;
 use super::header;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
+use super::section::Hunk;
 use super::tolerance::Tolerance;
 
 /// Lines above a section in which a command is looked for.
@@ -19,6 +20,10 @@ const COMMAND: usize = 8;
 const COMMENT: usize = 12;
 /// Files still to be made of which the names are looked for in added lines.
 const MAX_DUE: usize = 16;
+/// Words before the name of a file in a heading.
+const FEW_WORDS: usize = 2;
+/// Strings of a block of JSON that may be the name of a file.
+const MAX_STRINGS: usize = 256;
 /// The longest caption that is read, in bytes.
 const MAX_CAPTION: usize = 100;
 
@@ -165,6 +170,59 @@ pub(super) fn names_a_new_file(lines: &[&[u8]], target: &Target<'_, '_>) -> Opti
     )
 }
 
+/// A section with the headers of the one before it, although the text between them names a declared file that nothing changes: as what
+/// the next block is about, or both make the same change. The headers were copied along.
+pub(super) fn copied_headers(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &[Target<'_, '_>],
+    declared: &BTreeSet<RepoPath>,
+) -> Option<PatchMismatch> {
+    let touched: BTreeSet<&RepoPath> = targets.iter().flat_map(Target::paths).collect();
+    let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(name);
+    targets.windows(2).find_map(|pair| {
+        let [before, target] = pair else { return None };
+        if before.path != target.path {
+            return None;
+        }
+        let is_same = is_same_change(before.hunks, target.hunks);
+        let heading = caption(lines, uses, target.span.start);
+        let between = before.span.end..target.span.start;
+        let mut prose = between.filter(|at| uses.get(*at) == Some(&Use::Prose));
+        prose.find_map(|at| {
+            let line = lines.get(at)?;
+            let names = blocks::paths_in(line);
+            let other = names.iter().find(|name| is_left(name))?;
+            let is_heading = || heading == Some(at) && is_heading_of(line, other);
+            if !is_same && !is_heading() {
+                return None;
+            }
+            let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, target.path.as_str());
+            Some(mismatch.note(format!(
+                "Line {} of the answer names `{other}`, and the headers below it another file.",
+                at + 1
+            )))
+        })
+    })
+}
+
+/// Whether a line says little more than the name of a file, and ends in it: `Now lib/other.py:`.
+fn is_heading_of(line: &[u8], path: &RepoPath) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || "`'\"*:".contains(c));
+    let before = text.strip_suffix(path.as_str());
+    before.is_some_and(|before| before.split_whitespace().count() <= FEW_WORDS)
+}
+
+/// Whether hunks have the same lines.
+fn is_same_change(one: &[Hunk<'_>], other: &[Hunk<'_>]) -> bool {
+    let lines = |hunk: &Hunk<'_>| {
+        let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
+        body.iter().map(|line| (line.kind, line.text.to_vec())).collect::<Vec<_>>()
+    };
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| lines(one) == lines(other))
+}
+
 /// What is between backquotes or stars in a line, if that is a path.
 fn marked_names(line: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(line);
@@ -201,6 +259,7 @@ pub(super) fn edits_in_json(
                     || SIDES.iter().any(|sides| sides.iter().all(|side| text.contains(side)));
                 let names_one = || {
                     text.split('"')
+                        .take(MAX_STRINGS)
                         .any(|part| RepoPath::parse(part).is_ok_and(|path| is_known(&path)))
                 };
                 if is_json && has_sides() && names_one() {
@@ -228,7 +287,8 @@ pub(super) fn says_more(
     declared: &BTreeSet<RepoPath>,
     exists: &dyn Fn(&RepoPath) -> bool,
 ) -> bool {
-    const MORE: [&[u8]; 4] = [b"correction", b"same change", b"remaining", b"leave it out"];
+    const MORE: [&[u8]; 4] =
+        [b"correction", b"same change", b"remaining occurrences", b"leave it out"];
     let is_change = |what: &Use| matches!(what, Use::Header | Use::Body);
     let Some(last) = uses.iter().rposition(is_change) else { return false };
     let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(&name);
@@ -378,6 +438,31 @@ mod tests {
     }
 
     #[test]
+    fn headers_that_were_copied_from_the_block_before_are_refused() {
+        let answer = |said: &str, second: &str| {
+            format!("```diff\n{FIRST}```\n\n{said}\n\n```diff\n{second}```\n")
+        };
+        for said in [
+            "And for sub/f.py:",
+            "### `sub/f.py`\n\nThe same change.",
+            "$ git diff sub/f.py",
+            "\"path\": \"sub/f.py\",",
+        ] {
+            assert_eq!(after(&answer(said, FIRST)), Err(Reason::ContradictoryHeaders), "{said}");
+        }
+        assert_eq!(after(&answer("Now `sub/f.py`:", SECOND)), Err(Reason::ContradictoryHeaders));
+        for said in ["Once more:", "In `f.py`:", "See `other.py`:"] {
+            assert!(after(&answer(said, FIRST)).is_ok(), "{said}");
+        }
+        for said in ["`sub/f.py` uses this; further down:", "`f.py` is called from `sub/f.py`:"] {
+            assert!(after(&answer(said, SECOND)).is_ok(), "{said}");
+        }
+        let changed = FIRST.replace("/f.py", "/sub/f.py");
+        let both = format!("{}\n```diff\n{changed}```\n", answer("And for sub/f.py:", FIRST));
+        assert!(after(&both).is_ok(), "the other file is changed, too");
+    }
+
+    #[test]
     fn edits_in_json_beside_a_diff_are_refused() {
         let answer = |json: &str| format!("```diff\n{FIRST}```\n\n```json\n{json}\n```\n");
         for json in [
@@ -408,7 +493,9 @@ mod tests {
         ] {
             assert!(noted(said), "{said}");
         }
-        for said in ["", "That is `f.py`.", "See `other.py`.", "The rest is correct."] {
+        for said in
+            ["", "That is `f.py`.", "See `other.py`.", "The rest is correct.", "No remaining uses."]
+        {
             assert!(!noted(said), "{said}");
         }
     }

@@ -230,6 +230,10 @@ fn as_written(
     }
     if let Some(mismatch) = around::rejected(&answer.lines, &patch.uses, &targets)
         .or_else(|| around::edits_in_json(&answer.lines, &patch.uses, &is_known))
+        .or_else(|| {
+            let declared = scope.declared.as_ref()?;
+            around::copied_headers(&answer.lines, &patch.uses, &targets, declared)
+        })
     {
         return Err(mismatch.into());
     }
