@@ -174,12 +174,13 @@ fn is_said(line: &[u8]) -> bool {
     is_sentence && !text.starts_with('+') || text.starts_with("-> ")
 }
 
-/// Whether a line of prose can only be code: a bracket alone, or what opens a block.
+/// Whether a line of prose, as far out as prose is, can only be code: a bracket alone, or what opens a block.
 fn is_code(line: &[u8]) -> bool {
-    let text = line.trim_ascii();
+    let text = line.trim_ascii_end();
     let is_closing = text.starts_with(b"}") && text.iter().all(|byte| b"});,".contains(byte));
     let opens = text.len() > 2 && (text.ends_with(b" {") || text.ends_with(b"){"));
-    is_closing || opens || text.starts_with(b"def ") && text.ends_with(b"):")
+    let is_out = !text.first().is_some_and(u8::is_ascii_whitespace);
+    is_out && (is_closing || opens || text.starts_with(b"def ") && text.ends_with(b"):"))
 }
 
 /// Whether a line counts the lines of a change, `+3 lines, -1 line`, `+3 −1`, or is the border of a table.
@@ -307,7 +308,9 @@ mod tests {
         for line in ["}", "});", "fn helper() -> u32 {", "if (x){", "def f(self):", "};"] {
             assert!(is_code(line.as_bytes()), "{line}");
         }
-        for line in ["{", "Run `f() {}`.", "def is a keyword:", ")", "The end.", "", "x = 1"] {
+        for line in
+            ["{", "    if x {", "Run `f() {}`.", "def is a keyword:", ")", "The end.", "", "x = 1"]
+        {
             assert!(!is_code(line.as_bytes()), "{line}");
         }
     }

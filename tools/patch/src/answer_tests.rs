@@ -775,6 +775,10 @@ fn reasoning_is_known_by_the_name_of_its_tag() {
         let answer = format!("{open}\n{draft}{close}\n\n{diff}");
         assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{open}");
     }
+    // What stands between two thoughts is no thought.
+    let open = "<reflection>\nno</reflection>\n";
+    let two = format!("{open}{diff}<reflection>\nyes\n</reflection>\n");
+    assert_ne!(after(ABC, &two), Err(Reason::NoDiff));
     let other = format!("<steps>\n{draft}</steps>\n\n{diff}");
     assert_eq!(after(ABC, &other), Err(Reason::ContradictoryFileOps));
 }

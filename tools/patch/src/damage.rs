@@ -139,6 +139,11 @@ fn garbled<'h, 'a>(
     };
     let all = || added().map(|line| line.text).collect::<Vec<_>>();
     let in_new = look.is_empty();
+    // Data may be numbered: a listing of some lines of a file does not begin with 1.
+    let is_counted = || {
+        look.is_of(&DATA)
+            && (in_new || texts().next().and_then(|line| number(line.text)) == Some(1))
+    };
     // What is numbered in the file is numbered where lines are added to it.
     let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
     // Where there are tags, characters are escaped, and these were not.
@@ -155,14 +160,14 @@ fn garbled<'h, 'a>(
             .map(|line| (line, "has the mark of a conflict")),
         texts()
             .next()
-            .filter(|_| is_numbered(&all()) && !has_numbers && !(in_new && look.is_of(&DATA)))
+            .filter(|_| is_numbered(&all()) && !has_numbers && !is_counted())
             .map(|line| (line, "has a line number")),
         texts()
             .next()
             .filter(|_| in_new && is_listing(added().map(|line| line.text)))
             .map(|line| (line, "has a line number")),
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
-        every(&|line| line.ends_with(b"\\n"))
+        every(&|line| line.ends_with(b"\\n") && !line.ends_with(b"\\\\n"))
             .map(|line| (line, "has a newline written in letters")),
         every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
             .map(|line| (line, "has a `<br>` where a new line is meant")),
@@ -435,6 +440,13 @@ mod tests {
     }
 
     #[test]
+    fn data_that_is_counted_from_one_is_no_listing() {
+        assert_eq!(in_file("a.log", "x\n", &["1: start", "2: go"]), None);
+        assert_eq!(in_file("a.log", "x\n", &["91: start", "92: go"]), Some(Reason::DamagedLine));
+        assert_eq!(in_file("a.c", "x\n", &["1: start", "2: go"]), Some(Reason::DamagedLine));
+    }
+
+    #[test]
     fn entities_are_right_where_there_are_tags() {
         let near = |line: &str| in_hunk("a.xyz", "x\n", &[line, "+a &lt; b"]);
         for line in [" <p>x</p>", "+<div>", " x</p>", " <br/>"] {
@@ -465,6 +477,7 @@ mod tests {
             ("a.jinja2", &["a &lt; b"]),
             ("a.tex", &["\\tableofcontents"]),
             ("seq.tsv", &["1\tone", "2\ttwo"]),
+            ("a.sh", &["printf a\\\\n", "printf b\\\\n"]),
             ("a.py", &["x = s.replace(\"<\", \"&lt;\")"]),
             ("a.rs", &["/// a &lt; b"]),
             ("a.py", &["..."]),

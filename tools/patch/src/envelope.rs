@@ -173,7 +173,7 @@ fn behind_named_thought(rest: &[u8]) -> Option<&[u8]> {
         before.ends_with(b"\n")
             && pieces(behind).next().is_some_and(|line| line.trim_ascii().is_empty())
     };
-    let at = memchr::memmem::find_iter(text, close.as_bytes()).find(is_alone)?;
+    let at = memchr::memmem::find(text, close.as_bytes()).filter(is_alone)?;
     text.get(at + close.len()..)
 }
 
