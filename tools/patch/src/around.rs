@@ -20,8 +20,10 @@ const COMMAND: usize = 8;
 const COMMENT: usize = 12;
 /// Files still to be made of which the names are looked for in added lines.
 const MAX_DUE: usize = 16;
-/// Words before the name of a file in a heading.
+/// Words before the name of a file in a heading, where other headers follow.
 const FEW_WORDS: usize = 2;
+/// And where none follow.
+const SOME_WORDS: usize = 4;
 /// Strings of a block of JSON that may be the name of a file.
 const MAX_STRINGS: usize = 256;
 /// The longest caption that is read, in bytes.
@@ -146,28 +148,29 @@ pub(super) fn applied_otherwise(
     )))
 }
 
-/// The name of another file, with the same ending or below a directory, in one of the two lines above hunks without names.
-pub(super) fn names_a_new_file(lines: &[&[u8]], target: &Target<'_, '_>) -> Option<PatchMismatch> {
+/// The name of another file with the same ending, which heads hunks without names: `Create a new file lib/other.py:`.
+pub(super) fn heads_another(
+    lines: &[&[u8]],
+    uses: &[Use],
+    target: &Target<'_, '_>,
+) -> Option<PatchMismatch> {
     if !target.forgives.contains(&Tolerance::NoHeader) {
         return None;
     }
     let path = target.path.as_str();
     let ending = target.path.name().rsplit_once('.').map(|(_, ending)| ending)?;
-    let above = lines.get(..target.span.start).unwrap_or_default().iter().rev();
-    let above = above
-        .filter(|line| !line.trim_ascii().is_empty() && Fence::opening(line).is_none())
-        .take(2);
-    let names = above.flat_map(|line| marked_names(line));
-    let names: Vec<String> =
-        names.filter(|name| name.rsplit_once('.').is_some_and(|(_, it)| it == ending)).collect();
-    let is_it = |name: &String| {
+    let line = lines.get(caption(lines, uses, target.span.start)?)?;
+    let names = blocks::paths_in(line);
+    let is_it = |name: &RepoPath| {
+        let name = name.as_str();
         path == name || path.ends_with(&format!("/{name}")) || name.ends_with(&format!("/{path}"))
     };
-    let other = names.iter().find(|name| !is_it(name)).filter(|_| !names.iter().any(is_it))?;
+    let is_like_it =
+        |name: &&RepoPath| name.name().rsplit_once('.').is_some_and(|(_, it)| it == ending);
+    let other = names.iter().find(is_like_it).filter(|_| !names.iter().any(is_it))?;
     let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, path);
-    Some(
-        mismatch.note(format!("The line above its hunks names `{other}`, which is not this file.")),
-    )
+    let note = format!("The line above its hunks names `{other}`, which is not this file.");
+    is_heading_of(line, other, SOME_WORDS).then(|| mismatch.note(note))
 }
 
 /// A section with the headers of the one before it, although the text between them names a declared file that nothing changes: as what
@@ -193,7 +196,7 @@ pub(super) fn copied_headers(
             let line = lines.get(at)?;
             let names = blocks::paths_in(line);
             let other = names.iter().find(|name| is_left(name))?;
-            let is_heading = || heading == Some(at) && is_heading_of(line, other);
+            let is_heading = || heading == Some(at) && is_heading_of(line, other, FEW_WORDS);
             if !is_same && !is_heading() {
                 return None;
             }
@@ -207,11 +210,14 @@ pub(super) fn copied_headers(
 }
 
 /// Whether a line says little more than the name of a file, and ends in it: `Now lib/other.py:`.
-fn is_heading_of(line: &[u8], path: &RepoPath) -> bool {
+fn is_heading_of(line: &[u8], path: &RepoPath, words: usize) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(|c: char| c.is_whitespace() || "`'\"*:".contains(c));
     let before = text.strip_suffix(path.as_str());
-    before.is_some_and(|before| before.split_whitespace().count() <= FEW_WORDS)
+    before.is_some_and(|before| {
+        before.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).count()
+            <= words
+    })
 }
 
 /// Whether hunks have the same lines.
@@ -221,16 +227,6 @@ fn is_same_change(one: &[Hunk<'_>], other: &[Hunk<'_>]) -> bool {
         body.iter().map(|line| (line.kind, line.text.to_vec())).collect::<Vec<_>>()
     };
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| lines(one) == lines(other))
-}
-
-/// What is between backquotes or stars in a line, if that is a path.
-fn marked_names(line: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(line);
-    let parts = text.split(['`', '*']);
-    parts
-        .filter(|part| !part.contains(char::is_whitespace) && RepoPath::parse(part).is_ok())
-        .map(str::to_owned)
-        .collect()
 }
 
 /// A block of JSON beside the diff that has edits of a file: what it says would be lost.

@@ -239,7 +239,7 @@ fn as_written(
     }
     let is_otherwise = |target: &Target<'_, '_>| {
         around::applied_otherwise(&answer.lines, &patch.uses, target, &is_known)
-            .or_else(|| around::names_a_new_file(&answer.lines, target))
+            .or_else(|| around::heads_another(&answer.lines, &patch.uses, target))
     };
     if let Some(mismatch) = targets.iter().find_map(is_otherwise) {
         return Err(mismatch.into());
