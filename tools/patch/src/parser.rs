@@ -145,11 +145,16 @@ impl<'l, 'a> Parser<'l, 'a> {
         let line = self.line(index).trim_ascii_end();
         let is_sentence =
             line.ends_with(b".") && line.iter().filter(|byte| **byte == b' ').count() > 2;
-        let below = self.line(index + 1);
-        let is_alone = below.trim_ascii().is_empty() || Fence::opening(below).is_some();
+        // Lines of a hunk may begin with blank ones that lost their space.
+        let rest = self.lines.get(index + 1..).unwrap_or_default();
+        let below = rest.iter().find(|line| !line.is_empty()).copied().unwrap_or_default();
+        let is_alone = !below.first().is_some_and(|byte| b" +-\\".contains(byte))
+            || below.starts_with(b"--- ");
+        let is_below_names =
+            index.checked_sub(1).is_some_and(|at| self.uses.get(at) == Some(&Use::Header));
         let has_numbers = memchr::memmem::rfind(line, b"@@").is_some_and(|at| at > 0)
             || header::numbers(line).is_some();
-        self.fence.is_none() && is_sentence && is_alone && !has_numbers
+        self.fence.is_none() && is_sentence && is_alone && !is_below_names && !has_numbers
     }
 
     /// Passes over what is no part of a section; true if it closed a fence.
