@@ -185,6 +185,7 @@ fn is_code(line: &[u8]) -> bool {
 
 /// Whether a line counts the lines of a change, `+3 lines, -1 line`, `+3 −1`, or is the border of a table.
 fn is_summary(line: &[u8]) -> bool {
+    const MINUS: [char; 3] = ['-', '\u{2212}', '\u{2013}'];
     let is_border = line.len() > 2
         && line.first() == line.last()
         && line.iter().any(|byte| b"-=".contains(byte))
@@ -197,7 +198,6 @@ fn is_summary(line: &[u8]) -> bool {
             !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
         })
     };
-    const MINUS: [char; 3] = ['-', '\u{2212}', '\u{2013}'];
     let is_count = |word: &str| {
         let number = word.trim_start_matches(|c| c == '+' || MINUS.contains(&c));
         let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());

@@ -29,12 +29,26 @@ const MAX_STRINGS: usize = 256;
 /// The longest caption that is read, in bytes.
 const MAX_CAPTION: usize = 100;
 
-/// A file that is changed in several blocks, one of which is captioned as a draft or as wrong.
-pub(super) fn rejected(
+/// What the text around the sections says against applying them as they are.
+pub(super) fn against(
     lines: &[&[u8]],
     uses: &[Use],
     targets: &[Target<'_, '_>],
+    declared: Option<&BTreeSet<RepoPath>>,
+    is_known: &dyn Fn(&RepoPath) -> bool,
 ) -> Option<PatchMismatch> {
+    let is_otherwise = |target: &Target<'_, '_>| {
+        applied_otherwise(lines, uses, target, is_known)
+            .or_else(|| heads_another(lines, uses, target))
+    };
+    rejected(lines, uses, targets)
+        .or_else(|| edits_in_json(lines, uses, is_known))
+        .or_else(|| copied_headers(lines, uses, targets, declared?))
+        .or_else(|| targets.iter().find_map(is_otherwise))
+}
+
+/// A file that is changed in several blocks, one of which is captioned as a draft or as wrong.
+fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
     let several: BTreeSet<&RepoPath> = blocks::in_several(targets, uses);
     if several.is_empty() {
         return None;
@@ -85,7 +99,7 @@ fn rejects(line: &[u8]) -> bool {
 
 /// A section whose command, or the line above its fence, says that the diff is to be reversed, or to be applied in another directory
 /// in which there is such a file, too.
-pub(super) fn applied_otherwise(
+fn applied_otherwise(
     lines: &[&[u8]],
     uses: &[Use],
     target: &Target<'_, '_>,
@@ -149,11 +163,7 @@ pub(super) fn applied_otherwise(
 }
 
 /// The name of another file with the same ending, which heads hunks without names: `Create a new file lib/other.py:`.
-pub(super) fn heads_another(
-    lines: &[&[u8]],
-    uses: &[Use],
-    target: &Target<'_, '_>,
-) -> Option<PatchMismatch> {
+fn heads_another(lines: &[&[u8]], uses: &[Use], target: &Target<'_, '_>) -> Option<PatchMismatch> {
     if !target.forgives.contains(&Tolerance::NoHeader) {
         return None;
     }
@@ -175,7 +185,7 @@ pub(super) fn heads_another(
 
 /// A section with the headers of the one before it, although the text between them names a declared file that nothing changes: as what
 /// the next block is about, or both make the same change. The headers were copied along.
-pub(super) fn copied_headers(
+fn copied_headers(
     lines: &[&[u8]],
     uses: &[Use],
     targets: &[Target<'_, '_>],
@@ -230,7 +240,7 @@ fn is_same_change(one: &[Hunk<'_>], other: &[Hunk<'_>]) -> bool {
 }
 
 /// A block of JSON beside the diff that has edits of a file: what it says would be lost.
-pub(super) fn edits_in_json(
+fn edits_in_json(
     lines: &[&[u8]],
     uses: &[Use],
     is_known: &dyn Fn(&RepoPath) -> bool,
@@ -302,7 +312,7 @@ pub(super) fn says_more(
             let is_alone = |path: &&&RepoPath| line.len() <= path.as_str().len() + COMMENT;
             due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(path))
         }
-        _ => false,
+        Use::Body | Use::Opens | Use::Closes | Use::Blank | Use::Prose => false,
     })
 }
 

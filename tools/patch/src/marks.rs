@@ -5,6 +5,8 @@ use super::look::Look;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
+/// Files with nothing but strings and other values.
+const DATA: [&str; 4] = ["csv", "tsv", "json", "po"];
 /// What stands before lines that are quoted, entered, or new.
 const PREFIXES: [&str; 3] = [">>> ", "> ", "+ "];
 
@@ -44,6 +46,10 @@ pub(super) fn found<'h, 'a>(
         "has a mark before its text, as all added lines have"
     } else if every(&|it| it.ends_with("^M")) {
         "has a carriage return written in letters"
+    } else if !look.is_of(&DATA)
+        && is_list(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>())
+    {
+        "is a string in a list of JSON, as all added lines are"
     } else if every(&is_coloured) {
         "has the code of a colour"
     } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
@@ -73,6 +79,21 @@ fn tag_of(text: &str) -> Option<&str> {
     let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
     let is_closed = text.strip_suffix('>')?.strip_suffix(name)?.ends_with("</");
     (is_closed && TAGS.contains(&name)).then_some(name)
+}
+
+/// Whether lines are the strings of a list, with their commas, as far out as can be, and their indentation is in them.
+fn is_list(lines: &[&str]) -> bool {
+    let string = |(at, text): (usize, &&str)| {
+        let is_last = at + 1 == lines.len();
+        let text = text.strip_prefix('"')?;
+        text.strip_suffix("\",")
+            .or_else(|| text.strip_suffix('"').filter(|_| is_last))
+            .map(str::to_owned)
+    };
+    let strings: Option<Vec<String>> = lines.iter().enumerate().map(string).collect();
+    strings.is_some_and(|strings| {
+        strings.iter().any(|text| text.starts_with("  ") || text.starts_with('\t'))
+    })
 }
 
 /// Whether a line begins and ends with the code of a colour that lost its first character.
@@ -146,6 +167,7 @@ mod tests {
             ["x = 1 \u{1f448} this line", "y = 2 \u{1f448} this line"],
             ["**f(**a)**", "**}**"],
             ["x = 1\u{b}", "y = 2\u{b}"],
+            ["\"if x:\",", "\"    y()\""],
         ] {
             assert!(is_marked("a.py", "z = 0\n", &added), "{added:?}");
             assert!(!is_marked("a.md", "z = 0\n", &added), "{added:?}");
@@ -165,6 +187,8 @@ mod tests {
             ["+ a", "+ b"],
             ["x = 1  # <-- new", "y = 2  # <-- new"],
             ["x <-- y", "z <-- w"],
+            ["\"if x:\",", "\"y()\","],
+            ["    \"if x:\",", "    \"    y()\","],
             ["# eins \u{2713}", "# zwei \u{2713}"],
             ["# \u{8fd9}\u{3002}", "# \u{90a3}\u{3002}"],
             ["a\u{e9}", "b\u{e9}"],

@@ -143,8 +143,7 @@ impl<'l, 'a> Parser<'l, 'a> {
     /// Whether a line that begins like the header of a hunk is a sentence of its own, outside of a fence.
     fn is_about_hunks(&self, index: usize) -> bool {
         let line = self.line(index).trim_ascii_end();
-        let is_sentence =
-            line.ends_with(b".") && line.iter().filter(|byte| **byte == b' ').count() > 2;
+        let is_sentence = line.ends_with(b".") && line.split(|byte| *byte == b' ').count() > 3;
         // Lines of a hunk may begin with blank ones that lost their space.
         let rest = self.lines.get(index + 1..).unwrap_or_default();
         let below = rest.iter().find(|line| !line.is_empty()).copied().unwrap_or_default();

@@ -228,20 +228,9 @@ fn as_written(
             .note("A tag is closed between two changes of it: if one is a draft, send only the other.")
             .into());
     }
-    if let Some(mismatch) = around::rejected(&answer.lines, &patch.uses, &targets)
-        .or_else(|| around::edits_in_json(&answer.lines, &patch.uses, &is_known))
-        .or_else(|| {
-            let declared = scope.declared.as_ref()?;
-            around::copied_headers(&answer.lines, &patch.uses, &targets, declared)
-        })
-    {
-        return Err(mismatch.into());
-    }
-    let is_otherwise = |target: &Target<'_, '_>| {
-        around::applied_otherwise(&answer.lines, &patch.uses, target, &is_known)
-            .or_else(|| around::heads_another(&answer.lines, &patch.uses, target))
-    };
-    if let Some(mismatch) = targets.iter().find_map(is_otherwise) {
+    let declared = scope.declared.as_ref();
+    let (lines, uses) = (&answer.lines, &patch.uses);
+    if let Some(mismatch) = around::against(lines, uses, &targets, declared, &is_known) {
         return Err(mismatch.into());
     }
     if let Some(other) =
@@ -256,14 +245,11 @@ fn as_written(
         return Err(undeclared(&strays));
     }
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) =
-        blocks::whole_file(&answer.lines, &patch.uses, &touched, scope.declared.as_ref())
-    {
+    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared) {
         return Err(block.into());
     }
-    if let Some(declared) = &scope.declared
-        && let Some(block) =
-            blocks::left_out(&answer.lines, &patch.uses, &touched, declared, &exists)
+    if let Some(declared) = declared
+        && let Some(block) = blocks::left_out(lines, uses, &touched, declared, &exists)
     {
         return Err(block.into());
     }
@@ -285,10 +271,8 @@ fn as_written(
         }
         repairs.push(Repair::answer(Tolerance::PassedOver));
     }
-    if let Some(declared) = &scope.declared
-        && !patch.forgiven.contains(&Tolerance::Tail)
-        && around::says_more(&answer.lines, &patch.uses, &touched, declared, &exists)
-    {
+    let says_more = |declared| around::says_more(lines, uses, &touched, declared, &exists);
+    if !patch.forgiven.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
         if !allowed.allow(Tolerance::Tail) {
             return Err(PatchMismatch::answer(Reason::StrayLine).into());
         }
