@@ -64,8 +64,14 @@ fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h 
         look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
     let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
+    // Quotations leave words out so, where nothing is taken away.
+    let is_quoting = !look.is_code() && body.iter().all(|line| line.kind != Kind::Removed);
+    let is_omission = |text: &[u8]| {
+        matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
+    };
     let elides = |line: &HunkLine<'_>| {
-        elision::stands_for_code(line.text) || has_no_dots(line.text) && is_dots(line.text)
+        elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
+            || has_no_dots(line.text) && is_dots(line.text)
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !look.has_line(line.text);
     let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
@@ -437,6 +443,18 @@ mod tests {
         assert_eq!(in_file("a.yml", "", listing), Some(Reason::DamagedLine));
         assert_eq!(in_file("a.yml", "", &["  1  a", "  2  b", "  3  c"]), None);
         assert_eq!(in_file("a.patch", "", &["a\\n", "\\n", "b\\n"]), None);
+    }
+
+    #[test]
+    fn an_omission_in_a_quotation_is_text() {
+        for name in ["README", "a.md"] {
+            assert_eq!(in_file(name, "", &["ucg 0.3.3", "[...]", "Build info"]), None, "{name}");
+            let replaced = &["-a", "-b", "+[...]"];
+            assert_eq!(in_hunk(name, "a\nb\n", replaced), Some(Reason::ElidedCode), "{name}");
+            let told = &["[... the rest of it is omitted ...]"];
+            assert_eq!(in_file(name, "", told), Some(Reason::ElidedCode), "{name}");
+        }
+        assert_eq!(in_file("a.py", "", &["x = 1", "[...]"]), Some(Reason::ElidedCode));
     }
 
     #[test]
