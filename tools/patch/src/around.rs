@@ -1,6 +1,7 @@
 //! What the text around a diff says of it: that a block is not the one that is meant, or that it is to be applied otherwise than it is
 //! written. Pure.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use tree::RepoPath;
@@ -198,7 +199,8 @@ fn copied_headers(
         if before.path != target.path {
             return None;
         }
-        let is_same = is_same_change(before.hunks, target.hunks);
+        let is_same = OnceCell::new();
+        let is_same = || *is_same.get_or_init(|| is_same_change(before.hunks, target.hunks));
         let heading = caption(lines, uses, target.span.start);
         let between = before.span.end..target.span.start;
         let mut prose = between.filter(|at| uses.get(*at) == Some(&Use::Prose));
@@ -207,7 +209,7 @@ fn copied_headers(
             let names = blocks::paths_in(line);
             let other = names.iter().find(|name| is_left(name))?;
             let is_heading = || heading == Some(at) && is_heading_of(line, other, FEW_WORDS);
-            if !is_same && !is_heading() {
+            if !is_heading() && !is_same() {
                 return None;
             }
             let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, target.path.as_str());

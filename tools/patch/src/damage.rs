@@ -155,7 +155,8 @@ fn garbled<'h, 'a>(
     // Where there are tags, characters are escaped, and these were not.
     let in_markup = || look.is_markup() || body.iter().any(|line| is_tagged(line.text));
     let found = [
-        any(&|line| has_entity(line) && !in_markup() && !look.habits().has_entities)
+        any(&has_entity)
+            .filter(|_| !look.habits().has_entities && !in_markup())
             .map(|line| (line, "has a character escaped as in HTML")),
         any(&|line| has_lost_letters(look, body, line)).map(|line| (line, LOST_LETTERS)),
         any(&is_word_diff).map(|line| (line, "shows a change of words")),
