@@ -98,6 +98,8 @@ struct Walk {
     is_cut: bool,
     /// The last section is named and has no hunk.
     expects_hunks: bool,
+    /// Nothing but blank lines has come since the names of a file.
+    below_names: bool,
 }
 
 impl Walk {
@@ -105,14 +107,17 @@ impl Walk {
     fn is_stray(&self, line: &[u8]) -> bool {
         let behind_fence = self.before == Some(Use::Closes);
         let behind_lines = self.before == Some(Use::Body) && self.is_sure;
-        let may_be_said = !self.in_fence && self.is_sure && is_said(line);
+        let may_be_said = !self.in_fence && (self.is_sure || !self.has_begun) && is_said(line);
         let is_summary = !self.in_fence && is_summary(line);
         is_marked(line)
             && !is_summary
             && !may_be_said
             && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
-            || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
+            || self.has_begun && is_elision(line)
+            || self.has_begun && !is_summary && body::has_look_alike_marker(line)
+            || self.has_begun && !self.in_fence && is_code(line)
+            || self.in_fence && self.below_names
             || is_extended(line)
                 && !may_be_said
                 && (has_mode(line) || self.has_begun && !self.in_fence)
@@ -143,6 +148,10 @@ impl Walk {
             Use::Header => self.is_cut = false,
             Use::Blank | Use::Prose => {}
         }
+        if what != Use::Blank {
+            let is_names = line.starts_with(b"--- ") || line.starts_with(b"+++ ");
+            self.below_names = what == Use::Header && is_names;
+        }
         self.before = Some(what);
     }
 }
@@ -165,8 +174,18 @@ fn is_said(line: &[u8]) -> bool {
     is_sentence && !text.starts_with('+') || text.starts_with("-> ")
 }
 
-/// Whether a line that begins with `+` counts the lines of a change, `+3 lines, -1 line`, or is the border of a table.
+/// Whether a line of prose, as far out as prose is, can only be code: a bracket alone, or what opens a block.
+fn is_code(line: &[u8]) -> bool {
+    let text = line.trim_ascii_end();
+    let is_closing = text.starts_with(b"}") && text.iter().all(|byte| b"});,".contains(byte));
+    let opens = text.len() > 2 && (text.ends_with(b" {") || text.ends_with(b"){"));
+    let is_out = !text.first().is_some_and(u8::is_ascii_whitespace);
+    is_out && (is_closing || opens || text.starts_with(b"def ") && text.ends_with(b"):"))
+}
+
+/// Whether a line counts the lines of a change, `+3 lines, -1 line`, `+3 −1`, or is the border of a table.
 fn is_summary(line: &[u8]) -> bool {
+    const MINUS: [char; 3] = ['-', '\u{2212}', '\u{2013}'];
     let is_border = line.len() > 2
         && line.first() == line.last()
         && line.iter().any(|byte| b"-=".contains(byte))
@@ -179,7 +198,16 @@ fn is_summary(line: &[u8]) -> bool {
             !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
         })
     };
-    is_border || text.contains("line") && counts(&['+']) && counts(&['-', '\u{2212}', '\u{2013}'])
+    let is_count = |word: &str| {
+        let number = word.trim_start_matches(|c| c == '+' || MINUS.contains(&c));
+        let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+        is_number || matches!(word, "line" | "lines" | "file" | "files" | "")
+    };
+    let is_only = text.split(|c: char| c.is_whitespace() || ",/()".contains(c)).all(is_count);
+    let both = counts(&['+']) && counts(&MINUS);
+    is_border
+        || both && (is_only || text.contains("line"))
+        || is_only && counts(&MINUS[1..]) && text.contains("line")
 }
 
 /// Whether a line tells an operation or a mode, as it does below `diff --git`.
@@ -257,7 +285,8 @@ mod tests {
         for line in ["+1 line, -0 lines in total.", "+-----+----+", "+12/-3 lines", "+===+"] {
             assert!(is_summary(line.as_bytes()), "{line}");
         }
-        for line in ["+1", "+12 lines", "+x - 1 line", "+-x", "+a", "+-"] {
+        assert!(is_summary("+3 \u{2212}1".as_bytes()) && is_summary("\u{2212}1 line".as_bytes()));
+        for line in ["+1", "+12 lines", "+x - 1 line", "+-x", "+a", "+-", "-1", "-1 line"] {
             assert!(!is_summary(line.as_bytes()), "{line}");
         }
     }
@@ -271,6 +300,18 @@ mod tests {
         }
         for line in ["-x = f(a) is it.", "-x.", "+Some more text here.", "rename from a"] {
             assert!(!is_said(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn code_is_told_from_prose() {
+        for line in ["}", "});", "fn helper() -> u32 {", "if (x){", "def f(self):", "};"] {
+            assert!(is_code(line.as_bytes()), "{line}");
+        }
+        for line in
+            ["{", "    if x {", "Run `f() {}`.", "def is a keyword:", ")", "The end.", "", "x = 1"]
+        {
+            assert!(!is_code(line.as_bytes()), "{line}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::header::Name;
 use super::resolve::{Known, candidates};
 use super::section::Section;
 use tree::RepoPath;
@@ -23,6 +24,23 @@ pub(super) fn on_two_names(section: &Section<'_>, known: &Known<'_>) -> Option<S
     });
     let told: Vec<String> = same.into_iter().chain(moved).collect();
     (!told.is_empty()).then(|| told.join(" "))
+}
+
+/// How to write names with something around them that is no part of a name: the only declared file that both have in them is meant.
+pub(super) fn on_odd_names(section: &Section<'_>, known: &Known<'_>) -> Option<String> {
+    let text = |name: &Option<Name>| match name {
+        Some(Name::Path(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    };
+    let names = [text(&section.old)?, text(&section.new)?];
+    let has = |name: &str, path: &str| {
+        let before = name.split(path).next().filter(|before| before.len() < name.len());
+        before.is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let mut meant =
+        known.declared?.iter().filter(|path| names.iter().all(|name| has(name, path.as_str())));
+    let path = meant.next().filter(|_| meant.next().is_none())?;
+    Some(format!("Nothing else belongs to a name: write `--- a/{path}` and `+++ b/{path}`."))
 }
 
 /// How to write a name that has the number of a line behind it.

@@ -226,6 +226,22 @@ fn what_cannot_be_seen_is_named() {
 }
 
 #[test]
+fn names_with_something_around_them_are_told_how_to_be_written() {
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    let advice = "write `--- a/caf\u{e9}.py` and `+++ b/caf\u{e9}.py`";
+    for [old, new] in [
+        ["\u{201c}a/caf\u{e9}.py\u{201d}", "\u{201c}b/caf\u{e9}.py\u{201d}"],
+        ["a//caf\u{e9}.py", "b//caf\u{e9}.py"],
+        ["https://h.org/o/blob/main/caf\u{e9}.py", "https://h.org/o/blob/main/caf\u{e9}.py"],
+    ] {
+        let text = told("a\n", &format!("--- {old}\n+++ {new}\n{hunk}"));
+        assert!(text.contains(advice), "{old}: {text}");
+    }
+    let text = told("a\n", &format!("--- a//xcaf\u{e9}.py\n+++ b//xcaf\u{e9}.py\n{hunk}"));
+    assert!(!text.contains(advice), "{text}");
+}
+
+#[test]
 fn a_byte_order_mark_of_a_file_stays() {
     let file = "\u{feff}using A;\nusing B;\n";
     let hunk = format!("{NAMES}@@ -1,2 +1,3 @@\n-using A;\n+using AA;\n+using X;\n using B;\n");
@@ -684,6 +700,94 @@ fn headers_below_the_name_of_another_file_contradict_it() {
         let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
         assert!(plan_of(&files(), &["f", "g.py"], &answer).is_ok(), "{heading}");
     }
+}
+
+#[test]
+fn sentences_around_a_diff_may_begin_like_its_lines() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for said in [
+        "-1 is returned if nothing is found.",
+        "-v prints more.",
+        "-> see the docs",
+        "@@ marks a hunk, by the way.",
+        "+3 \u{2212}1",
+        "\u{2212}1 line",
+    ] {
+        for answer in [format!("{said}\n\n{diff}"), format!("{diff}\n{said}\n")] {
+            assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{answer}");
+        }
+    }
+    let heading = format!("{NAMES}@@ The beginning of it all.\n\n+B\n c\n");
+    assert_eq!(after(ABC, &heading).unwrap(), "a\nb\n\nB\nc\n");
+    let second = format!("{NAMES}@@ @@\n-b\n+B\n@@ The end of it all.\n\n-c\n+C\n");
+    assert_eq!(after(ABC, &second).unwrap(), "a\nB\n\nC\n");
+    for line in ["-x = 1", "+x is new.", "@@ -4 +4 @@ the end of it.", "@@ the end of it. @@"] {
+        assert!(after(ABC, &format!("{diff}\n{line}\n")).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn code_behind_a_diff_is_no_prose() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for (code, fenced) in
+        [("fn helper() -> u32 {\n    1\n}\n", false), ("def f():\n", false), ("}\n", true)]
+    {
+        let answer = if fenced {
+            format!("```diff\n{diff}```\n\n{code}")
+        } else {
+            format!("{diff}\n{code}")
+        };
+        assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
+    }
+    assert!(after(ABC, &format!("{diff}\nNow run the tests:\n\n    make\n")).is_ok());
+    assert!(after(ABC, &format!("Instead of\n}}\nthere is:\n\n{diff}")).is_ok(), "before it");
+}
+
+#[test]
+fn nothing_is_said_between_the_names_and_the_hunks_of_a_fence() {
+    let answer = |line: &str| format!("```diff\n{NAMES}{line}\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for line in ["# also remove the function below", "Also remove c."] {
+        assert_eq!(after(ABC, &answer(line)), Err(Reason::StrayLine), "{line}");
+        assert_eq!(after(ABC, &answer(&format!("\n{line}"))), Err(Reason::StrayLine), "{line}");
+    }
+    assert!(after(ABC, &answer("")).is_ok());
+    let git = answer("").replace("--- a/f", "diff --git a/f b/f\nindex 1..2 100644\n--- a/f");
+    assert!(after(ABC, &git).is_ok());
+}
+
+#[test]
+fn a_fence_in_a_list_may_be_closed_as_far_in_as_it_was_opened() {
+    let answer = |close: &str, counts: &str| {
+        format!("1. Change:\n\n   ```diff\n{NAMES}@@ -1,2 +1,{counts} @@\n a\n-b\n+B\n{close}\n")
+    };
+    assert_eq!(after(ABC, &answer("   ```", "2")).unwrap(), "a\nB\n\nc\n");
+    assert_eq!(after(ABC, &answer("```", "2")).unwrap(), "a\nB\n\nc\n");
+    for (close, counts) in [("  ```", "2"), ("   ```", "3"), ("   ~~~", "2")] {
+        assert!(after(ABC, &answer(close, counts)).is_err(), "{close} {counts}");
+    }
+    let added = answer("+   ```\n   ```", "3");
+    assert_eq!(after(ABC, &added).unwrap(), "a\nB\n   ```\n\nc\n");
+}
+
+#[test]
+fn reasoning_is_known_by_the_name_of_its_tag() {
+    let draft = format!("{NAMES}@@ -4 +4 @@\n-c\n+draft\n");
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for [open, close] in [
+        ["<seed:think>", "</seed:think>"],
+        ["<THINK>", "</THINK>"],
+        ["<reflection>", "</reflection>"],
+        ["<|begin_of_thought|>", "<|end_of_thought|>"],
+    ] {
+        let answer = format!("{open}\n{draft}{close}\n\n{diff}");
+        assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{open}");
+    }
+    // What stands between two thoughts is no thought.
+    let open = "<reflection>\nno</reflection>\n";
+    let two = format!("{open}{diff}<reflection>\nyes\n</reflection>\n");
+    assert_ne!(after(ABC, &two), Err(Reason::NoDiff));
+    let other = format!("<steps>\n{draft}</steps>\n\n{diff}");
+    assert_eq!(after(ABC, &other), Err(Reason::ContradictoryFileOps));
 }
 
 #[test]

@@ -77,8 +77,11 @@ pub(super) fn may_be_drafts<'p>(
 ) -> Option<&'p RepoPath> {
     let closes = |at: usize| {
         let line = lines.get(at).map(|line| line.trim_ascii_start()).unwrap_or_default();
-        let marks: [&[u8]; 4] = [b"</", b"[/", "\u{25c1}/".as_bytes(), b"<|"];
-        uses.get(at) == Some(&Use::Prose) && marks.iter().any(|mark| line.starts_with(mark))
+        let marks: [&[u8]; 5] = [b"</", b"[/", "\u{25c1}/".as_bytes(), b"<|", b"-->"];
+        // Marks of channels whose brackets were lost.
+        let ends_a_channel = || memchr::memmem::find(line, b"assistantfinal").is_some();
+        let is_mark = || marks.iter().any(|mark| line.starts_with(mark)) || ends_a_channel();
+        uses.get(at) == Some(&Use::Prose) && is_mark()
     };
     let mut last: BTreeMap<&RepoPath, usize> = BTreeMap::new();
     let mut hunks =
@@ -241,7 +244,7 @@ fn between_hunks<'l>(
 }
 
 /// What may be the name of a file in a line of prose.
-fn paths_in(label: &[u8]) -> Vec<RepoPath> {
+pub(super) fn paths_in(label: &[u8]) -> Vec<RepoPath> {
     let is_part =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"._-/".contains(byte) || !byte.is_ascii();
     let words = label.split(|byte| !is_part(byte)).map(<[u8]>::trim_ascii);

@@ -38,6 +38,8 @@ const WITHOUT_DOTS: [&str; 12] =
 const FEWER: usize = 4;
 /// Old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
+/// What a line has of which a letter was lost.
+const LOST_LETTERS: &str = "has characters of another encoding, or U+FFFD for a lost one";
 /// Files of which lines may begin with a number.
 const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
 /// Files in which words begin with a backslash.
@@ -50,7 +52,7 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     if let Some(line) = placeholder(look, body) {
         return Some(Damage::at(Reason::ElidedCode, line, "stands for code that it does not show"));
     }
-    let garbled = if look.is_prose() { None } else { garbled(look, body) };
+    let garbled = if look.is_prose() { garbled_text(look, body) } else { garbled(look, body) };
     let garbled = garbled.or_else(|| marks::found(look, body));
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
     damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
@@ -62,8 +64,14 @@ fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h 
         look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
     let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
+    // Quotations leave words out so, where nothing is taken away.
+    let is_quoting = !look.is_code() && body.iter().all(|line| line.kind != Kind::Removed);
+    let is_omission = |text: &[u8]| {
+        matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
+    };
     let elides = |line: &HunkLine<'_>| {
-        elision::stands_for_code(line.text) || has_no_dots(line.text) && is_dots(line.text)
+        elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
+            || has_no_dots(line.text) && is_dots(line.text)
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !look.has_line(line.text);
     let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
@@ -101,6 +109,28 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
     })
 }
 
+/// A line that cannot be meant as it is even in a text for people, and what it has.
+fn garbled_text<'h, 'a>(
+    look: &Look<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<(&'h HunkLine<'a>, &'static str)> {
+    if look.is_of(&["diff", "patch", "snap"]) {
+        return None;
+    }
+    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    let lost = added().find(|line| has_lost_letters(look, body, line.text));
+    if let Some(line) = lost {
+        return Some((line, LOST_LETTERS));
+    }
+    // A text that quotes such lines has others, too.
+    let in_new = look.is_empty() && added().count() > 2;
+    let first = added().next().filter(|_| in_new)?;
+    if added().all(|line| line.text.ends_with(b"\\n")) {
+        return Some((first, "has a newline written in letters"));
+    }
+    is_listing(added().map(|line| line.text)).then_some((first, "has a line number"))
+}
+
 /// A line with marks, numbers or letters that belong to no file of this kind, and what it has.
 fn garbled<'h, 'a>(
     look: &Look<'_>,
@@ -115,13 +145,20 @@ fn garbled<'h, 'a>(
     };
     let all = || added().map(|line| line.text).collect::<Vec<_>>();
     let in_new = look.is_empty();
+    // Data may be numbered: a listing of some lines of a file does not begin with 1.
+    let is_counted = || {
+        look.is_of(&DATA)
+            && (in_new || texts().next().and_then(|line| number(line.text)) == Some(1))
+    };
     // What is numbered in the file is numbered where lines are added to it.
     let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
+    // Where there are tags, characters are escaped, and these were not.
+    let in_markup = || look.is_markup() || body.iter().any(|line| is_tagged(line.text));
     let found = [
-        any(&|line| !look.is_markup() && has_entity(line) && !look.habits().has_entities)
+        any(&has_entity)
+            .filter(|_| !look.habits().has_entities && !in_markup())
             .map(|line| (line, "has a character escaped as in HTML")),
-        any(&|line| has_lost_letters(look, body, line))
-            .map(|line| (line, "has characters of another encoding, or U+FFFD for a lost one")),
+        any(&|line| has_lost_letters(look, body, line)).map(|line| (line, LOST_LETTERS)),
         any(&is_word_diff).map(|line| (line, "shows a change of words")),
         any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
             .map(|line| (line, "has a tab written in letters")),
@@ -130,14 +167,19 @@ fn garbled<'h, 'a>(
             .map(|line| (line, "has the mark of a conflict")),
         texts()
             .next()
-            .filter(|_| is_numbered(&all()) && !has_numbers && !(in_new && look.is_of(&DATA)))
+            .filter(|_| is_numbered(&all()) && !has_numbers && !is_counted())
+            .map(|line| (line, "has a line number")),
+        texts()
+            .next()
+            .filter(|_| in_new && is_listing(added().map(|line| line.text)))
             .map(|line| (line, "has a line number")),
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
-        every(&|line| line.ends_with(b"\\n"))
+        every(&|line| line.ends_with(b"\\n") && !line.ends_with(b"\\\\n"))
             .map(|line| (line, "has a newline written in letters")),
         every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
             .map(|line| (line, "has a `<br>` where a new line is meant")),
         every(&|line| in_new && !look.is_markup() && line.starts_with(b" "))
+            .filter(|_| look.is_of(&["py"]) || texts().any(|line| !line.text.starts_with(b"  ")))
             .map(|line| (line, "is indented, as every line of the new file is")),
         texts()
             .next()
@@ -145,6 +187,23 @@ fn garbled<'h, 'a>(
             .map(|line| (line, "opens a fence around all lines of the file")),
     ];
     found.into_iter().flatten().next()
+}
+
+/// Whether all lines have their numbers before them, counted from 1: some that are blank, too, as no list of numbers has them, and most
+/// that are not.
+fn is_listing<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
+    let texts = (1..).zip(lines).map(|(number, line)| behind_number(line, number));
+    let Some(texts) = texts.collect::<Option<Vec<&[u8]>>>() else { return false };
+    let blank = texts.iter().filter(|text| text.trim_ascii().is_empty()).count();
+    blank > 0 && 2 * blank < texts.len()
+}
+
+/// What follows `number`, with which a line begins as in a listing.
+fn behind_number(line: &[u8], number: usize) -> Option<&[u8]> {
+    let rest = line.trim_ascii_start().strip_prefix(number.to_string().as_bytes())?;
+    let marks: [&[u8]; 4] = [b"|", b":", b"\t", b"  "];
+    let text = marks.iter().find_map(|mark| rest.strip_prefix(*mark));
+    text.or_else(|| Some(rest).filter(|rest| rest.is_empty()))
 }
 
 /// Whether all lines but blank ones have numbers before them, each one greater than the one before.
@@ -155,12 +214,24 @@ fn is_numbered(added: &[&[u8]]) -> bool {
     pairs.peek().is_some() && pairs.all(|(number, next)| number.is_some() && number < next)
 }
 
+/// Whether a line is nothing but a comment, or begins one.
+fn is_comment(text: &[u8]) -> bool {
+    let marks: [&[u8]; 8] = [b"//", b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""];
+    marks.iter().any(|mark| text.starts_with(mark))
+}
+
+/// Whether a line is markup: it begins and ends with tags, or closes one, outside of quotes and comments.
+fn is_tagged(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
+    let closes = |part: &[u8]| matches!(part, [b'<', b'/', name] if name.is_ascii_alphabetic());
+    let is_element = matches!(text, [b'<', name, .., b'>'] if name.is_ascii_lowercase());
+    !is_comment(text) && (is_element || before_quotes.windows(3).any(closes))
+}
+
 /// Whether characters are escaped that stand outside of quotes and comments.
 fn has_entity(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
-    let is_comment = [&b"//"[..], b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""]
-        .iter()
-        .any(|mark| text.starts_with(mark));
     // What has a tag of its own was not escaped.
     let is_tag = |part: &[u8]| matches!(part, [b'<', next] if next.is_ascii_lowercase() || b"/!".contains(next));
     if text.windows(2).any(is_tag) && memchr::memchr(b'>', text).is_some() {
@@ -168,7 +239,7 @@ fn has_entity(line: &[u8]) -> bool {
     }
     let entities: [&[u8]; 4] = [b"&lt;", b"&gt;", b"&amp;", b"&quot;"];
     let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
-    !is_comment && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
+    !is_comment(text) && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
 }
 
 /// Whether a letter of a line was lost, or came along as the bytes of another encoding: the old lines have it as it is.
@@ -349,6 +420,74 @@ mod tests {
     }
 
     #[test]
+    fn what_no_text_has_is_told_in_a_new_one() {
+        for added in [
+            &["# T\\n", "\\n", "End.\\n"][..],
+            &["  1  # T", "  2  ", "  3  End."],
+            &["   1| # T", "   2|", "   3| End."],
+            &["a", "caf\u{fffd}"],
+        ] {
+            assert_eq!(in_file("a.md", "", added), Some(Reason::DamagedLine), "{added:?}");
+        }
+        for added in [
+            &["Write `\\n`:", "a\\n", "b\\n"][..],
+            &["1: a", "2: b", "3: c"],
+            &["1  a", "2  b", "3  c"],
+            &["2  a", "3", "4  c"],
+            &["1", "2", "3"],
+            &["The sign is '\u{fffd}'."],
+        ] {
+            assert_eq!(in_file("a.md", "", added), None, "{added:?}");
+        }
+        assert_eq!(in_file("a.md", "x\n", &["a\\n", "\\n", "b\\n"]), None, "a part of a text");
+        let listing = &["  1  a:", "  2", "  3    b: c"];
+        assert_eq!(in_file("a.yml", "", listing), Some(Reason::DamagedLine));
+        assert_eq!(in_file("a.yml", "", &["  1  a", "  2  b", "  3  c"]), None);
+        assert_eq!(in_file("a.patch", "", &["a\\n", "\\n", "b\\n"]), None);
+    }
+
+    #[test]
+    fn an_omission_in_a_quotation_is_text() {
+        for name in ["README", "a.md"] {
+            assert_eq!(in_file(name, "", &["ucg 0.3.3", "[...]", "Build info"]), None, "{name}");
+            let replaced = &["-a", "-b", "+[...]"];
+            assert_eq!(in_hunk(name, "a\nb\n", replaced), Some(Reason::ElidedCode), "{name}");
+            let told = &["[... the rest of it is omitted ...]"];
+            assert_eq!(in_file(name, "", told), Some(Reason::ElidedCode), "{name}");
+        }
+        assert_eq!(in_file("a.py", "", &["x = 1", "[...]"]), Some(Reason::ElidedCode));
+    }
+
+    #[test]
+    fn data_that_is_counted_from_one_is_no_listing() {
+        assert_eq!(in_file("a.log", "x\n", &["1: start", "2: go"]), None);
+        assert_eq!(in_file("a.log", "x\n", &["91: start", "92: go"]), Some(Reason::DamagedLine));
+        assert_eq!(in_file("a.c", "x\n", &["1: start", "2: go"]), Some(Reason::DamagedLine));
+    }
+
+    #[test]
+    fn entities_are_right_where_there_are_tags() {
+        let near = |line: &str| in_hunk("a.xyz", "x\n", &[line, "+a &lt; b"]);
+        for line in [" <p>x</p>", "+<div>", " x</p>", " <br/>"] {
+            assert_eq!(near(line), None, "{line}");
+        }
+        for line in
+            [" Vec<u8>", " if a < b && c > d {", " x(\"</p>\")", " // <p>x</p>", "-<T> void f()"]
+        {
+            assert_eq!(near(line), Some(Reason::DamagedLine), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_file_may_be_further_in() {
+        for name in ["a.sql", "a.yaml", "a.css"] {
+            assert_eq!(in_file(name, "", &["  a", "    b"]), None, "{name}");
+            assert_eq!(in_file(name, "", &[" a", "   b"]), Some(Reason::DamagedLine), "{name}");
+        }
+        assert_eq!(in_file("a.py", "", &["    a", "    b"]), Some(Reason::DamagedLine));
+    }
+
+    #[test]
     fn what_a_file_may_have_is_left() {
         for (name, added) in [
             ("a.md", &["   1| import os", "   2| X = 1"][..]),
@@ -357,6 +496,7 @@ mod tests {
             ("a.jinja2", &["a &lt; b"]),
             ("a.tex", &["\\tableofcontents"]),
             ("seq.tsv", &["1\tone", "2\ttwo"]),
+            ("a.sh", &["printf a\\\\n", "printf b\\\\n"]),
             ("a.py", &["x = s.replace(\"<\", \"&lt;\")"]),
             ("a.rs", &["/// a &lt; b"]),
             ("a.py", &["..."]),

@@ -150,6 +150,33 @@ pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
     Ok(rest)
 }
 
+/// What follows a block that an answer begins with, if the name of its tag says that it is reasoning: `<seed:think>`, `<THINK>`,
+/// `<|begin_of_thought|>`. Its end has to stand on a line of its own.
+fn behind_named_thought(rest: &[u8]) -> Option<&[u8]> {
+    const STEMS: [&str; 7] =
+        ["think", "thought", "reason", "analysis", "reflect", "scratch", "draft"];
+    let text = rest.trim_ascii_start().strip_prefix(b"<")?;
+    let name = text.split(|byte| b">\n ".contains(byte)).next()?;
+    let name = std::str::from_utf8(name).ok()?;
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "_:-|".contains(c));
+    let is_thought = STEMS.iter().any(|stem| name.to_ascii_lowercase().contains(stem));
+    if !is_name || !is_thought {
+        return None;
+    }
+    let close = match name.strip_prefix("|begin_of_") {
+        Some(name) => format!("<|end_of_{name}>"),
+        None => format!("</{name}>"),
+    };
+    let is_alone = |at: &usize| {
+        let [before, behind] =
+            [text.get(..*at), text.get(at + close.len()..)].map(Option::unwrap_or_default);
+        before.ends_with(b"\n")
+            && pieces(behind).next().is_some_and(|line| line.trim_ascii().is_empty())
+    };
+    let at = memchr::memmem::find(text, close.as_bytes()).filter(is_alone)?;
+    text.get(at + close.len()..)
+}
+
 /// What follows a block of reasoning, of which the model's template may have kept the opening tag; none if there is no such block.
 fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
     // With whether the opening tag may be lost.
@@ -176,6 +203,9 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
         ("<unused94>thought", "<unused95>", false),
         ("<|channel|>analysis", "<|channel|>final<|message|>", false),
     ];
+    if let Some(after) = behind_named_thought(rest) {
+        return Ok(Some(after));
+    }
     for (open, close, may_be_lost) in TAGS {
         let (open, close) = (open.as_bytes(), close.as_bytes());
         let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();

@@ -7,6 +7,7 @@
 
 mod account;
 mod advice;
+mod around;
 mod aside;
 mod balance;
 mod blocks;

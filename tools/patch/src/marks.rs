@@ -6,6 +6,8 @@ use super::look::Look;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
+/// Extensions of files that contain only strings and other values.
+const DATA: [&str; 4] = ["csv", "tsv", "json", "po"];
 /// Marks before quoted, entered or new lines.
 const PREFIXES: [&str; 3] = [">>> ", "> ", "+ "];
 
@@ -45,6 +47,10 @@ pub(super) fn found<'h, 'a>(
         "has a mark before its text, as all added lines do"
     } else if every(&|it| it.ends_with("^M")) {
         "has a carriage return written as `^M`"
+    } else if !look.is_of(&DATA)
+        && is_list(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>())
+    {
+        "is a string of a JSON list, as all added lines are"
     } else if every(&is_coloured) {
         "has the escape code of a colour"
     } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
@@ -74,6 +80,22 @@ fn tag_of(text: &str) -> Option<&str> {
     let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
     let is_closed = text.strip_suffix('>')?.strip_suffix(name)?.ends_with("</");
     (is_closed && TAGS.contains(&name)).then_some(name)
+}
+
+/// Returns true if all lines are the strings of a list, with commas and without indentation, and some strings contain the
+/// indentation instead.
+fn is_list(lines: &[&str]) -> bool {
+    let string = |(at, text): (usize, &&str)| {
+        let is_last = at + 1 == lines.len();
+        let text = text.strip_prefix('"')?;
+        text.strip_suffix("\",")
+            .or_else(|| text.strip_suffix('"').filter(|_| is_last))
+            .map(str::to_owned)
+    };
+    let strings: Option<Vec<String>> = lines.iter().enumerate().map(string).collect();
+    strings.is_some_and(|strings| {
+        strings.iter().any(|text| text.starts_with("  ") || text.starts_with('\t'))
+    })
 }
 
 /// Returns true if a line begins and ends with colour codes that lost their escape character.
@@ -147,6 +169,7 @@ mod tests {
             ["x = 1 \u{1f448} this line", "y = 2 \u{1f448} this line"],
             ["**f(**a)**", "**}**"],
             ["x = 1\u{b}", "y = 2\u{b}"],
+            ["\"if x:\",", "\"    y()\""],
         ] {
             assert!(is_marked("a.py", "z = 0\n", &added), "{added:?}");
             assert!(!is_marked("a.md", "z = 0\n", &added), "{added:?}");
@@ -166,6 +189,8 @@ mod tests {
             ["+ a", "+ b"],
             ["x = 1  # <-- new", "y = 2  # <-- new"],
             ["x <-- y", "z <-- w"],
+            ["\"if x:\",", "\"y()\","],
+            ["    \"if x:\",", "    \"    y()\","],
             ["# eins \u{2713}", "# zwei \u{2713}"],
             ["# \u{8fd9}\u{3002}", "# \u{90a3}\u{3002}"],
             ["a\u{e9}", "b\u{e9}"],

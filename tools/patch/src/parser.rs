@@ -40,6 +40,8 @@ pub(super) struct Parser<'l, 'a> {
     allowed: Tolerances,
     /// The fence that is open.
     fence: Option<Fence>,
+    /// How far in it was opened, in an item of a list.
+    fence_indent: usize,
     next: usize,
 }
 
@@ -53,7 +55,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         let unread =
             |line: &&[u8]| if line.trim_ascii().is_empty() { Use::Blank } else { Use::Prose };
         let uses = lines.iter().map(unread).collect();
-        Parser { lines, uses, complete, counts, allowed, fence: None, next: 0 }
+        Parser { lines, uses, complete, counts, allowed, fence: None, fence_indent: 0, next: 0 }
     }
 
     /// Takes the lines from `start` to the next one for `what`.
@@ -115,7 +117,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             } else if line.starts_with(b"@@") && self.line(start + 1) == line {
                 self.next += 1;
                 self.take(start, Use::Header);
-            } else if line.starts_with(b"@@") {
+            } else if line.starts_with(b"@@") && !self.is_about_hunks(start) {
                 if !open {
                     sections.push(Section::default());
                     open = true;
@@ -138,6 +140,22 @@ impl<'l, 'a> Parser<'l, 'a> {
         Ok(sections)
     }
 
+    /// Whether a line that begins like the header of a hunk is a sentence of its own, outside of a fence.
+    fn is_about_hunks(&self, index: usize) -> bool {
+        let line = self.line(index).trim_ascii_end();
+        let is_sentence = line.ends_with(b".") && line.split(|byte| *byte == b' ').count() > 3;
+        // Lines of a hunk may begin with blank ones that lost their space.
+        let rest = self.lines.get(index + 1..).unwrap_or_default();
+        let below = rest.iter().find(|line| !line.is_empty()).copied().unwrap_or_default();
+        let is_alone = !below.first().is_some_and(|byte| b" +-\\".contains(byte))
+            || below.starts_with(b"--- ");
+        let is_below_names =
+            index.checked_sub(1).is_some_and(|at| self.uses.get(at) == Some(&Use::Header));
+        let has_numbers = memchr::memmem::rfind(line, b"@@").is_some_and(|at| at > 0)
+            || header::numbers(line).is_some();
+        self.fence.is_none() && is_sentence && is_alone && !is_below_names && !has_numbers
+    }
+
     /// Passes over what is no part of a section; true if it closed a fence.
     fn pass(&mut self, line: &[u8]) -> bool {
         let start = self.next;
@@ -153,6 +171,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             // With a language behind it, it opens another block: the one before was not closed.
             if self.fence.is_none() || !Fence::info(line).is_empty() {
                 self.fence = Some(fence);
+                self.fence_indent = line.len() - line.trim_ascii_start().len();
                 self.take(start, Use::Opens);
             }
         }
@@ -431,7 +450,11 @@ impl<'l, 'a> Parser<'l, 'a> {
         self.fence.is_some()
     }
 
+    /// Whether `line` closes the open fence. Where counts say where hunks end, it may be as far in as the one that opened it.
     fn closes_fence(&self, line: &[u8]) -> bool {
+        let blank = line.len() - line.trim_ascii_start().len();
+        let may_be_in = self.counts == Counts::Trusted && blank > 0 && blank == self.fence_indent;
+        let line = if may_be_in { line.trim_ascii_start() } else { line };
         self.fence.is_some_and(|fence| fence.is_closed_by(line))
     }
 

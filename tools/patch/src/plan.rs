@@ -8,6 +8,7 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
+use super::around;
 use super::aside::{self, PutAside};
 use super::blocks;
 use super::envelope::{self, Opened};
@@ -224,8 +225,13 @@ fn as_written(
     if let Some(path) = blocks::may_be_drafts(&answer.lines, &patch.uses, &targets) {
         let mismatch = PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
         return Err(mismatch
-            .note("A tag is closed between two changes of it: one may be a draft.")
+            .note("A tag is closed between two changes of it: if one is a draft, send only the other.")
             .into());
+    }
+    let declared = scope.declared.as_ref();
+    let (lines, uses) = (&answer.lines, &patch.uses);
+    if let Some(mismatch) = around::against(lines, uses, &targets, declared, &is_known) {
+        return Err(mismatch.into());
     }
     if let Some(other) =
         targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_known))
@@ -239,14 +245,11 @@ fn as_written(
         return Err(undeclared(&strays));
     }
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) =
-        blocks::whole_file(&answer.lines, &patch.uses, &touched, scope.declared.as_ref())
-    {
+    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared) {
         return Err(block.into());
     }
-    if let Some(declared) = &scope.declared
-        && let Some(block) =
-            blocks::left_out(&answer.lines, &patch.uses, &touched, declared, &exists)
+    if let Some(declared) = declared
+        && let Some(block) = blocks::left_out(lines, uses, &touched, declared, &exists)
     {
         return Err(block.into());
     }
@@ -267,6 +270,13 @@ fn as_written(
             );
         }
         repairs.push(Repair::answer(Tolerance::PassedOver));
+    }
+    let says_more = |declared| around::says_more(lines, uses, &touched, declared, &exists);
+    if !patch.forgiven.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
+        if !allowed.allow(Tolerance::Tail) {
+            return Err(PatchMismatch::answer(Reason::StrayLine).into());
+        }
+        repairs.push(Repair::answer(Tolerance::Tail));
     }
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {

@@ -102,6 +102,15 @@ pub(super) fn resolve<'p, 'a>(
         let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
         let note = Some(reason).filter(|reason| *reason == Reason::PathMismatch);
         let note = note.and_then(|_| advice::on_two_names(section, known));
+        let is_odd = matches!(
+            reason,
+            Reason::PathMismatch
+                | Reason::AbsolutePath
+                | Reason::EmptyPath
+                | Reason::BadQuotedPath
+                | Reason::ControlCharInPath
+        );
+        let note = note.or_else(|| advice::on_odd_names(section, known).filter(|_| is_odd));
         Refusal::from(PatchMismatch { note, ..mismatch })
     };
     check_policy(section).map_err(refuse)?;
