@@ -1,5 +1,5 @@
-//! What the text around a diff says of it: that a block is not the one that is meant, or that it is to be applied otherwise than it is
-//! written. Pure.
+//! Reads the text around a diff for statements that contradict it: that a block is not meant, or that it is to be
+//! applied differently than it is written. Pure.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -15,22 +15,22 @@ use super::resolve::Target;
 use super::section::Hunk;
 use super::tolerance::Tolerance;
 
-/// Lines above a section in which a command is looked for.
+/// The number of lines above a section that are searched for a command.
 const COMMAND: usize = 8;
-/// Characters that a line with nothing but the name of a file may have around it: a marker, a sign of a comment, `file:`.
+/// The maximum number of other characters in a line that consists of a file name: a marker, a comment sign, `file:`.
 const COMMENT: usize = 12;
-/// Files still to be made of which the names are looked for in added lines.
+/// The maximum number of new files whose names are searched for in added lines.
 const MAX_DUE: usize = 16;
-/// Words before the name of a file in a heading, where other headers follow.
+/// The maximum number of words before the file name in a heading that is followed by other headers.
 const FEW_WORDS: usize = 2;
-/// And where none follow.
+/// The same, if no headers follow.
 const SOME_WORDS: usize = 4;
-/// Strings of a block of JSON that may be the name of a file.
+/// The maximum number of strings of a JSON block that are tried as file names.
 const MAX_STRINGS: usize = 256;
-/// The longest caption that is read, in bytes.
+/// The maximum length of a caption, in bytes.
 const MAX_CAPTION: usize = 100;
 
-/// What the text around the sections says against applying them as they are.
+/// Returns what the text around the sections says against applying them as written.
 pub(super) fn against(
     lines: &[&[u8]],
     uses: &[Use],
@@ -48,7 +48,7 @@ pub(super) fn against(
         .or_else(|| targets.iter().find_map(is_otherwise))
 }
 
-/// A file that is changed in several blocks, one of which is captioned as a draft or as wrong.
+/// Finds a file that is changed in several blocks, one of which has a caption that calls it a draft or wrong.
 fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
     let several: BTreeSet<&RepoPath> = blocks::in_several(targets, uses);
     if several.is_empty() {
@@ -62,12 +62,12 @@ fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option
         let note = mismatch.note.clone().unwrap_or_default();
         let file = Some(target.path.as_str().to_owned());
         Some(PatchMismatch { file, ..mismatch }.note(format!(
-            "{note} It says that one block is not meant: send only the block that is."
+            "{note} It says that its block is not meant: send only the block that is."
         )))
     })
 }
 
-/// The line of prose, from 0, above the fence or the headers at `start`.
+/// Returns the line of prose, from 0, above the fence or the headers at `start`.
 fn caption(lines: &[&[u8]], uses: &[Use], start: usize) -> Option<usize> {
     let above =
         uses.get(..start)?.iter().rposition(|what| !matches!(what, Use::Blank | Use::Opens))?;
@@ -75,7 +75,8 @@ fn caption(lines: &[&[u8]], uses: &[Use], start: usize) -> Option<usize> {
     (is_prose && lines.get(above)?.len() <= MAX_CAPTION).then_some(above)
 }
 
-/// Whether a caption consists of nothing but words about the block itself, and one of them rejects it: `First attempt (wrong):`.
+/// Returns true if a caption consists only of words about the block itself, and one of them rejects it: `First attempt
+/// (wrong):`.
 fn rejects(line: &[u8]) -> bool {
     const REJECTING: &str = "bad discarded draft earlier ignore incorrect obsolete old outdated previous rejected scrapped wrong";
     const OTHERS: &str = "a an and answer apply attempt be before block change code diff do don first for had here i initial \
@@ -98,8 +99,8 @@ fn rejects(line: &[u8]) -> bool {
     has_any && rejects && is_about_it
 }
 
-/// A section whose command, or the line above its fence, says that the diff is to be reversed, or to be applied in another directory
-/// in which there is such a file, too.
+/// Finds a section whose command, or the line above its fence, reverses the diff, or applies it in another directory
+/// that also has such a file.
 fn applied_otherwise(
     lines: &[&[u8]],
     uses: &[Use],
@@ -120,7 +121,7 @@ fn applied_otherwise(
     let mut directories: Vec<&str> = Vec::new();
     let mut is_reversed = false;
     if let Some(command) = above.iter().position(is_command) {
-        // What else is in the fence was entered before.
+        // Lines above the command in the same fence are commands as well.
         for line in above.iter().skip(command).take_while(|line| !opens(line)) {
             let words: Vec<&str> =
                 line.split([' ', ';', '&']).filter(|word| !word.is_empty()).collect();
@@ -147,7 +148,7 @@ fn applied_otherwise(
     if is_reversed {
         let mismatch = PatchMismatch::file(Reason::UnsupportedFormat, path);
         return Some(mismatch.note(
-            "Its command reverses the diff: write what is to be removed behind `-`, without that.",
+            "The command around it reverses the diff. Write the diff in its final direction, without that option.",
         ));
     }
     let is_elsewhere = |directory: &&str| {
@@ -159,11 +160,12 @@ fn applied_otherwise(
     let directory = directories.into_iter().find(is_elsewhere)?;
     let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, path);
     Some(mismatch.note(format!(
-        "The text above says `{directory}`: name the file with all its directories."
+        "The text above names the directory `{directory}`: write the full path of the file in the headers."
     )))
 }
 
-/// The name of another file with the same ending, which heads hunks without names: `Create a new file lib/other.py:`.
+/// Finds hunks without names below a heading with the name of another file with the same extension: `Create a new file
+/// lib/other.py:`.
 fn heads_another(lines: &[&[u8]], uses: &[Use], target: &Target<'_, '_>) -> Option<PatchMismatch> {
     if !target.forgives.contains(&Tolerance::NoHeader) {
         return None;
@@ -180,12 +182,15 @@ fn heads_another(lines: &[&[u8]], uses: &[Use], target: &Target<'_, '_>) -> Opti
         |name: &&RepoPath| name.name().rsplit_once('.').is_some_and(|(_, it)| it == ending);
     let other = names.iter().find(is_like_it).filter(|_| !names.iter().any(is_it))?;
     let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, path);
-    let note = format!("The line above its hunks names `{other}`, which is not this file.");
+    let note = format!(
+        "The line above its hunks names `{other}`: put `--- a/path` and `+++ b/path` before the hunks."
+    );
     is_heading_of(line, other, SOME_WORDS).then(|| mismatch.note(note))
 }
 
-/// A section with the headers of the one before it, although the text between them names a declared file that nothing changes: as what
-/// the next block is about, or both make the same change. The headers were copied along.
+/// Finds a section whose headers were copied from the section before: they are the same, although the text between
+/// names a declared file that nothing changes, as the heading of the next block or with both blocks making the same
+/// change.
 fn copied_headers(
     lines: &[&[u8]],
     uses: &[Use],
@@ -214,14 +219,14 @@ fn copied_headers(
             }
             let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, target.path.as_str());
             Some(mismatch.note(format!(
-                "Line {} of the answer names `{other}`, and the headers below it another file.",
+                "Line {} of the answer names `{other}`, but the headers below it name another file.",
                 at + 1
             )))
         })
     })
 }
 
-/// Whether a line says little more than the name of a file, and ends in it: `Now lib/other.py:`.
+/// Returns true if a line says little more than a file name, and ends in it: `Now lib/other.py:`.
 fn is_heading_of(line: &[u8], path: &RepoPath, words: usize) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(|c: char| c.is_whitespace() || "`'\"*:".contains(c));
@@ -232,7 +237,7 @@ fn is_heading_of(line: &[u8], path: &RepoPath, words: usize) -> bool {
     })
 }
 
-/// Whether hunks have the same lines.
+/// Returns true if the hunks have the same lines.
 fn is_same_change(one: &[Hunk<'_>], other: &[Hunk<'_>]) -> bool {
     let lines = |hunk: &Hunk<'_>| {
         let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
@@ -241,7 +246,7 @@ fn is_same_change(one: &[Hunk<'_>], other: &[Hunk<'_>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| lines(one) == lines(other))
 }
 
-/// A block of JSON beside the diff that has edits of a file: what it says would be lost.
+/// Finds a JSON block next to the diff with edits of a file, which would be lost.
 fn edits_in_json(
     lines: &[&[u8]],
     uses: &[Use],
@@ -273,10 +278,9 @@ fn edits_in_json(
                 if is_json && has_sides() && names_one() {
                     let mismatch = PatchMismatch::line(Reason::UnsupportedFormat, lines, from);
                     let note = mismatch.note.clone().unwrap_or_default();
-                    return Some(
-                        mismatch
-                            .note(format!("{note} It holds edits that are no part of the diff.")),
-                    );
+                    return Some(mismatch.note(format!(
+                        "{note} It contains edits that are not in the diff: write them as hunks."
+                    )));
                 }
             }
             Use::Header | Use::Body => start = None,
@@ -286,8 +290,9 @@ fn edits_in_json(
     None
 }
 
-/// Whether the answer speaks of changes that the diff does not make: prose behind it, or the heading of a hunk, names a declared file that
-/// nothing changes, or an added line is nothing but the name of one that is still to be made; or prose behind it corrects or extends it.
+/// Returns true if the answer mentions changes that the diff does not make: prose after it, or the heading of a hunk,
+/// names a declared file that nothing changes; an added line consists of the name of such a file that does not exist
+/// yet; or prose after it corrects or extends it.
 pub(super) fn says_more(
     lines: &[&[u8]],
     uses: &[Use],
@@ -327,7 +332,8 @@ mod tests {
     const FIRST: &str = "--- a/f.py\n+++ b/f.py\n@@ -2 +2 @@\n-b\n+B\n";
     const SECOND: &str = "--- a/f.py\n+++ b/f.py\n@@ -7 +7 @@\n-g\n+G\n";
 
-    /// What `f.py` becomes, of which there is another one in `sub`; or the first reason against it.
+    /// Applies `answer` and returns the new text of `f.py`, which also exists in `sub`; or the first reason for
+    /// refusing it.
     fn after(answer: &str) -> Result<String, Reason> {
         let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
         let plan = plan_of(&files, &["f.py", "sub/f.py"], answer)
@@ -338,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_its_caption_rejects_is_not_applied() {
+    fn a_block_that_its_caption_rejects_is_refused() {
         let answer = |caption: &str| {
             format!("{caption}\n\n```diff\n{FIRST}```\n\nThis:\n\n```diff\n{SECOND}```\n")
         };
@@ -369,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_that_is_commented_out_is_not_applied() {
+    fn a_draft_that_is_commented_out_is_refused() {
         let answer = format!("<!--\n```diff\n{FIRST}```\n-->\n\n```diff\n{SECOND}```\n");
         assert_eq!(after(&answer), Err(Reason::ContradictoryFileOps));
         let lost = format!(
@@ -383,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_changes_what_a_diff_means_is_obeyed_or_refused() {
+    fn a_command_that_reverses_or_redirects_a_diff_is_refused() {
         for (command, reason) in [
             ("patch -R -p1 <<EOF", Reason::UnsupportedFormat),
             ("git apply --reverse <<'EOF'", Reason::UnsupportedFormat),
@@ -409,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_may_say_how_a_diff_is_applied() {
+    fn a_heading_that_reverses_or_redirects_a_diff_is_refused() {
         let answer = |heading: &str| format!("{heading}\n\n```diff\n{FIRST}```\n");
         assert_eq!(
             after(&answer("Apply in reverse (`git apply -R`):")),
@@ -426,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_without_names_are_not_those_of_a_file_that_is_still_to_be_made() {
+    fn hunks_without_names_below_the_name_of_another_file_are_refused() {
         let hunk = "@@ -2 +2 @@\n-b\n+B\n";
         let outcome = |line: &str| {
             let files = Files::default().file("f.py", FILE);
@@ -467,11 +473,11 @@ mod tests {
         }
         let changed = FIRST.replace("/f.py", "/sub/f.py");
         let both = format!("{}\n```diff\n{changed}```\n", answer("And for sub/f.py:", FIRST));
-        assert!(after(&both).is_ok(), "the other file is changed, too");
+        assert!(after(&both).is_ok(), "the other file is changed as well");
     }
 
     #[test]
-    fn edits_in_json_beside_a_diff_are_refused() {
+    fn json_edits_next_to_a_diff_are_refused() {
         let answer = |json: &str| format!("```diff\n{FIRST}```\n\n```json\n{json}\n```\n");
         for json in [
             "{\"file\": \"f.py\", \"changes\": [{\"line\": 4, \"old\": \"d\", \"new\": \"D\"}]}",
@@ -487,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_file_that_stays_is_noted() {
+    fn a_mention_of_an_unchanged_file_after_the_diff_is_recorded() {
         let noted = |said: &str| {
             let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
             let answer = format!("In `sub/f.py` it is so.\n\n```diff\n{FIRST}```\n\n{said}\n");
@@ -509,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_named_in_the_diff_and_not_changed_is_noted() {
+    fn a_mention_of_an_unchanged_file_in_the_diff_is_recorded() {
         let noted = |old: &str, new: &str| {
             let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
             let answer = FIRST.replace(old, new);
@@ -525,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn captions_are_read_as_a_whole() {
+    fn a_caption_is_judged_as_a_whole() {
         assert!(rejects(b"Ignore this one:") && rejects("Don\u{2019}t use this:".as_bytes()));
         for caption in
             ["Use this one:", "", "---", "Ignore whitespace:", "Drafts are kept:", "Version 2:"]

@@ -1,5 +1,5 @@
-//! Added lines that no file is meant to have: what got into them on the way from the model. Old lines are compared with the file, added
-//! lines with nothing: they are judged by themselves, and by what the file looks like. Pure.
+//! Detects damage in added lines: text that got into them on the way from the model. Old lines are compared with the
+//! file; added lines are judged by themselves and by the style of the file. Pure.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::marks;
 use super::refuse::Reason;
 use super::whitespace;
 
-/// What is wrong with a line that a hunk adds.
+/// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) reason: Reason,
@@ -23,34 +23,34 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// What `line` has or does, as the end of a sentence that begins with it.
+    /// Describes `line`; `has` completes a sentence that begins with the line.
     pub(super) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
         let text = difference::cut(&show(line.text), 1);
         Damage { reason, note: format!("Line {} of the diff {has}: `{text}`.", line.at) }
     }
 }
 
-/// Files of which no line is three dots.
+/// Extensions of files in which no line consists of three dots.
 const WITHOUT_DOTS: [&str; 12] =
     ["rs", "json", "toml", "java", "go", "js", "ts", "css", "kt", "swift", "cs", "sql"];
 
-/// How many times as much code a comment about the rest takes the place of as stands beside it, at least.
+/// How many times more code a comment about the rest must replace than is added next to it.
 const FEWER: usize = 4;
-/// Old lines of a hunk that an added line is compared with.
+/// The maximum number of old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
-/// What a line has of which a letter was lost.
+/// The description of a line that lost a letter.
 const LOST_LETTERS: &str = "has characters of another encoding, or U+FFFD for a lost one";
-/// Files of which lines may begin with a number.
+/// Extensions of files whose lines may begin with a number.
 const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
-/// Files in which words begin with a backslash.
+/// Extensions of files in which words begin with a backslash.
 const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
 
-/// What is wrong with the lines that `body` adds to a file, or that make it up where it is empty.
+/// Returns what is wrong with the lines that `body` adds to a file, or creates it from.
 pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
     added().next()?;
     if let Some(line) = placeholder(look, body) {
-        return Some(Damage::at(Reason::ElidedCode, line, "stands for code that it does not show"));
+        return Some(Damage::at(Reason::ElidedCode, line, "replaces code that it does not show"));
     }
     let garbled = if look.is_prose() { garbled_text(look, body) } else { garbled(look, body) };
     let garbled = garbled.or_else(|| marks::found(look, body));
@@ -58,13 +58,13 @@ pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
 }
 
-/// A line that stands for code: by what it says, or because it takes the place of code and says next to nothing.
+/// Finds a line that stands for code: by its words, or because it replaces code and says next to nothing.
 fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let has_no_dots = |text: &[u8]| {
         look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
     let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
-    // Quotations leave words out so, where nothing is taken away.
+    // Quotations use the same marks for omitted words; that is accepted if nothing is removed.
     let is_quoting = !look.is_code() && body.iter().all(|line| line.kind != Kind::Removed);
     let is_omission = |text: &[u8]| {
         matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
@@ -80,7 +80,8 @@ fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h 
     told.or_else(|| if look.is_prose() { None } else { in_place() })
 }
 
-/// A comment that may stand for code, in a run of changed lines that removes code: more than it adds, where the comment has words.
+/// Finds a comment that may stand for code, in a run of changes that removes code; if the comment has words, more than
+/// the run adds.
 fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let of = |kind| run.iter().filter(move |line| line.kind == kind);
     let may_stand = |line: &&HunkLine<'_>| {
@@ -88,7 +89,7 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
             || elision::mentions_unchanged(line.text).is_some()
     };
     of(Kind::Added).find(may_stand)?;
-    // Code of one side that the other side does not have.
+    // The code of one side that the other side does not have.
     let code = |kind, other| {
         let there: HashSet<&[u8]> = of(other).map(|line| line.text.trim_ascii()).collect();
         let code = of(kind).filter(|line| elision::is_code(line.text));
@@ -109,7 +110,7 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
     })
 }
 
-/// A line that cannot be meant as it is even in a text for people, and what it has.
+/// Finds a line that cannot be intended even in a text for people, with its description.
 fn garbled_text<'h, 'a>(
     look: &Look<'_>,
     body: &'h [HunkLine<'a>],
@@ -122,16 +123,16 @@ fn garbled_text<'h, 'a>(
     if let Some(line) = lost {
         return Some((line, LOST_LETTERS));
     }
-    // A text that quotes such lines has others, too.
+    // A text that quotes such lines also has other lines.
     let in_new = look.is_empty() && added().count() > 2;
     let first = added().next().filter(|_| in_new)?;
     if added().all(|line| line.text.ends_with(b"\\n")) {
-        return Some((first, "has a newline written in letters"));
+        return Some((first, "ends in `\\n` written as text"));
     }
     is_listing(added().map(|line| line.text)).then_some((first, "has a line number"))
 }
 
-/// A line with marks, numbers or letters that belong to no file of this kind, and what it has.
+/// Finds a line with marks, numbers or letters that do not belong in a file of this kind, with its description.
 fn garbled<'h, 'a>(
     look: &Look<'_>,
     body: &'h [HunkLine<'a>],
@@ -145,26 +146,26 @@ fn garbled<'h, 'a>(
     };
     let all = || added().map(|line| line.text).collect::<Vec<_>>();
     let in_new = look.is_empty();
-    // Data may be numbered: a listing of some lines of a file does not begin with 1.
+    // Data may be numbered, but a listing of a part of a file does not begin with 1.
     let is_counted = || {
         look.is_of(&DATA)
             && (in_new || texts().next().and_then(|line| number(line.text)) == Some(1))
     };
-    // What is numbered in the file is numbered where lines are added to it.
+    // If the file is numbered here, added lines are numbered as well.
     let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
-    // Where there are tags, characters are escaped, and these were not.
+    // Next to tags, special characters are escaped on purpose.
     let in_markup = || look.is_markup() || body.iter().any(|line| is_tagged(line.text));
     let found = [
         any(&has_entity)
             .filter(|_| !look.habits().has_entities && !in_markup())
-            .map(|line| (line, "has a character escaped as in HTML")),
+            .map(|line| (line, "has a character that is escaped as in HTML")),
         any(&|line| has_lost_letters(look, body, line)).map(|line| (line, LOST_LETTERS)),
-        any(&is_word_diff).map(|line| (line, "shows a change of words")),
+        any(&is_word_diff).map(|line| (line, "shows a word diff")),
         any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
-            .map(|line| (line, "has a tab written in letters")),
+            .map(|line| (line, "begins with a tab written as text")),
         any(&|line| line.starts_with(b"<<<<<<<"))
             .filter(|_| has_conflict(&all()) && !look.habits().has_conflicts)
-            .map(|line| (line, "has the mark of a conflict")),
+            .map(|line| (line, "has a merge conflict marker")),
         texts()
             .next()
             .filter(|_| is_numbered(&all()) && !has_numbers && !is_counted())
@@ -175,22 +176,22 @@ fn garbled<'h, 'a>(
             .map(|line| (line, "has a line number")),
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
         every(&|line| line.ends_with(b"\\n") && !line.ends_with(b"\\\\n"))
-            .map(|line| (line, "has a newline written in letters")),
+            .map(|line| (line, "ends in `\\n` written as text")),
         every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
-            .map(|line| (line, "has a `<br>` where a new line is meant")),
+            .map(|line| (line, "has a `<br>` where a newline is meant")),
         every(&|line| in_new && !look.is_markup() && line.starts_with(b" "))
             .filter(|_| look.is_of(&["py"]) || texts().any(|line| !line.text.starts_with(b"  ")))
-            .map(|line| (line, "is indented, as every line of the new file is")),
+            .map(|line| (line, "is indented, like every line of the new file")),
         texts()
             .next()
             .filter(|_| in_new && is_fenced(&all()))
-            .map(|line| (line, "opens a fence around all lines of the file")),
+            .map(|line| (line, "opens a fence around the whole file")),
     ];
     found.into_iter().flatten().next()
 }
 
-/// Whether all lines have their numbers before them, counted from 1: some that are blank, too, as no list of numbers has them, and most
-/// that are not.
+/// Returns true if all lines are prefixed with their numbers, counted from 1. At least one must be blank, unlike in a
+/// list, but fewer than half.
 fn is_listing<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
     let texts = (1..).zip(lines).map(|(number, line)| behind_number(line, number));
     let Some(texts) = texts.collect::<Option<Vec<&[u8]>>>() else { return false };
@@ -198,7 +199,7 @@ fn is_listing<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
     blank > 0 && 2 * blank < texts.len()
 }
 
-/// What follows `number`, with which a line begins as in a listing.
+/// Returns the text after `number`, if the line begins with it as in a listing.
 fn behind_number(line: &[u8], number: usize) -> Option<&[u8]> {
     let rest = line.trim_ascii_start().strip_prefix(number.to_string().as_bytes())?;
     let marks: [&[u8]; 4] = [b"|", b":", b"\t", b"  "];
@@ -206,7 +207,7 @@ fn behind_number(line: &[u8], number: usize) -> Option<&[u8]> {
     text.or_else(|| Some(rest).filter(|rest| rest.is_empty()))
 }
 
-/// Whether all lines but blank ones have numbers before them, each one greater than the one before.
+/// Returns true if all lines that are not blank are prefixed with ascending numbers.
 fn is_numbered(added: &[&[u8]]) -> bool {
     let numbers =
         || added.iter().filter(|line| !line.trim_ascii().is_empty()).map(|line| number(line));
@@ -214,13 +215,13 @@ fn is_numbered(added: &[&[u8]]) -> bool {
     pairs.peek().is_some() && pairs.all(|(number, next)| number.is_some() && number < next)
 }
 
-/// Whether a line is nothing but a comment, or begins one.
+/// Returns true if a line is or begins a comment.
 fn is_comment(text: &[u8]) -> bool {
     let marks: [&[u8]; 8] = [b"//", b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""];
     marks.iter().any(|mark| text.starts_with(mark))
 }
 
-/// Whether a line is markup: it begins and ends with tags, or closes one, outside of quotes and comments.
+/// Returns true if a line is markup: outside of quotes and comments, it begins and ends with tags, or closes one.
 fn is_tagged(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
@@ -229,10 +230,10 @@ fn is_tagged(line: &[u8]) -> bool {
     !is_comment(text) && (is_element || before_quotes.windows(3).any(closes))
 }
 
-/// Whether characters are escaped that stand outside of quotes and comments.
+/// Returns true if a line has escaped characters outside of quotes and comments.
 fn has_entity(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
-    // What has a tag of its own was not escaped.
+    // A line with a tag of its own was not escaped.
     let is_tag = |part: &[u8]| matches!(part, [b'<', next] if next.is_ascii_lowercase() || b"/!".contains(next));
     if text.windows(2).any(is_tag) && memchr::memchr(b'>', text).is_some() {
         return false;
@@ -242,13 +243,14 @@ fn has_entity(line: &[u8]) -> bool {
     !is_comment(text) && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
 }
 
-/// Whether a letter of a line was lost, or came along as the bytes of another encoding: the old lines have it as it is.
+/// Returns true if a letter of a line was lost, or arrived as bytes of another encoding: old lines have the letter
+/// itself.
 fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     if line.is_ascii() {
         return false;
     }
-    // A lost one is in a word; what is about this character has it alone.
+    // A lost letter is inside a word; text about U+FFFD has it alone.
     let is_lost = |(at, lost): (usize, &str)| {
         let [before, behind] =
             [text.get(..at), text.get(at + lost.len()..)].map(Option::unwrap_or_default);
@@ -268,24 +270,24 @@ fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool
     })
 }
 
-/// Whether a line shows a change of words: `[-old-]{+new+}`.
+/// Returns true if a line shows a word diff: `[-old-]{+new+}`.
 fn is_word_diff(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"-]{+").is_some() && memchr::memmem::find(line, b"+}").is_some()
 }
 
-/// Whether a tab before a line was written in letters.
+/// Returns true if a line begins with a tab that is written as text.
 fn is_tab_in_letters(line: &[u8]) -> bool {
     [&b"\\t"[..], b"^I", b"<TAB>"].iter().any(|tab| line.starts_with(tab))
 }
 
-/// Whether lines have the marks of a conflict, in order.
+/// Returns true if the lines contain conflict markers, in order.
 fn has_conflict(lines: &[&[u8]]) -> bool {
     let mut rest = lines.iter();
     let marks: [&[u8]; 3] = [b"<<<<<<<", b"=======", b">>>>>>>"];
     marks.iter().all(|mark| rest.any(|line| line.starts_with(mark)))
 }
 
-/// Whether lines are a block of code, and nothing else.
+/// Returns true if the lines are a single code block.
 fn is_fenced(lines: &[&[u8]]) -> bool {
     let mut texts = lines.iter().filter(|line| !line.trim_ascii().is_empty());
     let (first, last) = (texts.next(), texts.next_back());
@@ -295,7 +297,7 @@ fn is_fenced(lines: &[&[u8]]) -> bool {
     is_tagged || fence.zip(last).is_some_and(|(fence, line)| fence.is_closed_by(line))
 }
 
-/// The number before a line, as our listings have it, or others: `12: x`, `12\tx`, `12→x`.
+/// Returns the number before a line, in the format that models are shown or in others: `12: x`, `12\tx`, `12→x`.
 fn number(line: &[u8]) -> Option<usize> {
     let other = || {
         let line = std::str::from_utf8(line).ok()?.trim_start();
@@ -312,7 +314,7 @@ mod tests {
     use super::super::body::read_all;
     use super::*;
 
-    /// What is wrong with the lines that a hunk adds, which has these lines with their markers.
+    /// Returns what is wrong with the added lines of a hunk; lines include their markers.
     fn in_hunk(name: &str, file: &str, hunk: &[&str]) -> Option<Reason> {
         let lines: Vec<&[u8]> = hunk.iter().map(|line| line.as_bytes()).collect();
         let look = Look::of(file.as_bytes(), name);
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_got_into_lines_is_found() {
+    fn damage_in_added_lines_is_found() {
         for (name, added) in [
             ("a.py", &["   1| import os", "", "   2| X = 1"][..]),
             ("a.c", &["1: int x;", "2: int y;"]),
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_in_place_of_code_is_told() {
+    fn a_comment_in_place_of_code_is_found() {
         for (name, hunk) in [
             ("a.py", &["-x = 1", "-y = 2", "+# ..."][..]),
             ("a.py", &["-x = 1", "+x = 2", "+# ..."]),
@@ -386,11 +388,11 @@ mod tests {
             assert_eq!(in_hunk(name, "x\n", hunk), None, "{hunk:?}");
         }
         let hunk = &["-x = 1", "-y = 2", "+# ..."];
-        assert_eq!(in_hunk("a.py", "x = 1\ny = 2\n  # ...\n", hunk), None, "the file has it");
+        assert_eq!(in_hunk("a.py", "x = 1\ny = 2\n  # ...\n", hunk), None, "the file has the line");
     }
 
     #[test]
-    fn a_file_is_read_once_for_each_question_however_many_hunks_ask() {
+    fn a_file_is_read_once_per_question_however_many_hunks_need_it() {
         let file = "fn line() {}\n".repeat(2_000);
         let look = Look::of(file.as_bytes(), "a.rs");
         let bodies: [&[&[u8]]; 5] = [
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_another_encoding_are_told_by_the_old_lines() {
+    fn letters_of_another_encoding_are_found_by_comparison_with_old_lines() {
         let hunk = |added: &str| in_hunk("a.csv", "caf\u{e9}\n", &["-caf\u{e9}", added]);
         assert_eq!(hunk("+caf\u{c3}\u{a9} one"), Some(Reason::DamagedLine));
         assert_eq!(hunk("+caf\u{fffd}"), Some(Reason::DamagedLine));
@@ -420,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_text_has_is_told_in_a_new_one() {
+    fn damage_is_found_in_a_new_text() {
         for added in [
             &["# T\\n", "\\n", "End.\\n"][..],
             &["  1  # T", "  2  ", "  3  End."],
@@ -459,14 +461,14 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_counted_from_one_is_no_listing() {
+    fn data_numbered_from_one_is_not_a_listing() {
         assert_eq!(in_file("a.log", "x\n", &["1: start", "2: go"]), None);
         assert_eq!(in_file("a.log", "x\n", &["91: start", "92: go"]), Some(Reason::DamagedLine));
         assert_eq!(in_file("a.c", "x\n", &["1: start", "2: go"]), Some(Reason::DamagedLine));
     }
 
     #[test]
-    fn entities_are_right_where_there_are_tags() {
+    fn entities_next_to_tags_are_left() {
         let near = |line: &str| in_hunk("a.xyz", "x\n", &[line, "+a &lt; b"]);
         for line in [" <p>x</p>", "+<div>", " x</p>", " <br/>"] {
             assert_eq!(near(line), None, "{line}");
@@ -479,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_file_may_be_further_in() {
+    fn a_new_partial_may_be_indented() {
         for name in ["a.sql", "a.yaml", "a.css"] {
             assert_eq!(in_file(name, "", &["  a", "    b"]), None, "{name}");
             assert_eq!(in_file(name, "", &[" a", "   b"]), Some(Reason::DamagedLine), "{name}");
@@ -488,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_may_have_is_left() {
+    fn lines_that_a_file_may_have_are_left() {
         for (name, added) in [
             ("a.md", &["   1| import os", "   2| X = 1"][..]),
             ("a.html", &["a &lt; b"]),

@@ -82,8 +82,8 @@ fn tag_of(text: &str) -> Option<&str> {
     (is_closed && TAGS.contains(&name)).then_some(name)
 }
 
-/// Returns true if all lines are the strings of a list, with commas and without indentation, and some strings contain the
-/// indentation instead.
+/// Returns true if all lines are the strings of a list, with commas and without indentation, and some strings contain
+/// the indentation instead.
 fn is_list(lines: &[&str]) -> bool {
     let string = |(at, text): (usize, &&str)| {
         let is_last = at + 1 == lines.len();

@@ -314,8 +314,9 @@ fn advice_on_names_is_correct() {
     assert_eq!(told(&declared, "a/src/a", "b/a"), (Reason::PathMismatch, String::new()));
     for (name, is) in [("f:2", "f"), ("src/a:2", "src/a")] {
         let (reason, note) = told(&case(), &format!("a/{name}"), &format!("b/{name}"));
-        let same =
-            format!("A line number is not a part of a name: write `--- a/{is}` and `+++ b/{is}`.");
+        let same = format!(
+            "A line number is not part of a file name: write `--- a/{is}` and `+++ b/{is}`."
+        );
         assert_eq!((reason, note), (Reason::FileNotFound, same));
     }
     for (name, reason) in [("n:2", Reason::NonPortableName), ("n:/2", Reason::AbsolutePath)] {
