@@ -719,6 +719,8 @@ fn sentences_around_a_diff_may_begin_like_its_lines() {
     }
     let heading = format!("{NAMES}@@ The beginning of it all.\n\n+B\n c\n");
     assert_eq!(after(ABC, &heading).unwrap(), "a\nb\n\nB\nc\n");
+    let bare = format!("{NAMES}@@ The beginning of it all.\na\n-b\n+B\n");
+    assert_eq!(after(ABC, &bare).unwrap(), "a\nB\n\nc\n");
     let second = format!("{NAMES}@@ @@\n-b\n+B\n@@ The end of it all.\n\n-c\n+C\n");
     assert_eq!(after(ABC, &second).unwrap(), "a\nB\n\nC\n");
     for line in ["-x = 1", "+x is new.", "@@ -4 +4 @@ the end of it.", "@@ the end of it. @@"] {

@@ -443,9 +443,14 @@ mod tests {
         {
             assert_eq!(outcome(line).unwrap_err(), Reason::ContradictoryHeaders, "{line}");
         }
-        for line in
-            ["In `f.py`:", "As `os.path` does:", "Unlike `g.py`, `f.py` has:", "The change:"]
-        {
+        for line in [
+            "In `f.py`:",
+            "As `os.path` does:",
+            "Unlike `g.py`, `f.py` has:",
+            "The test in `tests/test_f.py` fails, so:",
+            "It is not a part of what is in `g.py`:",
+            "The change:",
+        ] {
             let plan = outcome(line).unwrap();
             assert_eq!(plan.repairs[0].tolerance, Tolerance::NoHeader, "{line}");
         }
