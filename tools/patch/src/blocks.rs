@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tree::RepoPath;
 
-use super::account::Use;
 use super::fence::Fence;
+use super::line_use::Use;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
 use super::tolerance::Tolerance;

@@ -3,17 +3,17 @@
 
 use std::collections::HashSet;
 
+use super::added_whitespace;
 use super::body::{HunkLine, Kind};
+use super::change_marks;
 use super::difference;
 use super::elision::{self, Mention, Stand};
+use super::escapes;
 use super::fence::Fence;
+use super::file_style::FileStyle;
 use super::gutter;
 use super::lines::show;
-use super::look::Look;
-use super::markdown;
-use super::marks;
 use super::refuse::Reason;
-use super::whitespace;
 
 /// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,26 +46,29 @@ const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
 const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
 
 /// Returns what is wrong with the lines that `body` adds to a file, or creates it from.
-pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
     added().next()?;
-    if let Some(line) = placeholder(look, body) {
+    if let Some(line) = placeholder(style, body) {
         return Some(Damage::at(Reason::ElidedCode, line, "replaces code that it does not show"));
     }
-    let garbled = if look.is_prose() { garbled_text(look, body) } else { garbled(look, body) };
-    let garbled = garbled.or_else(|| marks::found(look, body));
+    let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
+    let garbled = garbled.or_else(|| change_marks::found(style, body));
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
-    damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
+    damage.or_else(|| added_whitespace::found(style, body)).or_else(|| escapes::found(style, body))
 }
 
 /// Finds a line that stands for code: by its words, or because it replaces code and says next to nothing.
-fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+fn placeholder<'h, 'a>(
+    style: &FileStyle<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<&'h HunkLine<'a>> {
     let has_no_dots = |text: &[u8]| {
-        look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
+        style.is_of(&WITHOUT_DOTS) || style.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
     let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
     // Quotations use the same marks for omitted words; that is accepted if nothing is removed.
-    let is_quoting = !look.is_code() && body.iter().all(|line| line.kind != Kind::Removed);
+    let is_quoting = !style.is_code() && body.iter().all(|line| line.kind != Kind::Removed);
     let is_omission = |text: &[u8]| {
         matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
     };
@@ -73,11 +76,11 @@ fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h 
         elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
             || has_no_dots(line.text) && is_dots(line.text)
     };
-    let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !look.has_line(line.text);
+    let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !style.has_line(line.text);
     let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
     let runs = || body.split(|line| line.kind == Kind::Context);
     let in_place = || runs().find_map(|run| in_place_of_code(run).filter(is_new));
-    told.or_else(|| if look.is_prose() { None } else { in_place() })
+    told.or_else(|| if style.is_prose() { None } else { in_place() })
 }
 
 /// Finds a comment that may stand for code, in a run of changes that removes code; if the comment has words, more than
@@ -112,19 +115,19 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
 
 /// Finds a line that cannot be intended even in a text for people, with its description.
 fn garbled_text<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
-    if look.is_of(&["diff", "patch", "snap"]) {
+    if style.is_of(&["diff", "patch", "snap"]) {
         return None;
     }
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
-    let lost = added().find(|line| has_lost_letters(look, body, line.text));
+    let lost = added().find(|line| has_lost_letters(style, body, line.text));
     if let Some(line) = lost {
         return Some((line, LOST_LETTERS));
     }
     // A text that quotes such lines also has other lines.
-    let in_new = look.is_empty() && added().count() > 2;
+    let in_new = style.is_empty() && added().count() > 2;
     let first = added().next().filter(|_| in_new)?;
     if added().all(|line| line.text.ends_with(b"\\n")) {
         return Some((first, "ends in `\\n` written as text"));
@@ -134,7 +137,7 @@ fn garbled_text<'h, 'a>(
 
 /// Finds a line with marks, numbers or letters that do not belong in a file of this kind, with its description.
 fn garbled<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
@@ -145,26 +148,26 @@ fn garbled<'h, 'a>(
         texts().next().filter(|_| is_every)
     };
     let all = || added().map(|line| line.text).collect::<Vec<_>>();
-    let in_new = look.is_empty();
+    let in_new = style.is_empty();
     // Data may be numbered, but a listing of a part of a file does not begin with 1.
     let is_counted = || {
-        look.is_of(&DATA)
+        style.is_of(&DATA)
             && (in_new || texts().next().and_then(|line| number(line.text)) == Some(1))
     };
     // If the file is numbered here, added lines are numbered as well.
     let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
     // Next to tags, special characters are escaped on purpose.
-    let in_markup = || look.is_markup() || body.iter().any(|line| is_tagged(line.text));
+    let in_markup = || style.is_markup() || body.iter().any(|line| is_tagged(line.text));
     let found = [
         any(&has_entity)
-            .filter(|_| !look.habits().has_entities && !in_markup())
+            .filter(|_| !style.habits().has_entities && !in_markup())
             .map(|line| (line, "has a character that is escaped as in HTML")),
-        any(&|line| has_lost_letters(look, body, line)).map(|line| (line, LOST_LETTERS)),
+        any(&|line| has_lost_letters(style, body, line)).map(|line| (line, LOST_LETTERS)),
         any(&is_word_diff).map(|line| (line, "shows a word diff")),
-        any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
+        any(&|line| is_tab_in_letters(line) && !style.is_of(&TEX))
             .map(|line| (line, "begins with a tab written as text")),
         any(&|line| line.starts_with(b"<<<<<<<"))
-            .filter(|_| has_conflict(&all()) && !look.habits().has_conflicts)
+            .filter(|_| has_conflict(&all()) && !style.habits().has_conflicts)
             .map(|line| (line, "has a merge conflict marker")),
         texts()
             .next()
@@ -177,10 +180,10 @@ fn garbled<'h, 'a>(
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
         every(&|line| line.ends_with(b"\\n") && !line.ends_with(b"\\\\n"))
             .map(|line| (line, "ends in `\\n` written as text")),
-        every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
+        every(&|line| !style.is_markup() && line.ends_with(b"<br>"))
             .map(|line| (line, "has a `<br>` where a newline is meant")),
-        every(&|line| in_new && !look.is_markup() && line.starts_with(b" "))
-            .filter(|_| look.is_of(&["py"]) || texts().any(|line| !line.text.starts_with(b"  ")))
+        every(&|line| in_new && !style.is_markup() && line.starts_with(b" "))
+            .filter(|_| style.is_of(&["py"]) || texts().any(|line| !line.text.starts_with(b"  ")))
             .map(|line| (line, "is indented, like every line of the new file")),
         texts()
             .next()
@@ -245,7 +248,7 @@ fn has_entity(line: &[u8]) -> bool {
 
 /// Returns true if a letter of a line was lost, or arrived as bytes of another encoding: old lines have the letter
 /// itself.
-fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+fn has_lost_letters(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     if line.is_ascii() {
         return false;
@@ -258,7 +261,7 @@ fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool
             before.ends_with(char::is_alphanumeric) || behind.starts_with(char::is_alphanumeric);
         is_in_word || before.ends_with(' ') && behind.trim().is_empty()
     };
-    if text.match_indices('\u{fffd}').any(is_lost) && !look.has_char('\u{fffd}') {
+    if text.match_indices('\u{fffd}').any(is_lost) && !style.has_char('\u{fffd}') {
         return true;
     }
     let latin = |c: char| c.encode_utf8(&mut [0; 4]).bytes().map(char::from).collect::<String>();
@@ -317,8 +320,8 @@ mod tests {
     /// Returns what is wrong with the added lines of a hunk; lines include their markers.
     fn in_hunk(name: &str, file: &str, hunk: &[&str]) -> Option<Reason> {
         let lines: Vec<&[u8]> = hunk.iter().map(|line| line.as_bytes()).collect();
-        let look = Look::of(file.as_bytes(), name);
-        found(&look, &read_all(&lines, 1)).map(|damage| damage.reason)
+        let style = FileStyle::of(file.as_bytes(), name);
+        found(&style, &read_all(&lines, 1)).map(|damage| damage.reason)
     }
 
     fn in_file(name: &str, file: &str, added: &[&str]) -> Option<Reason> {
@@ -394,7 +397,7 @@ mod tests {
     #[test]
     fn a_file_is_read_once_per_question_however_many_hunks_need_it() {
         let file = "fn line() {}\n".repeat(2_000);
-        let look = Look::of(file.as_bytes(), "a.rs");
+        let style = FileStyle::of(file.as_bytes(), "a.rs");
         let bodies: [&[&[u8]]; 5] = [
             &[b" fn line() {}", b"+if a &lt; b {"],
             &[b"-fn line() {}", b"+// ..."],
@@ -404,10 +407,10 @@ mod tests {
         ];
         for _ in 0..1_000 {
             for body in bodies {
-                assert!(found(&look, &read_all(body, 1)).is_some() || body.len() > 2);
+                assert!(found(&style, &read_all(body, 1)).is_some() || body.len() > 2);
             }
         }
-        assert!(look.passes.get() <= 3, "the file was read {} times", look.passes.get());
+        assert!(style.passes.get() <= 3, "the file was read {} times", style.passes.get());
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::body::{HunkLine, Kind};
-use super::fold::{LOOK_ALIKES, Tier, ends_agree};
+use super::compare::{LOOK_ALIKES, Tier, ends_agree};
 use super::lines::{Eol, Line, Lines};
 use super::locate::Place;
+use super::old_whitespace;
 use super::refuse::Reason;
-use super::space;
 
 /// Replaces lines `start..end` of a file, counted from 0, with `insert`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) fn edits<'a>(
         return Err(Reason::EofMarkerNotAtEof);
     }
     if place.tier >= Tier::Space {
-        space::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
+        old_whitespace::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
     }
     if place.tier >= Tier::Punctuation {
         check_punctuation(place.reading, matched())?;

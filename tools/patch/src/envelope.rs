@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::fence::Fence;
-use super::glue::{self, Glue};
 use super::header::is_structural;
+use super::joined_lines::{self, Glue};
 use super::leak;
 use super::lines::pieces;
 use super::refuse::{PatchMismatch, Reason, Refusal};
@@ -90,7 +90,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         }
     }
     if allowed.allow(Tolerance::Leaked) {
-        match glue::cut(&mut lines) {
+        match joined_lines::cut(&mut lines) {
             Glue::None => {}
             Glue::Cut => repaired(Tolerance::Leaked),
             Glue::Unclear(at) => {

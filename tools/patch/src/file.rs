@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::balance;
+use super::already_applied;
 use super::body::{self, HunkLine, Kind};
+use super::copied_numbers;
 use super::damage::{self, Damage};
-use super::done;
 use super::edit::{self, Edit};
 use super::feedback;
+use super::file_style::FileStyle;
+use super::glued_closers;
 use super::header;
 use super::lines::{Eol, Lines};
 use super::locate::{
     Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
     locate_once, under_another_heading,
 };
-use super::look::Look;
-use super::numbered;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
@@ -81,9 +81,9 @@ impl Reader {
             return Ok(made);
         }
         let image = Image::of(base);
-        let look = Look::of(base, name);
+        let style = FileStyle::of(base, name);
         let Placed { edits, mut forgiven, last, mut refused } =
-            self.place(&image, &look, hunks, name);
+            self.place(&image, &style, hunks, name);
         if hunks.len() > 1
             && let Some([a, b]) = edit::twice(&edits).find(|[a, b]| are_apart(hunks, *a, *b))
         {
@@ -105,7 +105,7 @@ impl Reader {
         })?;
         forgiven.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
-        if let Some((index, damage)) = balance::glued(&look, [base, &bytes], &last) {
+        if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
             let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
             let mismatch = PatchMismatch::file(damage.reason, name);
             return Err(vec![PatchMismatch { hunk, ..mismatch }.note(damage.note)]);
@@ -149,8 +149,8 @@ impl Reader {
         reason: Reason,
     ) -> Option<usize> {
         let hunk = hunk.filter(|_| reason == Reason::HunkNotFound)?;
-        done::elsewhere(after, hunk, self.allowed)?;
-        let line = done::elsewhere(before, hunk, self.allowed)?;
+        already_applied::elsewhere(after, hunk, self.allowed)?;
+        let line = already_applied::elsewhere(before, hunk, self.allowed)?;
         under_another_heading(before, hunk, line).is_none().then_some(line)
     }
 
@@ -168,7 +168,7 @@ impl Reader {
     fn place<'a>(
         self,
         image: &Image<'_>,
-        look: &Look<'_>,
+        style: &FileStyle<'_>,
         hunks: &[&Hunk<'a>],
         name: &str,
     ) -> Placed<'a> {
@@ -200,7 +200,7 @@ impl Reader {
                     line: Some(line + 1),
                 });
             };
-            if let Some(line) = done::only_shows(image, hunk).filter(|_| may_show) {
+            if let Some(line) = already_applied::only_shows(image, hunk).filter(|_| may_show) {
                 forgive(Tolerance::Unchanged, line);
                 continue;
             }
@@ -214,7 +214,7 @@ impl Reader {
             }
             let mut search = locate(image, hunk, shift, &taken, self.allowed);
             let bare = matches!(search, Search::Nowhere(..) | Search::Already(_))
-                .then(|| numbered::without_numbers(image, hunk, shift))
+                .then(|| copied_numbers::without_numbers(image, hunk, shift))
                 .flatten()
                 .filter(|_| self.allowed.allow(Tolerance::Numbered));
             if let Some(bare) = &bare {
@@ -248,7 +248,7 @@ impl Reader {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
-                                damage::found(look, place.reading)
+                                damage::found(style, place.reading)
                             {
                                 refuse_as(PatchMismatch::answer(reason).note(note));
                             } else {
@@ -297,7 +297,7 @@ impl Reader {
             let hunk = hunks.get(*index)?;
             let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
-            if damage::found(&Look::of(&bytes, name), place.reading).is_some() {
+            if damage::found(&FileStyle::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
             let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
@@ -366,8 +366,8 @@ impl Reader {
         if hunk.numbers.is_some_and(|numbers| is_cut_short(reading.body.len(), numbers.new_count)) {
             return Err((Reason::TruncatedDiff, None));
         }
-        let look = Look::of(b"", name);
-        if let Some(Damage { reason, note }) = damage::found(&look, &reading.body) {
+        let style = FileStyle::of(b"", name);
+        if let Some(Damage { reason, note }) = damage::found(&style, &reading.body) {
             return Err((reason, Some(note)));
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
@@ -380,7 +380,9 @@ impl Reader {
         }
         let last: Vec<(usize, HunkLine<'_>)> =
             reading.body.last().map(|line| (0, *line)).into_iter().collect();
-        if let Some((_, Damage { reason, note })) = balance::glued(&look, [b"", &bytes], &last) {
+        if let Some((_, Damage { reason, note })) =
+            glued_closers::glued(&style, [b"", &bytes], &last)
+        {
             return Err((reason, Some(note)));
         }
         Ok((bytes, reading.forgives))

@@ -5,9 +5,9 @@ use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::already_applied;
 use super::body::{self, HunkLine};
-use super::done;
-use super::fold::{self, Tier, fingerprint};
+use super::compare::{self, Tier, fingerprint};
 use super::header;
 use super::lines::Lines;
 use super::refuse::Reason;
@@ -183,7 +183,7 @@ fn locate_first<'h, 'a>(
             Search::Found(place)
         };
     }
-    let already = done::at_its_line(image, hunk, shift, allowed);
+    let already = already_applied::at_its_line(image, hunk, shift, allowed);
     let mut candidates = Vec::new();
     let mut ambiguous = Tier::Exact;
     for tier in std::iter::once(Tier::Exact).chain(tiers()) {
@@ -300,7 +300,7 @@ pub(super) fn under_another_heading(
     }
     // The next part begins like this one, with the same indentation.
     let begins = |text: &[u8]| {
-        let indentation = fold::indentation(text).len();
+        let indentation = compare::indentation(text).len();
         let word = text.get(indentation..).unwrap_or_default();
         let word = word.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         text.get(..indentation + word).unwrap_or_default().to_vec()
@@ -350,7 +350,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         let old = place.reading.iter().filter(|line| line.is_old());
         let mut pairs = old.zip(self.image.lines.from(place.start));
         if place.tier <= Tier::Trailing
-            && pairs.all(|(line, file)| fold::lacks_only_end(line, &file))
+            && pairs.all(|(line, file)| compare::lacks_only_end(line, &file))
         {
             return Vec::new();
         }
@@ -408,8 +408,9 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         let start = near.next().filter(|_| near.next().is_none())?;
         let fits_old =
             |at| self.patterns().any(|(_, pattern)| self.image.fits(&pattern, at, Tier::LOOSEST));
-        let fits_new =
-            |at| done::results(self.hunk).any(|new| self.image.fits(&new, at, Tier::Exact));
+        let fits_new = |at| {
+            already_applied::results(self.hunk).any(|new| self.image.fits(&new, at, Tier::Exact))
+        };
         let is_crowded =
             around(start, FAR - 1).any(|at| at != start && fits_old(at) || fits_new(at));
         if is_crowded || self.image.is_exhausted() {

@@ -1,13 +1,13 @@
 //! Parses an answer into file sections and hunks. Only the grammar of diffs is known here, neither files nor policy.
 
-use super::account::{self, Finding, Use};
 use super::blocks;
 use super::body;
 use super::envelope::Opened;
-use super::example::example;
+use super::line_use::{self, Finding, Use};
 use super::parser::{Counts, Parser, Stop};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Section};
+use super::shown_diff::example;
 use super::tolerance::{Tolerance, Tolerances};
 
 /// A parsed answer.
@@ -47,7 +47,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
     keep_what_is_counted(&mut sections);
-    match account::judge(lines, &parser.uses, &sections) {
+    match line_use::judge(lines, &parser.uses, &sections) {
         Finding::Sound => {}
         Finding::Among if allowed.allow(Tolerance::Tail) => forgiven.push(Tolerance::Tail),
         Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),

@@ -1,10 +1,10 @@
 //! Parses an answer in one pass that assigns a use to every line. Neither files nor policy are known here.
 
-use super::account::{self, Use};
 use super::body::{self, Body, HunkLine};
 use super::fence::Fence;
 use super::foreign;
 use super::header::{self, Name, Numbers};
+use super::line_use::{self, Use};
 use super::section::{Hunk, Reading, Section};
 use super::tolerance::{Tolerance, Tolerances};
 
@@ -227,7 +227,7 @@ impl<'l, 'a> Parser<'l, 'a> {
     /// alone.
     fn is_extended(&self, index: usize, open: bool, last: Option<&Section<'_>>) -> bool {
         let is_bare = |section: &&Section<'_>| open && section.hunks.is_empty();
-        last.as_ref().is_some_and(is_bare) && account::is_extended(self.line(index))
+        last.as_ref().is_some_and(is_bare) && line_use::is_extended(self.line(index))
             || self.begins_a_rename(index)
     }
 
@@ -424,7 +424,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         };
         let tail = whole.get(len..).unwrap_or_default();
         if body::is_prose(tail) {
-            let elided = tail.iter().find(|line| line.is_bare() && account::is_elision(line.raw));
+            let elided = tail.iter().find(|line| line.is_bare() && line_use::is_elision(line.raw));
             if let Some(line) = elided {
                 return Err(Stop::Elided(line.at.saturating_sub(1)));
             }

@@ -8,16 +8,16 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
-use super::around;
-use super::aside::{self, PutAside};
 use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::lines::show;
 use super::parse;
 use super::planner::{self, Planner};
+use super::put_aside::{self, PutAside};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
+use super::surrounding_text;
 use super::tolerance::{Repair, Tolerance, Tolerances};
 use super::translate::{self, Translation};
 use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
@@ -230,7 +230,7 @@ fn as_written(
     }
     let declared = scope.declared.as_ref();
     let (lines, uses) = (&answer.lines, &patch.uses);
-    if let Some(mismatch) = around::against(lines, uses, &targets, declared, &is_known) {
+    if let Some(mismatch) = surrounding_text::against(lines, uses, &targets, declared, &is_known) {
         return Err(mismatch.into());
     }
     if let Some(other) =
@@ -273,7 +273,8 @@ fn as_written(
         }
         repairs.push(Repair::answer(Tolerance::PassedOver));
     }
-    let says_more = |declared| around::says_more(lines, uses, &touched, declared, &exists);
+    let says_more =
+        |declared| surrounding_text::says_more(lines, uses, &touched, declared, &exists);
     if !patch.forgiven.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
         if !allowed.allow(Tolerance::Tail) {
             return Err(PatchMismatch::answer(Reason::StrayLine).into());
@@ -302,7 +303,7 @@ fn as_written(
     let plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
     if strays.is_empty() {
         Ok(plan)
-    } else if aside::stands_alone(&strays, &targets, &plan.changes) {
+    } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {
         Ok(without(&strays, &answer, plan))
     } else {
         Err(undeclared(&strays))

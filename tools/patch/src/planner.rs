@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use config::ApplyStrategy;
 
+use super::already_applied;
 use super::body::{HunkLine, Kind};
-use super::done;
 use super::file::{Forgiven, Reader, Rewritten};
 use super::merge::merge;
 use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
@@ -208,7 +208,7 @@ impl<'s> Planner<'s> {
         let path = job.source().unwrap_or(job.path);
         let Ok(Some(now)) = self.read(path) else { return false };
         let base = self.other_base(path, &now).ok().flatten();
-        done::is_open(base.unwrap_or(&now.bytes), &job.hunks)
+        already_applied::is_open(base.unwrap_or(&now.bytes), &job.hunks)
     }
 
     fn create(

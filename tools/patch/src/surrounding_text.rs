@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use tree::RepoPath;
 
-use super::account::Use;
 use super::blocks;
 use super::fence::Fence;
 use super::header;
+use super::line_use::Use;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
 use super::section::Hunk;

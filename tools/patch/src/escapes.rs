@@ -3,7 +3,7 @@
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
-use super::look::{Look, is_of_word};
+use super::file_style::{FileStyle, is_of_word};
 use super::refuse::Reason;
 
 /// Languages in which a backslash occurs only in strings and comments.
@@ -19,22 +19,22 @@ const LOOKED_AT: usize = 200;
 const BREAKS: [&str; 3] = ["<br>", "<br/>", "<br />"];
 
 /// Returns what is wrong with the lines that `body` adds.
-pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
-    if look.is_prose() {
-        return broken(look, body);
+    if style.is_prose() {
+        return broken(style, body);
     }
     let damage = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
-    if let Some(line) = added.clone().find(|line| is_typeset(look, line.text)) {
+    if let Some(line) = added.clone().find(|line| is_typeset(style, line.text)) {
         return damage(line, "has typographic quotes or brackets instead of those of code");
     }
-    if let Some(line) = added.clone().find(|line| is_of_json(look, line.text)) {
+    if let Some(line) = added.clone().find(|line| is_of_json(style, line.text)) {
         return damage(line, "has a character that is escaped as in JSON");
     }
-    if let Some(line) = with_escaped_quotes(look, body) {
+    if let Some(line) = with_escaped_quotes(style, body) {
         return damage(line, "has quotes that are escaped as in JSON");
     }
-    let line = added.find(|line| is_escaped(look, body, line.text))?;
+    let line = added.find(|line| is_escaped(style, body, line.text))?;
     damage(line, "has a character that is escaped as in Markdown")
 }
 
@@ -47,18 +47,18 @@ fn code_of(line: &[u8]) -> &[u8] {
 }
 
 /// Returns true if a line has a character such as `<` escaped as in JSON, where the escape has no meaning.
-fn is_of_json(look: &Look<'_>, line: &[u8]) -> bool {
+fn is_of_json(style: &FileStyle<'_>, line: &[u8]) -> bool {
     let has = |escape: &&[u8]| memchr::memmem::find(code_of(line), escape).is_some();
     let escapes: [&[u8]; 3] = [b"\\u003c", b"\\u003e", b"\\u0026"];
     memchr::memchr(b'\\', line).is_some()
-        && look.is_of(&STRICT)
+        && style.is_of(&STRICT)
         && escapes.iter().any(has)
         && !code_of(line).contains(&b'/')
 }
 
 /// Returns the first line with a quote, if every quote in the added lines is escaped and none in the file is.
 fn with_escaped_quotes<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<&'h HunkLine<'a>> {
     let quoted = || {
@@ -74,13 +74,13 @@ fn with_escaped_quotes<'h, 'a>(
         let code = code_of(line.text);
         code.ends_with(b"\\") && code.iter().any(|byte| b"(=[".contains(byte))
     };
-    let first = quoted().next().filter(|line| look.is_of(&STRICT) && is_code(line))?;
-    (quoted().all(is_escaped) && !look.habits().has_escaped_quotes).then_some(first)
+    let first = quoted().next().filter(|line| style.is_of(&STRICT) && is_code(line))?;
+    (quoted().all(is_escaped) && !style.habits().has_escaped_quotes).then_some(first)
 }
 
 /// Returns true if code has curly quotes around a string, or wide brackets after a name, which no code has.
-fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
-    if line.is_ascii() || !look.is_of(&STRICT) {
+fn is_typeset(style: &FileStyle<'_>, line: &[u8]) -> bool {
+    if line.is_ascii() || !style.is_of(&STRICT) {
         return false;
     }
     let code = String::from_utf8_lossy(code_of(line));
@@ -94,28 +94,28 @@ fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
     let is_call = code.split_once('\u{ff08}').is_some_and(|(code, _)| {
         code.ends_with(|c: char| c.is_ascii_alphanumeric()) && code.is_ascii()
     });
-    let has = |c| look.has_char(c);
+    let has = |c| style.has_char(c);
     ends_like_code
         && (is_string && !has('\u{201c}') && !has('\u{2018}') || is_call && !has('\u{ff08}'))
         || is_call && code.trim_end().ends_with(':') && !has('\u{ff08}')
 }
 
 /// Returns true if code has `\_` in an identifier, or `\*` before an argument or between two factors.
-fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
-    if memchr::memchr(b'\\', line).is_none() || !look.is_of(&STRICT) {
+fn is_escaped(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+    if memchr::memchr(b'\\', line).is_none() || !style.is_of(&STRICT) {
         return false;
     }
     let text = line.trim_ascii_start();
     let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
     let code = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
     // A multi-line string has neither.
-    let is_code = !look.is_of(&WITH_TEXTS) || code.iter().any(|byte| b"(=".contains(byte));
+    let is_code = !style.is_of(&WITH_TEXTS) || code.iter().any(|byte| b"(=".contains(byte));
     let mut words = code.split(|byte| !(is_of_word(*byte) || *byte == b'\\'));
     !is_comment
         && is_code
-        && (words.any(|word| is_escaped_name(look, is_declaration(code), word))
-            || has_escaped_star(look, body, code))
-        && !look.habits().has_escapes
+        && (words.any(|word| is_escaped_name(style, is_declaration(code), word))
+            || has_escaped_star(style, body, code))
+        && !style.habits().has_escapes
 }
 
 /// Returns true if a line begins with a word that no prose begins with.
@@ -126,17 +126,20 @@ fn is_declaration(code: &[u8]) -> bool {
 }
 
 /// Returns true if an identifier has `\_` in it. If it may be text, the file must also have it without the backslash.
-fn is_escaped_name(look: &Look<'_>, is_declaration: bool, word: &[u8]) -> bool {
+fn is_escaped_name(style: &FileStyle<'_>, is_declaration: bool, word: &[u8]) -> bool {
     let is_between = |part: &[u8]| {
         matches!(part, [before, b'\\', b'_'] if is_of_word(*before)) && word.first() != Some(&b'\\')
     };
     let plain: Vec<u8> = word.iter().copied().filter(|byte| *byte != b'\\').collect();
     word.windows(3).any(is_between)
-        && (!look.is_of(&WITH_TEXTS) || is_declaration || look.is_empty() || look.has_word(&plain))
+        && (!style.is_of(&WITH_TEXTS)
+            || is_declaration
+            || style.is_empty()
+            || style.has_word(&plain))
 }
 
 /// Returns true if `\*` precedes an argument that old lines have without the backslash, or is between two factors.
-fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool {
+fn has_escaped_star(style: &FileStyle<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool {
     memchr::memmem::find_iter(code, b"\\*").any(|at| {
         let (before, behind) = code.split_at_checked(at).unwrap_or((code, b""));
         let is_argument = matches!(before.trim_ascii_end().last(), Some(b'(' | b','));
@@ -151,7 +154,7 @@ fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool
         let is_product =
             is_product && is_factor(before.trim_ascii_end().last()) && is_factor(behind.get(3));
         is_argument && plain.len() > stars / 2 && is_there(body, &plain)
-            || is_product && !look.is_of(&WITH_TEXTS)
+            || is_product && !style.is_of(&WITH_TEXTS)
     })
 }
 
@@ -163,8 +166,8 @@ fn is_there(body: &[HunkLine<'_>], text: &[u8]) -> bool {
 
 /// Finds a line of a new text in which `<br>` stands for a newline: a heading, item or fence ends in one, or begins
 /// after one.
-fn broken(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
-    if !look.is_empty() || look.is_of(&["diff", "patch", "snap"]) {
+fn broken(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+    if !style.is_empty() || style.is_of(&["diff", "patch", "snap"]) {
         return None;
     }
     let texts = || body.iter().filter(|line| !line.text.trim_ascii().is_empty());
@@ -192,7 +195,7 @@ fn broken(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
             || text.starts_with("* ")
             || text.starts_with("```")
     };
-    let is_plain = look.is_of(&["txt", "rst", "adoc", "org"]);
+    let is_plain = style.is_of(&["txt", "rst", "adoc", "org"]);
     if !is_plain && !all.iter().any(is_structure) {
         return None;
     }
@@ -211,7 +214,7 @@ mod tests {
 
     fn is_damaged(name: &str, file: &str, hunk: &str) -> bool {
         let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
-        found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
+        found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
     }
 
     #[test]

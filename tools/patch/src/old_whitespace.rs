@@ -2,7 +2,7 @@
 //! already known.
 
 use super::body::{HunkLine, Kind};
-use super::fold::{Tier, indentation, words_of};
+use super::compare::{Tier, indentation, words_of};
 use super::lines::Line;
 use super::refuse::Reason;
 

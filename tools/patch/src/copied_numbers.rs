@@ -1,7 +1,7 @@
 //! Removes line numbers that were copied into a hunk along with the lines after them. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::fold::Tier;
+use super::compare::Tier;
 use super::gutter;
 use super::header::Numbers;
 use super::locate::Image;

@@ -3,7 +3,7 @@
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
-use super::look::{HARD_SPACES, HIDDEN, Look, TAB_SIGNS, begins_with};
+use super::file_style::{FileStyle, HARD_SPACES, HIDDEN, TAB_SIGNS, begins_with};
 use super::refuse::Reason;
 
 /// The maximum number of old lines of a hunk that an added line is compared with.
@@ -12,52 +12,52 @@ const LOOKED_AT: usize = 50;
 const TABLES: &[&str] = &["tsv", "tab"];
 
 /// Returns what is wrong with the white space of the lines that `body` adds.
-pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || {
         let added = body.iter().filter(|line| line.kind == Kind::Added);
         added.filter(|line| !line.text.trim_ascii().is_empty())
     };
     let damaged = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
     // Old lines are checked first: most of the time the file need not be read.
-    let may_be_table = look.is_of(TABLES)
+    let may_be_table = style.is_of(TABLES)
         || body.iter().any(|line| line.is_old() && line.text.trim_ascii().contains(&b'\t'));
-    if let Some(line) = added().find(|line| may_be_table && lost_its_columns(look, line.text)) {
+    if let Some(line) = added().find(|line| may_be_table && lost_its_columns(style, line.text)) {
         return damaged(line, "has no tabs between its columns, but every line of the file does");
     }
-    if !look.is_code() {
+    if !style.is_code() {
         return None;
     }
-    if let Some(line) = added().find(|line| has_tab_sign(look, body, line.text)) {
+    if let Some(line) = added().find(|line| has_tab_sign(style, body, line.text)) {
         return damaged(line, "begins with a character displayed for a tab, instead of a tab");
     }
-    if let Some(line) = added().find(|line| has_drawn_spaces(look, line.text)) {
+    if let Some(line) = added().find(|line| has_drawn_spaces(style, line.text)) {
         return damaged(line, "begins with characters displayed for spaces, instead of spaces");
     }
-    if let Some(line) = added().find(|line| has_hidden(look, line.text)) {
+    if let Some(line) = added().find(|line| has_hidden(style, line.text)) {
         return damaged(line, "has an invisible character");
     }
-    if let Some(line) = added().find(|line| has_hard_space(look, line.text)) {
+    if let Some(line) = added().find(|line| has_hard_space(style, line.text)) {
         return damaged(line, "has a hard space (U+00A0 or similar) instead of a space");
     }
-    if let Some(line) = tabbed(look, body) {
+    if let Some(line) = tabbed(style, body) {
         let has = "is indented with tabs where the file has spaces";
         return Some(Damage::at(Reason::IndentStyleMismatch, line, has));
     }
-    let line = untabbed_recipe(look, body).or_else(|| untabbed(look, body))?;
+    let line = untabbed_recipe(style, body).or_else(|| untabbed(style, body))?;
     let has = "is indented with spaces where the file has tabs";
     Some(Damage::at(Reason::IndentStyleMismatch, line, has))
 }
 
 /// Returns true if a line has gaps where every line of the file has tabs: wide gaps, or the same number of them.
-fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
+fn lost_its_columns(style: &FileStyle<'_>, line: &[u8]) -> bool {
     if memchr::memchr(b'\t', line).is_some() || line.starts_with(b"#") {
         return false;
     }
-    let is_table = look.is_of(TABLES);
-    if look.is_empty() && !is_table {
+    let is_table = style.is_of(TABLES);
+    if style.is_empty() && !is_table {
         return false;
     }
-    let columns = look.habits().columns;
+    let columns = style.habits().columns;
     let text = line.trim_ascii();
     let is_wide = |gap: &[u8]| memchr::memmem::find(text, gap).is_some();
     let gaps = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).count() - 1;
@@ -66,50 +66,51 @@ fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
 }
 
 /// Returns true if a line begins with a character displayed for a tab, in a file that uses tabs.
-fn has_tab_sign(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+fn has_tab_sign(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     if line.is_ascii() || begins_with(line, &TAB_SIGNS).is_none() {
         return false;
     }
-    if !look.is_empty() {
-        let habits = look.habits();
+    if !style.is_empty() {
+        let habits = style.habits();
         return habits.tabbed > 0 && !habits.has_tab_signs;
     }
     let is_indented =
         |line: &HunkLine<'_>| line.text.starts_with(b" ") || line.text.starts_with(b"\t");
-    let is_of_tabs = look.is_makefile() || look.is_of(&["go"]);
+    let is_of_tabs = style.is_makefile() || style.is_of(&["go"]);
     is_of_tabs || body.len() > 1 && !body.iter().any(is_indented)
 }
 
 /// Returns true if a line is indented with characters displayed for spaces.
-fn has_drawn_spaces(look: &Look<'_>, line: &[u8]) -> bool {
+fn has_drawn_spaces(style: &FileStyle<'_>, line: &[u8]) -> bool {
     let is_drawn = |sign: &&&str| line.starts_with(sign.repeat(2).as_bytes());
     let Some(sign) = ["·", "␣", "&nbsp;"].iter().find(is_drawn) else { return false };
-    let may_be_meant = sign.chars().next().is_some_and(|c| look.has_char(c));
-    !look.is_markup() && (sign.is_ascii() || !may_be_meant)
+    let may_be_meant = sign.chars().next().is_some_and(|c| style.has_char(c));
+    !style.is_markup() && (sign.is_ascii() || !may_be_meant)
 }
 
 /// Returns true if a line has a zero-width character outside of what may be a string or a comment.
-fn has_hidden(look: &Look<'_>, line: &[u8]) -> bool {
+fn has_hidden(style: &FileStyle<'_>, line: &[u8]) -> bool {
     // A new file may begin with a byte order mark.
-    let line = line.strip_prefix("\u{feff}".as_bytes()).filter(|_| look.is_empty()).unwrap_or(line);
-    !line.is_ascii() && !look.is_markup() && has_one_of(look, code_of(line), &HIDDEN)
+    let line =
+        line.strip_prefix("\u{feff}".as_bytes()).filter(|_| style.is_empty()).unwrap_or(line);
+    !line.is_ascii() && !style.is_markup() && has_one_of(style, code_of(line), &HIDDEN)
 }
 
 /// Returns true if a line has a hard space in its indentation, or elsewhere outside of what may be a string or a
 /// comment.
-fn has_hard_space(look: &Look<'_>, line: &[u8]) -> bool {
+fn has_hard_space(style: &FileStyle<'_>, line: &[u8]) -> bool {
     if line.is_ascii() {
         return false;
     }
-    let is_indented = begins_with(line, &HARD_SPACES).is_some_and(|c| !look.has_char(c));
-    is_indented || !look.is_markup() && has_one_of(look, code_of(line), &HARD_SPACES)
+    let is_indented = begins_with(line, &HARD_SPACES).is_some_and(|c| !style.has_char(c));
+    is_indented || !style.is_markup() && has_one_of(style, code_of(line), &HARD_SPACES)
 }
 
 /// Returns true if `code` has one of these characters and the file does not.
-fn has_one_of(look: &Look<'_>, code: &[u8], characters: &[char]) -> bool {
+fn has_one_of(style: &FileStyle<'_>, code: &[u8], characters: &[char]) -> bool {
     let has =
         |c: &&char| memchr::memmem::find(code, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
-    characters.iter().find(has).is_some_and(|c| !look.has_char(*c))
+    characters.iter().find(has).is_some_and(|c| !style.has_char(*c))
 }
 
 /// Returns a line up to what may be a string or a comment.
@@ -123,8 +124,8 @@ fn code_of(line: &[u8]) -> &[u8] {
 
 /// Returns a line that is indented with tabs, in a file without tabs whose language does not accept tabs mixed with
 /// spaces.
-fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
-    if !look.is_of(&["py", "pyi"]) {
+fn tabbed<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    if !style.is_of(&["py", "pyi"]) {
         return None;
     }
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
@@ -132,14 +133,17 @@ fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkL
         added.find(|line| line.text.starts_with(b"\t") && !line.text.trim_ascii().is_empty())?;
     let is_spaced = |line: &HunkLine<'_>| line.is_old() && line.text.starts_with(b"  ");
     let may_be_text = body.iter().any(|line| memchr::memmem::find(line.text, b"\"\"\"").is_some());
-    let habits = look.habits();
+    let habits = style.habits();
     let is_told = habits.tabbed == 0 && habits.spaced > 1 && body.iter().any(is_spaced);
     (is_told && !may_be_text).then_some(line)
 }
 
 /// Returns a line of a recipe that is indented with spaces: `make` accepts only tabs.
-fn untabbed_recipe<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
-    if !look.is_makefile() {
+fn untabbed_recipe<'h, 'a>(
+    style: &FileStyle<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<&'h HunkLine<'a>> {
+    if !style.is_makefile() {
         return None;
     }
     let new: Vec<&HunkLine<'_>> =
@@ -192,7 +196,7 @@ const OPENERS: [&[u8]; 6] = [b"`", b"\"\"\"", b"'''", b"<<", b"/*", b"<pre"];
 
 /// Returns a line that is indented with spaces, in a file that is indented with tabs throughout, after a line that is.
 /// Lines that may be in a multi-line string are left alone.
-fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+fn untabbed<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let is_spaced = |line: &&HunkLine<'_>| {
         line.kind == Kind::Added
             && line.text.starts_with(b"  ")
@@ -205,7 +209,7 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
     if body.iter().any(|line| line.is_old() && line.text.starts_with(b"  ")) {
         return None;
     }
-    let habits = look.habits();
+    let habits = style.habits();
     if habits.tabbed < 2 || habits.spaced > 0 {
         return None;
     }
@@ -237,7 +241,7 @@ mod tests {
 
     fn reason(name: &str, file: &str, hunk: &str) -> Option<Reason> {
         let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
-        let damage = found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1));
+        let damage = found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1));
         damage.map(|damage| damage.reason)
     }
 

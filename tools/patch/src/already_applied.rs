@@ -1,7 +1,7 @@
 //! Detects hunks that the file already contains. Nothing else is searched for here.
 
 use super::body::{self, HunkLine, Kind};
-use super::fold::Tier;
+use super::compare::Tier;
 use super::locate::Image;
 use super::section::Hunk;
 use super::tolerance::{Tolerance, Tolerances};

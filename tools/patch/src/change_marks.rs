@@ -2,7 +2,7 @@
 //! line. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::look::Look;
+use super::file_style::FileStyle;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
@@ -13,10 +13,10 @@ const PREFIXES: [&str; 3] = [">>> ", "> ", "+ "];
 
 /// Returns a line of a hunk whose added lines all have the same mark, and a description of the mark.
 pub(super) fn found<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
-    if !look.is_code() {
+    if !style.is_code() {
         return None;
     }
     let mut added = Vec::new();
@@ -29,14 +29,14 @@ pub(super) fn found<'h, 'a>(
     let every = |is_marked: &dyn Fn(&str) -> bool| added.iter().all(|(_, text)| is_marked(text));
     if let [(first, _), ..] = added[..]
         && every(&|it| it.starts_with("\u{1b}["))
-        && !look.has_char('\u{1b}')
+        && !style.has_char('\u{1b}')
     {
         return Some((first, "begins with the escape code of a colour"));
     }
     let [(first, text), _, ..] = added[..] else { return None };
     let has = if wrapper_of(text).is_some_and(|mark| every(&|it| wrapper_of(it) == Some(mark))) {
         "is enclosed in Markdown marks"
-    } else if !look.is_markup()
+    } else if !style.is_markup()
         && tag_of(text).is_some_and(|tag| every(&|it| tag_of(it) == Some(tag)))
     {
         "is enclosed in tags that mark a change"
@@ -47,7 +47,7 @@ pub(super) fn found<'h, 'a>(
         "has a mark before its text, as all added lines do"
     } else if every(&|it| it.ends_with("^M")) {
         "has a carriage return written as `^M`"
-    } else if !look.is_of(&DATA)
+    } else if !style.is_of(&DATA)
         && is_list(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>())
     {
         "is a string of a JSON list, as all added lines are"
@@ -55,7 +55,7 @@ pub(super) fn found<'h, 'a>(
         "has the escape code of a colour"
     } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
         "ends in an arrow and a remark, as all added lines do"
-    } else if has_sign(look, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
+    } else if has_sign(style, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
         "has a sign that all added lines have and the file does not"
     } else {
         return None;
@@ -121,7 +121,7 @@ fn has_arrow(lines: &[&str]) -> bool {
 }
 
 /// Returns true if all lines begin, or end, with the same non-letter sign that the file does not have. Comments may.
-fn has_sign(look: &Look<'_>, lines: &[&str]) -> bool {
+fn has_sign(style: &FileStyle<'_>, lines: &[&str]) -> bool {
     let is_sign = |c: char| {
         let is_punctuation =
             matches!(u32::from(c), 0x2010..=0x2027 | 0x3000..=0x303f | 0xff00..=0xffef);
@@ -138,7 +138,7 @@ fn has_sign(look: &Look<'_>, lines: &[&str]) -> bool {
     };
     let found =
         of_all(|text| text.chars().next()).or_else(|| of_all(|text| text.chars().next_back()));
-    found.is_some_and(|c| !look.has_char(c)) && !lines.iter().any(|text| is_comment(text.trim()))
+    found.is_some_and(|c| !style.has_char(c)) && !lines.iter().any(|text| is_comment(text.trim()))
 }
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
     fn is_marked(name: &str, file: &str, added: &[&str]) -> bool {
         let lines: Vec<String> = added.iter().map(|line| format!("+{line}")).collect();
         let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
-        found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
+        found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
     }
 
     #[test]

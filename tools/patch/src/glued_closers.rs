@@ -3,8 +3,8 @@
 
 use super::body::HunkLine;
 use super::damage::Damage;
+use super::file_style::FileStyle;
 use super::lines::show;
-use super::look::Look;
 use super::refuse::Reason;
 
 /// Pairs of opening and closing marks; a mark that ends with another one comes first.
@@ -23,11 +23,11 @@ const IN_TEXTS: usize = 2;
 /// Finds a line at the end of a hunk with a closing mark glued to it. The marks must be balanced in the file `before`,
 /// and the file `after` must have one too many. `last` are the added lines that end hunks.
 pub(super) fn glued(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     [before, after]: [&[u8]; 2],
     last: &[(usize, HunkLine<'_>)],
 ) -> Option<(usize, Damage)> {
-    if look.is_of(&["diff", "patch", "snap", "vim"]) {
+    if style.is_of(&["diff", "patch", "snap", "vim"]) {
         return None;
     }
     let end_in = |line: &HunkLine<'_>, mark: &str| {
@@ -37,7 +37,7 @@ pub(super) fn glued(
     if let Some((hunk, line, tag)) = glued_tag([before, after], last) {
         return Some((hunk, end_in(line, &tag)));
     }
-    let pairs = if look.is_prose() { PAIRS.get(..IN_TEXTS) } else { Some(&PAIRS[..]) };
+    let pairs = if style.is_prose() { PAIRS.get(..IN_TEXTS) } else { Some(&PAIRS[..]) };
     pairs.unwrap_or_default().iter().find_map(|pair| {
         let [_, close] = pair;
         let is_it = |line: &HunkLine<'_>| {
@@ -87,8 +87,8 @@ mod tests {
     fn is_found(name: &str, before: &str, after: &str) -> bool {
         let raw = format!("+{}", after.lines().last().unwrap());
         let last = [(0, HunkLine::read(raw.as_bytes(), 1))];
-        let look = Look::of(before.as_bytes(), name);
-        glued(&look, [before.as_bytes(), after.as_bytes()], &last).is_some()
+        let style = FileStyle::of(before.as_bytes(), name);
+        glued(&style, [before.as_bytes(), after.as_bytes()], &last).is_some()
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(super) const HIDDEN: [char; 8] =
 pub(super) const TAB_SIGNS: [char; 4] = ['→', '⇥', '␉', '»'];
 
 /// A file and the properties computed so far.
-pub(super) struct Look<'f> {
+pub(super) struct FileStyle<'f> {
     file: &'f [u8],
     name: &'f str,
     ending: String,
@@ -127,11 +127,11 @@ pub(super) struct Habits {
     pub(super) columns: Option<usize>,
 }
 
-impl<'f> Look<'f> {
-    pub(super) fn of(file: &'f [u8], path: &'f str) -> Look<'f> {
+impl<'f> FileStyle<'f> {
+    pub(super) fn of(file: &'f [u8], path: &'f str) -> FileStyle<'f> {
         let name = path.rsplit('/').next().unwrap_or_default();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-        Look {
+        FileStyle {
             file,
             name,
             ending,
