@@ -196,14 +196,14 @@ fn garbled<'h, 'a>(
 /// Returns true if all lines are prefixed with their numbers, counted from 1. At least one must be blank, unlike in a
 /// list, but fewer than half.
 fn is_listing<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
-    let texts = (1..).zip(lines).map(|(number, line)| behind_number(line, number));
+    let texts = (1..).zip(lines).map(|(number, line)| after_number(line, number));
     let Some(texts) = texts.collect::<Option<Vec<&[u8]>>>() else { return false };
     let blank = texts.iter().filter(|text| text.trim_ascii().is_empty()).count();
     blank > 0 && 2 * blank < texts.len()
 }
 
 /// Returns the text after `number`, if the line begins with it as in a listing.
-fn behind_number(line: &[u8], number: usize) -> Option<&[u8]> {
+fn after_number(line: &[u8], number: usize) -> Option<&[u8]> {
     let rest = line.trim_ascii_start().strip_prefix(number.to_string().as_bytes())?;
     let marks: [&[u8]; 4] = [b"|", b":", b"\t", b"  "];
     let text = marks.iter().find_map(|mark| rest.strip_prefix(*mark));

@@ -17,7 +17,7 @@ pub(super) struct Edit<'a> {
     pub(super) insert: Vec<Line<'a>>,
     /// The index of the hunk, from 0.
     pub(super) hunk: usize,
-    /// Whether the newline at the end of the file follows the hunk.
+    /// What decides about the newline at the end of the file.
     pub(super) final_newline: FinalNewline,
 }
 

@@ -508,7 +508,7 @@ fn left_behind(
             let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
             let hunk = Some(hunk.reference(index, hunks.len()));
             PatchMismatch { hunk, ..mismatch }
-                .note("After the other hunks, its old lines are also in another place, which may be the one that is meant.")
+                .note("Once the other hunks are applied, its old lines are also in another place, which may be the intended one.")
         })
         .collect()
 }

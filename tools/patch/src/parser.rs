@@ -8,7 +8,7 @@ use super::line_use::{self, Use};
 use super::section::{Hunk, Reading, Section};
 use super::tolerance::{Tolerance, Tolerances};
 
-/// Whether the counts of hunk headers determine where bodies end.
+/// Says whether the counts of hunk headers determine where bodies end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counts {
     Trusted,

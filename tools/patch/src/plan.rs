@@ -257,7 +257,7 @@ fn as_written(
     if let Some(path) = answer.token.and_then(|token| about(token, &touched, current)) {
         let mismatch = PatchMismatch::file(Reason::StrayLine, path.as_str());
         return Err(mismatch
-            .note("The answer ends in a token that this file also contains.")
+            .note("The answer ends in a template token that this file also contains: leave it out, or add a context line after it.")
             .into());
     }
     let mut repairs = answer.repairs.clone();

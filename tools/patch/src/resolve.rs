@@ -201,7 +201,7 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
         let differ = differ.map(|LineDifference { column, expected, found }| {
             format!(" They differ at column {column}: {expected} in the diff, {found} in the declared path.")
         });
-        return mismatch.note(format!("Did you mean {near}?{}", differ.unwrap_or_default()));
+        return mismatch.note(format!("Did you mean `{near}`?{}", differ.unwrap_or_default()));
     }
     let names: Vec<&str> = declared.iter().take(12).map(RepoPath::as_str).collect();
     mismatch.note(format!("Declared files: {}.", names.join(", ")))
