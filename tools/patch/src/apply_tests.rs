@@ -39,8 +39,8 @@ const NAMES: &str = "--- a/f\n+++ b/f\n";
 
 /// Checks what `hunks` make of [`NUMBERS`], and which tolerances they need.
 #[track_caller]
-fn check(hunks: &str, after: &str, forgiven: &[Tolerance]) {
-    assert_eq!(apply(NUMBERS, &format!("{NAMES}{hunks}")), (after.to_owned(), forgiven.to_vec()));
+fn check(hunks: &str, after: &str, tolerated: &[Tolerance]) {
+    assert_eq!(apply(NUMBERS, &format!("{NAMES}{hunks}")), (after.to_owned(), tolerated.to_vec()));
 }
 
 const WITH_3: &str = "one\ntwo\n3\nfour\nfive\nsix\n";
@@ -85,10 +85,10 @@ fn context_keeps_the_bytes_of_the_file() {
         WITH_3,
         &[Tolerance::Counts, Tolerance::Marker],
     );
-    let (after, forgiven) =
+    let (after, tolerated) =
         apply("a - b\nx\n", &format!("{NAMES}@@ -1,2 +1,2 @@\n a \u{2013} b\n-x\n+y\n"));
     assert_eq!(
-        (after.as_str(), forgiven.as_slice()),
+        (after.as_str(), tolerated.as_slice()),
         ("a - b\ny\n", &[Tolerance::Punctuation][..])
     );
 }
@@ -96,7 +96,7 @@ fn context_keeps_the_bytes_of_the_file() {
 #[test]
 fn wrapping_is_ignored() {
     let diff = format!("{NAMES}@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n");
-    for (answer, forgiven) in [
+    for (answer, tolerated) in [
         (format!("Here it is:\n\n```diff\n{diff}```\n\n- done\n"), vec![]),
         (format!("\u{feff}{diff}"), vec![Tolerance::Preamble]),
         (
@@ -106,15 +106,15 @@ fn wrapping_is_ignored() {
         (diff.replace('\n', "\r\n"), vec![Tolerance::CrlfAnswer]),
         (format!("{diff}-- \n2.47.3\n"), vec![]),
     ] {
-        assert_eq!(apply(NUMBERS, &answer), (WITH_3.to_owned(), forgiven), "{answer}");
+        assert_eq!(apply(NUMBERS, &answer), (WITH_3.to_owned(), tolerated), "{answer}");
     }
 }
 
 #[test]
 fn lines_that_look_like_headers_inside_a_hunk_are_content() {
-    let (after, forgiven) =
+    let (after, tolerated) =
         apply("a\n-- x\nb\n", &format!("{NAMES}@@ -1,3 +1,3 @@\n a\n--- x\n+++ y\n b\n"));
-    assert_eq!((after.as_str(), forgiven.len()), ("a\n++ y\nb\n", 0));
+    assert_eq!((after.as_str(), tolerated.len()), ("a\n++ y\nb\n", 0));
 }
 
 #[test]

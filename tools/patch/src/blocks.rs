@@ -210,7 +210,7 @@ pub(super) fn names_another(
     let above = lines.get(..target.span.start).unwrap_or_default().iter().rev();
     let mut above = above.filter(|line| !line.trim_ascii().is_empty()).peekable();
     let fence = above.next_if(|line| Fence::opening(line).is_some());
-    let has_no_names = target.forgives.contains(&Tolerance::NoHeader);
+    let has_no_names = target.tolerates.contains(&Tolerance::NoHeader);
     let heads = |line: &[u8]| {
         let is_name = |name: &RepoPath| name.as_str().contains(['/', '.']);
         let length = |names: &[RepoPath]| names.iter().map(|it| it.as_str().len()).sum::<usize>();

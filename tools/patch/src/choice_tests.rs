@@ -39,7 +39,7 @@ fn a_hunk_is_placed_next_to_its_line_although_it_also_matches_far_away() {
     );
     let told = plan.unwrap().repairs[0].to_string();
     assert!(
-        told.starts_with("f: hunk 1: of several matches") && told.ends_with("at line 264"),
+        told.starts_with("f: hunk 1: chose the match") && told.ends_with("at line 264"),
         "{told}"
     );
 }

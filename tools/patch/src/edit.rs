@@ -120,14 +120,14 @@ fn check_punctuation<'x>(
         let c = c.encode_utf8(&mut buffer).as_bytes();
         text.windows(c.len()).any(|window| window == c)
     };
-    let forgiven: Vec<char> = matched
+    let tolerated: Vec<char> = matched
         .flat_map(|(line, file)| {
             LOOK_ALIKES.iter().filter(move |(c, _)| has(line.text, *c) && !has(file.text, *c))
         })
         .map(|(c, _)| *c)
         .collect();
     let mut added = reading.iter().filter(|line| line.kind == Kind::Added);
-    if added.any(|line| forgiven.iter().any(|c| has(line.text, *c))) {
+    if added.any(|line| tolerated.iter().any(|c| has(line.text, *c))) {
         return Err(Reason::HunkNotFound);
     }
     Ok(())

@@ -24,14 +24,14 @@ use super::tolerance::{Tolerance, Tolerances};
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     pub(super) bytes: Vec<u8>,
-    pub(super) forgiven: Vec<Forgiven>,
+    pub(super) tolerated: Vec<Tolerated>,
     /// Hunks that seem to be applied already elsewhere than stated, as they would be refused otherwise.
     pub(super) done: Vec<PatchMismatch>,
 }
 
 /// A tolerance that was used: the hunk and the line at which it was placed, both from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Forgiven {
+pub(super) struct Tolerated {
     pub(super) tolerance: Tolerance,
     pub(super) hunk: Option<usize>,
     pub(super) line: Option<usize>,
@@ -44,7 +44,7 @@ const MAX_FOLLOWING: usize = 50;
 #[derive(Debug, Default)]
 struct Placed<'a> {
     edits: Vec<Edit<'a>>,
-    forgiven: Vec<Forgiven>,
+    tolerated: Vec<Tolerated>,
     /// The hunks, from 0, that end in an added line, with that line.
     last: Vec<(usize, HunkLine<'a>)>,
     /// The hunks, from 0, that have no place, and why.
@@ -82,7 +82,7 @@ impl Reader {
         }
         let image = Image::of(base);
         let style = FileStyle::of(base, name);
-        let Placed { edits, mut forgiven, last, mut refused } =
+        let Placed { edits, mut tolerated, last, mut refused } =
             self.place(&image, &style, hunks, name);
         if hunks.len() > 1
             && let Some([a, b]) = edit::twice(&edits).find(|[a, b]| are_apart(hunks, *a, *b))
@@ -103,32 +103,32 @@ impl Reader {
                     .note(format!("It conflicts with hunk {}.", a + 1)),
             ]
         })?;
-        forgiven.extend(folded);
+        tolerated.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
         if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
             let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
             let mismatch = PatchMismatch::file(damage.reason, name);
             return Err(vec![PatchMismatch { hunk, ..mismatch }.note(damage.note)]);
         }
-        let left_behind = left_behind(&bytes, hunks, &forgiven, &edits, name);
+        let left_behind = left_behind(&bytes, hunks, &tolerated, &edits, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
         }
         let mut done = Vec::new();
         if refused.is_empty() {
-            return Ok(Rewritten { bytes, forgiven, done });
+            return Ok(Rewritten { bytes, tolerated, done });
         }
         let made = Image::of(&bytes);
         refused.retain(|(index, mismatch)| {
             let line = self.done_elsewhere([&image, &made], hunks.get(*index), mismatch.reason);
             let Some(line) = line else { return true };
             let (hunk, tolerance) = (Some(index + 1), Tolerance::AlreadyApplied);
-            forgiven.push(Forgiven { tolerance, hunk, line: Some(line + 1) });
+            tolerated.push(Tolerated { tolerance, hunk, line: Some(line + 1) });
             done.push(mismatch.clone());
             false
         });
         if refused.is_empty() {
-            return Ok(Rewritten { bytes, forgiven, done });
+            return Ok(Rewritten { bytes, tolerated, done });
         }
         let first = edits.iter().map(|edit| edit.hunk).min();
         let Some((bytes, more)) =
@@ -136,8 +136,8 @@ impl Reader {
         else {
             return Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect());
         };
-        forgiven.extend(more);
-        Ok(Rewritten { bytes, forgiven, done })
+        tolerated.extend(more);
+        Ok(Rewritten { bytes, tolerated, done })
     }
 
     /// Returns the line, from 0, where a hunk without a place is already applied, both before and after all other
@@ -158,10 +158,10 @@ impl Reader {
     fn combine(
         self,
         edits: Vec<Edit<'_>>,
-    ) -> Result<(Vec<Edit<'_>>, Option<Forgiven>), [usize; 2]> {
+    ) -> Result<(Vec<Edit<'_>>, Option<Tolerated>), [usize; 2]> {
         let (edits, folded) = edit::combine(edits, self.allowed.allow(Tolerance::Duplicate))?;
-        let forgiven = Forgiven { tolerance: Tolerance::Duplicate, hunk: None, line: None };
-        Ok((edits, (folded > 0).then_some(forgiven)))
+        let tolerated = Tolerated { tolerance: Tolerance::Duplicate, hunk: None, line: None };
+        Ok((edits, (folded > 0).then_some(tolerated)))
     }
 
     /// Places every hunk on the file in its current state.
@@ -193,15 +193,15 @@ impl Reader {
             let mut refuse = |reason, candidates: &[usize]| {
                 refuse_as(feedback::explain(image, hunk, reason, candidates));
             };
-            let mut forgive = |tolerance, line: usize| {
-                placed.forgiven.push(Forgiven {
+            let mut tolerate = |tolerance, line: usize| {
+                placed.tolerated.push(Tolerated {
                     tolerance,
                     hunk: Some(index + 1),
                     line: Some(line + 1),
                 });
             };
             if let Some(line) = already_applied::only_shows(image, hunk).filter(|_| may_show) {
-                forgive(Tolerance::Unchanged, line);
+                tolerate(Tolerance::Unchanged, line);
                 continue;
             }
             // A hunk with `-0,0` after hunks further down may belong to another, new file.
@@ -261,11 +261,11 @@ impl Reader {
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
-                    let forgiven = place.forgives.iter().chain(numbered);
-                    forgiven.for_each(|tolerance| forgive(*tolerance, place.start));
+                    let tolerated = place.tolerates.iter().chain(numbered);
+                    tolerated.for_each(|tolerance| tolerate(*tolerance, place.start));
                     shift += growth(place.reading);
                 }
-                Search::Already(line) => forgive(Tolerance::AlreadyApplied, line),
+                Search::Already(line) => tolerate(Tolerance::AlreadyApplied, line),
                 Search::Nowhere(reason, candidates) => refuse(reason, &candidates),
             }
         }
@@ -281,7 +281,7 @@ impl Reader {
         first: usize,
         refused: &[(usize, PatchMismatch)],
         name: &str,
-    ) -> Option<(Vec<u8>, Vec<Forgiven>)> {
+    ) -> Option<(Vec<u8>, Vec<Tolerated>)> {
         let is_next = |(index, mismatch): &(usize, PatchMismatch)| {
             mismatch.reason == Reason::HunkNotFound && *index >= first
         };
@@ -291,7 +291,7 @@ impl Reader {
         {
             return None;
         }
-        let (mut bytes, mut forgiven) = (bytes.to_vec(), Vec::new());
+        let (mut bytes, mut tolerated) = (bytes.to_vec(), Vec::new());
         for (index, _) in refused {
             let image = Image::of(&bytes);
             let hunk = hunks.get(*index)?;
@@ -301,7 +301,7 @@ impl Reader {
                 return None;
             }
             let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
-            forgiven.push(Forgiven { tolerance, hunk: Some(index + 1), line });
+            tolerated.push(Tolerated { tolerance, hunk: Some(index + 1), line });
             let made = edit::apply(&image.lines, &found);
             let own = place.start..place.start + new_lines(place.reading);
             if is_left_behind(&Image::of(&made), hunk, own) {
@@ -309,7 +309,7 @@ impl Reader {
             }
             bytes = made;
         }
-        Some((bytes, forgiven))
+        Some((bytes, tolerated))
     }
 
     /// Creates a file from `hunks`.
@@ -333,11 +333,11 @@ impl Reader {
                 let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, name);
                 return Err(vec![mismatch.note("Write a new file as one hunk.")]);
             }
-            let (bytes, forgiven) = self.created(hunk, name).map_err(refuse)?;
+            let (bytes, tolerated) = self.created(hunk, name).map_err(refuse)?;
             let hunk = Some(index + 1);
-            let forgiven = forgiven.map(|tolerance| Forgiven { tolerance, hunk, line: None });
+            let tolerated = tolerated.map(|tolerance| Tolerated { tolerance, hunk, line: None });
             made.bytes.extend(bytes);
-            made.forgiven.extend(forgiven);
+            made.tolerated.extend(tolerated);
         }
         Ok(made)
     }
@@ -347,8 +347,9 @@ impl Reader {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };
-        let usable =
-            |forgives: Option<Tolerance>| forgives.is_none_or(|needed| self.allowed.allow(needed));
+        let usable = |tolerates: Option<Tolerance>| {
+            tolerates.is_none_or(|needed| self.allowed.allow(needed))
+        };
         let whole = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
         // Text after a blank line may be code that lost its markers, unless the header excludes it by its counts.
         let is_whole = |body: &[HunkLine<'_>]| {
@@ -356,8 +357,8 @@ impl Reader {
             let tail = whole.iter().position(|line| line.at > end).and_then(|at| whole.get(at..));
             !body::is_prose(tail.unwrap_or_default()) || body::holds(body, hunk.numbers)
         };
-        let Some(reading) = hunk.readings.iter().find(|Reading { body, forgives }| {
-            usable(*forgives) && all_added(body) && is_whole(body)
+        let Some(reading) = hunk.readings.iter().find(|Reading { body, tolerates }| {
+            usable(*tolerates) && all_added(body) && is_whole(body)
         }) else {
             let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
             let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
@@ -385,7 +386,7 @@ impl Reader {
         {
             return Err((reason, Some(note)));
         }
-        Ok((bytes, reading.forgives))
+        Ok((bytes, reading.tolerates))
     }
 }
 
@@ -443,7 +444,7 @@ fn adds_its_neighbours(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
 /// Returns true if a hunk is not at its stated line.
 fn has_moved(place: &Place<'_, '_>) -> bool {
     let is_move = |it: &Tolerance| matches!(it, Tolerance::Position | Tolerance::Near);
-    place.forgives.iter().any(is_move)
+    place.tolerates.iter().any(is_move)
 }
 
 /// Returns true if a line taken for prose after a hunk occurs in the file right below the hunk: then it is code that
@@ -472,13 +473,13 @@ fn holds_most(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
 fn left_behind(
     bytes: &[u8],
     hunks: &[&Hunk<'_>],
-    forgiven: &[Forgiven],
+    tolerated: &[Tolerated],
     edits: &[Edit<'_>],
     name: &str,
 ) -> Vec<PatchMismatch> {
-    let moved = forgiven
+    let moved = tolerated
         .iter()
-        .filter(|forgiven| matches!(forgiven.tolerance, Tolerance::Position | Tolerance::Near));
+        .filter(|tolerated| matches!(tolerated.tolerance, Tolerance::Position | Tolerance::Near));
     let mut moved =
         moved.filter_map(|moved| Some((moved.hunk?.checked_sub(1)?, moved.line?))).peekable();
     if hunks.len() < 2 || moved.peek().is_none() {

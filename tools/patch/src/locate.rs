@@ -50,7 +50,7 @@ pub(super) struct Place<'h, 'a> {
     /// inserted before.
     pub(super) start: usize,
     pub(super) tier: Tier,
-    pub(super) forgives: Vec<Tolerance>,
+    pub(super) tolerates: Vec<Tolerance>,
 }
 
 /// The result of a search.
@@ -326,7 +326,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
     fn readings(&self) -> impl Iterator<Item = &'h Reading<'a>> {
         let (hunk, allowed): (&'h Hunk<'a>, _) = (self.hunk, self.allowed);
         let readings = hunk.readings.iter();
-        readings.filter(move |reading| reading.forgives.is_none_or(|needed| allowed.allow(needed)))
+        readings.filter(move |reading| reading.tolerates.is_none_or(|needed| allowed.allow(needed)))
     }
 
     /// Yields the readings, each with its old lines.
@@ -370,7 +370,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
                 [] => {}
                 [start] if !self.image.is_exhausted() => {
                     let mut place = place(reading, *start, tier);
-                    place.forgives.push(Tolerance::Position);
+                    place.tolerates.push(Tolerance::Position);
                     return Some(place);
                 }
                 several => {
@@ -417,7 +417,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
             return None;
         }
         let mut place = place(reading, start, tier);
-        place.forgives.push(Tolerance::Near);
+        place.tolerates.push(Tolerance::Near);
         Some(place)
     }
 
@@ -447,6 +447,6 @@ fn around(line: usize, reach: usize) -> impl Iterator<Item = usize> {
 }
 
 fn place<'h, 'a>(reading: &'h Reading<'a>, start: usize, tier: Tier) -> Place<'h, 'a> {
-    let forgives = reading.forgives.into_iter().chain(tier.tolerance()).collect();
-    Place { reading: &reading.body, start, tier, forgives }
+    let tolerates = reading.tolerates.into_iter().chain(tier.tolerance()).collect();
+    Place { reading: &reading.body, start, tier, tolerates }
 }

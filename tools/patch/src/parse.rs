@@ -17,7 +17,7 @@ pub(super) struct PatchSet<'a> {
     /// How each line of the answer is used.
     pub(super) uses: Vec<Use>,
     /// The tolerances used for the answer as a whole.
-    pub(super) forgiven: Vec<Tolerance>,
+    pub(super) tolerated: Vec<Tolerance>,
 }
 
 /// Parses an answer. Counts are trusted if they hold for every hunk; otherwise none is.
@@ -28,11 +28,11 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         return Err(shown.note("It shows a diff inside another text: send the diff alone.").into());
     }
     let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
-    let mut forgiven = Vec::new();
+    let mut tolerated = Vec::new();
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            forgiven.push(Tolerance::Counts);
+            tolerated.push(Tolerance::Counts);
             parser = Parser::new(lines, answer.complete, Counts::Ignored, allowed);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
@@ -49,7 +49,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     keep_what_is_counted(&mut sections);
     match line_use::judge(lines, &parser.uses, &sections) {
         Finding::Sound => {}
-        Finding::Among if allowed.allow(Tolerance::Tail) => forgiven.push(Tolerance::Tail),
+        Finding::Among if allowed.allow(Tolerance::Tail) => tolerated.push(Tolerance::Tail),
         Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),
         Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
     }
@@ -59,7 +59,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     if is_cut || parser.ends_in_an_opening() {
         return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
-    Ok(PatchSet { sections, uses: parser.uses, forgiven })
+    Ok(PatchSet { sections, uses: parser.uses, tolerated })
 }
 
 fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {

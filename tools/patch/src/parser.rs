@@ -304,15 +304,15 @@ impl<'l, 'a> Parser<'l, 'a> {
         }
         let body = counted.body;
         let readings = match counted.supplied {
-            0 if rival.is_some() => vec![Reading { body, forgives: Some(Tolerance::Tail) }],
+            0 if rival.is_some() => vec![Reading { body, tolerates: Some(Tolerance::Tail) }],
             // Without other old lines, the counts alone say that blank lines are context.
             0 => with_shorter(body)
                 .filter(|reading| {
-                    reading.forgives.is_none() || reading.body.iter().any(HunkLine::is_old)
+                    reading.tolerates.is_none() || reading.body.iter().any(HunkLine::is_old)
                 })
                 .collect(),
             // Supplied lines must be in the file; otherwise the answer was cut in the middle.
-            _ => vec![Reading { body, forgives: Some(Tolerance::CutBlank) }],
+            _ => vec![Reading { body, tolerates: Some(Tolerance::CutBlank) }],
         };
         Ok((readings, rival))
     }
@@ -408,19 +408,19 @@ impl<'l, 'a> Parser<'l, 'a> {
         {
             let short = whole.get(..len).unwrap_or_default().to_vec();
             return Ok(if body::holds(&short, numbers) {
-                (vec![Reading { body: short, forgives: Some(Tolerance::Tail) }], Some(whole))
+                (vec![Reading { body: short, tolerates: Some(Tolerance::Tail) }], Some(whole))
             } else {
-                (vec![Reading { body: whole, forgives: None }], Some(short))
+                (vec![Reading { body: whole, tolerates: None }], Some(short))
             });
         }
         let blank = whole.iter().take_while(|line| line.raw.is_empty()).count();
         let rest = whole.get(blank..).unwrap_or_default();
         if blank > 0 && body::holds(rest, numbers) {
-            let rest = Reading { body: rest.to_vec(), forgives: Some(Tolerance::Tail) };
-            return Ok((vec![Reading { body: whole, forgives: None }, rest], None));
+            let rest = Reading { body: rest.to_vec(), tolerates: Some(Tolerance::Tail) };
+            return Ok((vec![Reading { body: whole, tolerates: None }, rest], None));
         }
         let Some(len) = body::without_tail(&whole) else {
-            return Ok((vec![Reading { body: whole, forgives: None }], None));
+            return Ok((vec![Reading { body: whole, tolerates: None }], None));
         };
         let tail = whole.get(len..).unwrap_or_default();
         if body::is_prose(tail) {
@@ -430,7 +430,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             }
             // There is no prose inside a fence.
             if self.fence.is_some() {
-                return Ok((vec![Reading { body: whole, forgives: None }], None));
+                return Ok((vec![Reading { body: whole, tolerates: None }], None));
             }
         }
         Ok((with_shorter(whole).collect(), None))
@@ -493,6 +493,6 @@ impl<'l, 'a> Parser<'l, 'a> {
 /// Yields the whole body, then the body without lines that may not belong to it.
 fn with_shorter(body: Body<'_>) -> impl Iterator<Item = Reading<'_>> {
     let shorter = body::without_tail(&body).and_then(|len| body.get(..len)).map(<[_]>::to_vec);
-    let shorter = shorter.map(|body| Reading { body, forgives: Some(Tolerance::Tail) });
-    std::iter::once(Reading { body, forgives: None }).chain(shorter)
+    let shorter = shorter.map(|body| Reading { body, tolerates: Some(Tolerance::Tail) });
+    std::iter::once(Reading { body, tolerates: None }).chain(shorter)
 }

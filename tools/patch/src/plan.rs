@@ -264,7 +264,7 @@ fn as_written(
     if escaped {
         repairs.push(Repair::answer(Tolerance::Leaked));
     }
-    repairs.extend(patch.forgiven.iter().map(|tolerance| Repair::answer(*tolerance)));
+    repairs.extend(patch.tolerated.iter().map(|tolerance| Repair::answer(*tolerance)));
     if let Some(block) = blocks::blocks(&answer.lines, &patch.uses).first() {
         if !allowed.allow(Tolerance::PassedOver) {
             return Err(
@@ -275,7 +275,7 @@ fn as_written(
     }
     let says_more =
         |declared| surrounding_text::says_more(lines, uses, &touched, declared, &exists);
-    if !patch.forgiven.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
+    if !patch.tolerated.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
         if !allowed.allow(Tolerance::Tail) {
             return Err(PatchMismatch::answer(Reason::StrayLine).into());
         }
@@ -288,11 +288,11 @@ fn as_written(
         let file = Some(path.clone());
         repairs.push(Repair { file, ..Repair::answer(Tolerance::Blocks) });
     }
-    if targets.iter().any(|target| target.forgives.contains(&Tolerance::NoHeader)) {
+    if targets.iter().any(|target| target.tolerates.contains(&Tolerance::NoHeader)) {
         repairs.push(Repair::answer(Tolerance::NoHeader));
     }
-    for Target { path, forgives, .. } in &targets {
-        let in_file = forgives.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
+    for Target { path, tolerates, .. } in &targets {
+        let in_file = tolerates.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
         let of = |tolerance: &Tolerance| Repair {
             file: Some(path.clone()),
             ..Repair::answer(*tolerance)
@@ -321,7 +321,7 @@ fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Opt
 
 /// Returns a file that is named without a change at the end of the diff: the rest may be lost.
 fn without_others<'t>(targets: &'t [Target<'_, '_>]) -> Option<&'t RepoPath> {
-    let is_bare = |target: &&Target<'_, '_>| target.forgives.contains(&Tolerance::Unchanged);
+    let is_bare = |target: &&Target<'_, '_>| target.tolerates.contains(&Tolerance::Unchanged);
     targets.last().filter(is_bare).map(|target| &target.path)
 }
 

@@ -8,7 +8,7 @@ use config::ApplyStrategy;
 
 use super::already_applied;
 use super::body::{HunkLine, Kind};
-use super::file::{Forgiven, Reader, Rewritten};
+use super::file::{Reader, Rewritten, Tolerated};
 use super::merge::merge;
 use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
@@ -193,7 +193,7 @@ impl<'s> Planner<'s> {
                 return refused(path, Reason::ContradictoryFileOps);
             }
             let (tolerance, hunk, line) = (Tolerance::Duplicate, None, None);
-            self.forgive(path, Forgiven { tolerance, hunk, line });
+            self.tolerate(path, Tolerated { tolerance, hunk, line });
         }
         match intent {
             Intent::Create { executable } => self.create(path, hunks, then, *executable),
@@ -224,17 +224,17 @@ impl<'s> Planner<'s> {
                 return refused(path, Reason::ContradictoryFileOps);
             }
             let edited = self.reader.rewrite(&made.bytes, then, path.as_str())?;
-            made.forgiven.extend(edited.forgiven);
+            made.tolerated.extend(edited.tolerated);
             let tolerance = Tolerance::Sequential;
-            made.forgiven.push(Forgiven { tolerance, hunk: None, line: None });
+            made.tolerated.push(Tolerated { tolerance, hunk: None, line: None });
             made.bytes = edited.bytes;
         }
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
             Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
-                self.forgive(
+                self.tolerate(
                     path,
-                    Forgiven { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
+                    Tolerated { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
                 );
                 return Ok(());
             }
@@ -371,7 +371,7 @@ impl<'s> Planner<'s> {
             }
             let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
-            made.forgiven.push(Forgiven { tolerance: Tolerance::Merged, hunk: None, line: None });
+            made.tolerated.push(Tolerated { tolerance: Tolerance::Merged, hunk: None, line: None });
         }
         self.checked(path, made)
     }
@@ -385,15 +385,15 @@ impl<'s> Planner<'s> {
         if self.is_too_large(&made.bytes) {
             return refused(path, Reason::FileTooLarge);
         }
-        let Rewritten { bytes, forgiven, done } = made;
-        for forgiven in forgiven {
-            self.forgive(path, forgiven);
+        let Rewritten { bytes, tolerated, done } = made;
+        for tolerated in tolerated {
+            self.tolerate(path, tolerated);
         }
         self.done.extend(done);
         Ok(bytes.into())
     }
 
-    fn forgive(&mut self, path: &RepoPath, Forgiven { tolerance, hunk, line }: Forgiven) {
+    fn tolerate(&mut self, path: &RepoPath, Tolerated { tolerance, hunk, line }: Tolerated) {
         self.repairs.push(Repair { tolerance, file: Some(path.clone()), hunk, line });
     }
 

@@ -22,7 +22,7 @@ pub(super) struct Target<'p, 'a> {
     /// The lines of the answer that the section spans, from 0.
     pub(super) span: Range<usize>,
     /// The tolerances used.
-    pub(super) forgives: Vec<Tolerance>,
+    pub(super) tolerates: Vec<Tolerance>,
     /// True if headers name the file completely; otherwise the section may be a line of a body that looks like a
     /// header.
     pub(super) is_named: bool,
@@ -152,7 +152,7 @@ pub(super) fn resolve<'p, 'a>(
     if is_bare && (section.index.is_some() || !known.allowed.allow(Tolerance::Unchanged)) {
         return Err(refuse(Reason::EmptyFileSection));
     }
-    let forgives = [
+    let tolerates = [
         headerless.then_some(Tolerance::NoHeader),
         names.respelled.then_some(Tolerance::Accents),
         is_bare.then_some(Tolerance::Unchanged),
@@ -163,7 +163,7 @@ pub(super) fn resolve<'p, 'a>(
         hunks: &section.hunks,
         span: section.span.clone(),
         is_named: section.git.is_some() || section.old.is_some() && section.new.is_some(),
-        forgives: forgives.into_iter().flatten().collect(),
+        tolerates: tolerates.into_iter().flatten().collect(),
         stray,
     })
 }

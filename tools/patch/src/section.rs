@@ -45,7 +45,7 @@ pub(super) struct Hunk<'a> {
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
     pub(super) body: Body<'a>,
-    pub(super) forgives: Option<Tolerance>,
+    pub(super) tolerates: Option<Tolerance>,
 }
 
 impl Hunk<'_> {

@@ -167,7 +167,7 @@ fn applied_otherwise(
 /// Finds hunks without names below a heading with the name of another file with the same extension: `Create a new file
 /// lib/other.py:`.
 fn heads_another(lines: &[&[u8]], uses: &[Use], target: &Target<'_, '_>) -> Option<PatchMismatch> {
-    if !target.forgives.contains(&Tolerance::NoHeader) {
+    if !target.tolerates.contains(&Tolerance::NoHeader) {
         return None;
     }
     let path = target.path.as_str();

@@ -47,10 +47,10 @@ pub(super) fn plan_of(
 }
 
 /// A tolerance that was used, and the line.
-pub(super) type Forgiven = (Tolerance, Option<usize>);
+pub(super) type Tolerated = (Tolerance, Option<usize>);
 
 /// Applies `hunks` to the file `f`; returns the new text and the tolerances used.
-pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Forgiven>), Reason> {
+pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Tolerated>), Reason> {
     let files = Files::default().file("f", before);
     let plan = plan_of(&files, &["f"], &format!("--- a/f\n+++ b/f\n{hunks}"));
     let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;

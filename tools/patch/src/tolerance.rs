@@ -108,7 +108,7 @@ impl Tolerance {
             Tolerance::Counts => "ignored wrong or missing line counts",
             Tolerance::Position => "found the old lines elsewhere, in exactly one place",
             Tolerance::Near => {
-                "of several matches far apart, chose the one next to the stated line"
+                "chose the match next to the stated line, of several far apart"
             }
             Tolerance::Numbered => "removed copied line numbers",
             Tolerance::CutBlank => "restored blank context lines cut off at the end",
