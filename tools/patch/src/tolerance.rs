@@ -107,9 +107,7 @@ impl Tolerance {
             Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
             Tolerance::Counts => "ignored wrong or missing line counts",
             Tolerance::Position => "found the old lines elsewhere, in exactly one place",
-            Tolerance::Near => {
-                "chose the match next to the stated line, of several far apart"
-            }
+            Tolerance::Near => "chose the match next to the stated line, of several far apart",
             Tolerance::Numbered => "removed copied line numbers",
             Tolerance::CutBlank => "restored blank context lines cut off at the end",
             Tolerance::Tail => "dropped blank lines or prose around the hunk",
