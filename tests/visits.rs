@@ -250,10 +250,17 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     screen.types("/apply\r");
     screen.until_shown("d show the diff");
     let diffs = screen.terminal.shown().matches("diff --git a/a.txt").count();
-    while screen.terminal.shown().matches("diff --git a/a.txt").count() == diffs {
-        screen.types("d");
+    // Keys typed too early become a draft, which is cleared before the next try.
+    let is_shown =
+        |screen: &Screen| screen.terminal.shown().matches("diff --git a/a.txt").count() > diffs;
+    for _ in 0..50 {
+        if is_shown(&screen) {
+            break;
+        }
+        screen.types("\x15d");
         screen.rests();
     }
+    assert!(is_shown(&screen), "{}", screen.terminal.shown());
     screen.presses("y", "applied ");
     // Keys that came too late are in the input.
     screen.types("\x15");
