@@ -124,6 +124,31 @@ struct InHand {
     steps: Vec<(String, Option<StepMark>)>,
 }
 
+/// The checkpoint that undoes the last request which changed something, found from the events of a session in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UndoPoint {
+    /// The checkpoint before the first change of that request; `None` if no request has changed anything.
+    start: Option<u64>,
+    /// True once the last request has changed something.
+    has_changed: bool,
+}
+
+impl UndoPoint {
+    /// Takes in the next event.
+    pub fn note(&mut self, event: &Event) {
+        if let Event::RunStarted { intent, .. } = event
+            && *intent != Intent::Review
+        {
+            self.has_changed = false;
+        }
+        if let Event::CheckpointCreated { checkpoint, .. } = event
+            && !std::mem::replace(&mut self.has_changed, true)
+        {
+            self.start = Some(*checkpoint);
+        }
+    }
+}
+
 /// A run, and what was used in it. Times are counted from any moment, the same for all of them.
 #[derive(Debug)]
 pub struct RunView {
@@ -141,10 +166,7 @@ pub struct RunView {
     staged: Vec<StagedFile>,
     /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
     tolerated: BTreeMap<Option<LaneId>, String>,
-    /// The workspace as it was before the first change of the last run that changed something.
-    start: Option<u64>,
-    /// Whether the run in hand has changed something.
-    has_changed: bool,
+    undo: UndoPoint,
     /// The last failure of a call, so that it is told once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -173,8 +195,7 @@ impl RunView {
             plan: InHand::default(),
             staged: Vec::new(),
             tolerated: BTreeMap::new(),
-            start: None,
-            has_changed: false,
+            undo: UndoPoint::default(),
             last_failure: None,
             streamed: String::new(),
             used: Used::default(),
@@ -224,7 +245,7 @@ impl RunView {
     pub fn earlier(&mut self, scope: &Scope, event: &Event, at: Duration) {
         let lane = scope.lane();
         self.lanes.event(lane, event, at.saturating_sub(self.started));
-        self.note_start(event);
+        self.undo.note(event);
         self.note_plan(lane, event);
         self.count(event, lane);
         match scope.child() {
@@ -308,7 +329,12 @@ impl RunView {
 
     /// The checkpoint before the first change of the last run that changed something.
     pub const fn start(&self) -> Option<u64> {
-        self.start
+        self.undo.start
+    }
+
+    /// Sets what can be undone of the requests that the session had before it was opened.
+    pub const fn resumes_after(&mut self, undo: UndoPoint) {
+        self.undo = undo;
     }
 
     /// What was used so far.
@@ -389,20 +415,6 @@ impl RunView {
         if is_answer && self.shows.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));
-        }
-    }
-
-    /// Remembers how to get back to where the run began.
-    fn note_start(&mut self, event: &Event) {
-        if let Event::RunStarted { intent, .. } = event
-            && *intent != Intent::Review
-        {
-            self.has_changed = false;
-        }
-        if let Event::CheckpointCreated { checkpoint, .. } = event
-            && !std::mem::replace(&mut self.has_changed, true)
-        {
-            self.start = Some(*checkpoint);
         }
     }
 }

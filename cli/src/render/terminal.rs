@@ -9,7 +9,7 @@ use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::diff::harmless;
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told, UndoPoint};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
@@ -151,6 +151,10 @@ impl View for Terminal {
 
     fn start(&self) -> Option<u64> {
         self.run.start()
+    }
+
+    fn resumes_after(&mut self, undo: UndoPoint) {
+        self.run.resumes_after(undo);
     }
 
     fn tick(&mut self) {

@@ -353,6 +353,8 @@ impl Conversation {
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
         self.asked.clear();
+        // What is hinted at is about the request: that it runs, or how to stop it.
+        self.hint = None;
         self.rings = Some("the request has ended");
     }
 
@@ -365,6 +367,7 @@ impl Conversation {
     /// The line of shell has ended, so: what it printed is kept.
     pub(crate) fn ran(&mut self, told: &str) {
         self.work = Work::Idle;
+        self.hint = None;
         let lines = std::mem::take(&mut self.heard);
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
         lines.iter().for_each(|line| self.say_line(line));

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::delivery::Level;
+use actors::delivery::{Delivery, Level};
 use actors::event::Event;
 use actors::publisher::Signal;
 use config::Config;
@@ -16,6 +16,7 @@ use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::paint::{Background, Paint};
+use front::run_view::UndoPoint;
 use front::session::{Happened, Session};
 use orchestrator::lock::LockError;
 use orchestrator::orchestrator::Outcome;
@@ -54,6 +55,8 @@ pub struct Opening {
     pub require: Option<Level>,
     /// What is printed first.
     pub banner: String,
+    /// What `/undo` undoes before the first request.
+    pub undo: UndoPoint,
 }
 
 /// A line of shell that runs: what is to be said of its end, or why it was not run. Dropping it ends the command with all that it
@@ -82,6 +85,9 @@ pub trait Host: Send + Sync {
 
     /// The id of the session that is called so; an error says why there is none.
     fn session(&self, called: &str) -> Result<String, String>;
+
+    /// Returns true if a session is open, in this process or in another one.
+    fn is_open(&self, session: &str) -> bool;
 
     /// Whether what a review is to be of can be reviewed; an error says why not.
     fn reviewable(&self, what: &str) -> Result<(), String>;
@@ -117,6 +123,7 @@ pub async fn converse(
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
     let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());
     talk.say(&as_given_here(&opening.banner));
+    talk.run.resumes_after(opening.undo);
     let mut it = Converse {
         talk,
         session,
@@ -142,8 +149,12 @@ pub async fn converse(
     let last = it.screen.leave(Terminal::size());
     terminal::write(&last).ok();
     let left = it.left.take();
-    drop(it);
-    ended.map(|()| left.unwrap_or(Left::ForGood))
+    let Converse { session, terminal, .. } = it;
+    drop(terminal);
+    ended?;
+    let Some(left) = left else { return Ok(Left::ForGood) };
+    session.close().await;
+    Ok(left)
 }
 
 struct Converse {
@@ -393,7 +404,10 @@ impl Converse {
         if at.saturating_sub(self.request_begun) < LONG {
             self.talk.take_ring();
         }
-        if let Err(error) = exit::of(&outcome.delivery, self.require) {
+        // That the user has stopped it is already shown.
+        if outcome.delivery != Delivery::Cancelled
+            && let Err(error) = exit::of(&outcome.delivery, self.require)
+        {
             self.talk.say(&harmless_text(&as_given_here(&error.to_string())));
         }
         self.session.let_go();
