@@ -430,7 +430,7 @@ fn plain_lines_are_there_for_whoever_wants_them() {
             ("/review gone", "there is no commit, branch or tag `gone`"),
             ("!false", "exit 1"),
             ("!echo one; echo two", "two"),
-            ("/diff", "nothing is staged in this workspace"),
+            ("/diff", "no patches are staged in this workspace"),
         ] {
             screen.types(&format!("{line}\r"));
             screen.until(said, |rows| {

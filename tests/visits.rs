@@ -365,7 +365,8 @@ fn a_session_that_is_open_elsewhere_is_not_resumed() {
 fn changes_of_a_resumed_session_can_be_undone() {
     for plain in [false, true] {
         let world = World::greeting(greeting_fix());
-        let run = world.deepseek(["-p", "Fix the greeting", "--approval", "auto"]).run();
+        let words = ["--force-execute", "--approval", "auto", "-p", "Fix the greeting"];
+        let run = world.deepseek(words).run();
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(world.project.read("greet.txt"), "hello world\n");
         let args: &[&str] = if plain { &["-c", "--plain"] } else { &["-c"] };
