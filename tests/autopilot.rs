@@ -48,7 +48,7 @@ fn it_takes_steps_until_the_command_passes_and_undoes_failed_steps() {
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     for expected in
-        ["✗ 1. Greet the moon", "✓ 2. Greet the world", "Ended    the command of --until passes"]
+        ["✗ 1. Greet the moon", "✓ 2. Greet the world", "Ended    the --until command passes"]
     {
         assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
@@ -151,7 +151,7 @@ fn the_budget_covers_all_steps_together() {
     let used: u64 =
         world.provider.requests().iter().map(|seen| seen.usage.map_or(0, |it| it.total())).sum();
     assert!(used <= 60_000, "{used}");
-    assert!(run.stdout.contains("Ended    the budget is used up"), "{}", run.stdout);
+    assert!(run.stdout.contains("Ended    the budget is exhausted"), "{}", run.stdout);
 }
 
 /// Like [`counting`], with a fault at every third request: either a transient provider failure or an unusable answer.
@@ -281,7 +281,7 @@ fn the_autopilot_demo_takes_two_steps_offline() {
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
-    for expected in ["✓ 1. Write down", "✓ 2. Have subtotal", "the command of --until passes"] {
+    for expected in ["✓ 1. Write down", "✓ 2. Have subtotal", "the --until command passes"] {
         assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
     }
 }

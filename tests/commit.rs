@@ -32,9 +32,9 @@ fn only_the_changes_of_the_run_are_committed_and_the_users_index_is_kept() {
     assert_eq!(git(&world, "log -1 --format=%B"), "Fix the greeting\n\n- do what was asked\n\n");
     assert_eq!(git(&world, "show --name-only --format="), "greet.txt\n");
     assert_eq!(git(&world, "status --porcelain"), "A  mine.txt\n?? later.txt\n");
-    let again = world.deepseek(["commit", "--yes"]).run();
-    assert_eq!(again.code, Some(1), "{}", again.stderr);
-    assert!(again.stderr.contains("there is nothing to commit"), "{}", again.stderr);
+    let second = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(second.code, Some(1), "{}", second.stderr);
+    assert!(second.stderr.contains("there is nothing to commit"), "{}", second.stderr);
 }
 
 #[test]
@@ -117,24 +117,26 @@ fn the_commit_command_shown_after_a_request_works_in_a_conversation() {
     screen.until_shown("session ");
     screen.types("/commit\r");
     screen.until_shown("Commit this file with this message?");
-    // A no commits nothing, and says how to commit with other words.
+    // A no commits nothing, and the message says how to change the commit message.
     screen.presses("n", "nothing was committed");
     screen.types("/commit\r");
-    screen.until("it does not ask again", |rows| rows.iter().any(|row| row == "  y yes · n no"));
+    screen.until("the question is not shown again", |rows| {
+        rows.iter().any(|row| row == "  y yes · n no")
+    });
     screen.presses("y", "committed as ");
-    // What is typed before the conversation has the terminal back is not for it.
+    // Text typed before the conversation has the terminal back does not reach it.
     let is_status = |row: &String| row.starts_with("agent ·");
     screen.until("the status", |rows| {
         rows.iter().rfind(|row| !row.is_empty()).is_some_and(is_status)
     });
-    // Keys that came too late stand in the input.
+    // Keys that came too late are in the input.
     screen.types("\x15\x04");
     assert_eq!(screen.terminal.ends(), Some(0));
     assert_eq!(git(&world, "log -1 --format=%s"), "Fix the greeting\n");
 }
 
 #[test]
-fn whoever_waits_for_another_process_says_so() {
+fn waiting_for_another_process_is_reported() {
     let world = World::greeting(Vec::new());
     let mut asks = world.deepseek(["--force-execute", "--approval", "suggest"]);
     let mut screen = Screen::start(asks.env("XTERM_VERSION", "a test"), 24, 100);
@@ -144,14 +146,14 @@ fn whoever_waits_for_another_process_says_so() {
     let held = std::fs::OpenOptions::new().write(true).open(&lock).unwrap();
     std::fs::write(&lock, "4711\n").unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let waits = "waiting: another deepseek is at work in this directory (pid 4711)";
+    let waits = "waiting: another deepseek is running in this directory (pid 4711)";
     screen.types("/commit\r");
     screen.until_shown(waits);
     screen.until_shown("hint: wait until its request has ended");
     let run = world.deepseek(["commit"]).run();
     assert!(run.stderr.starts_with(waits), "{}", run.stderr);
     screen.types("/ask Why?\r");
-    screen.until("it does not say that it waits", |rows| {
+    screen.until("the waiting is not reported", |rows| {
         rows.iter().filter(|row| row.as_str() == waits).count() == 2
     });
     screen.until_shown("hint: wait until its request has ended");

@@ -365,7 +365,7 @@ fn a_configuration_behind_a_symlink_is_refused() {
         symlink(to, world.project.path(link)).unwrap();
         let run = world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
         assert_eq!(run.code, Some(2), "{}", run.stderr);
-        assert!(run.stderr.contains("is a symlink"), "{}", run.stderr);
+        assert!(run.stderr.contains("must not be a symlink"), "{}", run.stderr);
     }
 }
 

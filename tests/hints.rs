@@ -1,19 +1,21 @@
-//! What a failure hints at is done: the commands that it names are run as they stand, and lead on.
+//! Hints of failures work: the commands that they name are run as written, and do not fail in the same way.
 
 use mock::Reply;
 
 use crate::support::{Run, World, architect, greeting_fix};
 
-/// The commands of this program that a text names: between backticks, or behind a colon to the end.
+/// Returns the commands of this program that a text names, in backticks or after a colon.
 fn named(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
-    let behind = text.split_once(": deepseek ").map(|(_, rest)| rest.split(';').next().unwrap());
-    let behind = behind.filter(|_| !text.contains('`')).map(|rest| format!("deepseek {rest}"));
-    let commands = quoted.map(str::to_owned).chain(behind);
+    let after_colon =
+        text.split_once(": deepseek ").map(|(_, rest)| rest.split(';').next().unwrap());
+    let after_colon =
+        after_colon.filter(|_| !text.contains('`')).map(|rest| format!("deepseek {rest}"));
+    let commands = quoted.map(str::to_owned).chain(after_colon);
     commands.filter(|command| command.starts_with("deepseek ")).collect()
 }
 
-/// The line of a failure, and its hint.
+/// Returns the error message of a failure, and its hint.
 fn failure(run: &Run) -> (String, String) {
     let line = |start: &str| {
         let line = run.stderr.lines().rfind(|line| line.starts_with(start));
@@ -22,7 +24,7 @@ fn failure(run: &Run) -> (String, String) {
     (line("error: "), line("hint: "))
 }
 
-/// Words of a command as a shell reads them, as far as hints go.
+/// Splits a command into words like a shell, as far as hints need it.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -36,25 +38,25 @@ fn words(command: &str) -> Vec<String> {
     words.into_iter().skip(1).filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether a command is one with a part that the user fills in.
-fn is_a_form(command: &str) -> bool {
+/// Returns true for a command with a placeholder.
+fn has_placeholder(command: &str) -> bool {
     command.split(' ').any(|word| {
         word.contains('…') || (word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase()))
     })
 }
 
-/// Fails as these words do in this world, and follows what is hinted at. What is done at a keyboard is done by `true`.
+/// Runs a command that fails, then runs the commands that its hint names. The editor is `true`. Returns how many were run.
 fn follow(world: &World, fails: &[&str]) -> usize {
     let run = world.deepseek(fails.iter().copied()).run();
     assert_ne!(run.code, Some(0), "{fails:?}: {}", run.stderr);
     let (error, hint) = failure(&run);
     let commands = named(&format!("{error} {hint}"));
     let mut followed = 0;
-    for command in commands.iter().filter(|command| !is_a_form(command)) {
+    for command in commands.iter().filter(|command| !has_placeholder(command)) {
         let mut program = world.deepseek(words(command).iter().map(String::as_str));
         let done = program.env("EDITOR", "true").run();
-        let (again, _) = failure(&done);
-        assert!(again != error, "{fails:?}: `{command}` leads in a circle: {error}");
+        let (new_error, _) = failure(&done);
+        assert!(new_error != error, "{fails:?}: `{command}` fails in the same way: {error}");
         let is_understood = !done.stderr.contains("unexpected argument")
             && !done.stderr.contains("there is no command");
         assert!(is_understood, "{fails:?}: `{command}`: {}", done.stderr);
@@ -64,11 +66,12 @@ fn follow(world: &World, fails: &[&str]) -> usize {
 }
 
 #[test]
-fn what_a_hint_names_leads_on() {
+fn commands_named_by_hints_work() {
     let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut followed = 0;
     for fails in [
         &["rewnd"] as &[&str],
+        &["sesions"],
         &["login"],
         &["resume"],
         &["exec", "fix the greeting"],
@@ -93,7 +96,7 @@ fn what_a_hint_names_leads_on() {
         &["autopilot", "resume"],
         &["memory", "show", "99"],
         &["--budget-usd", "0.000001", "--force-execute", "-p", "Fix the greeting"],
-        // It is staged, and what is hinted at shows it.
+        // The change is staged, and the hinted command shows it.
         &["--force-execute", "-p", "Fix the greeting"],
     ] {
         followed += follow(&world, fails);
@@ -102,7 +105,7 @@ fn what_a_hint_names_leads_on() {
 }
 
 #[test]
-fn a_broken_configuration_is_opened_by_what_is_hinted_at() {
+fn the_hint_for_a_broken_configuration_opens_it() {
     let world = World::greeting(Vec::new());
     world.project.write(".deepseek/config.toml", "policy = [");
     for fails in [&["config", "show"] as &[&str], &["-p", "x"], &["doctor"]] {
@@ -118,7 +121,7 @@ fn a_broken_configuration_is_opened_by_what_is_hinted_at() {
 }
 
 #[test]
-fn a_model_that_keeps_to_no_form_is_told_once_and_what_it_said_is_found() {
+fn hints_for_unreadable_answers_and_refused_calls_work() {
     let world = World::greeting(vec![architect("Sure! I would mend it.").forever()]);
     assert!(follow(&world, &["--force-execute", "-p", "Fix the greeting"]) >= 1);
     let refused = Reply::of(mock::Behaviour::Http400).forever();

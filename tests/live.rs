@@ -68,7 +68,7 @@ pub(crate) fn ends(screen: &mut Screen, code: i32) {
 }
 
 #[test]
-fn a_first_start_says_where_one_is_and_how_to_get_help() {
+fn the_first_lines_name_the_workspace_and_how_to_get_help() {
     let world = World::greeting(Vec::new());
     let mut screen = edits(&world, 24, 80);
     insta::assert_snapshot!("first_start", shown(&world, &mut screen));
@@ -102,7 +102,7 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
         screen.types("\r");
         screen.until_shown(shown);
     }
-    screen.until("the last is at work", |rows| {
+    screen.until("the last request is running", |rows| {
         rows.iter().filter(|row| row.contains(" tokens in")).count() == 3
     });
     screen.types("\x04");
@@ -135,10 +135,10 @@ fn tab_changes_the_mode_and_words_are_completed() {
     screen.until_shown("hetun · as the card says, else suggest");
     screen.types("\t");
     screen.until_shown("plan · read-only");
-    // In it nothing is written, whatever is asked.
+    // Plan mode does not write, whatever the request.
     screen.types("Fix the greeting\r");
     screen.until_shown("tokens in");
-    screen.until("it is at work", |rows| !rows.iter().any(|row| row.contains("so far")));
+    screen.until("the request is running", |rows| !rows.iter().any(|row| row.contains("so far")));
     assert_eq!(world.project.read("greet.txt"), "hello\n");
     assert!(!screen.rows().iter().any(|row| row.contains("Apply it?")));
     screen.types("\x1b[Z\x1b[Z\x1b[Z");
@@ -152,8 +152,9 @@ fn tab_changes_the_mode_and_words_are_completed() {
 }
 
 #[test]
-fn a_question_calls_the_user_as_the_terminal_can() {
-    for (program, sent) in [("WezTerm", "\x1b]9;deepseek: a question waits\x07"), ("xterm", "\x07")]
+fn a_question_calls_the_user_by_notification_or_bell() {
+    for (program, sent) in
+        [("WezTerm", "\x1b]9;deepseek: a question is waiting\x07"), ("xterm", "\x07")]
     {
         let world = World::greeting(greeting_fix());
         let mut talk = world.deepseek(["--force-execute", "--approval", "suggest"]);
@@ -182,7 +183,7 @@ fn the_first_lines_say_when_the_user_is_asked_in_each_mode() {
         let mut program = world.deepseek(flags.iter().copied());
         let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 100);
         screen.until_shown(said);
-        screen.until("the row of settings does not say it", |rows| {
+        screen.until("the row of settings does not show it", |rows| {
             let settings = said.split(" · sandbox").next().unwrap().replace("approval ", "");
             rows.last().is_some_and(|row| row.starts_with(&settings))
         });
@@ -192,7 +193,7 @@ fn the_first_lines_say_when_the_user_is_asked_in_each_mode() {
 }
 
 #[test]
-fn what_is_shown_of_the_last_request_is_gone_when_the_next_begins() {
+fn progress_of_the_last_request_is_gone_when_the_next_starts() {
     let slow = Reply::of(mock::Behaviour::KeepaliveForever).to("analysis");
     let world = World::greeting(vec![Reply::text("One.").to("analysis"), slow]);
     let mut screen = edits(&world, 24, 80);
@@ -203,7 +204,7 @@ fn what_is_shown_of_the_last_request_is_gone_when_the_next_begins() {
     screen.until_shown("› second");
     screen.until_shown(" s");
     let shown = String::from_utf8_lossy(&screen.terminal.shown_since(at)).into_owned();
-    // From the first frame of it on, which shows nothing that was used before.
+    // Its first frame does not show the usage of the request before.
     let first = shown.split("› second").nth(1).unwrap_or_default();
     assert!(!first.contains("so far") && !first.contains(" tokens"), "{first:?}");
     screen.types("\x03");
@@ -213,7 +214,7 @@ fn what_is_shown_of_the_last_request_is_gone_when_the_next_begins() {
 }
 
 #[test]
-fn a_word_that_is_no_command_and_a_revision_that_is_not_there_are_told_at_once() {
+fn an_unknown_command_and_an_unknown_revision_are_reported_at_once() {
     let world = World::greeting(Vec::new());
     let mut screen = edits(&world, 24, 100);
     screen.types("/comit\r");
@@ -226,7 +227,7 @@ fn a_word_that_is_no_command_and_a_revision_that_is_not_there_are_told_at_once()
 }
 
 #[test]
-fn an_idle_conversation_lets_others_work() {
+fn an_idle_conversation_does_not_block_other_processes() {
     let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     let run = world.chat("Fix the greeting");
@@ -236,7 +237,7 @@ fn an_idle_conversation_lets_others_work() {
 }
 
 #[test]
-fn an_edit_is_shown_asked_for_done_and_undone() {
+fn an_edit_is_shown_approved_applied_and_undone() {
     let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
@@ -269,12 +270,12 @@ pub(crate) fn asked_about_a_change() -> (World, Screen) {
     (world, screen)
 }
 
-/// Declines the change with a reason; waits until `heard` is shown and the next change needs approval.
-pub(crate) fn says_no(screen: &mut Screen, heard: &str) {
+/// Declines the change with a reason; waits until `answer` is shown and the next change needs approval.
+pub(crate) fn says_no(screen: &mut Screen, answer: &str) {
     screen.presses("\x1bn", "no, because:");
     screen.types("it must still say hello\r");
-    screen.until_shown(heard);
-    screen.until("the better one is asked for", |rows| {
+    screen.until_shown(answer);
+    screen.until("the better change needs approval", |rows| {
         rows.iter().any(|row| row.contains("hello world"))
             && rows.iter().any(|row| row.contains("y yes"))
     });
@@ -314,7 +315,7 @@ fn an_interrupt_stops_the_request_and_keeps_what_was_typed() {
 }
 
 #[test]
-fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
+fn a_signal_ends_the_program_and_restores_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let world = World::greeting(greeting_fix());
         let mut screen = edits(&world, 24, 80);
@@ -329,7 +330,7 @@ fn whoever_ends_it_gets_the_terminal_back_as_it_was() {
 }
 
 #[test]
-fn a_terminal_that_becomes_smaller_and_larger_has_everything_once() {
+fn resizing_the_terminal_duplicates_and_loses_nothing() {
     let world = World::greeting(greeting_fix());
     let mut screen = edits(&world, 24, 80);
     screen.types("Fix the greeting\r");
@@ -375,7 +376,7 @@ fn a_small_terminal_shows_the_end_of_a_long_change_and_the_choice() {
 }
 
 #[test]
-fn a_paste_is_a_label_and_reaches_the_model_as_it_is() {
+fn a_long_paste_is_shown_as_a_label_and_reaches_the_model_unchanged() {
     let world = World::greeting(vec![Reply::text("Two hundred.").to("analysis")]);
     let mut screen = edits(&world, 24, 80);
     let pasted: Vec<String> = (0..200).map(|n| format!("$1 {n}\tend")).collect();
@@ -397,7 +398,7 @@ fn a_paste_is_a_label_and_reaches_the_model_as_it_is() {
 }
 
 #[test]
-fn files_are_completed_and_an_answer_is_painted_as_it_comes() {
+fn file_names_are_completed_and_an_answer_is_formatted_as_it_arrives() {
     let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n";
     let world = World::greeting(vec![Reply::text(answer).to("analysis")]);
     let mut screen = edits(&world, 24, 80);
@@ -414,14 +415,14 @@ fn files_are_completed_and_an_answer_is_painted_as_it_comes() {
 }
 
 #[test]
-fn plain_lines_are_there_for_whoever_wants_them() {
+fn plain_mode_is_used_on_request_and_on_dumb_terminals() {
     let world = World::greeting(Vec::new()).configure("[sandbox]\nmode = \"off\"\n");
     for (args, term) in [(&["--plain"][..], "xterm"), (&[][..], "dumb")] {
         let line = format!("TERM={term}; export TERM");
         let mut screen = Screen::start(&mut world.after(&line, &args.join(" ")), 24, 80);
-        screen.until_shown("Say what you want");
+        screen.until_shown("Ask a question or describe");
         screen.until_shown("›");
-        // The commands are those of the other conversation.
+        // Plain mode has the same commands.
         for (line, said) in [
             ("/status", "  approval   suggest"),
             ("/comit", "did you mean /commit?"),
@@ -445,7 +446,7 @@ fn plain_lines_are_there_for_whoever_wants_them() {
 }
 
 #[test]
-fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
+fn a_shell_command_reports_its_exit_and_can_be_stopped() {
     let world = World::greeting(greeting_fix()).configure("[sandbox]\nmode = \"off\"\n");
     let mut screen = edits(&world, 20, 60);
     let until = |screen: &mut Screen, said: &str| {
@@ -458,7 +459,7 @@ fn a_line_of_shell_says_how_it_ended_and_is_stopped() {
     screen.types("!echo out; exit 3\r");
     until(&mut screen, "exit 3");
     screen.types("!echo so far; sleep 600\r");
-    // What is printed is there at once, and stays.
+    // Output is shown at once, and stays.
     until(&mut screen, "so far");
     screen.until_shown("Ctrl-C stops it");
     screen.types("a draft");

@@ -99,6 +99,6 @@ fn unreadable_memory_is_reported_and_does_not_stop_requests() {
     fs::write(&file, "{").unwrap();
     let list = world.deepseek(["memory", "list"]).run();
     assert_eq!(list.code, Some(2));
-    assert!(list.stderr.contains("remove the file"), "{}", list.stderr);
+    assert!(list.stderr.contains("delete the file"), "{}", list.stderr);
     assert_eq!(world.chat("Fix the greeting").code, Some(0));
 }

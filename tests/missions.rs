@@ -169,8 +169,8 @@ fn the_html_export_shows_findings_the_approved_card_and_the_cost() {
         "greet.txt greets nobody <code>greet.txt:1</code> <span class=\"mark good\">checked</span>",
         "02 write: greet the world",
         "<code>sh check.sh</code>",
-        "<h3>The card <span class=\"mark warn\">waits</span></h3>",
-        "small questions</summary>",
+        "<h3>The card <span class=\"mark warn\">waiting</span></h3>",
+        "child questions</summary>",
         "<span class=\"mark good\">answered</span>",
         "<h3>The card <span class=\"mark good\">approved</span></h3>",
         "<h3>Task 01 <span class=\"mark good\">done</span></h3>",
@@ -558,7 +558,7 @@ fn at_a_terminal_the_card_needs_approval_even_under_auto() {
             "auto",
             "--plain",
         ]));
-        terminal.until("Carry it out?", 1);
+        terminal.until("Execute it?", 1);
         assert!(terminal.shown().contains("Mission card, version 1"), "{}", terminal.shown());
         terminal.types(&format!("{answer}\r"));
         assert_eq!(terminal.ends(), Some(code), "{}", terminal.shown());
@@ -569,9 +569,9 @@ fn at_a_terminal_the_card_needs_approval_even_under_auto() {
         Reply::text(card("greet.txt", "make test")).to("researcher").when_asked("use make");
     let world = world([vec![revised], planned(card("greet.txt", "sh check.sh"))].concat());
     let mut terminal = Terminal::start(&mut world.deepseek(["mission", GOAL, "--plain"]));
-    terminal.until("Carry it out?", 1);
+    terminal.until("Execute it?", 1);
     terminal.types("no, use make\r");
-    terminal.until("Carry it out?", 2);
+    terminal.until("Execute it?", 2);
     assert!(terminal.shown().contains("Mission card, version 2"), "{}", terminal.shown());
     terminal.types("n\r");
     assert_eq!(terminal.ends(), Some(3));
@@ -583,7 +583,7 @@ fn an_approval_beyond_the_card_holds_for_this_mission_only() {
     let insists = carried_out().into_iter().map(Reply::forever);
     let world = world(planned(card("greet.txt", "make test")).into_iter().chain(insists).collect());
     let mut terminal = Terminal::start(&mut world.deepseek(["mission", GOAL, "--plain"]));
-    terminal.until("Carry it out? [y/N; no: WHY, show]", 1);
+    terminal.until("Execute it? [y/N; no: WHY, show]", 1);
     terminal.types("y\r");
     terminal.until("does not name `sh check.sh`. Run it? [y/N; no: WHY, show]", 1);
     terminal.types("always\r");
@@ -629,7 +629,7 @@ fn the_mission_demo_delivers_offline() {
     program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL");
     let run = program.run();
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
-    assert!(run.stderr.contains("in this demo the card is approved by its hash"), "{}", run.stderr);
+    assert!(run.stderr.contains("the demo approves the card by its hash"), "{}", run.stderr);
     assert!(run.stdout.contains("Only `total` does, at src/lib.rs:16"), "{}", run.stdout);
     assert!(run.stdout.contains("Receipt: "), "{}", run.stdout);
 }

@@ -84,7 +84,11 @@ fn an_untrusted_workspace_provides_no_tools() {
     let world = world(vec![shouts("tools_shout", &json!({})), says("I do not know.")]);
     let listed = world.deepseek(["tools", "list"]).run();
     assert!(!listed.stdout.contains("shout"), "{}", listed.stdout);
-    assert!(listed.stderr.contains("not trusted: tools.shout; to trust it"), "{}", listed.stderr);
+    assert!(
+        listed.stderr.contains("ignored tools.shout: this workspace is not trusted"),
+        "{}",
+        listed.stderr
+    );
     let run = world.deepseek(["ask", "--approval", "auto", "How loud is it?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(

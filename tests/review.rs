@@ -89,7 +89,7 @@ fn an_impossible_review_is_refused_with_the_reason() {
         ),
         ("HEAD...gone", "there is no commit, branch or tag `gone`"),
         ("greet.txt", "there is no commit, branch or tag `greet.txt`"),
-        ("--output=/tmp/x", "name commits as `git diff` takes them"),
+        ("--output=/tmp/x", "name commits as for `git diff`"),
     ] {
         let run = world.deepseek(["review", "--", what]).run();
         assert_eq!(run.code, Some(2), "{what}");
@@ -100,7 +100,7 @@ fn an_impossible_review_is_refused_with_the_reason() {
         World::of(Project::without_git(&[("a.txt", "a\n")]), Provider::new(Vec::<Reply>::new()));
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("the workspace is not under git"), "{}", run.stderr);
+    assert!(run.stderr.contains("the workspace is not a git repository"), "{}", run.stderr);
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn a_file_changed_on_the_same_lines_is_only_restored_with_exact() {
         "{}",
         left.stderr
     );
-    assert!(left.stderr.contains("hint: `--exact`"), "{}", left.stderr);
+    assert!(left.stderr.contains("hint: --exact"), "{}", left.stderr);
     assert_eq!(world.project.read("greet.txt"), "hello world and everybody\n");
 
     let exact = world.deepseek(["rewind", "1", "--exact"]).run();

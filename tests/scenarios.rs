@@ -380,7 +380,7 @@ fn the_approval_prompt_shows_which_place_was_chosen_for_an_ambiguous_hunk() {
     let world = World::of(project, Provider::new(planned([misnumbered.to_owned()])));
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
-    terminal.until("hunk 1: took the place next to the stated line", 1);
+    terminal.until("hunk 1: chose the match next to the stated line", 1);
     terminal.until("at line 64", 1);
     terminal.until("Apply it? [y/N", 1);
     terminal.types("y\n");
@@ -473,5 +473,5 @@ fn with_tools_off_a_question_is_answered_without_reading() {
 
     let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("--tools=false lets nothing edit"), "{}", run.stderr);
+    assert!(run.stderr.contains("but --tools=false forbids them"), "{}", run.stderr);
 }

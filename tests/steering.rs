@@ -15,20 +15,20 @@ fn ends_and_replays(world: &World, mut screen: Screen) {
 }
 
 #[test]
-fn what_is_said_to_a_request_at_work_is_told_to_the_model_that_is_asked_next() {
+fn a_message_to_a_running_request_reaches_the_next_model_call() {
     let (world, mut screen) = asked_about_a_change();
     screen.types("/now it is for children\r");
     screen.until_shown("› it is for children");
     says_no(&mut screen, "sent to the model: it is for children");
-    let told = world.provider.last_message("architect", 2);
-    assert!(told.contains("it is for children"), "{told}");
+    let message = world.provider.last_message("architect", 2);
+    assert!(message.contains("it is for children"), "{message}");
     assert!(!world.provider.last_message("architect", 1).contains("it is for children"));
     screen.presses("\x1by", "session ");
     ends_and_replays(&world, screen);
 }
 
 #[test]
-fn what_comes_too_late_for_a_request_is_the_next_one() {
+fn a_message_that_comes_too_late_becomes_the_next_request() {
     let moon = diff("greet.txt", "hello world", "hello moon");
     let next = vec![architect(plan(&["greet.txt"])), editor(moon)];
     let world = World::greeting([greeting_fix(), next].concat());
@@ -38,9 +38,9 @@ fn what_comes_too_late_for_a_request_is_the_next_one() {
     // Ctrl-Enter, as sent by terminals that distinguish it from Enter.
     screen.types("and greet the moon\x1b[13;5u");
     screen.until_shown("› and greet the moon");
-    screen.presses("\x1by", "it ended before a model could be told: queued");
-    screen.until("it is the next request", |rows| {
-        let queued = rows.iter().position(|row| row.contains("could be told: queued"));
+    screen.presses("\x1by", "the request ended before this was sent: queued");
+    screen.until("the message is not the next request", |rows| {
+        let queued = rows.iter().position(|row| row.contains("before this was sent: queued"));
         queued.is_some_and(|at| rows.iter().skip(at).any(|row| row.contains("y yes")))
     });
     let asked = world.provider.last_message("architect", 2);
@@ -49,10 +49,10 @@ fn what_comes_too_late_for_a_request_is_the_next_one() {
 }
 
 #[test]
-fn what_was_said_before_a_crash_is_told_after_it() {
+fn a_message_sent_before_a_crash_is_delivered_after_it() {
     let (world, mut screen) = asked_about_a_change();
     screen.types("/now it is for children\r");
-    screen.until("it is not kept", |_| {
+    screen.until("the message is not recorded", |_| {
         journal(&world).iter().any(|line| line["kind"] == "UserSaid@v1")
     });
     screen.terminal.signal(Signal::KILL);
@@ -64,14 +64,14 @@ fn what_was_said_before_a_crash_is_told_after_it() {
     screen.types(&format!("/resume {id}\r"));
     screen.until_shown("Apply it?");
     says_no(&mut screen, "sent to the model: it is for children");
-    let told = world.provider.last_message("architect", 2);
-    assert!(told.contains("it is for children"), "{told}");
+    let message = world.provider.last_message("architect", 2);
+    assert!(message.contains("it is for children"), "{message}");
     screen.presses("\x1by", "tokens in");
     ends_and_replays(&world, screen);
 }
 
 #[test]
-fn a_question_at_work_is_spoken_to() {
+fn a_message_can_be_sent_while_a_question_is_answered() {
     let asks = Reply::text("NEED_ANSWER|loud or quiet?").to("analysis");
     let world = World::greeting(vec![asks, Reply::text("Quiet, then.").to("analysis")]);
     let mut program = world.deepseek(["--approval", "suggest"]);
@@ -85,8 +85,8 @@ fn a_question_at_work_is_spoken_to() {
     screen.presses("\x1bn", "sent to the model: children sleep");
     screen.until_shown("Quiet, then.");
     assert_eq!(screen.all().concat().matches("Quiet, then.").count(), 1, "{:#?}", screen.all());
-    let told = world.provider.last_message("analysis", 2);
-    assert!(told.contains("children sleep"), "{told}");
+    let message = world.provider.last_message("analysis", 2);
+    assert!(message.contains("children sleep"), "{message}");
     screen.until_shown("tokens in");
     ends_and_replays(&world, screen);
 }

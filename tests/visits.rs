@@ -66,10 +66,10 @@ fn one_file_too_many() -> World {
 }
 
 #[test]
-fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model() {
+fn a_change_is_reviewed_file_by_file_and_the_model_learns_what_was_left_out() {
     let world = one_file_too_many();
     let mut screen = talk(&world, &[]);
-    screen.types("Mend the greeting\r");
+    screen.types("Fix the greeting\r");
     screen.until_shown("d review");
     screen.presses("\x1bd", "y n decide");
     insta::assert_snapshot!("review", screen.rows().join("\n"));
@@ -87,14 +87,17 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
     let said = "Apply it? only greet.txt, because it is generated";
     assert!(screen.all().concat().contains(said), "{:#?}", screen.all());
     leaves(&mut screen);
-    let told = world.provider.last_message("editor", 2);
-    assert!(told.contains("Applied: greet.txt. Left out, and not applied: more.txt."), "{told}");
-    assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
+    let message = world.provider.last_message("editor", 2);
+    assert!(
+        message.contains("Applied: greet.txt. Left out, and not applied: more.txt."),
+        "{message}"
+    );
+    assert!(message.contains("asked about more.txt and said no: it is generated"), "{message}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
     let staged = world.deepseek(["diff"]).run();
     assert!(staged.stderr.contains("no patches are staged"), "{}{}", staged.stdout, staged.stderr);
-    // It is recorded: also where a crash comes before anything is made of it.
+    // The answer is recorded, so a crash before it is acted on loses nothing.
     let replays = || {
         let replay = world.deepseek(["replay", "latest"]).run();
         assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
@@ -110,9 +113,9 @@ fn a_change_is_reviewed_file_by_file_and_what_is_left_out_is_told_to_the_model()
 }
 
 #[test]
-fn a_change_is_taken_in_part_by_plain_lines_too() {
+fn a_change_can_be_applied_partially_in_plain_mode() {
     let world = one_file_too_many();
-    let args = ["--plain", "--force-execute", "--approval", "suggest", "-p", "Mend the greeting"];
+    let args = ["--plain", "--force-execute", "--approval", "suggest", "-p", "Fix the greeting"];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
     terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
     assert!(terminal.shown().contains("1 greet.txt\r\n  2 more.txt"), "{}", terminal.shown());
@@ -120,14 +123,14 @@ fn a_change_is_taken_in_part_by_plain_lines_too() {
     terminal.until("Please type y, n, files 1 2", 1);
     terminal.types("files 1: it is generated\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
-    let told = world.provider.last_message("editor", 2);
-    assert!(told.contains("asked about more.txt and said no: it is generated"), "{told}");
+    let message = world.provider.last_message("editor", 2);
+    assert!(message.contains("asked about more.txt and said no: it is generated"), "{message}");
     assert_eq!(world.project.read("greet.txt"), "hello world\n");
     assert!(!world.project.path("more.txt").exists());
 }
 
 #[test]
-fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
+fn colours_are_dark_on_a_light_terminal() {
     const REPLY: &str = "\x1b]11;rgb:ffff/ffff/ffff\x07";
     let (dark_green, own_green) = ("\x1b[38;5;28m", "\x1b[32m");
     for (reply, is_light) in
@@ -137,7 +140,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
         let mut screen = talk(&world, &["--approval", "auto"]);
         screen.terminal.until("\x1b]11;?\x07", 1);
         screen.types(reply);
-        screen.types("Mend the greeting\r");
+        screen.types("Fix the greeting\r");
         screen.until_shown("✓ delivered");
         leaves(&mut screen);
         let shown = screen.terminal.shown();
@@ -145,7 +148,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
         assert_eq!(shown.contains(dark_green), is_light, "{reply:?}: {shown:?}");
         assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
     }
-    // If a variable says it, the terminal is not queried, and commands that end at once know it as well.
+    // If a variable names the background, the terminal is not queried, and short-lived commands know it as well.
     let world = two_files_staged();
     let diff = |background: &str| {
         let mut program = world.deepseek(["diff", "--color", "always"]);
@@ -160,7 +163,7 @@ fn colours_are_dark_where_the_terminal_says_that_it_is_light() {
 }
 
 #[test]
-fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
+fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
     let world = two_files_staged();
     let staged = || world.deepseek(["diff", "--output", "json"]).run().stdout;
     let whole = staged();
@@ -178,7 +181,7 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
     assert!(!rest.contains("a.txt") && rest.contains("b.txt"), "{rest}");
     let whole: serde_json::Value = serde_json::from_str(&whole).unwrap();
     let again = world.deepseek(["apply", whole["patch"].as_str().unwrap(), "--yes"]).run();
-    assert_eq!(again.code, Some(2), "what was taken in part is not open any more");
+    assert_eq!(again.code, Some(2), "a partially applied patch cannot be applied again");
     // The part that was left out needs approval like the whole, and after a no it stays staged.
     let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
     terminal.until("[y/N; no: WHY, show]", 1);
@@ -195,7 +198,7 @@ fn a_staged_change_is_taken_in_part_and_the_rest_stays_staged() {
 }
 
 #[test]
-fn a_staged_change_is_taken_in_part_in_a_conversation() {
+fn a_staged_change_can_be_applied_partially_in_a_conversation() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
@@ -213,11 +216,11 @@ fn a_staged_change_is_taken_in_part_in_a_conversation() {
 }
 
 #[test]
-fn a_staged_change_is_reviewed_where_it_is_applied() {
+fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
-    // Going back answers nothing, and the question stands where it stood.
+    // Going back does not answer the question.
     screen.until_shown("d review");
     screen.presses("d", "1/2 a.txt");
     screen.types("yq");
@@ -247,12 +250,19 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
     screen.types("/apply\r");
     screen.until_shown("d show the diff");
     let diffs = screen.terminal.shown().matches("diff --git a/a.txt").count();
-    while screen.terminal.shown().matches("diff --git a/a.txt").count() == diffs {
-        screen.types("d");
+    // Keys typed too early become a draft, which is cleared before the next try.
+    let is_shown =
+        |screen: &Screen| screen.terminal.shown().matches("diff --git a/a.txt").count() > diffs;
+    for _ in 0..50 {
+        if is_shown(&screen) {
+            break;
+        }
+        screen.types("\x15d");
         screen.rests();
     }
+    assert!(is_shown(&screen), "{}", screen.terminal.shown());
     screen.presses("y", "applied ");
-    // Keys that came too late stand in the input.
+    // Keys that came too late are in the input.
     screen.types("\x15");
     leaves(&mut screen);
     assert!(!screen.terminal.shown().contains(AWAY));
@@ -260,7 +270,7 @@ fn a_staged_change_is_reviewed_where_it_is_applied() {
 }
 
 #[test]
-fn what_was_printed_is_read_on_a_screen_of_its_own() {
+fn the_output_can_be_scrolled_on_the_alternate_screen() {
     let answer: Vec<String> = (1..=40).map(|n| format!("line {n}\n\n")).collect();
     let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);
     let mut screen = talk(&world, &[]);
@@ -282,7 +292,7 @@ fn what_was_printed_is_read_on_a_screen_of_its_own() {
 }
 
 #[test]
-fn a_session_is_picked_by_what_it_is_about_and_resumed() {
+fn a_session_is_picked_by_its_request_and_resumed() {
     let answers = ["One.", "Two.", "Three."].map(|text| Reply::text(text).to("analysis"));
     let world = World::greeting(answers.to_vec());
     world.deepseek(["ask", "What is a lexer?"]).run();
@@ -294,7 +304,7 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
     screen.until("the other is still there", |rows| !rows.iter().any(|row| row.contains("parser")));
     screen.types("\r");
     screen.until_shown("continues session ");
-    // What was said last is shown.
+    // The last turns are shown.
     screen.until_shown("  › What is a lexer?");
     screen.until_shown("    One.");
     screen.types("/ask And now?\r");
@@ -317,20 +327,20 @@ fn a_session_is_picked_by_what_it_is_about_and_resumed() {
 }
 
 #[test]
-fn a_new_session_takes_the_place_of_the_old_one() {
+fn clear_starts_a_new_session() {
     let answers = ["One.", "Two."].map(|text| Reply::text(text).to("analysis"));
     let world = World::greeting(answers.to_vec());
     let mut screen = talk(&world, &[]);
     screen.types("/ask What is a lexer?\r");
     screen.until_shown("tokens in");
     screen.types("/clear\r");
-    screen.until("it does not begin anew", |rows| {
+    screen.until("the new session has not started", |rows| {
         rows.iter().filter(|row| row.starts_with("deepseek ")).count() == 2
     });
     screen.types("/ask What is a parser?\r");
     screen.until_shown("Two.");
     assert!(!world.provider.last_message("analysis", 2).contains("lexer"));
-    screen.until("it is at work", |rows| {
+    screen.until("the request is running", |rows| {
         rows.iter().filter(|row| row.contains("tokens in")).count() == 2
     });
     // The old one was closed, and can be resumed.
@@ -377,13 +387,14 @@ fn changes_of_a_resumed_session_can_be_undone() {
             if plain { "to redo: deepseek rewind latest" } else { "to redo: /rewind latest" };
         screen.until_shown(redo);
         assert_eq!(world.project.read("greet.txt"), "hello\n");
+        screen.until("the prompt is back", |rows| rows.iter().rev().any(|row| row.trim() == "›"));
         screen.types("\x04");
         assert_eq!(screen.terminal.ends(), Some(0));
     }
 }
 
 #[test]
-fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
+fn an_interrupted_request_is_shown_at_the_start_and_can_be_resumed() {
     let world = World::greeting([greeting_fix(), greeting_fix()].concat());
     let mut screen = talk(&world, &[]);
     screen.types("Fix the greeting\r");
@@ -403,22 +414,22 @@ fn a_request_that_was_interrupted_is_named_at_the_start_and_resumed() {
 }
 
 #[test]
-fn who_wants_it_never_leaves_the_main_screen() {
+fn no_alt_screen_never_leaves_the_main_screen() {
     let world = two_files();
     let mut screen = talk(&world, &["--no-alt-screen"]);
     screen.types("\x14");
-    screen.until_shown("the terminal's own history has it");
+    screen.until_shown("use the scrollback of the terminal");
     screen.types("/resume\r");
     screen.until_shown("/sessions lists them");
     screen.types("Write two files\r");
     screen.until_shown("d show the diff");
-    // The diff is printed once more, and the question still waits.
+    // The diff is printed again, and the question still waits.
     let is_twice = |screen: &mut Screen| {
         let all = screen.all();
         all.iter().filter(|row| row.starts_with("diff --git a/a.txt")).count() > 1
     };
     while !is_twice(&mut screen) {
-        // A letter that comes too early is a draft, and leaves letters to the input.
+        // A letter that comes too early becomes a draft, and later letters go to it.
         screen.types("\x1bd");
         screen.rests();
     }
@@ -430,7 +441,7 @@ fn who_wants_it_never_leaves_the_main_screen() {
 }
 
 #[test]
-fn whoever_ends_it_during_a_visit_gets_the_main_screen_back() {
+fn a_signal_during_a_full_screen_view_restores_the_main_screen() {
     let world = World::greeting(greeting_fix());
     let mut screen = talk(&world, &[]);
     screen.types("\x14");

@@ -5,18 +5,20 @@
 //! through the same actors again: every effect is looked up here first, and only those that are not recorded are
 //! performed.
 
+mod difference;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::watch;
 
+pub use self::difference::Difference;
+use self::waiting::end_from_outside;
+
 use crate::answered::ChildEnd;
-use crate::delivery::{Delivery, StagedFor};
 use crate::event::Event;
 use crate::ledger::Amount;
 use crate::scope::Scope;
@@ -50,35 +52,6 @@ pub enum Requests {
     Compared,
     /// They are reused unchanged: another version made them, from other prompts or rules.
     Taken,
-}
-
-/// The first point where a run differs from its recording.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    /// The recorded event; `None` if the run continues past the end of the recording.
-    pub recorded: Option<Recorded>,
-    /// What the run did; `None` if it did nothing more.
-    pub done: Option<Event>,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.recorded, &self.done) {
-            (Some(Recorded { seq, event, .. }), Some(done)) if event.kind() == done.kind() => {
-                write!(f, "event {seq} is {}, but its content is different now", event.kind())
-            }
-            (Some(Recorded { seq, event, .. }), Some(done)) => {
-                write!(f, "event {seq} is {}, but now it would be {}", event.kind(), done.kind())
-            }
-            (Some(Recorded { seq, event, .. }), None) => {
-                write!(f, "event {seq} is {}, but now it does not happen", event.kind())
-            }
-            (None, Some(done)) => {
-                write!(f, "the recording ends here, but now {} follows", done.kind())
-            }
-            (None, None) => f.write_str("no difference"),
-        }
-    }
 }
 
 /// The recording of a run, or of a part of it such as a lane.
@@ -329,50 +302,6 @@ impl Recording {
         }
     }
 
-    /// Waits until all events were replayed.
-    pub async fn over(&self) {
-        self.reached(<[Recorded]>::is_empty).await;
-    }
-
-    /// Waits until all events of the run and its lanes were replayed.
-    pub async fn all_over(&self) {
-        let mut progress = self.progress.subscribe();
-        // The sender cannot close: this recording owns it.
-        while !self.is_all_over() && progress.changed().await.is_ok() {}
-    }
-
-    /// Waits until no event was replayed for `patience`: the run is waiting for something that is not recorded.
-    pub async fn stands_still(&self, patience: Duration) {
-        let mut progress = self.progress.subscribe();
-        while tokio::time::timeout(patience, progress.changed()).await.is_ok() {}
-        self.ended();
-    }
-
-    /// Waits for the next recorded death of a role at position `from` or later, once everything before it was replayed.
-    /// Returns the position after it, from which to search next, and the role.
-    pub async fn crash(&self, from: usize) -> (usize, Role) {
-        self.found(|at, rest| {
-            let Event::RoleCrashed { role } = &rest.first()?.event else { return None };
-            (at >= from).then_some((at + 1, *role))
-        })
-        .await
-    }
-
-    /// Waits for an end that came from outside, a cancellation or the time limit, once everything before it was
-    /// replayed.
-    pub async fn stopped(&self) -> Delivery {
-        let why = self.found(|_, rest| end_from_outside(rest)).await;
-        for part in self.parts() {
-            part.over().await;
-        }
-        why
-    }
-
-    /// Returns that end if it is the next event.
-    pub fn stops_here(&self) -> Option<Delivery> {
-        end_from_outside(self.rest())
-    }
-
     /// Compares an event of the running replay with the next recorded one.
     pub(crate) fn follow(&self, event: &Event) -> Followed {
         if let Event::CallDropped { call, .. } = event {
@@ -405,12 +334,6 @@ impl Recording {
             matches!(followed, Followed::Same(_))
         });
         followed
-    }
-
-    /// Waits until another event was replayed.
-    pub(crate) async fn moved(&self) {
-        let from = *self.at.borrow();
-        self.at.subscribe().wait_for(|at| *at != from).await.ok();
     }
 
     fn says_the_same(&self, recorded: &Recorded, event: &Event) -> bool {
@@ -527,25 +450,6 @@ impl Recording {
     fn from(&self, at: usize) -> &[Recorded] {
         self.events.get(at..).unwrap_or_default()
     }
-
-    /// Waits until `find` succeeds at the current position and the events after it.
-    async fn found<T>(&self, find: impl Fn(usize, &[Recorded]) -> Option<T>) -> T {
-        let mut at = self.at.subscribe();
-        loop {
-            let here = *at.borrow_and_update();
-            if let Some(found) = find(here, self.from(here)) {
-                return found;
-            }
-            // The sender cannot close: this recording owns it.
-            at.changed().await.ok();
-        }
-    }
-
-    async fn reached(&self, is_there: impl Fn(&[Recorded]) -> bool) {
-        let mut at = self.at.subscribe();
-        let there = |at: &usize| is_there(self.from(*at));
-        at.wait_for(there).await.ok();
-    }
 }
 
 /// Fields that depend on how much admission has counted.
@@ -564,18 +468,4 @@ fn made_id(event: &Event) -> Option<String> {
     } else {
         None
     }
-}
-
-/// Returns the delivery if the next event is an end that came from outside. Undo patches staged before it are part of
-/// it.
-fn end_from_outside(rest: &[Recorded]) -> Option<Delivery> {
-    let mut events = rest.iter().map(|recorded| &recorded.event).skip_while(|event| {
-        matches!(event, Event::PatchStaged { purpose: StagedFor::WayBack, .. })
-    });
-    let (Event::RunFinished { delivery, .. } | Event::LaneFailed { why: delivery, .. }) =
-        events.next()?
-    else {
-        return None;
-    };
-    delivery.is_from_outside().then(|| delivery.clone())
 }

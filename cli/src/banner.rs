@@ -1,7 +1,7 @@
 //! The two-line banner of a conversation. Pure.
 
 use config::{Config, Mode};
-use front::told::{approval, word};
+use front::describe::{approval, word};
 use tools::ids::short;
 
 /// The facts shown in the banner.

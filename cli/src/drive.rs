@@ -159,8 +159,8 @@ impl Drive {
     }
 
     /// Takes the workspace lock again for the next request.
-    pub(crate) async fn take_hold(&mut self) -> Result<(), CliError> {
-        self.session.take_hold(render::waits).await.map_err(|error| exit::locked(&error))
+    pub(crate) async fn acquire(&mut self) -> Result<(), CliError> {
+        self.session.acquire(render::waits).await.map_err(|error| exit::locked(&error))
     }
 
     /// Runs a request to its delivery. The first Ctrl-C cancels it.
@@ -169,7 +169,7 @@ impl Drive {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
-        self.take_hold().await?;
+        self.acquire().await?;
         view.submitted();
         self.session.begin(request);
         let outcome = self.watch(view).await?;
@@ -183,7 +183,7 @@ impl Drive {
         request: Request,
         view: &mut dyn View,
     ) -> Result<Outcome, CliError> {
-        self.take_hold().await?;
+        self.acquire().await?;
         view.submitted();
         self.session.begin(request);
         self.is_quiet = true;
@@ -193,27 +193,27 @@ impl Drive {
     }
 
     /// Resumes the interrupted run of this session, if there is one. The caller shows the outcome.
-    pub(crate) async fn take_up(
+    pub(crate) async fn resume(
         &mut self,
         view: &mut dyn View,
     ) -> Result<Option<Outcome>, CliError> {
-        let Some(cut_short) = self.session.cut_short() else { return Ok(None) };
-        let request = cut_short.request().lines().next().unwrap_or_default();
+        let Some(interrupted) = self.session.interrupted() else { return Ok(None) };
+        let request = interrupted.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("resuming: {request}")));
-        for recorded in cut_short.events() {
+        for recorded in interrupted.events() {
             view.earlier(&recorded.scope, &recorded.event);
         }
-        self.session.take_up();
+        self.session.resume();
         self.watch(view).await.map(Some)
     }
 
     /// Returns when the program is asked to exit while no request is running.
-    pub(crate) async fn told_to_leave(&mut self) -> Result<(), CliError> {
+    pub(crate) async fn asked_to_leave(&mut self) -> Result<(), CliError> {
         listen(&mut self.interrupts)?.leave().await;
         Ok(())
     }
 
-    /// Comes back at Ctrl-C, or when the program is asked to end, while no request is at work.
+    /// Returns on Ctrl-C, or when the program is asked to exit, while no request is running.
     pub(crate) async fn stopped(&mut self) -> Result<Interrupt, CliError> {
         Ok(listen(&mut self.interrupts)?.next().await)
     }

@@ -69,19 +69,19 @@ impl tui::Host for ProgramHost {
             Err(error) => return render::warn(error.render().to_string().trim_end()),
         };
         if let Err(error) = crate::perform(&cli, &self.around) {
-            render::warn(&render::harmless(&tui::as_given_here(&error.to_string())));
+            render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
         }
     }
 
-    fn shell(&self, line: &str, mut hears: tui::Hears) -> tui::Shell {
+    fn shell(&self, line: &str, mut on_output: tui::OnOutput) -> tui::Shell {
         let words = ["sandbox", "--", "sh", "-c", line].map(str::to_owned);
         let parsed = self.parsed(&words).map_err(|error| error.render().to_string());
         let around = self.around.clone();
         Box::pin(async move {
             let global = parsed?.global;
             let [_, _, command @ ..] = words.as_slice() else { return Ok(String::new()) };
-            let told = sandbox::told(&around, &global, command, &mut *hears).await;
-            told.map_err(|error| error.to_string())
+            let ended = sandbox::captured(&around, &global, command, &mut *on_output).await;
+            ended.map_err(|error| error.to_string())
         })
     }
 

@@ -81,7 +81,7 @@ impl Past {
     }
 
     /// Returns the latest session of this workspace whose last request was interrupted.
-    pub(crate) fn cut_short(&self) -> Result<String, CliError> {
+    pub(crate) fn interrupted(&self) -> Result<String, CliError> {
         // A request that another process is running is not interrupted.
         let is_it = |it: &Summary| it.is_cut_short() && !self.is_open(&it.id);
         self.latest(&is_it)?.ok_or_else(|| {

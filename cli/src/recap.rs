@@ -3,17 +3,17 @@
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::words::Side;
+use front::describe::{self, counted};
 use front::diff::harmless;
-use front::told;
 use orchestrator::request::LAST_REQUEST;
 use tools::ids::short;
 
-/// Turns that are shown.
+/// Number of turns that are shown.
 const SHOWN: usize = 3;
-/// Characters of a line that are shown.
+/// Maximum number of characters of a line that are shown.
 const LONGEST: usize = 200;
 
-/// A request, what was answered, and how it ended.
+/// A request, its answer, and how it ended.
 #[derive(Debug, Default)]
 struct Turn {
     request: String,
@@ -21,7 +21,7 @@ struct Turn {
     ending: Option<Delivery>,
 }
 
-/// Returns lines about the last turns of the session with this id, from its events in order; none where nothing was asked.
+/// Summarizes the last turns of the session with this id from its events, in order. Returns `None` if there was no request.
 pub(crate) fn lines<'e>(session: &str, events: impl Iterator<Item = &'e Event>) -> Option<String> {
     let mut turns: Vec<Turn> = Vec::new();
     for event in events {
@@ -30,13 +30,10 @@ pub(crate) fn lines<'e>(session: &str, events: impl Iterator<Item = &'e Event>) 
     // The review of a delivery belongs to the delivery.
     turns.retain(|turn| turn.request != LAST_REQUEST);
     let earlier = turns.len().saturating_sub(SHOWN);
-    let mut lines = match earlier {
-        0 => Vec::new(),
-        1 => vec!["  1 earlier request".to_owned()],
-        many => vec![format!("  {many} earlier requests")],
-    };
-    if let Some(line) = lines.first_mut() {
-        line.push_str(&format!(": `deepseek sessions show {}`", short(session)));
+    let mut lines = Vec::new();
+    if earlier > 0 {
+        let requests = counted(earlier, "earlier request");
+        lines.push(format!("  {requests}: `deepseek sessions show {}`", short(session)));
     }
     for turn in turns.iter().skip(earlier) {
         lines.push(format!("  › {}", beginning(&turn.request)));
@@ -59,18 +56,18 @@ fn take_in(turns: &mut Vec<Turn>, event: &Event) {
     }
 }
 
-/// What came of a request. An answer is shown by its first line.
+/// Returns the result of a request; for an answer, its first line.
 fn result(turn: &Turn) -> String {
     match (&turn.ending, &turn.answer) {
         (None, _) => "interrupted".to_owned(),
         (Some(Delivery::Delivered { verified: Verified::NotNeeded }), Some(answer)) => {
             beginning(answer)
         }
-        (Some(delivery), _) => beginning(&told::outcome(delivery)),
+        (Some(delivery), _) => beginning(&describe::outcome(delivery)),
     }
 }
 
-/// The first line that says something, with a sign where there is more.
+/// Returns the first line that is not blank, with an ellipsis if there is more.
 fn beginning(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
@@ -97,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_turns_are_told_in_a_few_lines() {
+    fn the_last_turns_are_summarized_in_a_few_lines() {
         let answered = || ended(Delivery::Delivered { verified: Verified::NotNeeded });
         let passed = || ended(Delivery::Delivered { verified: Verified::Passed });
         assert_eq!(lines("s", [].iter()), None);
@@ -121,12 +118,12 @@ mod tests {
         ");
         let many: Vec<Event> =
             (0..40).flat_map(|n| [turn(Side::User, &"long ".repeat(n)), passed()]).collect();
-        let told = lines("01m80aa9hr33yegy", many.iter()).unwrap();
+        let text = lines("01m80aa9hr33yegy", many.iter()).unwrap();
         assert!(
-            told.starts_with("  37 earlier requests: `deepseek sessions show 33yegy`\n"),
-            "{told}"
+            text.starts_with("  37 earlier requests: `deepseek sessions show 33yegy`\n"),
+            "{text}"
         );
-        assert_eq!(told.lines().count(), 7);
-        assert!(told.lines().all(|line| line.chars().count() < 220), "{told}");
+        assert_eq!(text.lines().count(), 7);
+        assert!(text.lines().all(|line| line.chars().count() < 220), "{text}");
     }
 }

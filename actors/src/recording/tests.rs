@@ -1,6 +1,9 @@
 //! Tests of replaying, differences, and recorded ids.
 
+use std::time::Duration;
+
 use super::*;
+use crate::delivery::Delivery;
 use crate::wording::Wording;
 use crate::words::{Asked, Side};
 

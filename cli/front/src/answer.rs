@@ -1,53 +1,53 @@
-//! A question as people see it, and their answer as they type it. Pure.
+//! Requests for approval as they are shown, and answers as they are typed. Pure.
 
 use actors::publisher::Answer;
 use actors::workspace::Taken;
 
 use crate::diff::harmless;
 
-/// A question, as it stands on the screen.
+/// A question as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnScreen {
-    /// Who asks, where it is not the run itself.
+    /// The lane that asks, as a prefix; empty if the run itself asks.
     pub who: String,
-    /// What it is about.
+    /// What the question is about, in lines; may be empty.
     pub shown: String,
-    /// The line that ends it.
+    /// The question itself, which is the last line.
     pub asks: String,
-    /// What can be answered.
+    /// The possible answers.
     pub offers: Offers,
-    /// How the change can be taken that it is about, if it is about one.
+    /// How the change may be applied; `None` if the question is not about a change.
     pub change: Option<Taken>,
 }
 
-/// What can be answered beside yes and no.
+/// The possible answers other than yes and no.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offers {
-    /// That it is not asked for again, too.
+    /// Yes, without being asked again.
     Always,
-    /// Some of these files, by their numbers.
+    /// Only some of these files, by number.
     Files(Vec<String>),
-    /// Nothing else.
+    /// No others.
     Once,
-    /// Nothing else, and a no needs no reason.
+    /// No others, and a no does not need a reason.
     YesOrNo,
 }
 
-/// What a line says.
+/// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum Typed {
     /// An answer.
     Answer(Answer),
-    /// To see once more what it is about.
+    /// Show again what the question is about.
     Show,
-    /// To go through the change file by file.
+    /// Review the change file by file.
     Review,
-    /// Nothing that is understood.
+    /// Not understood.
     Unclear,
 }
 
 impl Offers {
-    /// What can be typed, in the order in which it is told.
+    /// Returns the words that can be typed, in the order in which they are shown.
     pub const fn words(&self) -> &'static str {
         match self {
             Self::Always => "always, no: WHY, show",
@@ -56,14 +56,15 @@ impl Offers {
         }
     }
 
-    /// What the numbers of files stand for, in lines; none where there are none.
+    /// Returns the numbered files, one per line; empty if files cannot be chosen.
     pub fn numbered(&self) -> Vec<String> {
         let Self::Files(paths) = self else { return Vec::new() };
         let numbered = |(number, path): (u32, &String)| format!("  {number} {}", harmless(path));
         (1..).zip(paths).map(numbered).collect()
     }
 
-    /// The files that numbers name, and why not the others, as far as both are understood.
+    /// Parses the numbers of files, and the reason against the other files if there is one. Returns `None` if they are not
+    /// understood.
     fn only(&self, said: &str) -> Option<Answer> {
         let Self::Files(paths) = self else { return None };
         let (numbers, why) = said.split_once(':').unwrap_or((said, ""));
@@ -75,23 +76,23 @@ impl Offers {
     }
 }
 
-/// Reads a line. A line that is empty is a no.
-pub fn read(line: &str, offers: &Offers) -> Said {
+/// Parses a line. An empty line is a no.
+pub fn read(line: &str, offers: &Offers) -> Typed {
     let line = line.trim();
     let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
     let rest = rest.trim_start_matches([' ', ',', ':']);
     let why = rest.strip_prefix("because ").unwrap_or(rest);
     match (word.to_lowercase().as_str(), why) {
-        ("y" | "yes", "") => Said::Answer(Answer::Yes),
-        ("a" | "always", "") if *offers == Offers::Always => Said::Answer(Answer::Always),
+        ("y" | "yes", "") => Typed::Answer(Answer::Yes),
+        ("a" | "always", "") if *offers == Offers::Always => Typed::Answer(Answer::Always),
         ("f" | "file" | "files", numbers) => {
-            offers.only(numbers).map_or(Said::Unclear, Said::Answer)
+            offers.only(numbers).map_or(Typed::Unclear, Typed::Answer)
         }
-        ("s" | "show", "") => Said::Show,
-        ("d" | "review", "") => Said::Review,
-        ("" | "n" | "no", "") => Said::Answer(Answer::No),
-        ("n" | "no", why) => Said::Answer(Answer::Because(why.to_owned())),
-        _ => Said::Unclear,
+        ("s" | "show", "") => Typed::Show,
+        ("d" | "review", "") => Typed::Review,
+        ("" | "n" | "no", "") => Typed::Answer(Answer::No),
+        ("n" | "no", why) => Typed::Answer(Answer::Because(why.to_owned())),
+        _ => Typed::Unclear,
     }
 }
 
@@ -100,49 +101,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_an_answer_or_asked_for_again() {
-        let because = |why: &str| Said::Answer(Answer::Because(why.to_owned()));
+    fn a_line_is_an_answer_or_unclear() {
+        let because = |why: &str| Typed::Answer(Answer::Because(why.to_owned()));
         for (line, said) in [
-            ("y\n", Said::Answer(Answer::Yes)),
-            (" YES ", Said::Answer(Answer::Yes)),
-            ("\n", Said::Answer(Answer::No)),
-            ("no", Said::Answer(Answer::No)),
+            ("y\n", Typed::Answer(Answer::Yes)),
+            (" YES ", Typed::Answer(Answer::Yes)),
+            ("\n", Typed::Answer(Answer::No)),
+            ("no", Typed::Answer(Answer::No)),
             ("no, because it breaks CI", because("it breaks CI")),
             ("no: use Python 3.12", because("use Python 3.12")),
             ("n too large", because("too large")),
-            ("s", Said::Show),
-            ("d", Said::Review),
-            ("Review", Said::Review),
-            ("always", Said::Answer(Answer::Always)),
-            ("yes please", Said::Unclear),
-            ("what?", Said::Unclear),
-            ("yno", Said::Unclear),
+            ("s", Typed::Show),
+            ("d", Typed::Review),
+            ("Review", Typed::Review),
+            ("always", Typed::Answer(Answer::Always)),
+            ("yes please", Typed::Unclear),
+            ("what?", Typed::Unclear),
+            ("yno", Typed::Unclear),
         ] {
             assert_eq!(read(line, &Offers::Always), said, "{line}");
         }
-        assert_eq!(read("always", &Offers::Once), Said::Unclear);
+        assert_eq!(read("always", &Offers::Once), Typed::Unclear);
     }
 
     #[test]
-    fn some_files_are_taken_by_their_numbers() {
+    fn files_are_chosen_by_number() {
         let offers = Offers::Files(["a.rs", "b.rs", "c.rs"].map(str::to_owned).to_vec());
         assert_eq!(offers.numbered(), ["  1 a.rs", "  2 b.rs", "  3 c.rs"]);
         let only = |paths: &[&str], why: Option<&str>| {
             let paths = paths.iter().map(|&path| path.to_owned()).collect();
-            Said::Answer(Answer::Only { paths, why: why.map(str::to_owned) })
+            Typed::Answer(Answer::Only { paths, why: why.map(str::to_owned) })
         };
         for (line, said) in [
             ("files 1 3", only(&["a.rs", "c.rs"], None)),
             ("f 2\n", only(&["b.rs"], None)),
             ("files 1, 2: keep the old name", only(&["a.rs", "b.rs"], Some("keep the old name"))),
-            ("files 4", Said::Unclear),
-            ("files 0", Said::Unclear),
-            ("files a.rs", Said::Unclear),
-            ("files", Said::Unclear),
-            ("y", Said::Answer(Answer::Yes)),
+            ("files 4", Typed::Unclear),
+            ("files 0", Typed::Unclear),
+            ("files a.rs", Typed::Unclear),
+            ("files", Typed::Unclear),
+            ("y", Typed::Answer(Answer::Yes)),
         ] {
             assert_eq!(read(line, &offers), said, "{line}");
         }
-        assert_eq!(read("files 1", &Offers::Once), Said::Unclear);
+        assert_eq!(read("files 1", &Offers::Once), Typed::Unclear);
     }
 }

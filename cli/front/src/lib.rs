@@ -1,13 +1,14 @@
-//! A session as every front sees it, whatever it paints with: driven, folded into a view, told in lines, ended with a code.
+//! The parts that all front ends share: drives a session, folds it into a view, formats it as lines and maps its end to an exit
+//! code.
 
 pub mod answer;
+pub mod command_output;
+pub mod describe;
 pub mod diff;
 pub mod error;
 pub mod exit;
-pub mod heard;
 pub mod interrupts;
 mod lanes;
 pub mod paint;
 pub mod run_view;
 pub mod session;
-pub mod told;

@@ -1,4 +1,4 @@
-//! What is known of a run, folded from its events and signals, and what each of them is worth to be told. Pure: times are given.
+//! The state of a run, folded from its events and signals, and the text to show for each of them. Pure: callers pass the time.
 
 mod ending;
 mod events;
@@ -33,81 +33,81 @@ pub use crate::lanes::lines::Detail;
 
 pub(crate) use self::lines::{check_in_words, why_it_failed};
 
-/// What a view is worth to be told.
+/// Text to show for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum Shown {
     /// Whole lines about the run.
     Line(String),
-    /// A piece of the result, as it comes; control characters of it are harmless, lines end with a newline.
+    /// A piece of the result, as it arrives. Control characters are made harmless; lines end with a newline.
     Piece(String),
 }
 
-/// Whether an answer is shown as it comes.
+/// When an answer is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// Piece by piece.
+    /// Piece by piece, as it arrives.
     AsItComes,
     /// As a whole, at the end.
     AtTheEnd,
 }
 
-/// What a front shows of a run, and how.
+/// What a front end shows of a run, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shows {
-    /// Whether to colour.
+    /// Whether to use colours.
     pub paint: Paint,
-    /// Whether there is a table of lanes beside what is told.
+    /// How much is shown of each lane in lines, which depends on whether there is a table of lanes.
     pub detail: Detail,
-    /// Whether an answer is shown as it comes.
+    /// When an answer is shown.
     pub streams: Streams,
-    /// What is told of what was used.
+    /// How much of the usage is shown.
     pub accounts: Accounts,
-    /// Where commands are given.
+    /// Where the user enters commands.
     pub commands: CommandsGiven,
-    /// Whether a commit is offered.
+    /// Whether to offer a commit.
     pub commits: Commits,
 }
 
-/// Whether what is delivered can be committed.
+/// Whether a delivered change can be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Commits {
     /// The workspace is under git.
     Offered,
-    /// It is not.
+    /// The workspace is not under git.
     #[default]
     NotOffered,
 }
 
-/// What is told of what a run used.
+/// How much of a run's usage is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounts {
     /// Calls, tokens, cost and time.
     InALine,
-    /// Also the cache, and what each role had the provider read.
+    /// Also the cache, and the prompt tokens of each role.
     InFull,
 }
 
-/// Where the user gives commands.
+/// Where the user enters commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandsGiven {
     /// In a shell: `deepseek diff`.
     OfTheShell,
     /// In the conversation: `/diff`.
     OfTheConversation,
-    /// Nowhere: what a demonstration leaves behind is not where commands look.
+    /// Nowhere: commands would not find what a demo leaves behind.
     Nowhere,
 }
 
 impl CommandsGiven {
-    /// How the user has done what was taken for a question.
-    pub(crate) const fn has_it_done(self) -> &'static str {
+    /// Returns how the user can have a message treated as an edit that was taken for a question.
+    pub(crate) const fn edit_hint(self) -> &'static str {
         match self {
-            Self::OfTheConversation => "/edit TEXT has it done",
-            Self::OfTheShell | Self::Nowhere => "with --force-execute it is done",
+            Self::OfTheConversation => "use /edit TEXT to request an edit",
+            Self::OfTheShell | Self::Nowhere => "use --force-execute to request an edit",
         }
     }
 
-    /// What a command does, and the command as the user gives it.
+    /// Returns what a command does, and the command as the user enters it; `None` if commands cannot be used.
     pub(crate) fn way(self, does: &str, words: &str) -> Option<String> {
         match self {
             Self::OfTheShell => Some(format!("{does}: deepseek {words}")),
@@ -117,9 +117,9 @@ impl CommandsGiven {
     }
 }
 
-/// The plan in hand.
+/// The current plan, with the mark of each step.
 #[derive(Debug, Default)]
-struct InHand {
+struct CurrentPlan {
     version: u32,
     steps: Vec<(String, Option<StepMark>)>,
 }
@@ -149,7 +149,7 @@ impl UndoPoint {
     }
 }
 
-/// A run, and what was used in it. Times are counted from any moment, the same for all of them.
+/// A view of a run and its usage. All times count from the same arbitrary moment.
 #[derive(Debug)]
 pub struct RunView {
     shows: Shows,
@@ -159,29 +159,30 @@ pub struct RunView {
     started: Duration,
     heard: usize,
     plan_only: bool,
-    /// Whether the run is a review, whose answer is told in its own form at the end.
+    /// True if the run is a review; its answer is shown at the end, in its own form.
     reviews: bool,
-    plan: InHand,
+    plan: CurrentPlan,
     /// The files of the last patch set, shown once it is applied.
     staged: Vec<StagedFile>,
-    /// Where the last diff was read tolerantly, in each lane: whoever approves it is told.
+    /// Where the last diff of each lane was read leniently; shown to the user who approves it.
     tolerated: BTreeMap<Option<LaneId>, String>,
     undo: UndoPoint,
-    /// The last failure of a call, so that it is told once.
+    /// The last failure of a call, so that it is shown once.
     last_failure: Option<ModelError>,
     streamed: String,
     used: Used,
-    /// How far commands are confined, as it was told last.
+    /// The confinement of commands, as it was last shown.
     confined: String,
     /// The lanes of the run, if it has any.
     lanes: LaneTable,
-    /// How the mission stands, if the run is one.
+    /// The progress of the mission, if the run is one.
     mission: MissionState,
-    told: Vec<Told>,
+    /// Text that has not been returned yet.
+    shown: Vec<Shown>,
 }
 
 impl RunView {
-    /// A view of nothing yet.
+    /// Creates a view without a run.
     pub fn new(shows: Shows, at: Duration) -> Self {
         Self {
             shows,
@@ -192,7 +193,7 @@ impl RunView {
             heard: 0,
             plan_only: false,
             reviews: false,
-            plan: InHand::default(),
+            plan: CurrentPlan::default(),
             staged: Vec::new(),
             tolerated: BTreeMap::new(),
             undo: UndoPoint::default(),
@@ -202,24 +203,24 @@ impl RunView {
             confined: String::new(),
             lanes: LaneTable::default(),
             mission: MissionState::default(),
-            told: Vec::new(),
+            shown: Vec::new(),
         }
     }
 
-    /// A request was submitted at this time: nothing that is shown while it runs is left of the one before it. What an undo
-    /// needs of that one is kept until the new one changes something.
+    /// Resets the view for a request that was submitted at this time. What an undo of the previous run needs is kept until the
+    /// new one changes something.
     pub fn submitted(&mut self, at: Duration) {
         "reading the request".clone_into(&mut self.phase);
         (self.waiting, self.heard) = (None, 0);
         (self.since, self.started) = (at, at);
         (self.used, self.mission) = (Used::default(), MissionState::default());
-        (self.plan, self.lanes) = (InHand::default(), LaneTable::default());
+        (self.plan, self.lanes) = (CurrentPlan::default(), LaneTable::default());
         self.tolerated.clear();
         self.staged.clear();
     }
 
-    /// Takes in what happened, and tells what is worth it. Questions are told by [`Self::question`].
-    pub fn signal(&mut self, signal: &Signal, at: Duration) -> Vec<Told> {
+    /// Records a signal and returns the text to show for it. For questions, see [`Self::question`].
+    pub fn signal(&mut self, signal: &Signal, at: Duration) -> Vec<Shown> {
         match signal {
             Signal::Event(envelope) => self.event(envelope, at),
             Signal::Text(speaker, text) => match speaker.scope.lane() {
@@ -238,10 +239,10 @@ impl RunView {
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(_) | Signal::Asked(_) => {}
         }
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.shown)
     }
 
-    /// Takes in what happened to the request before this process lived.
+    /// Records an event of the request from before this process started, without showing it.
     pub fn earlier(&mut self, scope: &Scope, event: &Event, at: Duration) {
         let lane = scope.lane();
         self.lanes.event(lane, event, at.saturating_sub(self.started));
@@ -253,10 +254,10 @@ impl RunView {
             None if lane.is_none() => self.mission_event(event, at),
             None => {}
         }
-        self.told.clear();
+        self.shown.clear();
     }
 
-    /// A question as it stands on the screen.
+    /// Returns a request for approval as it is shown.
     pub fn question(&self, question: &Question) -> OnScreen {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let change = match question.what {
@@ -283,7 +284,7 @@ impl RunView {
                 (format!("  $ {}\n", harmless(command)), "Run it?", offers)
             }
             Proposal::Mission(card) => {
-                let asks = "A no with a reason has it changed. Carry it out?";
+                let asks = "To change it, answer no with a reason. Execute it?";
                 (format!("{}\n", harmless_text(card)), asks, Offers::Once)
             }
             Proposal::Network(command) => {
@@ -295,14 +296,14 @@ impl RunView {
         OnScreen { who, shown, asks, offers, change }
     }
 
-    /// A question of a model as it stands on the screen. It is answered in words.
+    /// Returns a model's question as it is shown. The user answers it in words.
     pub fn open_question(question: &OpenQuestion) -> OnScreen {
         let who = asker(&question.scope);
         let asks = harmless_text(&question.text);
         OnScreen { who, shown: String::new(), asks, offers: Offers::Once, change: None }
     }
 
-    /// What it is doing, in a line: for whoever waits.
+    /// Returns the current activity in one line.
     pub fn progress(&self, at: Duration) -> String {
         let seconds = at.saturating_sub(self.since).as_secs_f64();
         let mut line = format!("{} · {seconds:.0} s", self.phase);
@@ -317,17 +318,17 @@ impl RunView {
         line
     }
 
-    /// A row for each lane, none wider than `width` cells.
+    /// Returns a row for each lane, none wider than `width` cells.
     pub fn lane_rows(&self, width: usize, at: Duration) -> Vec<String> {
         self.lanes.rows(width, at.saturating_sub(self.started), self.shows.paint)
     }
 
-    /// The steps of the plan in hand, with what became of them.
+    /// Returns the steps of the current plan with their marks; `None` for steps without one.
     pub fn steps(&self) -> &[(String, Option<StepMark>)] {
         &self.plan.steps
     }
 
-    /// The checkpoint before the first change of the last run that changed something.
+    /// Returns the checkpoint before the first change of the last run that changed something.
     pub const fn start(&self) -> Option<u64> {
         self.undo.start
     }
@@ -337,33 +338,33 @@ impl RunView {
         self.undo = undo;
     }
 
-    /// What was used so far.
+    /// Returns the usage so far.
     pub const fn used(&self) -> &Used {
         &self.used
     }
 
-    /// Whether a part of an answer has been told, and its end has not.
+    /// Returns true while only a part of an answer has been shown.
     pub const fn is_streaming(&self) -> bool {
         !self.streamed.is_empty()
     }
 
-    /// What is told when the run has ended in the session of this id.
-    pub fn outcome(&mut self, outcome: &Outcome, session: &str, at: Duration) -> Vec<Told> {
+    /// Returns the text to show at the end of a run in the session with this id.
+    pub fn outcome(&mut self, outcome: &Outcome, session: &str, at: Duration) -> Vec<Shown> {
         self.ended(outcome, session, at);
-        self.plan = InHand::default();
-        std::mem::take(&mut self.told)
+        self.plan = CurrentPlan::default();
+        std::mem::take(&mut self.shown)
     }
 
     fn say(&mut self, text: impl Into<String>) {
-        self.told.push(Told::Line(text.into()));
+        self.shown.push(Shown::Line(text.into()));
     }
 
     fn result(&mut self, text: impl Into<String>) {
-        self.told.push(Told::Piece(text.into()));
+        self.shown.push(Shown::Piece(text.into()));
     }
 
-    /// What the terminal shows it on has turned out to be this.
-    pub fn stands_on(&mut self, background: Background) {
+    /// Sets the background of the terminal.
+    pub fn set_background(&mut self, background: Background) {
         self.shows.paint = self.shows.paint.on(background);
     }
 
@@ -380,21 +381,21 @@ impl RunView {
         self.say(format!("{title} {more}").trim_end());
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other events say nothing of the plan")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other events do not concern the plan")]
     fn note_plan(&mut self, lane: Option<LaneId>, event: &Event) {
         match event {
             Event::RunStarted { intent, .. } => {
                 self.reviews = *intent == Intent::Review;
-                // A review may follow the request that it is of.
+                // A review may follow the request that it reviews.
                 if !self.reviews {
-                    self.plan = InHand::default();
+                    self.plan = CurrentPlan::default();
                 }
             }
             Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. }
                 if lane.is_none() =>
             {
                 let steps = plan.steps.iter().map(|step| (harmless(step), None)).collect();
-                self.plan = InHand { version: *version, steps };
+                self.plan = CurrentPlan { version: *version, steps };
             }
             Event::StepMarked { plan, step, mark } if *plan == self.plan.version => {
                 if let Some((_, marked)) =
@@ -407,7 +408,7 @@ impl RunView {
         }
     }
 
-    /// A piece of an answer: told at once when it is what the user asked for, else only counted.
+    /// Records a piece of an answer. It is shown at once if it is the result the user asked for, otherwise only counted.
     fn hear(&mut self, role: AgentRole, text: &str) {
         self.heard += text.len();
         self.waiting = None;
@@ -419,7 +420,7 @@ impl RunView {
     }
 }
 
-/// Who asks, where it is not the run itself.
+/// Returns the lane that asks, as a prefix; empty if the run itself asks.
 fn asker(scope: &Scope) -> String {
     scope.lane().map_or_else(String::new, |lane| format!("lane {lane} asks: "))
 }

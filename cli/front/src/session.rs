@@ -45,7 +45,8 @@ impl Lock {
         Self { path, patience, held: None }
     }
 
-    /// Takes it, unless it is held. Whether it had to be taken. Before it waits for another process, `waits` is told for which.
+    /// Acquires the lock. Returns false if this session already holds it or only reads. If another process holds it, calls `waits`
+    /// with that process before waiting.
     pub async fn take(&mut self, waits: impl FnOnce(&LockError)) -> Result<bool, LockError> {
         let Some(path) = self.path.as_ref().filter(|_| self.held.is_none()) else {
             return Ok(false);
@@ -82,7 +83,7 @@ pub struct Died(pub String);
 enum Work {
     Idle,
     Running(BoxFuture<'static, Done>),
-    /// It has ended, but its last signals may not have been returned yet.
+    /// The request has ended, but its last signals may not have been returned yet.
     Ended(Done),
 }
 
@@ -94,12 +95,12 @@ enum Done {
 
 /// A session that is open in this process.
 pub struct Session {
-    /// Its id.
+    /// The id of the session.
     pub id: String,
     orchestrator: Orchestrator,
     signals: mpsc::Receiver<Signal>,
     /// The interrupted run that can be resumed, if there is one.
-    cut_short: Option<CutShort>,
+    interrupted: Option<CutShort>,
     lock: Lock,
     work: Work,
     /// True if deliveries are reviewed by a model.
@@ -133,7 +134,7 @@ impl Session {
         lock: Lock,
     ) -> Result<Self, StartError> {
         let reviews = setup.config.qa.enabled;
-        let (orchestrator, signals, cut_short) = match which {
+        let (orchestrator, signals, interrupted) = match which {
             Which::New => {
                 let (orchestrator, signals) = Orchestrator::start(setup).await?;
                 (orchestrator, signals, None)
@@ -141,7 +142,7 @@ impl Session {
             Which::Earlier(_) => Orchestrator::go_on(setup).await?,
         };
         tracing::info!(session = id, "session opened");
-        Ok(Self { id, orchestrator, signals, cut_short, lock, work: Work::Idle, reviews })
+        Ok(Self { id, orchestrator, signals, interrupted, lock, work: Work::Idle, reviews })
     }
 
     /// Closes the session, so that it can be opened again. A request that is running is dropped.
@@ -152,12 +153,12 @@ impl Session {
     }
 
     /// Releases the workspace to other processes until the next request.
-    pub fn let_go(&mut self) {
+    pub fn release(&mut self) {
         self.lock.held = None;
     }
 
-    /// Takes the workspace again, for the next request. Before it waits for another process, `waits` is told for which.
-    pub async fn take_hold(&mut self, waits: impl FnOnce(&LockError)) -> Result<(), LockError> {
+    /// Acquires the workspace for the next request. If another process holds it, calls `waits` with that process before waiting.
+    pub async fn acquire(&mut self, waits: impl FnOnce(&LockError)) -> Result<(), LockError> {
         if self.lock.take(waits).await? {
             self.orchestrator.settle().await;
         }
@@ -165,7 +166,7 @@ impl Session {
     }
 
     /// Sets the configuration for requests that start from now on.
-    pub async fn keep_to(&mut self, config: Config) -> Result<(), KeepToError> {
+    pub async fn configure(&mut self, config: Config) -> Result<(), KeepToError> {
         let reviews = config.qa.enabled;
         self.orchestrator.keep_to(Arc::new(config)).await?;
         self.reviews = reviews;
@@ -173,8 +174,8 @@ impl Session {
     }
 
     /// Returns the interrupted run of this session, if it has not been resumed.
-    pub const fn cut_short(&self) -> Option<&CutShort> {
-        self.cut_short.as_ref()
+    pub const fn interrupted(&self) -> Option<&CutShort> {
+        self.interrupted.as_ref()
     }
 
     /// Starts a request. The previous one must have ended: [`Self::next`] has returned its end.
@@ -190,11 +191,11 @@ impl Session {
     }
 
     /// Resumes the interrupted run. Returns false if there is none.
-    pub fn take_up(&mut self) -> bool {
-        let Some(cut_short) = self.cut_short.take() else { return false };
+    pub fn resume(&mut self) -> bool {
+        let Some(interrupted) = self.interrupted.take() else { return false };
         let orchestrator = self.orchestrator.clone();
         self.work = Work::Running(Box::pin(async move {
-            Done::Run(orchestrator.take_up(cut_short).await.map(Box::new))
+            Done::Run(orchestrator.take_up(interrupted).await.map(Box::new))
         }));
         true
     }

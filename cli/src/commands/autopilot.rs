@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use actors::ledger::Amount;
 use clap::{Args, Subcommand};
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use front::session::Which;
 use model::price::Usd;
@@ -182,8 +183,10 @@ fn report(work: &Work) -> String {
     }
     let (spent, seconds) = (work.spent(), work.worked.as_secs());
     text.push_str(&format!(
-        "Used     {} calls, {} tokens, {}, {seconds} s\n",
-        spent.calls, spent.tokens, spent.nano_usd
+        "Used     {}, {}, {}, {seconds} s\n",
+        counted(spent.calls, "call"),
+        counted(spent.tokens, "token"),
+        spent.nano_usd
     ));
     text
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actors::delivery::Delivery;
 use config::Settings;
+use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
 use front::exit;
-use front::heard::Heard;
 use front::interrupts::Interrupt;
 use front::run_view::{CommandsGiven, UndoPoint};
 use front::session::{Session, Which};
@@ -125,7 +125,7 @@ async fn finish_earlier(
     global: &Global,
     view: &mut dyn render::View,
 ) -> Result<(), CliError> {
-    let Some(outcome) = drive.take_up(view).await? else { return Ok(()) };
+    let Some(outcome) = drive.resume(view).await? else { return Ok(()) };
     // With `--output json` there is one document: that of the new request.
     if global.output != Output::Json {
         view.outcome(&outcome, &drive.session.id);
@@ -172,7 +172,7 @@ pub(crate) async fn once(
     }
     let mut drive =
         Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
-    if purpose == Use::Read && drive.session.cut_short().is_some() {
+    if purpose == Use::Read && drive.session.interrupted().is_some() {
         let open = "this session has an interrupted request, which may change files";
         let hint = format!("resume it first with `deepseek run {}`", drive.session.id);
         return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
@@ -246,17 +246,17 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone()));
     let mut facts = Facts { session: drive.session.id.clone(), ..Facts::default() };
     facts.workspace = render::harmless(&workspace.display().to_string());
-    facts.keep_to(&settings.config);
+    facts.update(&settings.config);
     let mut plain = Plain { global, workspace, host, facts };
     loop {
-        drive.session.let_go();
+        drive.session.release();
         let terminal = Terminal::now();
         let (returned, line) = tokio::select! {
             biased;
             // Listen for signals before showing the prompt: one may be sent as soon as it is visible.
-            told = drive.told_to_leave() => {
+            leaves = drive.asked_to_leave() => {
                 terminal.restore();
-                return told.map(|()| Left::ForGood);
+                return leaves.map(|()| Left::ForGood);
             }
             read = read_line(editor) => read?,
         };
@@ -304,12 +304,12 @@ fn banner(
         config: &settings.config,
         session: match which {
             Which::New => Begins::New,
-            Which::Earlier(id) if session.cut_short().is_some() => Begins::Interrupted(id),
+            Which::Earlier(id) if session.interrupted().is_some() => Begins::Interrupted(id),
             Which::Earlier(id) => Begins::Continued(id),
         },
     };
     let interrupted = match which {
-        Which::New => Past::find(around, global).and_then(|past| past.cut_short()).ok(),
+        Which::New => Past::find(around, global).and_then(|past| past.interrupted()).ok(),
         Which::Earlier(_) => None,
     };
     let command = if around.has_live_rows(global) { "/resume" } else { "deepseek run" };
@@ -361,7 +361,7 @@ fn opening(
         keys: nameable::keys(settings),
         ..Facts::default()
     };
-    facts.keep_to(config);
+    facts.update(config);
     Ok(Opening {
         facts,
         paint: around.paint_out(global.color),
@@ -406,7 +406,8 @@ impl Plain<'_> {
         drive: &mut Drive,
         view: &mut dyn render::View,
     ) -> Result<Option<Left>, CliError> {
-        let not = |why: &dyn fmt::Display| render::harmless(&tui::as_given_here(&why.to_string()));
+        let not =
+            |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
         match tui::line(text) {
             Line::Request(text, said) => {
                 let request = Request::new(text, wanted(said, self.global));
@@ -433,8 +434,8 @@ impl Plain<'_> {
             Line::Set(setting, value) => {
                 let said = match self.host.configured(setting, &value) {
                     Ok(config) => {
-                        self.facts.keep_to(&config);
-                        let kept = drive.session.keep_to(config).await;
+                        self.facts.update(&config);
+                        let kept = drive.session.configure(config).await;
                         let Facts { mode, approval, model, .. } = &self.facts;
                         kept.map_or_else(
                             |error| format!("error: {error}"),
@@ -467,7 +468,7 @@ impl Plain<'_> {
         drive: &mut Drive,
         view: &mut dyn render::View,
     ) -> Result<(), CliError> {
-        if let Err(error) = drive.take_hold().await {
+        if let Err(error) = drive.acquire().await {
             view.note(&error.to_string());
             return Ok(());
         }
@@ -483,30 +484,30 @@ impl Plain<'_> {
         done.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 
-    /// Runs a line of shell, and prints what it prints as it comes.
+    /// Runs a shell command and prints its output as it arrives.
     async fn shell(
         &self,
         line: &str,
         drive: &mut Drive,
         view: &mut dyn render::View,
     ) -> Result<(), CliError> {
-        let heard: Arc<Mutex<Heard>> = Arc::default();
-        let hears = {
-            let heard = Arc::clone(&heard);
+        let output: Arc<Mutex<CommandOutput>> = Arc::default();
+        let on_output = {
+            let output = Arc::clone(&output);
             move |bytes: &[u8]| {
-                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.take_in(bytes);
-                heard.ready().iter().for_each(|line| render::line(line));
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                output.add(bytes);
+                output.ready().iter().for_each(|line| render::line(line));
             }
         };
         let ran = tokio::select! {
-            ran = self.host.shell(line, Box::new(hears)) => ran.unwrap_or_else(|why| why),
+            ran = self.host.shell(line, Box::new(on_output)) => ran.unwrap_or_else(|why| why),
             interrupt = drive.stopped() => {
                 drive.leaves |= interrupt? == Interrupt::Leave;
                 "stopped".to_owned()
             }
         };
-        let rest = heard.lock().unwrap_or_else(PoisonError::into_inner).end();
+        let rest = output.lock().unwrap_or_else(PoisonError::into_inner).end();
         rest.iter().for_each(|line| render::line(line));
         if !ran.is_empty() {
             view.note(&render::harmless(&ran));
@@ -521,7 +522,7 @@ fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
     if *delivery != Delivery::Cancelled
         && let Err(error) = exit::of(delivery, global.require.map(Require::level))
     {
-        view.note(&tui::as_given_here(&error.to_string()));
+        view.note(&tui::as_slash_commands(&error.to_string()));
     }
 }
 

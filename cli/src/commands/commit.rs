@@ -13,10 +13,10 @@ use std::time::Duration;
 use actors::event::Event;
 use actors::words::Side;
 use clap::Args;
+use front::describe;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::Lock;
-use front::told;
 use journal::{Story, StoryEntry};
 use orchestrator::checkpoints::CheckpointHistory;
 use serde_json::json;
@@ -151,7 +151,7 @@ fn of_run(story: &Story, run: &str) -> Option<Done> {
         let Event::TurnAdded { speaker: Side::User, text, .. } = event else { return None };
         Some(text.clone())
     })?;
-    let plan = events().filter_map(told::plan).last();
+    let plan = events().filter_map(describe::plan).last();
     Some(Done { request, steps: plan.map(|(_, plan)| plan.steps.clone()).unwrap_or_default() })
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::History;
 use journal::read::read_valid;
@@ -143,7 +144,10 @@ fn sessions(around: &Surroundings, workspace: &Path, fix: bool) -> Result<Vec<Fi
                 continue;
             }
             Ok((reading, None)) => {
-                format!("{session}: the last line is torn ({} bytes)", reading.torn_bytes)
+                format!(
+                    "{session}: the last line is torn ({})",
+                    counted(reading.torn_bytes, "byte")
+                )
             }
             Ok((_, Some(damage))) | Err(damage) => damage.to_string(),
         };
@@ -153,7 +157,11 @@ fn sessions(around: &Surroundings, workspace: &Path, fix: bool) -> Result<Vec<Fi
                 let aside = aside.display();
                 finding(
                     true,
-                    format!("{damage}; kept {kept} events, moved {cut_bytes} bytes to {aside}"),
+                    format!(
+                        "{damage}; kept {}, moved {} to {aside}",
+                        counted(kept, "event"),
+                        counted(cut_bytes, "byte")
+                    ),
                 )
             }
             Some(Ok(None)) => finding(true, format!("{damage}; already repaired")),

@@ -2,6 +2,7 @@
 
 use actors::event::Event;
 use clap::Args;
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::read::content;
 use journal::{Explained, Story, changes};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::flags::{Global, Output};
 use crate::past::Past;
-use crate::render::{self, Paint, changes_as_text, document, told};
+use crate::render::{self, Paint, changes_as_text, describe, document};
 use crate::surroundings::Surroundings;
 
 /// Explain an event and its causes.
@@ -43,8 +44,8 @@ pub(crate) fn run(
     let Some(explained) = story.explain(args.seq) else {
         let none = format!("session {session} has no event {}", args.seq);
         return Err(CliError::new(Kind::Usage, none).hint(format!(
-            "it has {} events; `deepseek sessions show {session}` lists them",
-            story.entries.len()
+            "it has {}; `deepseek sessions show {session}` lists them",
+            counted(story.entries.len(), "event")
         )));
     };
     let contents = if args.full { contents(&past, &story, &explained) } else { Vec::new() };
@@ -62,7 +63,7 @@ fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]
     let lane = entry.lane.as_ref().map(|lane| format!(" · lane {lane}")).unwrap_or_default();
     let mut text = format!(
         "{}\n  {} · session {}{run}{lane}\n",
-        told::event(story, entry),
+        describe::event(story, entry),
         entry.at,
         story.summary.id
     );
@@ -74,7 +75,7 @@ fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]
             text.push_str(&format!("\n{title}\n"));
         }
         for entry in entries {
-            text.push_str(&format!("  {}\n", told::event(story, entry)));
+            text.push_str(&format!("  {}\n", describe::event(story, entry)));
         }
     }
     for (title, content) in contents {
@@ -88,15 +89,15 @@ fn details(
     story: &Story,
     Explained { entry, because, verdict, .. }: &Explained<'_>,
 ) -> Vec<String> {
-    let mut lines = story.call(entry).map(told::call).unwrap_or_default();
+    let mut lines = story.call(entry).map(describe::call).unwrap_or_default();
     let events = || std::iter::once(entry).chain(because).filter_map(|it| it.event.as_ref());
-    if let Some(iteration) = events().find_map(told::iteration) {
+    if let Some(iteration) = events().find_map(describe::iteration) {
         lines.push(format!("in iteration {iteration}"));
     }
-    if let Some((version, plan)) = events().find_map(told::plan) {
+    if let Some((version, plan)) = events().find_map(describe::plan) {
         lines.push(format!("by plan {version}: {}", plan.steps.join("; ")));
     }
-    lines.extend(verdict.iter().map(|entry| format!("then {}", told::event(story, entry))));
+    lines.extend(verdict.iter().map(|entry| format!("then {}", describe::event(story, entry))));
     lines
 }
 

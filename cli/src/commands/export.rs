@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use actors::event::Event;
 use actors::words::Side;
 use clap::{Args, ValueEnum};
+use front::describe::counted;
 use front::error::CliError;
 use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::flags::{Global, Output};
 use crate::past::Past;
-use crate::render::{self, Paint, changes_as_text, document, told};
+use crate::render::{self, Paint, changes_as_text, describe, document};
 use crate::surroundings::Surroundings;
 
 /// Print a session as Markdown, JSON or HTML.
@@ -130,10 +131,10 @@ fn staged(patch: &StagedPatch, diff: &str) -> String {
 /// Formats an event as Markdown; `None` for most events, which the document leaves out.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only `explain` shows the others")]
 fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
-    if let Some((version, plan)) = told::plan(event) {
+    if let Some((version, plan)) = describe::plan(event) {
         return Some(format!("### Plan {version}\n\n{}", fenced("text", &plan.to_string())));
     }
-    if let Some((of, why)) = told::refusal(event) {
+    if let Some((of, why)) = describe::refusal(event) {
         return Some(format!("### The {of} was rejected\n\n{}", quoted(&why)));
     }
     Some(match event {
@@ -142,21 +143,20 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
         }
         Event::TurnAdded { text, .. } => format!("### Answer\n\n{text}"),
         Event::CommitSettled { patch, outcome, .. } => {
-            let outcome = told::word(outcome);
+            let outcome = describe::word(outcome);
             format!("- the interrupted commit of patch {patch} is {outcome}")
         }
         Event::ApprovalGiven { left_out, said, .. } => {
-            format!("- {}", told::approved(left_out, said.as_deref()))
+            format!("- {}", describe::approved(left_out, said.as_deref()))
         }
         Event::ApprovalDenied { action, why, .. } => format!("- denied {action}: {why}"),
         Event::ApprovalAsked { action, why, .. } => format!("- asked to approve {action}: {why}"),
-        Event::VerificationRun { .. } => format!("- check {}", told::check(event)?),
+        Event::VerificationRun { .. } => format!("- check {}", describe::check(event)?),
         Event::FailureClassified { class, errors } => {
-            let plural = if *errors == 1 { "" } else { "s" };
-            format!("- failure: {}, {errors} error{plural}", told::word(class))
+            format!("- failure: {}, {}", describe::word(class), counted(*errors, "error"))
         }
         Event::RunFinished { delivery, .. } => {
-            format!("### Outcome\n\n{}", told::outcome(delivery))
+            format!("### Outcome\n\n{}", describe::outcome(delivery))
         }
         _ => return None,
     })
@@ -166,13 +166,12 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
 fn spent(total: &Tally) -> String {
     let unknown = match total.calls_of_unknown_usage {
         0 => String::new(),
-        1 => " (1 call without usage)".to_owned(),
-        calls => format!(" ({calls} calls without usage)"),
+        calls => format!(" ({} without usage)", counted(calls, "call")),
     };
     format!(
-        "{} (estimate) · {} calls · {} tokens in, {} of them from the cache, {} out{unknown}",
+        "{} (estimate) · {} · {} tokens in, {} of them from the cache, {} out{unknown}",
         total.cost(),
-        total.calls,
+        counted(total.calls, "call"),
         total.prompt,
         total.hit,
         total.output

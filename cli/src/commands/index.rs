@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use index::{Condition, Index, RankedFile, StoreError, WINDOW};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -92,8 +93,10 @@ fn update(index: &Index, global: &Global) -> Result<(), CliError> {
     index.settle().map_err(|error| failed(&error))?;
     if global.output == Output::Text {
         render::text(&format!(
-            "{} files indexed, {} removed, {} unchanged\n",
-            updated.added, updated.removed, updated.kept
+            "{} indexed, {} removed, {} unchanged\n",
+            counted(updated.added, "file"),
+            updated.removed,
+            updated.kept
         ));
     } else {
         render::json_line(&json!({
@@ -128,8 +131,7 @@ fn status(index: &Index, global: &Global) {
     let mut text = match (changed, problem) {
         (0, None) => format!("{name}\n"),
         (0, Some(why)) => format!("{name}: {why}; it will be rebuilt when needed\n"),
-        (1, _) => format!("{name}: 1 file changed\n"),
-        (changed, _) => format!("{name}: {changed} files changed\n"),
+        (changed, _) => format!("{name}: {} changed\n", counted(changed, "file")),
     };
     text.push_str(&format!("files {}\ncommits {}\n", status.files, status.commits));
     for (what, value) in [("root", status.root), ("baseline", status.baseline)] {

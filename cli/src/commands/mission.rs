@@ -40,7 +40,7 @@ enum Action {
         /// The card's hash, or the start of it [default: the latest card].
         hash: Option<String>,
     },
-    /// Show the research behind a card: its steps and small questions.
+    /// Show the research behind a card: its steps and child questions.
     Explain {
         /// The card's hash, or the start of it [default: the latest card].
         hash: Option<String>,
@@ -192,7 +192,7 @@ fn as_json(Known { session, run, hash, at, card, state }: &Known) -> Value {
     json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card})
 }
 
-/// Prints the steps of a card's research, with the events of each small question.
+/// Prints the steps of a card's research, with the events of each child question.
 fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
     let story = past.story(&known.session)?;
     for entry in story.entries.iter().filter(|entry| entry.run == known.run) {
@@ -222,8 +222,8 @@ fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
             };
             let asked = String::from_utf8_lossy(&asked.unwrap_or_default()).into_owned();
             let asked = asked.lines().next().unwrap_or_default();
-            let told = front::told::event(&story, entry);
-            render::line(render::harmless(&format!("{told} {asked}")).trim_end());
+            let line = front::describe::event(&story, entry);
+            render::line(render::harmless(&format!("{line} {asked}")).trim_end());
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use actors::event::{Blob, Event};
 use actors::recording::Difference;
 use clap::Args;
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::read::content;
 use orchestrator::earlier::EarlierError;
@@ -67,12 +68,13 @@ pub(crate) async fn run(
 
 fn as_line(run: &Replayed) -> String {
     let Replayed { run: id, request, events, finished, difference } = run;
-    let came = match (difference, finished) {
-        (Some(_), _) => format!("differs after {events} events"),
-        (None, true) => format!("identical, {events} events"),
-        (None, false) => format!("identical, {events} events, then interrupted"),
+    let events = counted(*events, "event");
+    let result = match (difference, finished) {
+        (Some(_), _) => format!("differs after {events}"),
+        (None, true) => format!("identical, {events}"),
+        (None, false) => format!("identical, {events}, then interrupted"),
     };
-    format!("{id}  {came}  {}", request.lines().next().unwrap_or_default())
+    format!("{id}  {result}  {}", request.lines().next().unwrap_or_default())
 }
 
 fn as_json(difference: &Difference) -> Value {

@@ -1,4 +1,4 @@
-//! `deepseek review`: whether what is to be reviewed can be named to git, before a model is asked.
+//! `deepseek review`: checks that git knows the commits to review before a model is called.
 
 use std::path::Path;
 
@@ -6,30 +6,30 @@ use actors::review::Reviewed;
 use front::error::{CliError, Kind};
 use shell::Git;
 
-/// Checks that `what` names commits of the workspace. Where git cannot be started, the review itself says so.
+/// Checks that `what` names commits of the workspace. If git cannot be started, this succeeds, and the review reports it.
 pub(crate) fn check(workspace: &Path, what: &str) -> Result<(), CliError> {
     let Some(of) = Reviewed::read(what) else {
-        let error = format!("`{what}` is not something to review");
+        let error = format!("`{what}` cannot be reviewed");
         return Err(CliError::new(Kind::Usage, error)
-            .hint("name commits as `git diff` takes them, `--staged`, or nothing"));
+            .hint("name commits as for `git diff`, use `--staged`, or name nothing"));
     };
     let git = Git { dir: workspace, hidden: &[] };
-    let is_said = |words: &[&str]| git.output(words).map(|ended| ended.status.success());
-    let Ok(is_repository) = is_said(&["rev-parse", "--git-dir"]) else { return Ok(()) };
+    let succeeds = |words: &[&str]| git.output(words).map(|ended| ended.status.success());
+    let Ok(is_repository) = succeeds(&["rev-parse", "--git-dir"]) else { return Ok(()) };
     if !is_repository {
-        let error = "there is nothing to review: the workspace is not under git";
+        let error = "there is nothing to review: the workspace is not a git repository";
         return Err(CliError::new(Kind::Usage, error)
-            .hint("`git init` begins a repository; a review compares with its commits"));
+            .hint("`git init` creates a repository; a review compares with its commits"));
     }
     let Reviewed::Range(range) = of else { return Ok(()) };
     for name in range.split_whitespace().flat_map(|words| words.split("..")) {
-        // Of three dots one is left; without a name, HEAD is meant.
+        // Splitting at two dots leaves one of three. A missing name means HEAD.
         let name = name.trim_start_matches('.');
-        let known = is_said(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
+        let known = succeeds(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
         if !name.is_empty() && !known.unwrap_or(true) {
             let error = format!("there is no commit, branch or tag `{name}` in this repository");
             return Err(CliError::new(Kind::Usage, error)
-                .hint("`git branch --all` and `git log --oneline` list what can be named"));
+                .hint("`git branch --all` and `git log --oneline` list possible names"));
         }
     }
     Ok(())

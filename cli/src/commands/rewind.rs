@@ -5,6 +5,7 @@ use std::path::Path;
 use actors::delivery::StagedFor;
 use actors::workspace::{Staged, Taken};
 use clap::Args;
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use front::exit;
 use orchestrator::checkpoints::{Manner, WayBack};
@@ -100,8 +101,7 @@ fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
         );
     }
     for Checkpoint { number, at, note, own, .. } in checkpoints {
-        let files =
-            if own.len() == 1 { "1 file".to_owned() } else { format!("{} files", own.len()) };
+        let files = counted(own.len(), "file");
         let at = around.local(&at.to_string());
         render::line(&format!("{number:>4}  {at}  {files:>8}  {}", render::harmless(&note.title)));
     }

@@ -43,7 +43,7 @@ pub(crate) async fn run(
     let past = Past::find(around, global)?;
     let id = match &args.session {
         Some(id) => past.here(id)?,
-        None => past.cut_short()?,
+        None => past.interrupted()?,
     };
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
@@ -51,7 +51,7 @@ pub(crate) async fn run(
     let which = Which::Earlier(id.clone());
     let mut drive =
         Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
-    match drive.take_up(view.as_mut()).await? {
+    match drive.resume(view.as_mut()).await? {
         Some(outcome) => {
             view.outcome(&outcome, &drive.session.id);
             exit::of(&outcome.delivery, None)

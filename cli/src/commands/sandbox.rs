@@ -41,7 +41,7 @@ pub(crate) async fn run(
 
 /// Like [`run`], but away from the terminal: passes the output to `hears` as it comes, and returns how the command ended if
 /// it failed, and what was discarded. Secrets in the output are masked. Dropping the future kills the command.
-pub(crate) async fn told(
+pub(crate) async fn captured(
     around: &Surroundings,
     global: &Global,
     command: &[String],

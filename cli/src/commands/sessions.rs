@@ -3,6 +3,7 @@
 use std::fs;
 
 use clap::{Args, Subcommand};
+use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::read::read;
 use journal::repair::is_in_use;
@@ -117,7 +118,11 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
             render::line(&format!("{}  {}", session.id, session.started));
         }
         let done = if args.dry_run { "would be deleted" } else { "deleted" };
-        render::warn(&format!("{} of {} sessions {done}", removed.len(), sessions.len()));
+        render::warn(&format!(
+            "{} of {} {done}",
+            removed.len(),
+            counted(sessions.len(), "session")
+        ));
     } else {
         let ids: Vec<&str> = removed.iter().map(|session| session.id.as_str()).collect();
         render::json_line(&json!({ "removed": ids, "dry_run": args.dry_run }));
@@ -175,8 +180,8 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
     let reading = read(&dir).map_err(|error| CliError::caused(Kind::Internal, &error))?;
     if reading.torn_bytes > 0 {
         render::warn(&format!(
-            "warning: the last line is torn ({} bytes); it was never acted on",
-            reading.torn_bytes
+            "warning: the last line is torn ({}); it was never acted on",
+            counted(reading.torn_bytes, "byte")
         ));
     }
     for record in &reading.records {

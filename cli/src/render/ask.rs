@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::publisher::Answer;
-use front::answer::{Offers, OnScreen, Said, read};
+use front::answer::{Offers, OnScreen, Typed, read};
 use front::paint::Paint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
@@ -28,11 +28,11 @@ pub(super) async fn ask(
     loop {
         let Some(line) = line(&mut answer_to).await else { return leave_open(answer_to) };
         match read(&line, &question.offers) {
-            Said::Answer(answer) => {
+            Typed::Answer(answer) => {
                 answer_to.send(answer).ok();
                 return;
             }
-            Said::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
+            Typed::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
                 let reviewed = tui::review(&question.shown, taken, paint);
                 match until_stopped(reviewed, &mut answer_to).await {
                     Some(Ok(Some(answer))) => {
@@ -44,11 +44,11 @@ pub(super) async fn ask(
                     None => return leave_open(answer_to),
                 }
             }
-            Said::Show | Said::Review => {
+            Typed::Show | Typed::Review => {
                 forget_what_was_typed();
                 say(&whole);
             }
-            Said::Unclear => {
+            Typed::Unclear => {
                 forget_what_was_typed();
                 let known = format!("Please type y, n, {}. ", words(&question, screen));
                 say(&(known + &asks));

@@ -1,16 +1,16 @@
 //! Recorded events as JSON documents: a category, and the fields that are meaningful to consumers.
 
 use actors::event::Event;
-use front::told::{iteration, plan, refusal};
+use front::describe::{iteration, plan, refusal};
 use journal::{Story, StoryEntry};
 use serde_json::{Map, Value, json};
 
 /// Formats an event as a document.
 pub(crate) fn document(story: &Story, entry: &StoryEntry) -> Value {
-    let told = entry.event.as_ref().and_then(|event| told(story, entry, event));
+    let described = entry.event.as_ref().and_then(|event| describe(story, entry, event));
     let mut document = json!(entry);
     if let Some(fields) = document.as_object_mut() {
-        let (what, data) = told.map_or(("other", None), |(what, data)| (what, Some(data)));
+        let (what, data) = described.map_or(("other", None), |(what, data)| (what, Some(data)));
         fields.insert("what".to_owned(), what.into());
         fields.extend(data.map(|data| ("data".to_owned(), data)));
     }
@@ -19,7 +19,7 @@ pub(crate) fn document(story: &Story, entry: &StoryEntry) -> Value {
 
 /// Returns the category of an event and its data. `None` if only the event's kind is shown.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are shown by their kind")]
-fn told(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static str, Value)> {
+fn describe(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'static str, Value)> {
     let fields = |names: &[&str]| fields(event, names);
     if let Some(iteration) = iteration(event) {
         return Some(("stage", json!({ "iteration": iteration })));

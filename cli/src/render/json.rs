@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actors::event::{Envelope, Event};
 use actors::publisher::Signal;
 use actors::scope::Scope;
-use front::told::criteria;
+use front::describe::criteria;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};

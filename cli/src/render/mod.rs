@@ -22,11 +22,11 @@ use tree::Change;
 
 pub(crate) use columns::side_by_side;
 pub(crate) use document::document;
+pub(crate) use front::describe;
 pub(crate) use front::diff::{changes_as_text, harmless_text as harmless};
 pub(crate) use front::paint::Paint;
 pub(crate) use front::run_view::settled;
 use front::run_view::{CommandsGiven, UndoPoint};
-pub(crate) use front::told;
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
 pub(crate) use terminal::Terminal;
 

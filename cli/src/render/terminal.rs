@@ -9,7 +9,7 @@ use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::diff::harmless;
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told, UndoPoint};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shown, Shows, Streams, UndoPoint};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
@@ -61,11 +61,11 @@ impl Terminal {
         Self { paint, run, bar: None, moves, attendance, screen, asks, begun: Instant::now() }
     }
 
-    fn tell(&mut self, told: Vec<Told>) {
-        for told in told {
-            match told {
-                Told::Line(text) => self.say(&text),
-                Told::Piece(text) => {
+    fn print(&mut self, shown: Vec<Shown>) {
+        for shown in shown {
+            match shown {
+                Shown::Line(text) => self.say(&text),
+                Shown::Piece(text) => {
                     self.rest();
                     super::text(&text);
                 }
@@ -128,8 +128,8 @@ impl View for Terminal {
     }
 
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
-        let told = self.run.signal(&signal, self.begun.elapsed());
-        self.tell(told);
+        let shown = self.run.signal(&signal, self.begun.elapsed());
+        self.print(shown);
         match signal {
             Signal::Question(question) => Box::pin(self.ask(question)),
             Signal::Asked(question) => Box::pin(self.ask_for_words(question)),
@@ -162,8 +162,8 @@ impl View for Terminal {
             return;
         }
         let at = self.begun.elapsed();
-        let told = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-        let width = if told == 0 { USUAL_WIDTH } else { told };
+        let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+        let width = if columns == 0 { USUAL_WIDTH } else { columns };
         let rows =
             [self.run.mission_rows(width), self.run.lane_rows(width, at)].concat().join("\n");
         let bar = self.bar.get_or_insert_with(|| {
@@ -189,8 +189,8 @@ impl View for Terminal {
 
     fn outcome(&mut self, outcome: &Outcome, session: &str) {
         self.rest();
-        let told = self.run.outcome(outcome, session, self.begun.elapsed());
-        self.tell(told);
+        let shown = self.run.outcome(outcome, session, self.begun.elapsed());
+        self.print(shown);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of the user outside of a conversation: a session is picked, a change reviewed, a question answered by keys.
+//! Prompts outside of a conversation: picking a session, reviewing a change, answering a question by keys.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::screen::{Frame, Narrowing, Screen, whole};
 use crate::terminal::{self, Terminal, visit, write};
 use crate::visit::{Does, Review, Visit};
 
-/// Lets the user choose one of these sessions, newest first: its id; none when the user does not want any.
+/// Lets the user choose one of these sessions, newest first. Returns its id; `None` if the user cancels.
 pub async fn pick(kept: Vec<KeptSession>, paint: Paint) -> Result<Option<String>, CliError> {
     let picked = alone(Visit::Sessions(Picker::new(kept)), paint).await;
     match picked.map_err(|error| error.hint("name the session: deepseek -r ID"))? {
@@ -27,7 +27,7 @@ pub async fn pick(kept: Vec<KeptSession>, paint: Paint) -> Result<Option<String>
     }
 }
 
-/// Lets the user go through a painted diff file by file: what is answered; none when the user goes back, or it is no diff.
+/// Lets the user review a painted diff file by file. Returns the answer; `None` if the user goes back or the text is not a diff.
 pub async fn review(diff: &str, taken: Taken, paint: Paint) -> Result<Option<Answer>, CliError> {
     let Some(review) = Review::of(diff, taken) else { return Ok(None) };
     match alone(Visit::Review(review), paint).await? {
@@ -36,7 +36,7 @@ pub async fn review(diff: &str, taken: Taken, paint: Paint) -> Result<Option<Ans
     }
 }
 
-/// Shows a visit until a key ends it. The terminal is as it was before when this is dropped.
+/// Shows a full-screen view until a key ends it. The terminal is restored on drop.
 async fn alone(mut shown: Visit, paint: Paint) -> Result<Does, CliError> {
     let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
@@ -71,21 +71,22 @@ async fn alone(mut shown: Visit, paint: Paint) -> Result<Does, CliError> {
 /// How a question is asked at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asks {
-    /// Whether to colour.
+    /// Whether to use colours.
     pub paint: Paint,
-    /// Whether a change can be reviewed on a screen of its own.
+    /// Whether a change can be reviewed on the alternate screen.
     pub visits: Visits,
-    /// Whether the terminal cuts rows which become too long.
+    /// True if the terminal cuts off rows that become too long when it is narrowed.
     pub cuts: bool,
 }
 
-/// Asks a question as a conversation does, by keys below what is printed. Ends without an answer when the question is withdrawn.
+/// Asks a question as in a conversation: answered by keys, below the printed text. Returns without an answer if the question is
+/// withdrawn.
 pub async fn ask(
     question: OnScreen,
     answer: oneshot::Sender<Answer>,
     how: Asks,
 ) -> Result<(), CliError> {
-    /// A withdrawn question is noticed within this.
+    /// How often to check whether the question was withdrawn.
     const TICK: Duration = Duration::from_millis(200);
     let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
@@ -133,7 +134,7 @@ pub async fn ask(
     }
 }
 
-/// A key at a question that stands alone: there is no input that it could belong to.
+/// Handles a key at a question outside of a conversation, where there is no input.
 fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_topmost =
         it.visit.is_none() && it.asked.front().is_some_and(|asked| asked.words.is_none());

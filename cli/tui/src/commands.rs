@@ -1,4 +1,4 @@
-//! The commands of the conversation: a word behind a slash. Pure.
+//! The slash commands of the conversation. Pure.
 
 use orchestrator::chat::Intent;
 use tools::ids::short;
@@ -10,30 +10,30 @@ use crate::conversation::Setting;
 pub(crate) enum What {
     Help,
     Exit,
-    /// The text behind it is an edit.
+    /// Treats the text as an edit.
     Edit,
-    /// The text behind it is a question.
+    /// Treats the text as a question.
     Ask,
-    /// The text behind it is planned and not done.
+    /// Plans the text without changing anything.
     Plan,
-    /// Changes are reviewed, those that the text behind it names.
+    /// Reviews the changes that the text names; uncommitted changes if it is empty.
     Review,
-    /// What follows keeps to another configuration.
+    /// Changes a setting for the requests that follow.
     Set(Setting),
-    /// The request at work is told.
+    /// Sends a message to the running request.
     Now,
     Queue,
     Status,
     Redraw,
-    /// What was printed is read on a screen of its own.
+    /// Shows the printed text on the alternate screen.
     Transcript,
-    /// Another session takes the place of this one.
+    /// Switches to another session.
     Resume,
-    /// A new one does.
+    /// Switches to a new session.
     Clear,
-    /// What the last request changed is taken back.
+    /// Undoes what the last request changed.
     Undo,
-    /// A command of the program: these words, and those behind it.
+    /// Runs a command of the program: these words, followed by the text.
     Program(&'static [&'static str]),
 }
 
@@ -49,7 +49,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
     Command { name, about, what }
 }
 
-/// All of them, in the order in which they are listed.
+/// All commands, in the order in which they are listed.
 pub(crate) const COMMANDS: [Command; 33] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
@@ -59,34 +59,34 @@ pub(crate) const COMMANDS: [Command; 33] = [
     command("diff", "show staged patches, or a run's changes", What::Program(&["diff"])),
     command("apply", "apply a staged patch", What::Program(&["apply"])),
     command("undo", "undo what the last request changed", What::Undo),
-    command("commit", "commit what was changed, and nothing else", What::Program(&["commit"])),
-    command("rewind", "list checkpoints, or go back to one", What::Program(&["rewind"])),
-    command("lanes", "show what a lane changed: its number", What::Program(&["diff", "--lane"])),
-    command("model", "have another model answer", What::Set(Setting::Model)),
+    command("commit", "commit what deepseek changed, nothing else", What::Program(&["commit"])),
+    command("rewind", "list checkpoints, or undo changes back to one", What::Program(&["rewind"])),
+    command("lanes", "show the changes of a lane, by number", What::Program(&["diff", "--lane"])),
+    command("model", "switch to another model", What::Set(Setting::Model)),
     command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
     command("mode", "plan, agent, yolo or hetun (also Tab)", What::Set(Setting::Mode)),
     command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
-    command("now", "tell the request at work", What::Now),
+    command("now", "send a message to the running request", What::Now),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
     command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
-    command("resume", "resume another session: its id, or pick", What::Resume),
-    command("clear", "begin a new session (also /new)", What::Clear),
-    command("transcript", "read what was printed (also Ctrl-T)", What::Transcript),
+    command("resume", "resume another session, by id or from a list", What::Resume),
+    command("clear", "start a new session (also /new)", What::Clear),
+    command("transcript", "scroll through the output (also Ctrl-T)", What::Transcript),
     command("explain", "explain an event and its causes", What::Program(&["explain"])),
     command("init", "write AGENTS.md and a configuration", What::Program(&["init"])),
     command("config", "show or change the configuration", What::Program(&["config"])),
-    command("memory", "list, change or forget what is remembered", What::Program(&["memory"])),
+    command("memory", "list, edit or delete what is remembered", What::Program(&["memory"])),
     command("tools", "list the tools that models may call", What::Program(&["tools"])),
-    command("policy", "show what may happen without asking", What::Program(&["policy"])),
-    command("trust", "let this workspace configure in full", What::Program(&["trust"])),
-    command("doctor", "check whether everything is in place", What::Program(&["doctor"])),
-    command("redraw", "paint the live rows again", What::Redraw),
+    command("policy", "show what is allowed without asking", What::Program(&["policy"])),
+    command("trust", "trust the configuration of this workspace", What::Program(&["trust"])),
+    command("doctor", "check the setup", What::Program(&["doctor"])),
+    command("redraw", "repaint the live rows", What::Redraw),
     command("exit", "leave (also Ctrl-D)", What::Exit),
 ];
 
-/// What a line asks for, which begins with a slash.
+/// Parses a line that starts with a slash into a command and its text. The error names the nearest command.
 pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
     let rest = line.trim_start_matches('/');
     let (name, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -115,40 +115,40 @@ fn nearest(name: &str) -> Option<&'static str> {
     begins.or_else(near)
 }
 
-/// What a line of the user asks for in a conversation of plain lines.
+/// The meaning of a line in plain mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A request, and what it is where the line says so.
+    /// A request, with its intent if the line states one.
     Request(String, Option<Intent>),
-    /// A review of this.
+    /// A review of these changes.
     Review(String),
     /// A command of the program.
     Program(Vec<String>),
-    /// A line of shell.
+    /// A shell command.
     Shell(String),
-    /// Another configuration for the requests that follow.
+    /// A setting to change for the requests that follow.
     Set(Setting, String),
-    /// The commands are listed: these lines.
+    /// These lines, which list the commands.
     Help(String),
-    /// Session and settings are shown.
+    /// Show the session and its settings.
     Status,
-    /// What the last request changed is taken back.
+    /// Undo what the last request changed.
     Undo,
-    /// The session of this id takes the place of this one.
+    /// Switch to the session with this id.
     Resume(String),
-    /// A new session does.
+    /// Switch to a new session.
     Clear,
     /// The user leaves.
     Exit,
-    /// It cannot be done so: why.
+    /// Not possible, for this reason.
     Not(String),
 }
 
-/// Reads a whole line of a conversation of plain lines.
+/// Parses a complete line in plain mode.
 pub fn line(text: &str) -> Line {
     if let Some(command) = text.strip_prefix('!') {
         return match command.trim() {
-            "" => Line::Not("!COMMAND runs a command in the sandbox".to_owned()),
+            "" => Line::Not("usage: !COMMAND runs a command in the sandbox".to_owned()),
             command => Line::Shell(command.to_owned()),
         };
     }
@@ -168,7 +168,7 @@ pub fn line(text: &str) -> Line {
         What::Help => Line::Help(plain_help()),
         What::Exit => Line::Exit,
         What::Edit | What::Ask | What::Plan if rest.is_empty() => {
-            Line::Not(format!("{text} TEXT: add what is to be done or answered"))
+            Line::Not(format!("usage: {text} TEXT"))
         }
         What::Edit => request(Intent::Edit),
         What::Ask => request(Intent::Answer),
@@ -178,11 +178,13 @@ pub fn line(text: &str) -> Line {
         What::Set(setting) => Line::Set(setting, rest.to_owned()),
         What::Status => Line::Status,
         What::Undo => Line::Undo,
-        What::Resume if rest.is_empty() => Line::Not("/resume ID; /sessions lists them".to_owned()),
+        What::Resume if rest.is_empty() => {
+            Line::Not("usage: /resume ID; /sessions lists them".to_owned())
+        }
         What::Resume => Line::Resume(rest.to_owned()),
         What::Clear => Line::Clear,
         What::Now | What::Queue | What::Redraw | What::Transcript => {
-            Line::Not(format!("{text} means nothing in plain lines"))
+            Line::Not(format!("{text} is not available in plain mode"))
         }
         What::Program(words) => of_the_program(words, rest).map_or_else(Line::Not, Line::Program),
     }
@@ -203,24 +205,24 @@ pub(crate) fn of_the_program(words: &[&str], rest: &str) -> Result<Vec<String>, 
     Ok(words.map(str::to_owned).collect())
 }
 
-/// Returns true for a line that begins with a path, which is not a command.
+/// Returns true if the line starts with a path instead of a command.
 pub(crate) fn is_path(text: &str) -> bool {
     text.split_whitespace().next().is_some_and(|word| word.matches('/').count() > 1)
 }
 
-/// The lines of `/help` where there are only lines.
+/// Returns the lines of `/help` in plain mode.
 fn plain_help() -> String {
-    let mut text = String::from("Say what you want to know or have changed.\n");
+    let mut text = String::from("Ask a question or describe a change.\n");
     for Command { name, about, what } in &COMMANDS {
         if !matches!(what, What::Now | What::Queue | What::Redraw | What::Transcript) {
             text.push_str(&format!("  /{name:<10} {about}\n"));
         }
     }
-    text + "  !COMMAND    run a command in the sandbox\n  Ctrl-C      stop the request at work"
+    text + "  !COMMAND    run a command in the sandbox\n  Ctrl-C      stop the running request"
 }
 
-/// Text that names commands as they are given in a shell, with those that the conversation has as they are given here.
-pub fn as_given_here(text: &str) -> String {
+/// Rewrites commands in a text from their shell form to their slash form, as far as the conversation has them.
+pub fn as_slash_commands(text: &str) -> String {
     const GIVEN: &str = "`deepseek ";
     let mut parts = text.split(GIVEN);
     let first = parts.next().unwrap_or_default().to_owned();
@@ -236,21 +238,21 @@ pub fn open_elsewhere(session: &str) -> String {
     format!("another process is using the session {}", short(session))
 }
 
-/// The lines of `/help`.
+/// Returns the lines of `/help`.
 pub(crate) fn help() -> String {
-    let mut text = String::from("Say what you want to know or have changed.\n");
+    let mut text = String::from("Ask a question or describe a change.\n");
     for Command { name, about, .. } in &COMMANDS {
         text.push_str(&format!("  /{name:<10} {about}\n"));
     }
     text + "  !COMMAND    run a command in the sandbox
   @PATH       name a file; Tab completes
 Keys:
-  Enter       send; while a request is at work: queue
-  Ctrl-Enter  tell the request at work (as /now)
-  Alt-Enter   begin a new line (also Ctrl-J, or \\ before Enter)
-  Up, Ctrl-R  bring back an earlier message
-  Tab         the next mode: plan, agent, yolo, hetun
-  Ctrl-T      read what was printed
+  Enter       send, or queue while a request is running
+  Ctrl-Enter  send to the running request (as /now)
+  Alt-Enter   start a new line (also Ctrl-J, or \\ before Enter)
+  Up, Ctrl-R  recall an earlier message
+  Tab         switch the mode: plan, agent, yolo, hetun
+  Ctrl-T      scroll through the output
   Ctrl-X Ctrl-E  edit the input in $EDITOR
   Esc Esc     stop the request (also Ctrl-C)
   Ctrl-D      leave (also Ctrl-C twice)
@@ -262,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_found_by_its_whole_name_only() {
+    fn only_full_command_names_are_accepted() {
         assert_eq!(read("/edit  fix it "), Ok((What::Edit, "fix it")));
         assert_eq!(read("/quit"), Ok((What::Exit, "")));
         assert_eq!(read("/new"), Ok((What::Clear, "")));
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_nearly_a_command_is_told_which() {
+    fn a_misspelled_command_is_answered_with_a_suggestion() {
         for (typed, meant) in [
             ("comit", "/commit"),
             ("commmit", "/commit"),
@@ -290,16 +292,16 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_named_as_they_are_given_here() {
+    fn commands_in_text_are_rewritten_to_their_slash_form() {
         assert_eq!(
-            as_given_here("`deepseek diff 1` shows it, `deepseek auth login` keeps the key"),
+            as_slash_commands("`deepseek diff 1` shows it, `deepseek auth login` keeps the key"),
             "`/diff 1` shows it, `deepseek auth login` keeps the key"
         );
-        assert_eq!(as_given_here("no command"), "no command");
+        assert_eq!(as_slash_commands("no command"), "no command");
     }
 
     #[test]
-    fn plain_lines_have_the_same_commands() {
+    fn plain_mode_has_the_same_commands() {
         let request = |text: &str, intent| Line::Request(text.to_owned(), intent);
         let words = |words: &[&str]| Line::Program(words.iter().map(|&it| it.to_owned()).collect());
         for (text, asked) in [

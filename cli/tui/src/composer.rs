@@ -1,18 +1,19 @@
-//! The input: text in pieces that the cursor passes in one step, edited as in a shell. Pure.
+//! The input: text in pieces that the cursor steps over, edited as in a shell. Pure.
 
+use front::describe::counted;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// A paste of more lines, or bytes, is shown as a label.
+/// A paste with more lines than this, or more bytes, is shown as a label.
 const SHOWN_LINES: usize = 8;
 const SHOWN_BYTES: usize = 1_000;
 
-/// What the cursor passes in one step.
+/// A piece of text that the cursor steps over at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    /// A character as people count them.
+    /// A grapheme cluster.
     Grapheme(String),
-    /// A paste that is shown by its size.
+    /// A long paste, shown as a label with its size.
     Paste(String),
 }
 
@@ -37,32 +38,32 @@ impl Piece {
             Self::Grapheme(text) => text.clone(),
             Self::Paste(text) => {
                 let lines = text.lines().count();
-                format!("[pasted: {lines} lines, {} bytes]", text.len())
+                format!("[pasted: {}, {}]", counted(lines, "line"), counted(text.len(), "byte"))
             }
         }
     }
 }
 
-/// The input, and where the cursor is in it.
+/// The input and its cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Composer {
     pieces: Vec<Piece>,
-    /// Pieces before the cursor.
+    /// Number of pieces before the cursor.
     at: usize,
-    /// What was cut out last.
+    /// The pieces that were cut last.
     cut: Vec<Piece>,
 }
 
-/// The input in rows of a width, and where the cursor stands in them.
+/// The input laid out in rows of a given width.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Laid {
     pub(crate) rows: Vec<String>,
-    /// Column and row.
+    /// Column and row of the cursor.
     pub(crate) cursor: (usize, usize),
 }
 
 impl Composer {
-    /// The text as it is sent.
+    /// Returns the text as it is sent.
     pub(crate) fn text(&self) -> String {
         self.pieces.iter().map(Piece::text).collect()
     }
@@ -71,7 +72,7 @@ impl Composer {
         self.pieces.is_empty()
     }
 
-    /// Takes the text out.
+    /// Removes and returns the text.
     pub(crate) fn take(&mut self) -> String {
         let text = self.text();
         self.pieces.clear();
@@ -79,16 +80,16 @@ impl Composer {
         text
     }
 
-    /// Has this text in place of what it has, with the cursor at the end.
+    /// Replaces the text and moves the cursor to the end.
     pub(crate) fn set(&mut self, text: &str) {
         self.pieces.clear();
         self.at = 0;
         self.paste(text);
     }
 
-    /// Puts a character in.
+    /// Inserts a character.
     pub(crate) fn insert(&mut self, c: char) {
-        // An accent, or the second half of a flag, belongs to what stands before it.
+        // A combining accent, or the second half of a flag, joins the previous piece.
         if let Some(Piece::Grapheme(before)) =
             self.at.checked_sub(1).and_then(|at| self.pieces.get_mut(at))
         {
@@ -101,9 +102,9 @@ impl Composer {
         self.put(Piece::Grapheme(c.to_string()));
     }
 
-    /// Puts in what was pasted: as it is, or behind a label when it is long.
+    /// Inserts pasted text, as a label if it is long.
     pub(crate) fn paste(&mut self, text: &str) {
-        // Terminals make carriage returns of newlines.
+        // Terminals send newlines as carriage returns.
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         if text.lines().count() > SHOWN_LINES || text.len() > SHOWN_BYTES {
             self.put(Piece::Paste(text));
@@ -158,12 +159,12 @@ impl Composer {
         self.at - blanks - word
     }
 
-    /// Goes to the beginning of the line.
+    /// Moves to the start of the line.
     pub(crate) fn home(&mut self) {
         self.at = self.line_start();
     }
 
-    /// Goes to the end of the line.
+    /// Moves to the end of the line.
     pub(crate) fn end(&mut self) {
         self.at = self.line_end();
     }
@@ -178,19 +179,19 @@ impl Composer {
         self.at + rest.take_while(|piece| !piece.is_newline()).count()
     }
 
-    /// Cuts out the word before the cursor.
+    /// Cuts the word before the cursor.
     pub(crate) fn cut_word(&mut self) {
         let from = self.before_word();
         self.cut_out(from, self.at);
     }
 
-    /// Cuts out the line up to the cursor.
+    /// Cuts the line up to the cursor.
     pub(crate) fn cut_to_start(&mut self) {
         let from = self.line_start();
         self.cut_out(from, self.at);
     }
 
-    /// Cuts out the rest of the line.
+    /// Cuts the rest of the line.
     pub(crate) fn cut_to_end(&mut self) {
         let to = self.line_end();
         self.cut_out(self.at, to);
@@ -203,14 +204,14 @@ impl Composer {
         }
     }
 
-    /// Puts in what was cut out last.
+    /// Inserts what was cut last.
     pub(crate) fn yank(&mut self) {
         for piece in self.cut.clone() {
             self.put(piece);
         }
     }
 
-    /// Goes a line up. Whether there is one.
+    /// Moves up a line. Returns false if there is none.
     pub(crate) fn up(&mut self) -> bool {
         let start = self.line_start();
         let column = self.at - start;
@@ -221,7 +222,7 @@ impl Composer {
         true
     }
 
-    /// Goes a line down. Whether there is one.
+    /// Moves down a line. Returns false if there is none.
     pub(crate) fn down(&mut self) -> bool {
         let column = self.at - self.line_start();
         let end = self.line_end();
@@ -233,7 +234,7 @@ impl Composer {
         true
     }
 
-    /// Whether the character before the cursor is a `\` that stands at the end; it is taken out then.
+    /// Removes a `\` before the cursor if it is the last character. Returns true if it did.
     pub(crate) fn takes_backslash(&mut self) -> bool {
         let backslash = Piece::Grapheme("\\".to_owned());
         let is_last = self.at == self.pieces.len() && self.pieces.last() == Some(&backslash);
@@ -243,7 +244,7 @@ impl Composer {
         is_last
     }
 
-    /// The word that ends at the cursor, and the text before it.
+    /// Returns the text before the word that ends at the cursor, and that word.
     pub(crate) fn word(&self) -> (String, String) {
         let before = self.pieces.get(..self.at).unwrap_or_default();
         let (rest, word) = before.split_at(self.at - self.word_length());
@@ -256,7 +257,7 @@ impl Composer {
         before.take_while(|piece| !piece.is_blank()).count()
     }
 
-    /// Puts `text` in place of the word that ends at the cursor.
+    /// Replaces the word that ends at the cursor.
     pub(crate) fn complete(&mut self, text: &str) {
         for _ in 0..self.word_length() {
             self.backspace();
@@ -264,8 +265,8 @@ impl Composer {
         self.paste(text);
     }
 
-    /// The input in rows of `width` cells, broken between words, with `first` before the first of them and as many blanks before
-    /// the others.
+    /// Lays out the input in rows of `width` cells, broken between words. The first row starts with `first`; the others are
+    /// indented by its width.
     pub(crate) fn laid(&self, width: usize, first: &str) -> Laid {
         let indent = first.width();
         let ends = self.row_starts(width.saturating_sub(1).saturating_sub(indent));
@@ -292,11 +293,11 @@ impl Composer {
         Laid { rows, cursor: (cursor.0.min(width.saturating_sub(1)), cursor.1) }
     }
 
-    /// The pieces at which a row begins, where rows have room for so many cells.
+    /// Returns the index of the first piece of each row, for rows of `room` cells.
     fn row_starts(&self, room: usize) -> Vec<usize> {
         let mut starts = vec![0];
         let (mut start, mut column) = (0, 0);
-        // The piece after the last blank of the row, and the cells before it.
+        // The piece after the last blank of the row, and the number of cells before it.
         let mut gap: Option<(usize, usize)> = None;
         for (at, piece) in self.pieces.iter().enumerate() {
             if piece.is_newline() {
@@ -305,7 +306,7 @@ impl Composer {
                 continue;
             }
             let wide = piece.shown().width();
-            // A blank may stand past the end, since the next row begins with a word.
+            // A blank may extend past the end, so that the next row starts with a word.
             if column + wide > room && at > start && !piece.is_blank() {
                 let (next, before) = gap.take().unwrap_or((at, column));
                 start = next;
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_passes_what_people_count_as_one() {
+    fn the_cursor_steps_over_grapheme_clusters() {
         let mut input = composer("a👨‍👩‍👧e\u{301}你");
         input.backspace();
         input.left();
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_lines_are_cut_and_put_back() {
+    fn words_and_lines_are_cut_and_yanked() {
         let mut input = composer("fix the test");
         input.cut_word();
         assert_eq!(input.text(), "fix the ");
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_walked_up_and_down() {
+    fn the_cursor_moves_up_and_down_lines() {
         let mut input = composer("long line\nab\nlonger");
         assert!(input.up());
         input.insert('!');
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_paste_is_a_label_and_is_sent_as_it_is() {
+    fn a_long_paste_is_shown_as_a_label_and_sent_unchanged() {
         let mut input = composer("see ");
         let pasted = "$1 line\n".repeat(200);
         input.paste(&pasted.replace('\n', "\r"));
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_as_wide_as_there_is_room() {
+    fn the_input_is_laid_out_in_rows_of_the_given_width() {
         let laid = composer("abcdef\n你好吗").laid(6, "› ");
         assert_eq!(laid.rows, ["› abc", "  def", "  你", "  好", "  吗"]);
         assert_eq!(laid.cursor, (4, 4));

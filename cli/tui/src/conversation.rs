@@ -1,5 +1,5 @@
-//! The state of a conversation: the input, the queue, what is asked, what is known of the run; and what a key does to them.
-//! It decides and has no effects: those it wants are [`Act`]s. Pure: times are given.
+//! The state of a conversation (input, queue, questions, the view of the run), and what each key does to it. It has no effects of
+//! its own and returns them as [`Act`]s; callers pass the time.
 
 mod facts;
 mod lines;
@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
 use front::answer::OnScreen;
+use front::command_output::CommandOutput;
+use front::describe::counted;
 use front::diff::{harmless, harmless_text};
-use front::heard::Heard;
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, Told};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shown, Shows, Streams};
 use orchestrator::request::Request;
 use tokio::sync::oneshot;
 
@@ -28,86 +29,86 @@ use crate::visit::{Does, Pages, Review, Visit};
 
 pub use self::facts::{Calls, Facts, Setting, Visits};
 
-/// Keys that were on their way when a question appeared are no answer to it.
+/// Keys are not taken as the answer to a question that appeared less than this ago.
 const DEAF: Duration = Duration::from_millis(300);
-/// The second press of a key that has to be pressed twice comes within this.
+/// The time within which a key must be pressed again, where it has to be pressed twice. Hints are shown for as long.
 const TWICE: Duration = Duration::from_secs(2);
 
-/// So many lines of a message are printed; the rest is in the journal.
+/// Maximum number of lines of a message that are printed; the journal has all of them.
 const SHOWN: usize = 12;
 
-/// What the conversation wants done.
+/// An effect that the conversation requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Take this request to its end.
+    /// Start this request.
     Begin(Request),
-    /// Have changes reviewed, if they can be.
+    /// Review these changes, if that is possible.
     Review(String),
-    /// Tell the request in hand.
+    /// Send a message to the running request.
     Steer(String),
-    /// Stop the request in hand.
+    /// Stop the running request.
     Cancel,
-    /// Stop everything, whatever is at work.
+    /// Exit at once, even while a request is running.
     StopAtOnce,
     Leave,
-    /// Let the shell have the terminal for a while.
+    /// Suspend the program and give the terminal to the shell.
     Suspend,
-    /// Run a command of the program at the terminal.
+    /// Run a command of the program, which uses the terminal.
     Program(Vec<String>),
-    /// Run a line of shell, behind walls.
+    /// Run a shell command in the sandbox.
     Shell(String),
-    /// End the line of shell that runs.
+    /// Kill the running shell command.
     Kill,
-    /// Change the configuration of the requests that follow.
+    /// Change a setting for the requests that follow.
     Set(Setting, String),
     /// Open the input in the user's editor.
     Edit,
-    /// Find out which files there are.
+    /// List the files of the workspace.
     FindFiles,
-    /// Paint everything again.
+    /// Repaint everything.
     Redraw,
-    /// Find out which sessions there are.
+    /// List the sessions.
     FindSessions,
-    /// Leave this session for another.
+    /// Switch to another session.
     Resume(String),
-    /// Leave it for a new one.
+    /// Switch to a new session.
     Clear,
-    /// Keep a message for later conversations.
+    /// Save a message to the history.
     Keep(String),
 }
 
-/// What is in hand: a request, or a line of shell.
+/// What is running: a request, a shell command, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     Idle,
-    /// A line of shell runs.
+    /// A shell command is running.
     Shell,
-    /// A request is at work.
+    /// A request is running.
     Busy,
-    /// It was told to stop.
+    /// The request is being stopped.
     Stopping,
 }
 
 impl Work {
-    /// Whether it is a request.
+    /// Returns true for a request.
     pub(crate) const fn is_a_request(self) -> bool {
         matches!(self, Self::Busy | Self::Stopping)
     }
 }
 
-/// A question that waits for its answer.
+/// A pending question.
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Waiting,
     pub(crate) on_screen: OnScreen,
     since: Duration,
-    /// The words of the answer, while they are typed: why not, or what a model wants to know.
+    /// The answer while it is typed: the reason for a no, or the reply to a model.
     pub(crate) words: Option<Composer>,
-    /// The files of the change that are wanted, where others are not.
+    /// The files to apply if others are left out; otherwise empty.
     pub(crate) only: Vec<String>,
 }
 
-/// Who waits for what.
+/// Where the answer goes: to a request for approval, or to a model.
 #[derive(Debug)]
 enum Waiting {
     ForApproval(oneshot::Sender<Answer>),
@@ -115,7 +116,7 @@ enum Waiting {
 }
 
 impl Asked {
-    /// Whether it is answered in words only.
+    /// Returns true for a question of a model, which is answered in words.
     pub(crate) const fn wants_words(&self) -> bool {
         matches!(self.question, Waiting::ForWords(_))
     }
@@ -137,34 +138,34 @@ pub(crate) struct Conversation {
     pub(crate) work: Work,
     pub(crate) composer: Composer,
     pub(crate) menu: Option<Menu>,
-    /// What has the whole screen, for as long as the user wants.
+    /// The full-screen view, if one is open.
     pub(crate) visit: Option<Visit>,
-    /// The terminal as it was when it was painted last.
+    /// The size of the terminal at the last repaint.
     pub(crate) size: Size,
-    /// Everything that was printed.
+    /// All lines printed so far.
     printed: Vec<String>,
     pub(crate) asked: VecDeque<Asked>,
     pub(crate) queue: VecDeque<Request>,
-    /// What was said to the request at work, and no model was told yet.
+    /// Messages to the running request that no model has received yet.
     steering: VecDeque<String>,
-    /// Whether what is queued waits until the user says so.
+    /// True if the queue waits until the user continues it.
     pub(crate) paused: bool,
-    /// Whether there is only a question, with no input and no settings below it.
+    /// True if there is only a question, without the input and the row of settings.
     pub(crate) is_alone: bool,
     pub(crate) answer: Markdown,
-    /// What the line of shell prints.
-    pub(crate) heard: Arc<Mutex<Heard>>,
-    /// Something to be told for a moment, and until when.
+    /// The output of the shell command.
+    pub(crate) shell_output: Arc<Mutex<CommandOutput>>,
+    /// A hint to show, and until when.
     hint: Option<(String, Duration)>,
-    /// Finished text that has not been printed, in whole lines.
+    /// Finished text that has not been printed yet, in complete lines.
     above: String,
     files: Option<Vec<String>>,
     history: Vec<String>,
-    /// The input as it was before a search among earlier messages, while there is one: what is searched for has its place.
+    /// The input before the search in earlier messages, during one; the input then holds the search text.
     pub(crate) search: Option<Composer>,
-    /// How many messages back the input is from, and what was typed before.
+    /// The index of the recalled message, counted from the newest, and the input before it.
     back: Option<(usize, String)>,
-    /// The key that was pressed once and has to be pressed twice, and until when that counts.
+    /// The key that was pressed once of two times, and until when this counts.
     once: Option<(Key, Duration)>,
     ctrl_x: bool,
     rings: Option<&'static str>,
@@ -197,7 +198,7 @@ impl Conversation {
             paused: false,
             is_alone: false,
             answer: Markdown::default(),
-            heard: Arc::default(),
+            shell_output: Arc::default(),
             hint: None,
             above: String::new(),
             files: None,
@@ -210,7 +211,7 @@ impl Conversation {
         }
     }
 
-    /// Nothing but this question, for whoever has no conversation.
+    /// Creates the state for a single question outside of a conversation.
     pub(crate) fn for_a_question(
         facts: Facts,
         paint: Paint,
@@ -229,30 +230,30 @@ impl Conversation {
         self.above.push('\n');
     }
 
-    /// Prints a line above the live rows, also an empty one.
+    /// Prints a line above the live rows, even if it is empty.
     fn say_line(&mut self, line: &str) {
         self.above.push_str(line);
         self.above.push('\n');
     }
 
-    /// The finished text since the last time.
+    /// Returns the finished text since the last call.
     pub(crate) fn take_above(&mut self) -> String {
         let above = std::mem::take(&mut self.above);
         self.printed.extend(above.lines().map(str::to_owned));
         above
     }
 
-    /// Shows everything that was printed, its end first.
+    /// Shows all printed lines, scrolled to the end.
     pub(super) fn show_transcript(&mut self, at: Duration) {
         if self.facts.visits == Visits::Never {
-            return self.hint_at("the terminal's own history has it", at);
+            return self.hint_at("use the scrollback of the terminal", at);
         }
         let mut lines = self.printed.clone();
         lines.extend(self.above.lines().map(str::to_owned));
         self.visit = Some(Visit::Transcript(Pages::at_end(lines, self.size)));
     }
 
-    /// Shows the change that is asked about on a screen of its own. Whether there is one.
+    /// Shows the change in question on the alternate screen. Returns false if there is no such change or no alternate screen.
     pub(super) fn review(&mut self) -> bool {
         let asked = self.asked.front().filter(|_| self.facts.visits == Visits::Allowed);
         let review =
@@ -266,7 +267,7 @@ impl Conversation {
         self.visit = Some(Visit::Sessions(Picker::new(kept)));
     }
 
-    /// A key while something has the whole screen.
+    /// Handles a key while a full-screen view is open.
     fn visit_key(&mut self, key: &Key, at: Duration) -> Vec<Act> {
         let Some(visit) = &mut self.visit else { return Vec::new() };
         match visit.key(key, self.size) {
@@ -284,27 +285,27 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Has the user say what is wrong: with the change, or with what is not among these paths.
+    /// Asks the user for the reason against the change, or against the files other than these.
     fn ask_why(&mut self, only: Vec<String>) {
         let Some(asked) = self.asked.front_mut() else { return };
         (asked.words, asked.only) = (Some(Composer::default()), only);
     }
 
-    /// Why the user is to be called since the last time, if so.
+    /// Returns why to call the user since the last call of this function; `None` if there is no reason.
     pub(crate) const fn take_ring(&mut self) -> Option<&'static str> {
         self.rings.take()
     }
 
-    /// Takes in what the run has told.
-    pub(crate) fn tell(&mut self, told: Vec<Told>) {
-        for told in told {
-            match told {
-                Told::Line(text) => {
+    /// Prints the text of the run.
+    pub(crate) fn print(&mut self, shown: Vec<Shown>) {
+        for shown in shown {
+            match shown {
+                Shown::Line(text) => {
                     let rest = self.answer.end(self.paint);
                     self.above.push_str(&rest);
                     self.say(&text);
                 }
-                Told::Piece(text) => {
+                Shown::Piece(text) => {
                     let lines = self.answer.take_in(&text, self.paint);
                     self.above.push_str(&lines);
                 }
@@ -312,7 +313,7 @@ impl Conversation {
         }
     }
 
-    /// A request has begun at this time.
+    /// Shows that a request starts at this time.
     pub(crate) fn begun(&mut self, text: &str, at: Duration) {
         self.work = Work::Busy;
         self.run.submitted(at);
@@ -320,32 +321,32 @@ impl Conversation {
         if shown.lines().count() > SHOWN {
             let more = shown.lines().count() - SHOWN;
             let first: Vec<&str> = shown.lines().take(SHOWN).collect();
-            shown = format!("{}\n… {more} more lines", first.join("\n"));
+            shown = format!("{}\n… {}", first.join("\n"), counted(more, "more line"));
         }
         self.say(&format!("› {}", shown.replace('\n', "\n  ")));
     }
 
-    /// The request at work will be told.
+    /// Records a message that the running request has accepted.
     pub(crate) fn steers(&mut self, words: String) {
         self.steering.push_back(words);
     }
 
-    /// It cannot be: what was said comes behind it.
+    /// Queues a message that the running request could not accept.
     pub(crate) fn not_steered(&mut self, words: &str, why: &str) {
         self.say(&format!("  {why}: queued"));
         self.queue.push_back(Request::new(words, self.facts.intent));
     }
 
-    /// So much of what was said has been told.
+    /// Removes messages that a model has received.
     pub(crate) fn steered(&mut self, count: usize) {
         self.steering.drain(..count.min(self.steering.len()));
     }
 
-    /// The request in hand has ended. What no model was told of it any more comes next, then what is queued, unless the user
-    /// stopped it.
+    /// Ends the running request. Messages that no model received are queued first. The queue is paused if the user stopped the
+    /// request.
     pub(crate) fn ended(&mut self) {
         for words in std::mem::take(&mut self.steering).into_iter().rev() {
-            self.say("  it ended before a model could be told: queued");
+            self.say("  the request ended before this was sent: queued");
             self.queue.push_front(Request::new(words, self.facts.intent));
         }
         let rest = self.answer.end(self.paint);
@@ -358,36 +359,36 @@ impl Conversation {
         self.rings = Some("the request has ended");
     }
 
-    /// Shows what the line of shell has printed since the last time.
-    pub(crate) fn hear(&mut self) {
-        let lines = self.heard.lock().unwrap_or_else(PoisonError::into_inner).ready();
+    /// Shows the output of the shell command since the last call.
+    pub(crate) fn print_shell_output(&mut self) {
+        let lines = self.shell_output.lock().unwrap_or_else(PoisonError::into_inner).ready();
         lines.iter().for_each(|line| self.say_line(line));
     }
 
-    /// The line of shell has ended, so: what it printed is kept.
-    pub(crate) fn ran(&mut self, told: &str) {
+    /// Ends the shell command with this message, which may be empty, and shows the rest of its output.
+    pub(crate) fn ran(&mut self, message: &str) {
         self.work = Work::Idle;
         self.hint = None;
-        let lines = std::mem::take(&mut self.heard);
+        let lines = std::mem::take(&mut self.shell_output);
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
         lines.iter().for_each(|line| self.say_line(line));
-        if !told.is_empty() {
-            self.say(&harmless_text(told));
+        if !message.is_empty() {
+            self.say(&harmless_text(message));
         }
     }
 
-    /// The request that is next, if one may begin.
+    /// Takes the next request from the queue, if one may start.
     pub(crate) fn next(&mut self) -> Option<Request> {
         if self.work == Work::Idle && !self.paused { self.queue.pop_front() } else { None }
     }
 
-    /// A question came up.
+    /// Adds a request for approval.
     pub(crate) fn ask(&mut self, question: Question, at: Duration) {
         let on_screen = self.run.question(&question);
         self.asks(Waiting::ForApproval(question.answer), on_screen, at);
     }
 
-    /// A model wants to know something.
+    /// Adds a question of a model.
     pub(crate) fn ask_for_words(&mut self, question: OpenQuestion, at: Duration) {
         let on_screen = RunView::open_question(&question);
         self.asks(Waiting::ForWords(question), on_screen, at);
@@ -402,11 +403,11 @@ impl Conversation {
         }
     }
 
-    /// The question in front stands on the screen from now on.
+    /// Shows the first question.
     fn present(&mut self, at: Duration) {
         let Some(asked) = self.asked.front_mut() else { return };
         asked.since = at;
-        // A draft keeps the keys.
+        // Keys still go to a draft.
         if asked.wants_words() && self.composer.is_empty() {
             asked.words = Some(Composer::default());
         }
@@ -414,19 +415,19 @@ impl Conversation {
         if !shown.is_empty() {
             self.say(&shown);
         }
-        // What the live rows have no room for is read in the history.
+        // A question too long for the live rows is printed in full above them.
         if !crate::paint::has_room_for(&format!("{who}{asks}"), self.size) {
             self.say(&format!("? {who}{asks}"));
         }
-        self.rings = Some("a question waits");
+        self.rings = Some("a question is waiting");
     }
 
-    /// Drops questions whose answer is not wanted any more.
+    /// Removes questions that were withdrawn.
     pub(crate) fn drop_withdrawn(&mut self, at: Duration) {
         let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
         self.asked.retain(|asked| !asked.is_withdrawn());
         if front_is_gone {
-            // What was reviewed is not asked any more.
+            // The change under review belongs to the withdrawn question.
             self.visit.take_if(|visit| matches!(visit, Visit::Review(_)));
             self.present(at);
         }
@@ -452,7 +453,7 @@ impl Conversation {
         self.present(at);
     }
 
-    /// The words of an answer are complete.
+    /// Sends the typed answer.
     fn answer_in_words(&mut self, words: String, at: Duration) {
         match self.asked.front() {
             Some(Asked { question: Waiting::ForWords(_), .. }) => {}
@@ -477,13 +478,13 @@ impl Conversation {
         self.say(&format!("  {who}{asks} {said}"));
     }
 
-    /// The files of the workspace are known.
+    /// Sets the files of the workspace, for completion.
     pub(crate) fn know_files(&mut self, files: Vec<String>) {
         self.files = Some(files);
         self.complete();
     }
 
-    /// What is hinted at now.
+    /// Returns the hint to show at this time.
     pub(crate) fn hint(&self, at: Duration) -> Option<&str> {
         self.hint.as_ref().filter(|(_, until)| at < *until).map(|(hint, _)| hint.as_str())
     }
@@ -492,7 +493,7 @@ impl Conversation {
         self.hint = Some((hint.into(), at + TWICE));
     }
 
-    /// When something on the screen changes because time goes by; none when nothing does.
+    /// Returns when the screen next changes by itself; `None` if it does not.
     pub(crate) fn wakes(&self, at: Duration) -> Option<Duration> {
         const TICK: Duration = Duration::from_millis(125);
         let hint = self.hint.as_ref().map(|(_, until)| *until).filter(|until| at < *until);

@@ -1,4 +1,4 @@
-//! The conversation as it goes: keys, signals of the run, the clock and the size of the terminal in; frames out.
+//! The main loop of a conversation. Its inputs are keys, signals of the run, the clock and the terminal size; its outputs are frames.
 
 mod acts;
 
@@ -24,7 +24,7 @@ use orchestrator::request::Request;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::commands::as_given_here;
+use crate::commands::as_slash_commands;
 use crate::conversation::{Conversation, Facts, Setting, Work};
 use crate::history::History;
 use crate::keys::{ASK_BACKGROUND, Key, Keys};
@@ -33,81 +33,83 @@ use crate::picker::KeptSession;
 use crate::screen::{self, Narrowing, Screen};
 use crate::terminal::{self, Terminal};
 
-/// At most so often is something painted that nobody typed.
+/// Minimum time between frames that are not caused by typing.
 const PACE: Duration = Duration::from_millis(33);
-/// The user is called at the end of a request that took this long.
+/// The user is called at the end of requests that took at least this long.
 const LONG: Duration = Duration::from_secs(20);
 
-/// What a conversation begins with.
+/// The initial state of a conversation.
 #[derive(Debug)]
 pub struct Opening {
-    /// What stays the same.
+    /// Facts and settings.
     pub facts: Facts,
-    /// Whether to colour.
+    /// Whether to use colours.
     pub paint: Paint,
-    /// What the terminal's text stands on, where that is known.
+    /// The background of the terminal, if known.
     pub background: Option<Background>,
-    /// Whether the terminal is one that cuts rows which become too long, and does not wrap them anew.
+    /// True if the terminal, when narrowed, cuts off rows that become too long instead of wrapping them again.
     pub cuts: bool,
-    /// Where messages are kept for later conversations.
+    /// The file that keeps messages for later conversations.
     pub history: PathBuf,
-    /// How far a change has to be verified.
+    /// How far a change must be verified; `None` if no level is required.
     pub require: Option<Level>,
-    /// What is printed first.
+    /// The first lines to print.
     pub banner: String,
     /// What `/undo` undoes before the first request.
     pub undo: UndoPoint,
 }
 
-/// A line of shell that runs: what is to be said of its end, or why it was not run. Dropping it ends the command with all that it
-/// started.
+/// A running shell command. Resolves to a message about its end, or an error if it was not run. Dropping it kills the command and
+/// all its child processes.
 pub type Shell = Pin<Box<dyn Future<Output = Result<String, String>>>>;
 
-/// Is given what a line of shell prints, as it comes.
-pub type Hears = Box<dyn FnMut(&[u8]) + Send>;
+/// Receives the output of a shell command as it arrives.
+pub type OnOutput = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What a conversation wants of the program around it. Called off the runtime, with the terminal as it was before.
+/// What a conversation needs from the program around it. Unless stated otherwise, methods are called off the runtime.
 pub trait Host: Send + Sync {
-    /// Runs a command of the program, which prints what it has to say.
+    /// Runs a command of the program, which prints its own output. The terminal is restored before.
     fn command(&self, words: &[String]);
 
-    /// Runs a line of shell behind walls, away from the terminal. Called on the runtime.
-    fn shell(&self, line: &str, hears: Hears) -> Shell;
+    /// Runs a shell command in the sandbox, without access to the terminal. Called on the runtime.
+    fn shell(&self, line: &str, on_output: OnOutput) -> Shell;
 
-    /// The configuration with one setting changed, which it stays from then on; an error says why that cannot be.
+    /// Changes a setting for the rest of the session and returns the new configuration, or the reason why this is not possible.
+    /// Called on the runtime.
     fn configured(&self, setting: Setting, value: &str) -> Result<Config, String>;
 
-    /// The files of the workspace, by path.
+    /// Returns the paths of the files in the workspace.
     fn files(&self) -> Vec<String>;
 
-    /// The sessions of the workspace that something was asked in, newest first; an error says why they are not known.
+    /// Returns the sessions of the workspace that have a request, newest first, or the reason why they cannot be listed.
     fn sessions(&self) -> Result<Vec<KeptSession>, String>;
 
-    /// The id of the session that is called so; an error says why there is none.
+    /// Resolves a session name to its id, or returns the reason why there is no such session.
     fn session(&self, called: &str) -> Result<String, String>;
 
     /// Returns true if a session is open, in this process or in another one.
     fn is_open(&self, session: &str) -> bool;
 
-    /// Whether what a review is to be of can be reviewed; an error says why not.
+    /// Checks that these changes can be reviewed, or returns the reason why not.
     fn reviewable(&self, what: &str) -> Result<(), String>;
 
-    /// A text as the user changes it in an editor; an error says why there is none.
+    /// Lets the user edit a text in an editor and returns the new text, or the reason why this failed. The terminal is restored
+    /// before.
     fn edited(&self, text: &str) -> Result<String, String>;
 }
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
-    /// The user left.
+    /// The user is done.
     ForGood,
-    /// For another session, with this id.
+    /// To switch to the session with this id.
     For(String),
-    /// For a new session.
+    /// To start a new session.
     ForANew,
 }
 
-/// Talks at the terminal until the user leaves.
+/// Runs a conversation at the terminal until the user leaves.
 pub async fn converse(
     session: Session,
     opening: Opening,
@@ -115,14 +117,14 @@ pub async fn converse(
 ) -> Result<Left, CliError> {
     let interrupts = Interrupts::listen()?;
     let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
-    // The program does not wait for the answer: what is painted before it comes is painted for any background.
+    // The answer is not awaited: until it arrives, the colours suit any background.
     if opening.paint.is_coloured() && opening.background.is_none() {
         terminal::write(ASK_BACKGROUND).map_err(|error| no_terminal(&error))?;
     }
     let history = History::read(opening.history);
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
     let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());
-    talk.say(&as_given_here(&opening.banner));
+    talk.say(&as_slash_commands(&opening.banner));
     talk.run.resumes_after(opening.undo);
     let mut it = Converse {
         talk,
@@ -169,23 +171,23 @@ struct Converse {
     require: Option<Level>,
     begun: Instant,
     request_begun: Duration,
-    /// What was typed while the terminal was not ours.
+    /// Input that was typed while the program did not have the terminal.
     typed: Vec<u8>,
     /// When the last frame was drawn.
     drawn: Option<Duration>,
-    /// Whether it ends when the request in hand has.
+    /// True if the conversation ends with the running request.
     leaves: bool,
-    /// Whether it was stopped by its own doing, and has not heard yet that it goes on.
+    /// True if the program suspended itself and has not yet received the signal to continue.
     was_suspended: bool,
-    /// Whether the terminal can no longer be read or written.
+    /// True if the terminal can no longer be read or written.
     is_gone: bool,
-    /// What takes the place of this session.
+    /// The session to switch to; `None` if the user just leaves.
     left: Option<Left>,
-    /// The line of shell that runs.
+    /// The running shell command.
     shell: Option<Shell>,
 }
 
-/// Whether the conversation goes on.
+/// Whether the conversation continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     On,
@@ -196,11 +198,11 @@ enum Then {
 enum Woken {
     Typed(std::io::Result<Vec<u8>>),
     Session(Happened),
-    /// The line of shell has ended.
+    /// The shell command has ended.
     Ran(Result<String, String>),
     Interrupted(Interrupt),
     Resized,
-    /// The program had been stopped, and its shell may have changed the settings of the terminal.
+    /// The program was suspended, and the shell may have changed the settings of the terminal.
     Continued,
     Time,
 }
@@ -212,12 +214,12 @@ impl Converse {
         let mut continued = listen(SignalKind::from_raw(Number::CONT.as_raw()))?;
         self.resume();
         if !self.session.is_at_work() {
-            self.session.let_go();
+            self.session.release();
         }
         let mut is_dirty = true;
         loop {
             self.talk.drop_withdrawn(self.at());
-            self.talk.hear();
+            self.talk.print_shell_output();
             if !self.session.is_at_work()
                 && let Some(request) = self.talk.next()
             {
@@ -253,12 +255,12 @@ impl Converse {
             };
             let then = match woken {
                 Woken::Typed(typed) => {
-                    // What was typed is shown at once.
+                    // Typed text is shown at once.
                     self.drawn = None;
                     self.typed(typed).await?
                 }
                 Woken::Session(Happened::Signal(signal)) => {
-                    self.told(signal);
+                    self.signalled(signal);
                     Then::On
                 }
                 Woken::Session(Happened::Ended(Ok(outcome))) => self.ended(&outcome),
@@ -283,7 +285,7 @@ impl Converse {
         }
     }
 
-    /// The program goes on after it was stopped from outside: what stands on the screen is not known any more.
+    /// Takes the terminal back after the program was suspended from outside. The contents of the screen are unknown then.
     fn continued(&mut self) -> Result<(), CliError> {
         if !std::mem::take(&mut self.was_suspended) {
             self.typed.extend(Terminal::take().map_err(|error| no_terminal(&error))?);
@@ -296,7 +298,7 @@ impl Converse {
         self.begun.elapsed()
     }
 
-    /// When to wake up by itself, if ever: nothing moves while nobody works or types.
+    /// Returns when to wake up without input; `None` if nothing on the screen will change.
     fn wakes(&self, due: Option<Duration>) -> Option<Duration> {
         let at = self.at();
         let keys = self.keys.patience().map(|patience| at + patience);
@@ -307,7 +309,7 @@ impl Converse {
         let (at, size) = (self.at(), Terminal::size());
         self.talk.size = size;
         if let Some(visit) = &self.talk.visit {
-            // While it lasts, nothing of ours stands on the main screen, and nothing is printed there.
+            // Meanwhile the main screen has no live rows, and nothing is printed there.
             let shown = screen::whole(&visit.rows(size, self.talk.paint), size);
             if !terminal::is_away() {
                 let left = self.screen.leave(size);
@@ -326,36 +328,36 @@ impl Converse {
         self.write(&out);
     }
 
-    /// The bytes that call the user, if there is a reason.
+    /// Returns the bytes that call the user; empty if there is no reason.
     fn calls(&mut self) -> String {
         let why = self.talk.take_ring();
         why.map(|why| self.talk.facts.calls.bytes(why)).unwrap_or_default()
     }
 
-    /// Writes to the terminal. When it is gone, the end comes as if the user had left.
+    /// Writes to the terminal. If it is gone, the conversation ends as if the user had left.
     fn write(&mut self, out: &str) {
         if !self.is_gone && !out.is_empty() && terminal::write(out).is_err() {
             self.is_gone = true;
         }
     }
 
-    /// Takes up the run that was interrupted in the session, if there is one.
+    /// Resumes the interrupted run of the session, if there is one.
     fn resume(&mut self) {
         let at = self.at();
-        let Some(cut_short) = self.session.cut_short() else { return };
-        let request = cut_short.request().lines().next().unwrap_or_default();
+        let Some(interrupted) = self.session.interrupted() else { return };
+        let request = interrupted.request().lines().next().unwrap_or_default();
         let note = harmless_text(&format!("resuming: {request}"));
         self.talk.run.submitted(at);
-        for recorded in cut_short.events() {
+        for recorded in interrupted.events() {
             self.talk.run.earlier(&recorded.scope, &recorded.event, at);
         }
         self.talk.say(&note);
         self.talk.work = Work::Busy;
         self.request_begun = at;
-        self.session.take_up();
+        self.session.resume();
     }
 
-    /// Begins a request, once the workspace is free. While another process works there, keys wait for as long as the lock does.
+    /// Starts a request once no other process uses the workspace. Keys are not handled until then.
     async fn begin(&mut self, request: Request) -> Result<(), CliError> {
         self.request_begun = self.at();
         self.talk.begun(&request.text, self.request_begun);
@@ -367,7 +369,7 @@ impl Converse {
             // A terminal that is gone is noticed by the next frame.
             terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
         };
-        if let Err(error) = self.session.take_hold(waits).await {
+        if let Err(error) = self.session.acquire(waits).await {
             self.talk.say(&exit::locked(&error).to_string());
             self.talk.ended();
             return Ok(());
@@ -376,10 +378,10 @@ impl Converse {
         Ok(())
     }
 
-    fn told(&mut self, signal: Signal) {
+    fn signalled(&mut self, signal: Signal) {
         let at = self.at();
-        let told = self.talk.run.signal(&signal, at);
-        self.talk.tell(told);
+        let shown = self.talk.run.signal(&signal, at);
+        self.talk.print(shown);
         if let Signal::Event(envelope) = &signal
             && let Event::UserSteered { words } = &envelope.event
         {
@@ -398,8 +400,8 @@ impl Converse {
 
     fn ended(&mut self, outcome: &Outcome) -> Then {
         let at = self.at();
-        let told = self.talk.run.outcome(outcome, &self.session.id, at);
-        self.talk.tell(told);
+        let shown = self.talk.run.outcome(outcome, &self.session.id, at);
+        self.talk.print(shown);
         self.talk.ended();
         if at.saturating_sub(self.request_begun) < LONG {
             self.talk.take_ring();
@@ -408,9 +410,9 @@ impl Converse {
         if outcome.delivery != Delivery::Cancelled
             && let Err(error) = exit::of(&outcome.delivery, self.require)
         {
-            self.talk.say(&harmless_text(&as_given_here(&error.to_string())));
+            self.talk.say(&harmless_text(&as_slash_commands(&error.to_string())));
         }
-        self.session.let_go();
+        self.session.release();
         if self.leaves { Then::End } else { Then::On }
     }
 
@@ -423,7 +425,7 @@ impl Converse {
         self.pressed(keys).await
     }
 
-    /// Time went by.
+    /// Handles an escape sequence that was not completed in time.
     async fn lapsed(&mut self) -> Result<Then, CliError> {
         if self.keys.patience().is_none() {
             return Ok(Then::On);
@@ -443,7 +445,7 @@ impl Converse {
         Ok(Then::On)
     }
 
-    /// A signal from outside.
+    /// Handles a signal to the process.
     fn interrupted(&mut self, interrupt: Interrupt) -> Result<Then, CliError> {
         match (interrupt, self.talk.work) {
             (Interrupt::Leave, _) => return Ok(self.leave()),
@@ -463,7 +465,7 @@ impl Converse {
         Ok(Then::On)
     }
 
-    /// Leaves at once, or as soon as the request in hand has stopped.
+    /// Leaves at once, or as soon as the running request has stopped.
     fn leave(&mut self) -> Then {
         if !self.talk.work.is_a_request() {
             return Then::End;
@@ -476,7 +478,7 @@ impl Converse {
     }
 }
 
-/// Waits for the end of a line of shell, if one runs.
+/// Waits for the end of the shell command; forever if none is running.
 async fn ended(shell: &mut Option<Shell>) -> Result<String, String> {
     match shell {
         Some(shell) => shell.await,
@@ -492,5 +494,5 @@ async fn sleep_until(at: Option<Duration>, begun: Instant) {
 }
 
 fn no_terminal(error: &std::io::Error) -> CliError {
-    CliError::caused(Kind::Internal, error).hint("--plain needs less of the terminal")
+    CliError::caused(Kind::Internal, error).hint("try --plain, which requires less of the terminal")
 }

@@ -1,5 +1,5 @@
-//! The conversation at a terminal: finished text is printed once, into the terminal's own history, and below it stand a few
-//! live rows, the only ones that are ever repainted. Over [`front::run_view::RunView`], as every other front.
+//! The interactive conversation at a terminal. Finished text is printed once, into the terminal's own scrollback; below it are a
+//! few live rows, the only ones that are ever repainted. Like all front ends, it is built on [`front::run_view::RunView`].
 
 mod alone;
 mod commands;
@@ -18,7 +18,7 @@ mod terminal;
 mod visit;
 
 pub use alone::{Asks, ask, pick, review};
-pub use commands::{Line, as_given_here, line, open_elsewhere};
+pub use commands::{Line, as_slash_commands, line, open_elsewhere};
 pub use conversation::{Calls, Facts, Setting, Visits};
-pub use converse::{Hears, Host, Left, Opening, Shell, converse};
+pub use converse::{Host, Left, OnOutput, Opening, Shell, converse};
 pub use picker::KeptSession;

@@ -1,4 +1,4 @@
-//! The live rows of a conversation, in the room there is: what may be left out when the terminal is small goes first. Pure.
+//! Lays out the live rows of a conversation. On a small terminal, the least important rows are left out. Pure.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::styled;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const PROMPT: &str = "› ";
-/// With fewer rows there is no line of settings.
+/// A terminal with fewer rows has no row of settings.
 const ROWS_WITH_STATUS: usize = 5;
 const MOST_OFFERS: usize = 8;
 const MOST_QUEUED: usize = 3;
 const MOST_OF_A_QUESTION: usize = 4;
 const MOST_OF_KEYS: usize = 3;
 
-/// The live rows at this time.
+/// Returns the live rows at this time.
 pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let (width, height) = (usize::from(size.columns), usize::from(size.rows));
     let mut room = Room(height.saturating_sub(1).max(1));
@@ -74,7 +74,7 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     Frame { rows, cursor: (number(cursor.0), number(row)) }
 }
 
-/// Rows that are still free.
+/// The number of rows that are still free.
 struct Room(usize);
 
 impl Room {
@@ -86,14 +86,14 @@ impl Room {
         self.0 = self.0.saturating_sub(rows);
     }
 
-    /// The last of these rows for which there is room.
+    /// Takes the last rows that fit, at most `most`.
     fn last(&mut self, rows: Vec<String>, most: usize) -> Vec<String> {
         let kept = self.at_most(most).min(rows.len());
         self.take(kept);
         rows.into_iter().rev().take(kept).rev().collect()
     }
 
-    /// The first of them.
+    /// Takes the first rows that fit.
     fn first(&mut self, mut rows: Vec<String>) -> Vec<String> {
         rows.truncate(self.0);
         self.take(rows.len());
@@ -101,7 +101,7 @@ impl Room {
     }
 }
 
-/// The rows of the input around the cursor.
+/// Returns the rows of the input around the cursor, and the position of the cursor in them.
 fn visible(laid: Laid, most: usize) -> (Vec<String>, (usize, usize)) {
     let (x, y) = laid.cursor;
     let first = (y + 1).saturating_sub(most.max(1));
@@ -117,7 +117,7 @@ fn colour(it: &Conversation, colour: AnsiColor, text: &str) -> String {
     it.paint.with(Style::new().fg_color(Some(colour.into())), text)
 }
 
-/// Settings and what was used, as much of it as there is room for. A hint takes its place for a moment.
+/// Returns the row with settings and usage, as far as it fits. A hint replaces it for a moment.
 fn status(it: &Conversation, width: usize, at: Duration) -> String {
     if let Some(hint) = it.hint(at) {
         return colour(it, AnsiColor::Yellow, hint);
@@ -146,7 +146,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
     dim(it, &line)
 }
 
-/// What is asked, and the keys that answer it.
+/// Returns the rows of a question, and the keys that answer it.
 fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<String> {
     let many = it.asked.len();
     let count = if many > 1 { format!(" (1 of {many})") } else { String::new() };
@@ -180,17 +180,17 @@ fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<
         let more = if more.is_empty() { String::new() } else { format!(" · {alt}{more}") };
         format!("  {alt}y yes · {always}{alt}n {no}{more}")
     };
-    // The whole choice is shown, however narrow the terminal is; but the question comes first.
+    // All keys are shown even on a narrow terminal, unless that would hide the question.
     let in_rows = wrapped(&keys, width);
     let keys = if rows.len() + in_rows.len() > most { vec![keys] } else { in_rows };
-    // What is wanted of the user stands at the end.
+    // The end of the text says what the user should decide.
     let kept = most.saturating_sub(keys.len()).max(1);
     rows.drain(..rows.len().saturating_sub(kept));
     rows.extend(keys);
     rows
 }
 
-/// Returns true if the live rows show the whole of what is asked.
+/// Returns true if the live rows can show the whole question.
 pub(crate) fn has_room_for(asks: &str, size: Size) -> bool {
     wrapped(&format!("? {asks}"), usize::from(size.columns)).len() <= MOST_OF_A_QUESTION
 }
@@ -214,8 +214,8 @@ fn progress(it: &Conversation, at: Duration) -> Vec<String> {
     let spinner = SPINNER.get(spinner).copied().unwrap_or_default();
     match it.work {
         Work::Idle => Vec::new(),
-        Work::Shell => vec![format!("{spinner} the command runs · Ctrl-C stops it")],
-        // Nothing moves while the user is waited for.
+        Work::Shell => vec![format!("{spinner} the command is running · Ctrl-C stops it")],
+        // The spinner is hidden while a question waits for the user.
         Work::Busy if !it.asked.is_empty() => Vec::new(),
         Work::Busy => vec![format!("{spinner} {}", it.run.progress(at))],
         Work::Stopping => vec![format!("{spinner} stopping; Ctrl-C again stops at once")],
@@ -257,7 +257,7 @@ fn steps(it: &Conversation) -> Vec<String> {
     it.run.steps().iter().map(row).collect()
 }
 
-/// A sentence in rows of this width; those after the first are indented.
+/// Wraps a sentence into rows of this width. Rows after the first are indented.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     const INDENT: &str = "  ";
     let rows = styled::wrapped(text, width.saturating_sub(INDENT.len()));
@@ -268,7 +268,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     rows.into_iter().enumerate().map(indented).collect()
 }
 
-/// A painted row that says by a sign at its end where it was too long.
+/// Cuts a painted row to this width, with an ellipsis if it was too long.
 fn cut(row: String, width: usize) -> String {
     if styled::width(&row) <= width {
         return row;
@@ -294,7 +294,7 @@ fn cut(row: String, width: usize) -> String {
     shown + end
 }
 
-/// The end of a line that has not ended, in rows of this width.
+/// Returns the last rows of an incomplete line, wrapped to this width.
 fn tail(text: &str, width: usize, most: usize) -> Vec<String> {
     if text.is_empty() || width == 0 {
         return Vec::new();
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_is_too_long_says_so() {
+    fn a_row_that_is_too_long_ends_with_an_ellipsis() {
         assert_eq!(cut("six ab".to_owned(), 6), "six ab");
         assert_eq!(cut("seven a".to_owned(), 6), "seven…");
         assert_eq!(cut("\x1b[2mqueued: x\x1b[0m".to_owned(), 9), "\x1b[2mqueued: x\x1b[0m");

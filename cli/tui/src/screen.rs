@@ -1,5 +1,5 @@
-//! The live rows at the bottom of what the terminal shows: which bytes bring them from one frame to the next. Only these rows
-//! are ever erased; what is printed above them belongs to the terminal. Pure.
+//! Computes the bytes that bring the live rows at the bottom of the terminal from one frame to the next. Only these rows are ever
+//! erased; the text printed above them belongs to the terminal. Pure.
 
 use std::cmp::Ordering;
 
@@ -10,46 +10,46 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::styled;
 
-/// A frame is shown as a whole, by terminals that can.
+/// Synchronized output: terminals that support it show a frame as a whole.
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
-/// A row that is too long is cut and not wrapped, whatever the terminal has become meanwhile.
+/// Disables wrapping, so that a row that is too long is cut off even if the terminal was resized in the meantime.
 const CUT: &str = "\x1b[?7l";
 const WRAP: &str = "\x1b[?7h";
 
-/// What a terminal does with a row that becomes too long for it.
+/// What a terminal does with rows that become too long when it is narrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Narrowing {
-    /// It goes on in the next row.
+    /// It wraps them into the next row.
     Wraps,
-    /// It is cut.
+    /// It cuts them off.
     Cuts,
 }
 
-/// Cells in a row, and rows.
+/// The size of a terminal in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: u16,
     pub(crate) rows: u16,
 }
 
-/// The live rows as they are to stand.
+/// The live rows to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Painted, from the top.
+    /// The painted rows, from top to bottom.
     pub(crate) rows: Vec<String>,
-    /// Column and row of the cursor in them.
+    /// Column and row of the cursor, relative to the live rows.
     pub(crate) cursor: (u16, u16),
 }
 
-/// The live rows as they were drawn last.
+/// The live rows as last drawn.
 #[derive(Debug)]
 struct Drawn {
     buffer: Buffer,
     cursor: (u16, u16),
 }
 
-/// The rows of the terminal that are ours.
+/// The rows of the terminal that belong to the program.
 #[derive(Debug)]
 pub(crate) struct Screen {
     narrowing: Narrowing,
@@ -57,12 +57,12 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// None yet: they will stand where the cursor is.
+    /// Creates an empty screen; the first frame starts at the cursor.
     pub(crate) const fn new(narrowing: Narrowing) -> Self {
         Self { narrowing, drawn: None }
     }
 
-    /// The bytes that print `above`, lines that end with a newline, and show `frame` below it. None when nothing changes.
+    /// Returns the bytes that print `above`, whose lines end with a newline, and show `frame` below it. Empty if nothing changes.
     pub(crate) fn show(&mut self, above: &str, frame: &Frame, size: Size) -> String {
         let buffer = buffer(&frame.rows, size);
         let height = buffer.area.height;
@@ -105,19 +105,19 @@ impl Screen {
         format!("{BEGIN}{out}{END}")
     }
 
-    /// The bytes that take the live rows away and leave the cursor where they began.
+    /// Returns the bytes that erase the live rows and leave the cursor where they started.
     pub(crate) fn leave(&mut self, size: Size) -> String {
         let out = self.erase(size);
         self.drawn = None;
         out
     }
 
-    /// The rows are no longer where they were: they will stand where the cursor is.
+    /// Forgets the live rows; the next frame starts at the cursor.
     pub(crate) fn forget(&mut self) {
         self.drawn = None;
     }
 
-    /// To the first of our rows, and everything from there on erased.
+    /// Returns the bytes that move to the first live row and erase everything from there on.
     fn erase(&self, size: Size) -> String {
         let Some(drawn) = &self.drawn else { return "\r".to_owned() };
         let up = self.rows_above_cursor(drawn, size.columns);
@@ -125,7 +125,7 @@ impl Screen {
         format!("\r{up}\x1b[J")
     }
 
-    /// How many rows above the cursor are ours by now: the cursor moves with the text when the terminal wraps it anew.
+    /// Returns the number of live rows above the cursor. If the terminal wraps rows again, the cursor moves with the text.
     fn rows_above_cursor(&self, drawn: &Drawn, columns: u16) -> u16 {
         let (x, y) = drawn.cursor;
         if self.narrowing == Narrowing::Cuts || columns >= drawn.buffer.area.width || columns == 0 {
@@ -136,17 +136,17 @@ impl Screen {
     }
 }
 
-/// The bytes that show these rows on a screen of its own, and nothing else.
+/// Returns the bytes that fill the alternate screen with these rows.
 pub(crate) fn whole(rows: &[String], size: Size) -> String {
     let buffer = buffer(rows, size);
     let height = buffer.area.height;
     let rows: Vec<String> = (0..height).map(|y| erasing_line(&buffer, y)).collect();
-    // From the row below the last one, which may be full.
+    // Erase from the next row on: the last one may be full.
     let rest = if height < size.rows { "\r\n\x1b[J" } else { "" };
     format!("{BEGIN}{CUT}\x1b[H{}{rest}{WRAP}{END}", rows.join("\r\n"))
 }
 
-/// The rows in cells. More rows than the terminal has are left out at the top.
+/// Returns the rows as cells. If there are more rows than the terminal has, the first ones are left out.
 fn buffer(rows: &[String], size: Size) -> Buffer {
     let left_out = rows.len().saturating_sub(usize::from(size.rows));
     let rows = rows.get(left_out..).unwrap_or_default();
@@ -172,14 +172,14 @@ fn blank() -> Style {
     ratatui_core::buffer::Cell::EMPTY.style()
 }
 
-/// A row as it is written over another one. After a full row the cursor still stands on its last cell, which an erase would take
-/// away.
+/// Returns the bytes that write a row over another one. After a full row the cursor is still on its last cell, which an erase
+/// would clear.
 fn erasing_line(buffer: &Buffer, y: u16) -> String {
     let line = line(buffer, y);
     if filled(buffer, y) < buffer.area.width { line + "\x1b[K" } else { line }
 }
 
-/// A row as it is written, without the blanks at its end.
+/// Returns the bytes of a row, without trailing blanks.
 fn line(buffer: &Buffer, y: u16) -> String {
     let mut out = String::new();
     let mut current = String::new();
@@ -203,7 +203,7 @@ fn line(buffer: &Buffer, y: u16) -> String {
     out
 }
 
-/// From one row to another.
+/// Returns the bytes that move the cursor from one row to another.
 fn vertical(from: u16, to: u16) -> String {
     match from.cmp(&to) {
         Ordering::Equal => String::new(),
@@ -236,7 +236,7 @@ mod tests {
         sized(SIZE.rows, SIZE.columns)
     }
 
-    /// Everything the terminal has, from the first line of its history.
+    /// Returns all lines of the terminal, from the start of its scrollback.
     fn whole(terminal: &mut vt100::Parser) -> Vec<String> {
         let screen = terminal.screen_mut();
         let (_, columns) = screen.size();
@@ -255,7 +255,7 @@ mod tests {
         lines
     }
 
-    /// Shows bytes as terminals do that stay at the last cell after a full row: an erase takes that cell away.
+    /// Processes bytes like terminals whose cursor stays on the last cell after a full row, so that an erase clears that cell.
     fn show_strictly(terminal: &mut vt100::Parser, bytes: &str) {
         let mut rest = bytes;
         while let Some(at) = ["\x1b[K", "\x1b[J"].iter().filter_map(|it| rest.find(it)).min() {
@@ -272,7 +272,7 @@ mod tests {
         terminal.process(rest.as_bytes());
     }
 
-    /// The rows of the screen, without empty ones at its end.
+    /// Returns the rows of the screen without trailing empty ones.
     fn shown(terminal: &vt100::Parser) -> Vec<String> {
         let columns = terminal.screen().size().1.get();
         let mut rows: Vec<String> = terminal.screen().rows(0, columns).collect();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_above_is_in_the_history_once() {
+    fn text_printed_above_is_in_the_scrollback_once() {
         for rows in [24, 12, 5] {
             let mut terminal = sized(rows, 30);
             let size = Size { columns: 30, rows };
@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn only_rows_that_differ_are_written_and_the_cursor_rests_in_the_input() {
+    fn only_rows_that_differ_are_written_and_the_cursor_ends_in_the_input() {
         let mut terminal = terminal();
         let mut screen = Screen::new(Narrowing::Wraps);
         terminal.process(
             screen.show("", &frame(&["one", "› 你好", "status"], (6, 1)), SIZE).as_bytes(),
         );
-        let again = screen.show("", &frame(&["one", "› 你好", "status"], (6, 1)), SIZE);
-        assert_eq!(again, "");
+        let unchanged = screen.show("", &frame(&["one", "› 你好", "status"], (6, 1)), SIZE);
+        assert_eq!(unchanged, "");
         let written = screen.show("", &frame(&["two", "› 你好", "status"], (6, 1)), SIZE);
         assert!(written.contains("two") && !written.contains("status"), "{written:?}");
         assert!(written.starts_with(BEGIN) && written.ends_with(END));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_is_left_behind_by_forty_resizes() {
+    fn forty_resizes_leave_no_stale_row() {
         let mut terminal = terminal();
         let mut screen = Screen::new(Narrowing::Cuts);
         let live = frame(&["a status that is rather long", "› input"], (4, 1));
@@ -337,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_wraps_anew_has_more_rows_of_ours() {
+    fn rows_that_the_terminal_wrapped_again_are_erased() {
         let mut screen = Screen::new(Narrowing::Wraps);
         screen.show("", &frame(&["123456789012", "", "12345678"], (7, 2)), SIZE);
         let narrow = Size { columns: 5, rows: 8 };
-        // Three of the first row, one of the second, and one of the third above that of the cursor.
+        // Above the cursor are three rows of the first, one of the second, and one of the third.
         assert_eq!(screen.leave(narrow), "\r\x1b[5A\x1b[J");
     }
 
@@ -360,7 +360,7 @@ mod tests {
             &screen.show(&format!("{full}\n{wide}\n"), &frame(&both, (0, 0)), SIZE),
         );
         assert_eq!(shown(&there), [full, wide, full, wide, full, wide]);
-        // On a screen of its own, with room below and without.
+        // On the alternate screen, with rows left below and without.
         for count in [2, 8] {
             let mut away = terminal();
             let rows: Vec<String> =
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_erased_that_is_not_ours() {
+    fn only_live_rows_are_erased() {
         let mut screen = Screen::new(Narrowing::Wraps);
         let many = vec!["row"; 20];
         for above in ["", "a\nb\n"] {

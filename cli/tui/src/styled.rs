@@ -1,10 +1,10 @@
-//! Text that was painted for a terminal, as a line of styled spans: what a buffer takes. Pure.
+//! Converts text that was painted for a terminal into styled spans for a buffer, and wraps it. Pure.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// A painted line. Of escape sequences only those are known that paint; no others come here.
+/// Converts a painted line. Only escape sequences for colours and styles are expected in it.
 pub(crate) fn line(painted: &str) -> Line<'static> {
     let mut spans = Vec::new();
     let mut style = Style::new();
@@ -37,10 +37,10 @@ struct Filling {
     rows: Vec<String>,
     row: String,
     column: usize,
-    /// The sequences that are in force.
+    /// The escape sequences in effect.
     style: String,
     has_word: bool,
-    /// Where the row can be broken: its bytes and columns up to there, and the sequences in force there.
+    /// Where the row can be broken: the bytes and columns before it, and the escape sequences in effect there.
     gap: Option<(usize, usize, String)>,
 }
 
@@ -48,7 +48,7 @@ impl Filling {
     fn put(&mut self, c: char, width: usize) {
         let wide = c.width().unwrap_or_default();
         if self.column + wide > width {
-            // A blank between two rows is not shown.
+            // A blank at a break is not shown.
             if c == ' ' && self.has_word {
                 return self.gap = Some((self.row.len(), self.column, self.style.clone()));
             }
@@ -63,7 +63,7 @@ impl Filling {
         }
     }
 
-    /// Ends the row between two words, or where it is full if it holds a single one.
+    /// Ends the row between two words, or where it is full if it has only one word.
     fn end_row(&mut self) {
         let (bytes, columns, style) =
             self.gap.take().unwrap_or_else(|| (self.row.len(), self.column, self.style.clone()));
@@ -74,8 +74,8 @@ impl Filling {
     }
 }
 
-/// A painted line in rows of this width, broken between words; a word that is longer than a row is broken where the row ends. A
-/// row that continues the one before is painted as that was.
+/// Wraps a painted line into rows of this width, between words. A word that is longer than a row is broken at the end of the row.
+/// Each row continues the style of the previous one.
 pub(crate) fn wrapped(painted: &str, width: usize) -> Vec<String> {
     let mut it = Filling::default();
     for (at, part) in painted.split("\x1b[").enumerate() {
@@ -100,9 +100,9 @@ pub(crate) fn wrapped(painted: &str, width: usize) -> Vec<String> {
     it.rows
 }
 
-/// A style with these codes on top.
+/// Adds escape codes to a style.
 fn painted_as(style: Style, codes: &str) -> Style {
-    // One of 256 colours.
+    // A colour of the 256-colour palette.
     let indexed = codes.strip_prefix("38;5;").and_then(|number| number.parse().ok());
     indexed.map_or_else(
         || codes.split(';').fold(style, with),
@@ -145,7 +145,7 @@ fn with(style: Style, code: &str) -> Style {
     }
 }
 
-/// The sequence that begins this style, from none.
+/// Returns the escape sequence that sets this style; empty for the default style.
 pub(crate) fn begins(style: Style) -> String {
     let mut codes = Vec::new();
     for (modifier, code) in [
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_goes_on_is_painted_alike() {
+    fn a_wrapped_row_continues_the_style() {
         assert_eq!(
             wrapped("ab\x1b[31mcdef\x1b[0mg", 3),
             ["ab\x1b[31mc", "\x1b[31mdef\x1b[0m", "g"]
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_painted_comes_out_as_it_went_in() {
+    fn painted_text_keeps_its_styles() {
         let line = line("\x1b[1m\x1b[34m● plan\x1b[0m two\tthree");
         let text: Vec<&str> = line.spans.iter().map(|span| span.content.as_ref()).collect();
         assert_eq!(text, ["● plan", " two    three"]);

@@ -1,9 +1,9 @@
-//! Answers of which a part was once lost, or written although it is no part: each is the intended change or a refusal.
+//! Answers of which a part was once lost, or something else was written: each gives the intended change or a refusal.
 
 use super::testing::{Files, applied, path, plan_of};
 use super::{Reason, Refusal, Tolerance};
 
-/// The file `f` after an answer, or why it is refused first.
+/// Applies `answer` to the file `f`; returns the new text or the first reason for refusing it.
 #[track_caller]
 fn after(before: &str, answer: &str) -> Result<String, Reason> {
     let files =
@@ -20,7 +20,7 @@ const NAMES: &str = "--- a/f\n+++ b/f\n";
 const ABC: &str = "a\nb\n\nc\n";
 
 #[test]
-fn hunks_on_the_result_of_others_are_placed_one_after_the_other() {
+fn hunks_on_the_result_of_others_are_placed_in_order() {
     let file = "one\nv=1\nend\n\ntwo\nv=1\nend\n\n";
     let hunks = "@@ -1,3 +1,3 @@\n one\n-v=1\n+v=2\n end\n@@ -5,2 +5,2 @@\n-two\n+TWO\n v=1\n\
         @@ -5,3 +5,3 @@\n TWO\n-v=1\n+v=2\n end\n@@ -6,3 +6,2 @@\n v=2\n end\n-\n";
@@ -30,20 +30,20 @@ fn hunks_on_the_result_of_others_are_placed_one_after_the_other() {
 }
 
 #[test]
-fn what_a_hunk_made_itself_is_no_second_place() {
+fn lines_that_a_hunk_added_itself_are_not_a_second_place() {
     let hunks = "@@ -1,3 +1,2 @@\n a\n-b\n c\n@@ -4,2 +4,3 @@\n e\n }\n+tail\n";
     let (text, _) = applied("a\nb\nc\nd\ne\n}\n", hunks).unwrap();
     assert_eq!(text, "a\nc\nd\ne\n}\ntail\n");
 }
 
 #[test]
-fn lines_without_markers_behind_a_blank_one_are_not_prose() {
+fn lines_without_markers_after_a_blank_one_are_not_prose() {
     let new = format!("{NEW}@@ -0,0 +1,5 @@\n+import os\n\nX = 1\nY = 2\nZ = 3\n");
     assert_eq!(after("", &new), Err(Reason::NewFileHasOldLines));
     assert_eq!(after("", &format!("```diff\n{new}```\n")), Err(Reason::NewFileHasOldLines));
     let hunk = format!("{NAMES}@@ -1,2 +1,5 @@\n a\n-b\n+B\n\nx\ny\n");
     assert_eq!(after(ABC, &hunk), Err(Reason::HunkNotFound));
-    // Any count is as good as none, in a fence.
+    // Inside a fence, a wrong count makes no difference.
     let fenced = format!("```diff\n{}```\n", hunk.replace("+1,5", "+1,2"));
     assert_eq!(after(ABC, &fenced.replace("-1,2", "-1,3")), Err(Reason::HunkNotFound));
     let prose = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n\nThat is all.\n");
@@ -61,7 +61,7 @@ fn a_bare_fence_does_not_end_the_text() {
 }
 
 #[test]
-fn a_fence_that_is_closed_once_more_was_not_the_end() {
+fn a_fence_that_is_closed_twice_did_not_end_the_first_time() {
     let answer = |end: &str| {
         format!("```\n--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n\n a\n-b\n+B\n\n```\nC\n c{end}")
     };
@@ -69,7 +69,7 @@ fn a_fence_that_is_closed_once_more_was_not_the_end() {
 }
 
 #[test]
-fn a_summary_is_told_from_changes_or_refused() {
+fn a_summary_is_told_apart_from_changes_or_refused() {
     let answer =
         |blank: &str| format!("{NAMES}@@ -1,2 +1,2 @@\n{blank}-b\n+B\n\n+ Added the line\n");
     assert_eq!(after(ABC, &answer(" a\n")), Err(Reason::StrayLine));
@@ -79,7 +79,7 @@ fn a_summary_is_told_from_changes_or_refused() {
 }
 
 #[test]
-fn other_formats_beside_a_diff_are_refused() {
+fn other_formats_next_to_a_diff_are_refused() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for other in [
         "------- SEARCH\nx\n=======\ny\n+++++++ REPLACE\n",
@@ -96,7 +96,7 @@ fn other_formats_beside_a_diff_are_refused() {
 }
 
 #[test]
-fn reasoning_that_was_opened_elsewhere_is_taken_out() {
+fn reasoning_without_an_opening_tag_is_removed() {
     let draft = format!("{NAMES}@@ -4 +4 @@\n-c\n+draft\n");
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for thought in [
@@ -117,7 +117,7 @@ fn reasoning_that_was_opened_elsewhere_is_taken_out() {
 }
 
 #[test]
-fn what_is_glued_to_the_last_line_comes_off() {
+fn text_glued_to_the_last_line_is_removed() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B");
     let token = "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>";
     for answer in [
@@ -137,7 +137,7 @@ fn what_is_glued_to_the_last_line_comes_off() {
 }
 
 #[test]
-fn an_end_marker_with_a_marker_is_one() {
+fn a_no_newline_marker_may_have_a_plus_before_it() {
     let end = "\\ No newline at end of file";
     let answer = |new: usize| format!("{NEW}@@ -0,0 +1,{new} @@\n+x\n+y\n+{end}\n");
     for new in [2, 3] {
@@ -148,7 +148,7 @@ fn an_end_marker_with_a_marker_is_one() {
 }
 
 #[test]
-fn half_a_change_is_none() {
+fn an_incomplete_change_is_refused() {
     let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -4 +4,3 @@\n-c\n";
     assert_eq!(after(ABC, &format!("```diff\n{NAMES}{hunks}```\n")), Err(Reason::TruncatedDiff));
     let cut = format!("{NAMES}@@ -1,2 +1,4 @@\n a\n-b\n\\ No ");
@@ -158,7 +158,7 @@ fn half_a_change_is_none() {
 }
 
 #[test]
-fn changes_of_one_file_in_two_blocks_are_told() {
+fn changes_of_one_file_in_two_blocks_are_recorded() {
     let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
     let first = block("@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     let second = block("@@ -4 +4 @@\n-c\n+C\n");
@@ -169,7 +169,7 @@ fn changes_of_one_file_in_two_blocks_are_told() {
 }
 
 #[test]
-fn empty_files_are_made_in_every_form() {
+fn empty_files_can_be_created_in_every_form() {
     for answer in [
         "--- /dev/null\n+++ b/f\n",
         "--- /dev/null\n+++ b/f\n@@ -0,0 +0,0 @@\n",
@@ -178,7 +178,7 @@ fn empty_files_are_made_in_every_form() {
     ] {
         assert_eq!(after("", answer).as_deref(), Ok(""), "{answer}");
     }
-    // What should be in it was lost.
+    // The content was lost.
     for answer in [
         "--- /dev/null\n+++ b/f\nimport os\n",
         "```diff\n--- /dev/null\n+++ b/f\n\nimport os\n```\n",
@@ -192,14 +192,14 @@ fn empty_files_are_made_in_every_form() {
     assert_eq!(after("", two).unwrap(), "a\nb\nc\n");
 }
 
-/// What a model is told about an answer for the file `f`.
+/// Returns the refusal of an answer for the file `f`, as shown to a model.
 fn told(before: &str, answer: &str) -> String {
     let files = Files::default().file("f", before);
     plan_of(&files, &["f", "caf\u{e9}.py"], answer).unwrap_err().for_model()
 }
 
 #[test]
-fn a_difference_is_shown_where_it_is() {
+fn a_difference_is_shown_with_its_surroundings() {
     let long = "x = 1; ".repeat(40);
     let answer = format!("{NAMES}@@ -1,2 +1 @@\n-{long}slip\n b\n");
     let text = told(&format!("{long}slap\nb\n"), &answer);
@@ -211,15 +211,34 @@ fn a_difference_is_shown_where_it_is() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_named() {
+fn invisible_characters_are_named() {
     let hunk = |line: &str| format!("{NAMES}@@ -1,2 +1,2 @@\n-{line}\n+x\n b\n");
     let text = told("a\u{200b}c\nb\n", &hunk("ac"));
     assert!(text.contains("column 2: `c` in the diff, U+200B in the file"), "{text}");
     let text = told("a\nb\n", &hunk("a").replace("-a", "\u{2212}a"));
-    assert!(text.contains("Line 4 of the diff begins with U+2212, which is no marker."), "{text}");
+    assert!(
+        text.contains("Line 4 of the diff begins with U+2212, which is not a marker."),
+        "{text}"
+    );
     let named = "--- a/caf\u{200b}\u{e9}.py\n+++ b/caf\u{200b}\u{e9}.py\n@@ -1 +1 @@\n-a\n+b\n";
     let text = told("a\n", named);
     assert!(text.contains("They differ at column 4: U+200B in the diff, U+00E9"), "{text}");
+}
+
+#[test]
+fn advice_on_names_with_extra_text_gives_the_correct_headers() {
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    let advice = "write `--- a/caf\u{e9}.py` and `+++ b/caf\u{e9}.py`";
+    for [old, new] in [
+        ["\u{201c}a/caf\u{e9}.py\u{201d}", "\u{201c}b/caf\u{e9}.py\u{201d}"],
+        ["a//caf\u{e9}.py", "b//caf\u{e9}.py"],
+        ["https://h.org/o/blob/main/caf\u{e9}.py", "https://h.org/o/blob/main/caf\u{e9}.py"],
+    ] {
+        let text = told("a\n", &format!("--- {old}\n+++ {new}\n{hunk}"));
+        assert!(text.contains(advice), "{old}: {text}");
+    }
+    let text = told("a\n", &format!("--- a//xcaf\u{e9}.py\n+++ b//xcaf\u{e9}.py\n{hunk}"));
+    assert!(!text.contains(advice), "{text}");
 }
 
 #[test]
@@ -234,16 +253,16 @@ fn a_byte_order_mark_of_a_file_stays() {
 }
 
 #[test]
-fn the_form_that_would_work_is_told() {
+fn a_refusal_says_which_form_would_work() {
     let rename = told(ABC, "--- a/f\n+++ b/caf\u{e9}.py\n@@ -1 +1 @@\n-a\n+b\n");
     assert!(rename.contains("`rename from f`, `rename to caf\u{e9}.py`"), "{rename}");
     let nameless = told(ABC, "@@ -1 +1 @@\n-a\n+b\n");
     assert!(nameless.contains("\nno_file_header: "), "{nameless}");
     let whole = told(ABC, "```python\na\n```\n");
-    assert!(whole.contains("Line 1 opens a block of code"), "{whole}");
+    assert!(whole.contains("Line 1 opens a code block"), "{whole}");
 }
 
-/// The changes of a diff that declares nothing, and the names of what was forgiven.
+/// Plans `answer`; returns its changes or the reasons for refusing it, and the tolerances used.
 fn made(files: &Files, declared: &[&str], answer: &str) -> (Vec<String>, Vec<Tolerance>) {
     let plan = match plan_of(files, declared, answer) {
         Ok(plan) => plan,
@@ -260,7 +279,7 @@ fn made(files: &Files, declared: &[&str], answer: &str) -> (Vec<String>, Vec<Tol
 }
 
 #[test]
-fn a_hunk_that_changes_nothing_is_passed_over_beside_others() {
+fn a_hunk_that_changes_nothing_is_skipped_next_to_others() {
     let file = "a\nb\nc\nd\ne\n";
     let files = Files::default().file("f", file);
     let outcome = |hunks: &str| made(&files, &["f"], &format!("{NAMES}{hunks}"));
@@ -268,7 +287,7 @@ fn a_hunk_that_changes_nothing_is_passed_over_beside_others() {
     let real = "@@ -4,2 +4,2 @@\n d\n-e\n+E\n";
     let unchanged = vec![Tolerance::Unchanged];
     assert_eq!(outcome(&format!("@@ -1,2 +1,2 @@\n a\n b\n{real}")), (changed.clone(), unchanged));
-    // It may have lost a marker; or the file is not as it says; or there is nothing else.
+    // The hunk may have lost a marker, or does not match the file, or is the only one.
     for (hunks, reason) in [
         (format!("@@ -1,3 +1,2 @@\n a\n b\n c\n{real}"), "empty_hunk"),
         (format!("@@ -1,2 +1,2 @@\n a\n x\n{real}"), "empty_hunk"),
@@ -279,7 +298,7 @@ fn a_hunk_that_changes_nothing_is_passed_over_beside_others() {
 }
 
 #[test]
-fn a_file_without_a_hunk_is_passed_over_before_others() {
+fn a_file_without_a_hunk_is_skipped_before_others() {
     let files = Files::default().file("f", "a\n").file("g", "b\n");
     let outcome = |answer: &str| made(&files, &["f", "g"], answer);
     let [bare, real] = ["--- a/f\n+++ b/f\n", "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-b\n+B\n"];
@@ -293,7 +312,7 @@ fn a_file_without_a_hunk_is_passed_over_before_others() {
 }
 
 #[test]
-fn what_is_renamed_or_created_is_edited_in_a_section_of_its_own() {
+fn a_renamed_or_new_file_may_be_edited_in_a_separate_section() {
     let files = Files::default().file("f", "a\nb\n");
     let outcome = |answer: &str| made(&files, &["f", "g"], answer).0;
     let rename = "diff --git a/f b/g\nrename from f\nrename to g\n";
@@ -315,7 +334,7 @@ fn what_is_renamed_or_created_is_edited_in_a_section_of_its_own() {
 }
 
 #[test]
-fn a_path_with_its_accents_written_otherwise_is_the_only_one_like_it() {
+fn a_path_with_accents_encoded_differently_must_be_unique() {
     let [composed, apart] = ["caf\u{e9}.py", "cafe\u{301}.py"];
     let edit = |name: &str| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n");
     let files =
@@ -331,7 +350,7 @@ fn a_path_with_its_accents_written_otherwise_is_the_only_one_like_it() {
 }
 
 #[test]
-fn drafts_before_the_answer_are_taken_out_however_they_are_told() {
+fn drafts_before_the_answer_are_removed_in_every_form() {
     let draft = format!("{NAMES}@@ -1 +1,2 @@\n a\n+DRAFT\n");
     let last = format!("{NAMES}@@ -4 +4 @@\n-c\n+D\n");
     for answer in [
@@ -355,7 +374,7 @@ fn drafts_before_the_answer_are_taken_out_however_they_are_told() {
 }
 
 #[test]
-fn what_is_about_another_file_is_not_put_into_the_one_before() {
+fn hunks_for_another_file_are_not_applied_to_the_previous_one() {
     let first = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for heading in ["### g.py", "Then in `g.py`:", "Index: g.py\n====", "*** g.py ***"] {
         let answer = format!("{first}\n{heading}\n\n@@ -4 +4 @@\n-c\n+C\n");
@@ -366,7 +385,7 @@ fn what_is_about_another_file_is_not_put_into_the_one_before() {
 }
 
 #[test]
-fn a_declared_file_is_not_left_out_with_the_block_that_is_about_it() {
+fn a_block_about_a_declared_file_is_not_skipped() {
     let first = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
     for rest in [
         "2. Second:\n   ```diff\n   --- a/g.py\n   +++ b/g.py\n   @@ -1 +1 @@\n   -x\n   +y\n   ```\n",
@@ -386,7 +405,7 @@ fn a_declared_file_is_not_left_out_with_the_block_that_is_about_it() {
 }
 
 #[test]
-fn code_right_below_a_hunk_is_not_passed_over() {
+fn code_directly_after_a_hunk_is_not_skipped() {
     let hunk = format!("{NAMES}@@ -1,2 +1,3 @@\n a\n b\n+SRCS = main.c util.c\n");
     for code in ["parse.c emit.c\n", "d = 4\n", "}\n"] {
         assert_eq!(after(ABC, &format!("{hunk}{code}")), Err(Reason::StrayLine), "{code}");
@@ -396,7 +415,7 @@ fn code_right_below_a_hunk_is_not_passed_over() {
     for remark in ["That is all.\n", "**Note**\n", "</diff>\n", "\n---\n\nDone.\n"] {
         assert!(after(ABC, &format!("{hunk}{remark}")).is_ok(), "{remark}");
     }
-    // What closes something that the hunk opens is a line of it.
+    // A line that closes something that the hunk opens belongs to the hunk.
     let script =
         format!("{NEW}@@ -0,0 +1,4 @@\n+#!/bin/sh\n+cat > c <<EOF\n+k=1\nEOF\nchmod 600 c\n");
     assert_eq!(after("", &script), Err(Reason::NewFileHasOldLines));
@@ -405,7 +424,7 @@ fn code_right_below_a_hunk_is_not_passed_over() {
 }
 
 #[test]
-fn operations_are_told_below_names_and_alone_too() {
+fn operations_also_count_below_names_and_alone() {
     let script = "--- /dev/null\n+++ b/g.py\nnew file mode 100755\n@@ -0,0 +1 @@\n+x\n";
     let plan = plan_of(&Files::default(), &["g.py"], script).unwrap();
     let mode = plan.changes[0].after.as_ref().unwrap().mode;
@@ -422,7 +441,7 @@ fn operations_are_told_below_names_and_alone_too() {
     }
 }
 
-/// Why `file` is refused a hunk, and what the author is told.
+/// Returns the reason for refusing `answer`, and the refusal as shown to a model.
 fn refused(name: &str, before: &str, answer: &str) -> (Reason, String) {
     let files = Files::default().file(name, before);
     let refusal = plan_of(&files, &[name], answer).unwrap_err();
@@ -430,7 +449,7 @@ fn refused(name: &str, before: &str, answer: &str) -> (Reason, String) {
 }
 
 #[test]
-fn what_is_wrong_with_an_added_line_is_told_with_the_line() {
+fn a_refusal_of_an_added_line_shows_the_line() {
     for (name, before, hunk, reason, told) in [
         (
             "a.go",
@@ -444,7 +463,7 @@ fn what_is_wrong_with_an_added_line_is_told_with_the_line() {
             "x = 1\ny = 2\n",
             "@@ -1,2 +1 @@\n-x = 1\n-y = 2\n+# ...\n",
             Reason::ElidedCode,
-            "Line 6 of the diff stands for code that it does not show: `# ...`.",
+            "Line 6 of the diff replaces code that it does not show: `# ...`.",
         ),
         (
             "a.py",
@@ -464,7 +483,7 @@ fn what_is_wrong_with_an_added_line_is_told_with_the_line() {
 }
 
 #[test]
-fn quotes_around_the_diff_come_off_its_last_line() {
+fn quotes_around_the_diff_are_removed_from_its_last_line() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B");
     assert_eq!(after(ABC, &format!("diff = \"\"\"\n{diff}\"\"\"")).unwrap(), "a\nB\n\nc\n");
     let glued = format!("{diff}\"\"\"");
@@ -473,7 +492,7 @@ fn quotes_around_the_diff_come_off_its_last_line() {
 }
 
 #[test]
-fn what_says_that_the_answer_is_not_all_is_told_from_remarks() {
+fn a_statement_that_the_answer_is_incomplete_is_told_apart_from_remarks() {
     let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for end in [
         "\n# (remaining hunks omitted for brevity)\n```\n",
@@ -495,7 +514,7 @@ fn what_says_that_the_answer_is_not_all_is_told_from_remarks() {
 }
 
 #[test]
-fn names_that_are_no_headers_name_the_only_file_or_another() {
+fn names_that_are_not_headers_must_name_the_only_declared_file() {
     let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
     for names in ["### a/f\n### b/f", "---a/f\n+++b/f", "---- a/f\n++++ b/f"] {
         let files = Files::default().file("f", ABC);
@@ -511,18 +530,18 @@ fn names_that_are_no_headers_name_the_only_file_or_another() {
 }
 
 #[test]
-fn a_refusal_of_a_format_says_where_its_lines_may_belong() {
+fn a_refusal_of_a_format_names_the_closest_match() {
     let block = "f\n<<<<<<< SEARCH\na\nx\n=======\na\nB\n>>>>>>> REPLACE\n";
     let (reason, text) = refused("f", ABC, block);
     assert_eq!(reason, Reason::UnsupportedFormat);
-    let place = "The closest place begins at line 1 of the file: the answer says `x` there, and line 2 of the file is `b`.";
+    let place = "The closest match begins at line 1 of the file: the answer has `x` there, but line 2 of the file is `b`.";
     assert!(text.contains(place), "{text}");
     let past = block.replace("a\nx\n", "c\nx\n");
-    assert!(refused("f", ABC, &past).1.contains("the file ends before that, with line 4."));
+    assert!(refused("f", ABC, &past).1.contains("the file ends before that, at line 4."));
 }
 
 #[test]
-fn lines_that_end_in_a_carriage_return_alone_are_told() {
+fn lines_that_end_in_a_lone_carriage_return_are_refused() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     let (reason, text) = refused("f", ABC, &diff.replace('\n', "\r"));
     assert_eq!(reason, Reason::UnsupportedFormat);
@@ -530,7 +549,7 @@ fn lines_that_end_in_a_carriage_return_alone_are_told() {
 }
 
 #[test]
-fn blocks_that_say_the_same_or_complete_each_other_are_applied_and_told() {
+fn blocks_that_repeat_or_complete_each_other_are_applied_and_recorded() {
     let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
     let [first, second] = ["@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -4 +4 @@\n-c\n+C\n"].map(block);
     let files = Files::default().file("f", ABC);
@@ -549,7 +568,7 @@ fn blocks_that_say_the_same_or_complete_each_other_are_applied_and_told() {
     assert_eq!(reason, Err(Reason::ConflictingHunks));
 }
 
-/// Two functions with the same lines; those of the second may have changed since.
+/// Two functions with the same lines, far apart, the second with the lines `changed` inserted.
 fn twins(changed: &str) -> String {
     let filler = "    x = 0\n".repeat(60);
     let part =
@@ -558,7 +577,7 @@ fn twins(changed: &str) -> String {
 }
 
 #[test]
-fn a_hunk_whose_header_names_another_part_is_not_moved_there() {
+fn a_hunk_is_not_moved_out_of_the_part_that_its_header_names() {
     let lines = " open(x)\n-    close(x)\n+    shut(x)\n".replace(" open", "     open");
     let changed = twins("    # new\n");
     for header in ["@@ -66,2 +66,2 @@ def beta(x):", "@@ def beta(x): @@"] {
@@ -577,7 +596,7 @@ fn a_hunk_whose_header_names_another_part_is_not_moved_there() {
 }
 
 #[test]
-fn the_same_change_of_two_places_is_not_made_once() {
+fn the_same_change_of_two_places_is_not_merged_into_one() {
     let hunk = |header: &str| format!("{header}\n     open(x)\n-    close(x)\n+    shut(x)\n");
     let changed = twins("    # new\n");
     let both = |a: &str, b: &str| after(&changed, &format!("{NAMES}{}{}", hunk(a), hunk(b)));
@@ -604,7 +623,7 @@ fn a_new_file_that_is_far_too_short_was_cut_off() {
 }
 
 #[test]
-fn the_end_of_a_file_may_be_told_without_a_backslash() {
+fn a_no_newline_marker_may_lack_its_backslash() {
     let end = "No newline at end of file";
     let new = format!("```diff\n{NEW}@@ -0,0 +1 @@\n+x\n{end}\n```\n");
     assert_eq!(after("", &new).unwrap(), "x");
@@ -613,7 +632,7 @@ fn the_end_of_a_file_may_be_told_without_a_backslash() {
 }
 
 #[test]
-fn context_of_a_list_that_lost_its_markers_is_not_added_again() {
+fn context_of_a_list_that_lost_its_markers_is_not_added() {
     let list = "+ added 19\n+ added 20\n+ added 21\n";
     let hunk = "@@ -1,3 +1,3 @@\n+ added 19\n-+ added 20\n++ added twenty\n+ added 21\n";
     assert_eq!(after(list, &format!("{NAMES}{hunk}")), Err(Reason::StrayLine));
@@ -622,7 +641,7 @@ fn context_of_a_list_that_lost_its_markers_is_not_added_again() {
 }
 
 #[test]
-fn what_is_done_under_another_heading_is_not_done() {
+fn a_change_made_under_another_heading_does_not_count_as_applied() {
     let done = twins("").replacen("    close(x)\n", "    audit(x)\n    close(x)\n", 1);
     let drifted = done.replace("def beta(x):\n    open(x)\n", "def beta(x):\n    open(x, 1)\n");
     let hunk = "     open(x)\n+    audit(x)\n     close(x)\n";
@@ -654,11 +673,11 @@ fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
     for counts in ["2 +1,2", "2 +1,3", "3 +1,2"] {
         assert_eq!(after(file, &cut(counts)).unwrap(), file.replace('b', "B"), "{counts}");
     }
-    assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there, too");
+    assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there as well");
 }
 
 #[test]
-fn code_in_a_fence_is_no_remark() {
+fn code_in_a_fence_is_not_a_remark() {
     let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n\n");
     for code in ["}\n", "func helper() int {\n\treturn 1\n}\n", "x = 1\n"] {
         let answer = format!("{diff}{code}```\n");
@@ -684,7 +703,97 @@ fn headers_below_the_name_of_another_file_contradict_it() {
 }
 
 #[test]
-fn a_sentence_behind_the_diff_may_begin_with_a_dash() {
+fn sentences_around_a_diff_may_begin_like_its_lines() {
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for said in [
+        "-1 is returned if nothing is found.",
+        "-v prints more.",
+        "-> see the docs",
+        "@@ marks a hunk, by the way.",
+        "+3 \u{2212}1",
+        "\u{2212}1 line",
+    ] {
+        for answer in [format!("{said}\n\n{diff}"), format!("{diff}\n{said}\n")] {
+            assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{answer}");
+        }
+    }
+    let heading = format!("{NAMES}@@ The beginning of it all.\n\n+B\n c\n");
+    assert_eq!(after(ABC, &heading).unwrap(), "a\nb\n\nB\nc\n");
+    let bare = format!("{NAMES}@@ The beginning of it all.\na\n-b\n+B\n");
+    assert_eq!(after(ABC, &bare).unwrap(), "a\nB\n\nc\n");
+    let second = format!("{NAMES}@@ @@\n-b\n+B\n@@ The end of it all.\n\n-c\n+C\n");
+    assert_eq!(after(ABC, &second).unwrap(), "a\nB\n\nC\n");
+    for line in ["-x = 1", "+x is new.", "@@ -4 +4 @@ the end of it.", "@@ the end of it. @@"] {
+        assert!(after(ABC, &format!("{diff}\n{line}\n")).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn code_after_a_diff_is_not_prose() {
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for (code, fenced) in
+        [("fn helper() -> u32 {\n    1\n}\n", false), ("def f():\n", false), ("}\n", true)]
+    {
+        let answer = if fenced {
+            format!("```diff\n{diff}```\n\n{code}")
+        } else {
+            format!("{diff}\n{code}")
+        };
+        assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
+    }
+    assert!(after(ABC, &format!("{diff}\nNow run the tests:\n\n    make\n")).is_ok());
+    assert!(after(ABC, &format!("Instead of\n}}\nthere is:\n\n{diff}")).is_ok(), "before it");
+}
+
+#[test]
+fn no_prose_is_accepted_between_names_and_hunks_in_a_fence() {
+    let answer = |line: &str| format!("```diff\n{NAMES}{line}\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    for line in ["# also remove the function below", "Also remove c."] {
+        assert_eq!(after(ABC, &answer(line)), Err(Reason::StrayLine), "{line}");
+        assert_eq!(after(ABC, &answer(&format!("\n{line}"))), Err(Reason::StrayLine), "{line}");
+    }
+    assert!(after(ABC, &answer("")).is_ok());
+    let git = answer("").replace("--- a/f", "diff --git a/f b/f\nindex 1..2 100644\n--- a/f");
+    assert!(after(ABC, &git).is_ok());
+}
+
+#[test]
+fn a_fence_in_a_list_may_be_closed_with_its_indentation() {
+    let answer = |close: &str, counts: &str| {
+        format!("1. Change:\n\n   ```diff\n{NAMES}@@ -1,2 +1,{counts} @@\n a\n-b\n+B\n{close}\n")
+    };
+    assert_eq!(after(ABC, &answer("   ```", "2")).unwrap(), "a\nB\n\nc\n");
+    assert_eq!(after(ABC, &answer("```", "2")).unwrap(), "a\nB\n\nc\n");
+    for (close, counts) in [("  ```", "2"), ("   ```", "3"), ("   ~~~", "2")] {
+        assert!(after(ABC, &answer(close, counts)).is_err(), "{close} {counts}");
+    }
+    let added = answer("+   ```\n   ```", "3");
+    assert_eq!(after(ABC, &added).unwrap(), "a\nB\n   ```\n\nc\n");
+}
+
+#[test]
+fn reasoning_is_recognized_by_the_name_of_its_tag() {
+    let draft = format!("{NAMES}@@ -4 +4 @@\n-c\n+draft\n");
+    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    for [open, close] in [
+        ["<seed:think>", "</seed:think>"],
+        ["<THINK>", "</THINK>"],
+        ["<reflection>", "</reflection>"],
+        ["<|begin_of_thought|>", "<|end_of_thought|>"],
+    ] {
+        let answer = format!("{open}\n{draft}{close}\n\n{diff}");
+        assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{open}");
+    }
+    // Text between two blocks of reasoning is not reasoning.
+    let open = "<reflection>\nno</reflection>\n";
+    let two = format!("{open}{diff}<reflection>\nyes\n</reflection>\n");
+    assert_ne!(after(ABC, &two), Err(Reason::NoDiff));
+    let other = format!("<steps>\n{draft}</steps>\n\n{diff}");
+    assert_eq!(after(ABC, &other), Err(Reason::ContradictoryFileOps));
+}
+
+#[test]
+fn a_sentence_after_the_diff_may_begin_with_a_dash() {
     let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
     for said in [
         "-1 is returned if nothing is found.",
@@ -699,7 +808,7 @@ fn a_sentence_behind_the_diff_may_begin_with_a_dash() {
 }
 
 #[test]
-fn a_rename_behind_a_broken_header_has_names_of_its_own() {
+fn a_rename_after_a_broken_header_needs_no_other_names() {
     let answer = "dif --git a/f b/g.py\nsimilarity index 100%\nrename from f\nrename to g.py\n";
     let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
     assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);

@@ -1,4 +1,5 @@
-//! What diffs make of files: operations, repairs, merges, and the property that applying a diff undoes taking it.
+//! The results of applying diffs: operations, repairs, merges, and the property that applying a computed diff gives the
+//! new text.
 
 use std::cell::RefCell;
 
@@ -20,7 +21,7 @@ fn plan(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
     )
 }
 
-/// The file `f` after `answer`, and what was forgiven.
+/// Applies `answer` to the file `f`; returns the new text and the tolerances used.
 fn apply(before: &str, answer: &str) -> (String, Vec<Tolerance>) {
     let plan = plan(&Files::default().file("f", before), answer)
         .unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -36,23 +37,23 @@ fn apply(before: &str, answer: &str) -> (String, Vec<Tolerance>) {
 const NUMBERS: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
 const NAMES: &str = "--- a/f\n+++ b/f\n";
 
-/// What becomes of [`NUMBERS`], and what was forgiven.
+/// Checks what `hunks` make of [`NUMBERS`], and which tolerances they need.
 #[track_caller]
-fn check(hunks: &str, after: &str, forgiven: &[Tolerance]) {
-    assert_eq!(apply(NUMBERS, &format!("{NAMES}{hunks}")), (after.to_owned(), forgiven.to_vec()));
+fn check(hunks: &str, after: &str, tolerated: &[Tolerance]) {
+    assert_eq!(apply(NUMBERS, &format!("{NAMES}{hunks}")), (after.to_owned(), tolerated.to_vec()));
 }
 
 const WITH_3: &str = "one\ntwo\n3\nfour\nfive\nsix\n";
 
 #[test]
-fn a_right_diff_needs_no_repair() {
+fn a_correct_diff_needs_no_repair() {
     check("@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n", WITH_3, &[]);
     check("@@ -3 +3 @@\n-three\n+3\n", WITH_3, &[]);
     check("@@ -2,0 +3 @@\n+2.5\n", "one\ntwo\n2.5\nthree\nfour\nfive\nsix\n", &[]);
 }
 
 #[test]
-fn a_path_is_looked_at_once() {
+fn each_path_is_read_once() {
     let files = Files::default().file("f", NUMBERS);
     let looked = RefCell::new(Vec::new());
     let read = |path: &RepoPath| {
@@ -66,7 +67,7 @@ fn a_path_is_looked_at_once() {
 }
 
 #[test]
-fn numbers_and_counts_are_forgiven_where_the_place_is_clear() {
+fn wrong_numbers_and_counts_are_tolerated_where_the_place_is_clear() {
     check("@@ -5,3 +5,3 @@\n two\n-three\n+3\n four\n", WITH_3, &[Tolerance::Position]);
     check("@@ -2,7 +2,1 @@\n two\n-three\n+3\n four\n", WITH_3, &[Tolerance::Counts]);
     check(
@@ -77,17 +78,17 @@ fn numbers_and_counts_are_forgiven_where_the_place_is_clear() {
 }
 
 #[test]
-fn loose_lines_keep_the_bytes_of_the_file() {
+fn context_keeps_the_bytes_of_the_file() {
     check("@@ -2,3 +2,3 @@\n two  \n-three\n+3\n four\n", WITH_3, &[Tolerance::Trailing]);
     check(
         "@@ -2,3 +2,3 @@\ntwo\n-three\n+3\nfour\n",
         WITH_3,
         &[Tolerance::Counts, Tolerance::Marker],
     );
-    let (after, forgiven) =
+    let (after, tolerated) =
         apply("a - b\nx\n", &format!("{NAMES}@@ -1,2 +1,2 @@\n a \u{2013} b\n-x\n+y\n"));
     assert_eq!(
-        (after.as_str(), forgiven.as_slice()),
+        (after.as_str(), tolerated.as_slice()),
         ("a - b\ny\n", &[Tolerance::Punctuation][..])
     );
 }
@@ -95,7 +96,7 @@ fn loose_lines_keep_the_bytes_of_the_file() {
 #[test]
 fn wrapping_is_ignored() {
     let diff = format!("{NAMES}@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n");
-    for (answer, forgiven) in [
+    for (answer, tolerated) in [
         (format!("Here it is:\n\n```diff\n{diff}```\n\n- done\n"), vec![]),
         (format!("\u{feff}{diff}"), vec![Tolerance::Preamble]),
         (
@@ -105,19 +106,19 @@ fn wrapping_is_ignored() {
         (diff.replace('\n', "\r\n"), vec![Tolerance::CrlfAnswer]),
         (format!("{diff}-- \n2.47.3\n"), vec![]),
     ] {
-        assert_eq!(apply(NUMBERS, &answer), (WITH_3.to_owned(), forgiven), "{answer}");
+        assert_eq!(apply(NUMBERS, &answer), (WITH_3.to_owned(), tolerated), "{answer}");
     }
 }
 
 #[test]
-fn what_looks_like_a_header_inside_a_hunk_is_content() {
-    let (after, forgiven) =
+fn lines_that_look_like_headers_inside_a_hunk_are_content() {
+    let (after, tolerated) =
         apply("a\n-- x\nb\n", &format!("{NAMES}@@ -1,3 +1,3 @@\n a\n--- x\n+++ y\n b\n"));
-    assert_eq!((after.as_str(), forgiven.len()), ("a\n++ y\nb\n", 0));
+    assert_eq!((after.as_str(), tolerated.len()), ("a\n++ y\nb\n", 0));
 }
 
 #[test]
-fn changes_are_never_dropped_for_the_sake_of_counts() {
+fn changed_lines_are_never_dropped_to_make_counts_right() {
     let refusal =
         |hunks: &str| plan(&Files::default().file("f", NUMBERS), &format!("{NAMES}{hunks}"));
     check(
@@ -141,20 +142,20 @@ fn line_ends_follow_the_file() {
 }
 
 #[test]
-fn a_line_after_an_unended_one_ends_like_the_rest() {
+fn a_line_added_after_a_last_line_without_newline_ends_like_the_others() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n");
     assert_eq!(apply("a\r\nb", &diff).0, "a\r\nb\r\n");
 }
 
 #[test]
-fn a_brace_of_another_depth_is_another_brace() {
+fn a_brace_with_another_indentation_is_a_different_line() {
     let diff = format!("{NAMES}@@ -2,2 +2,3 @@\n     b\n+    c\n }}\n");
     let files = Files::default().file("f", "{\n    b\n    }\n}\n");
     assert_eq!(plan(&files, &diff).unwrap_err().mismatches[0].reason, Reason::IndentMismatch);
 }
 
 #[test]
-fn edits_given_twice_are_made_once_and_done_ones_are_left() {
+fn repeated_edits_are_made_once_and_applied_ones_are_skipped() {
     let hunk = "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n";
     check(&format!("{hunk}{hunk}"), WITH_3, &[Tolerance::Duplicate]);
     let done = apply(WITH_3, &format!("{NAMES}{hunk}"));
@@ -185,7 +186,7 @@ fn every_tolerance_can_be_switched_off() {
 }
 
 #[test]
-fn what_needs_no_search_can_be_switched_off_too() {
+fn tolerances_other_than_searching_can_also_be_switched_off() {
     let hunk = "@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n";
     let seen = BaseState::of(NUMBERS.replace("six", "6").into());
     let stale = PatchScope { bases: [(path("f"), seen)].into(), declared: None };
@@ -210,7 +211,7 @@ fn what_needs_no_search_can_be_switched_off_too() {
 }
 
 #[test]
-fn a_blank_line_that_is_counted_is_context() {
+fn a_blank_line_that_the_count_includes_is_context() {
     let before = "one\n\ntwo\n";
     let diff = format!("{NAMES}@@ -2 +2,2 @@\n+1.5\n\n");
     assert_eq!(apply(before, &diff), ("one\n1.5\n\ntwo\n".to_owned(), vec![]));
@@ -233,7 +234,7 @@ fn blank_context_cut_off_at_the_end_must_be_in_the_file() {
 }
 
 #[test]
-fn hunks_that_touch_are_made_side_by_side() {
+fn adjacent_hunks_are_both_applied() {
     for (hunks, after) in [
         (
             "@@ -2,2 +2,2 @@\n two\n-three\n+3\n@@ -4,2 +4,2 @@\n-four\n+4\n five\n",
@@ -249,7 +250,7 @@ fn hunks_that_touch_are_made_side_by_side() {
     ] {
         check(hunks, after, &[]);
     }
-    // Who can say in which order?
+    // The order of the two is unknown.
     for hunks in [
         "@@ -2,2 +2,2 @@\n two\n-three\n+3\n@@ -4 +4,2 @@\n+3.5\n four\n",
         "@@ -3 +3,2 @@\n three\n+3.5\n@@ -4 +5 @@\n-four\n+4\n",
@@ -261,7 +262,7 @@ fn hunks_that_touch_are_made_side_by_side() {
 }
 
 #[test]
-fn a_hunk_may_show_what_earlier_ones_made() {
+fn a_hunk_may_show_the_result_of_earlier_ones() {
     let hunks = "@@ -2,2 +2,2 @@\n two\n-three\n+3\n@@ -3,2 +3,2 @@\n 3\n-four\n+4\n";
     check(hunks, "one\ntwo\n3\n4\nfive\nsix\n", &[Tolerance::Sequential]);
     let backwards = "@@ -3,2 +3,2 @@\n 3\n-four\n+4\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n";
@@ -269,21 +270,21 @@ fn a_hunk_may_show_what_earlier_ones_made() {
 }
 
 #[test]
-fn a_change_of_white_space_is_not_taken_for_done() {
+fn a_change_of_white_space_only_does_not_count_as_applied() {
     let diff = format!("{NAMES}@@ -1,3 +1,3 @@\n one\n-TWO \n+two\n three\n");
     let files = Files::default().file("f", "one\ntwo \nthree\n");
     assert_eq!(plan(&files, &diff).unwrap_err().mismatches[0].reason, Reason::HunkNotFound);
 }
 
 #[test]
-fn a_hunk_that_fits_elsewhere_and_after_the_others_is_not_guessed() {
+fn a_hunk_that_matches_elsewhere_and_after_the_others_is_refused() {
     let before = "a\nx\nb\nc\nd\na\nb\n";
     let diff = format!("{NAMES}@@ -1,3 +1,2 @@\n a\n-x\n b\n@@ -2,2 +1,2 @@\n a\n-b\n+B\n");
     let refusal = plan(&Files::default().file("f", before), &diff).unwrap_err();
     assert_eq!(refusal.mismatches[0].reason, Reason::AmbiguousHunk);
 }
 
-/// The operations of a plan: path, operation and new text.
+/// Lists the operations of a plan: path, operation and new text.
 fn operations(files: &Files, answer: &str) -> Vec<(String, Op, Option<String>)> {
     let plan = plan(files, answer).unwrap_or_else(|refusal| panic!("{refusal}"));
     let text = |state: FileState| String::from_utf8(state.bytes.to_vec()).unwrap();
@@ -329,7 +330,7 @@ fn files_can_trade_places() {
 }
 
 #[test]
-fn prefixes_are_settled_by_what_is_declared_or_there() {
+fn prefixes_are_resolved_by_declared_and_existing_files() {
     let diff = "--- a/f\n+++ a/f\n@@ -1 +1 @@\n-x\n+y\n";
     for there in ["f", "a/f"] {
         assert_eq!(operations(&Files::default().file(there, "x\n"), diff)[0].0, there);
@@ -338,7 +339,7 @@ fn prefixes_are_settled_by_what_is_declared_or_there() {
 }
 
 #[test]
-fn a_git_line_with_one_name_leaves_it_to_the_names_below() {
+fn a_git_line_with_one_name_defers_to_the_names_below() {
     let files = Files::default().file("f", "x\n").file("g", "x\n");
     let names = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n";
     let rename = "rename from f\nrename to h\n";
@@ -360,7 +361,7 @@ fn a_git_line_with_one_name_leaves_it_to_the_names_below() {
 }
 
 #[test]
-fn changes_made_meanwhile_are_merged_or_refused() {
+fn changes_made_in_the_meantime_are_merged_or_refused() {
     let base = "1\n2\n3\n4\n5\n6\n7\n8\n";
     let diff = format!("{NAMES}@@ -6,2 +6,2 @@\n 6\n-7\n+seven\n");
     let merged = |now: &str, strategy| {
@@ -387,7 +388,7 @@ fn changes_made_meanwhile_are_merged_or_refused() {
 }
 
 #[test]
-fn a_million_equal_lines_and_two_hundred_hunks_stay_linear() {
+fn a_million_equal_lines_and_two_hundred_hunks_take_linear_time() {
     let same = "same();\n".repeat(200_000);
     let files = Files::default().file("f", &same);
     let hunk =
@@ -403,7 +404,7 @@ fn a_million_equal_lines_and_two_hundred_hunks_stay_linear() {
     assert_eq!((plan.added(), plan.removed()), (200, 200));
 }
 
-/// Lines from a small alphabet, so that they repeat, with or without a last newline.
+/// Lines from a small alphabet, so that they repeat; the last newline may be missing.
 fn text() -> impl Strategy<Value = String> {
     let line = prop_oneof!["[ab]", "", "-- x", "\\+\\+ y", "@@ z", "[a-z ]{0,12}\r?"];
     (proptest::collection::vec(line, 0..30), any::<bool>()).prop_map(|(lines, newline)| {
@@ -418,7 +419,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn applying_a_diff_is_the_identity(before in text(), after in text(), context in 0_usize..5) {
+    fn applying_the_diff_of_two_texts_gives_the_second(before in text(), after in text(), context in 0_usize..5) {
         prop_assume!(before != after && !before.is_empty());
         let diff = TextDiff::from_lines(&before, &after);
         let patch = diff.unified_diff().context_radius(context).header("a/f", "b/f").to_string();
@@ -428,13 +429,13 @@ proptest! {
                 prop_assert_eq!(&plan.changes[0].after.as_ref().unwrap().bytes, after.as_bytes());
                 prop_assert!(plan.repairs.is_empty(), "{:?}", plan.repairs);
             }
-            // Without context a pure insertion has only its number to go by, and may be a whole file.
+            // Without context, an insertion has only its line number, and may look like a complete file.
             Err(refusal) => prop_assert!(context == 0 && refusal.mismatches.iter().all(|found| [Reason::NoAnchor, Reason::AmbiguousHunk].contains(&found.reason)), "{}", refusal),
         }
     }
 
     #[test]
-    fn whatever_an_answer_is_nothing_panics(answer in r"(@@ -[0-9],[0-9] \+[0-9],[0-9] @@|--- a/f|\+\+\+ b/f|diff --git a/f b/f|[ +-][ab]?|```|\\ No|\r|)(\n(@@ -[0-9],[0-9] \+[0-9],[0-9] @@|--- a/f|\+\+\+ b/f|[ +-][ab]?|```|\\ No|\r|)){0,12}") {
+    fn no_answer_causes_a_panic(answer in r"(@@ -[0-9],[0-9] \+[0-9],[0-9] @@|--- a/f|\+\+\+ b/f|diff --git a/f b/f|[ +-][ab]?|```|\\ No|\r|)(\n(@@ -[0-9],[0-9] \+[0-9],[0-9] @@|--- a/f|\+\+\+ b/f|[ +-][ab]?|```|\\ No|\r|)){0,12}") {
         let files = Files::default().file("f", "a\nb\na\nb\n");
         if let Ok(plan) = plan(&files, &answer) {
             prop_assert!(plan.changes.iter().all(|change| change.path.as_str() == "f"));

@@ -1,28 +1,28 @@
-//! Blocks of code in an answer: which are no part of its diff, and which files they may be about. Pure.
+//! Code blocks of an answer: which are not part of its diff, and which files they may be about. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tree::RepoPath;
 
-use super::account::Use;
 use super::fence::Fence;
+use super::line_use::Use;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
 use super::tolerance::Tolerance;
 
-/// Characters that a line with nothing but a name may have besides: a language, quotes, a colon.
+/// The maximum number of other characters in a line that consists of a name: a language, quotes, a colon.
 const DECORATION: usize = 9;
 
-/// A code block that is no part of the diff, and the words that may name its file.
+/// A code block that is not part of the diff, with the text that may name its file.
 #[derive(Debug)]
 pub(super) struct Block<'a> {
-    /// Line of the answer, from 0, that opens it.
+    /// The line of the answer, from 0, that opens the block.
     pub(super) at: usize,
-    /// What stands before it, behind its fence, and in its first line.
+    /// The line before the block, its first line, and the label of its fence.
     labels: Vec<&'a [u8]>,
 }
 
-/// The code blocks that are no part of the diff.
+/// Returns the code blocks that are not part of the diff.
 pub(super) fn blocks<'a>(lines: &[&'a [u8]], uses: &[Use]) -> Vec<Block<'a>> {
     let line = |at: usize| lines.get(at).copied().unwrap_or_default();
     let starts = (0..).zip(uses).filter(|(_, what)| **what == Use::Opens).map(|(at, _)| at);
@@ -45,7 +45,7 @@ pub(super) fn blocks<'a>(lines: &[&'a [u8]], uses: &[Use]) -> Vec<Block<'a>> {
     starts.filter_map(block).collect()
 }
 
-/// Files that are changed in more than one fence, or with prose between.
+/// Returns the files that are changed in more than one fence, or with prose in between.
 pub(super) fn in_several<'p>(
     targets: &'p [Target<'_, '_>],
     uses: &[Use],
@@ -69,7 +69,7 @@ pub(super) fn in_several<'p>(
     several
 }
 
-/// A file of which a tag is closed between two changes: the first may be a draft, and the other what came of it.
+/// Finds a file with two changes between which a tag is closed: the first change may be a draft of the second.
 pub(super) fn may_be_drafts<'p>(
     lines: &[&[u8]],
     uses: &[Use],
@@ -77,8 +77,11 @@ pub(super) fn may_be_drafts<'p>(
 ) -> Option<&'p RepoPath> {
     let closes = |at: usize| {
         let line = lines.get(at).map(|line| line.trim_ascii_start()).unwrap_or_default();
-        let marks: [&[u8]; 4] = [b"</", b"[/", "\u{25c1}/".as_bytes(), b"<|"];
-        uses.get(at) == Some(&Use::Prose) && marks.iter().any(|mark| line.starts_with(mark))
+        let marks: [&[u8]; 5] = [b"</", b"[/", "\u{25c1}/".as_bytes(), b"<|", b"-->"];
+        // Channel marks that lost their brackets.
+        let ends_a_channel = || memchr::memmem::find(line, b"assistantfinal").is_some();
+        let is_mark = || marks.iter().any(|mark| line.starts_with(mark)) || ends_a_channel();
+        uses.get(at) == Some(&Use::Prose) && is_mark()
     };
     let mut last: BTreeMap<&RepoPath, usize> = BTreeMap::new();
     let mut hunks =
@@ -89,7 +92,7 @@ pub(super) fn may_be_drafts<'p>(
     Some(path)
 }
 
-/// A block of code that is given as the new content of a file which the diff does not touch.
+/// Finds a code block with the new content of a file that the diff does not touch.
 pub(super) fn whole_file(
     lines: &[&[u8]],
     uses: &[Use],
@@ -111,15 +114,15 @@ pub(super) fn whole_file(
         let (path, _) = labels.find(|(path, only)| is_meant(path, *only))?;
         Some(
             PatchMismatch::file(Reason::UnsupportedFormat, path.as_str()).note(format!(
-                "Line {} opens a block with the whole file; a new file is `--- /dev/null`, `+++ b/{path}`, `@@ -0,0 +1,n @@` and its lines behind `+`.",
+                "Line {} opens a block with the whole file. Write a new file as `--- /dev/null`, `+++ b/{path}`, `@@ -0,0 +1,n @@`, and its lines after `+`.",
                 block.at + 1
             )),
         )
     })
 }
 
-/// A declared file that the diff does not touch, and that a block of code is about: one that names it, or that follows the name of a
-/// file which is still to be made. Blocks of commands and of what they print only mention files.
+/// Finds a declared file that the diff does not touch but a code block is about: the block names it, or follows the
+/// name of a file that does not exist yet. Blocks with commands and their output only mention files.
 pub(super) fn left_out(
     lines: &[&[u8]],
     uses: &[Use],
@@ -141,7 +144,7 @@ pub(super) fn left_out(
         };
         paths_in(line).iter().any(is_it)
     };
-    // What the open fence says of its block, unless that is commands; and prose since the last change or block.
+    // The info string of the open fence, unless it is for commands; and the prose since the last change or block.
     let (mut inside, mut above): (Option<&[u8]>, Vec<&[u8]>) = (None, Vec::new());
     for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
         let named = match what {
@@ -171,7 +174,7 @@ pub(super) fn left_out(
         if let Some(path) = named {
             let mismatch = PatchMismatch::file(Reason::UnsupportedFormat, path.as_str());
             return Some(mismatch.note(format!(
-                "Line {} is in a block that seems to be about this file, which the diff does not change.",
+                "Line {} is in a block that seems to be about this file, but the diff does not change it: add its hunks.",
                 at + 1
             )));
         }
@@ -179,8 +182,8 @@ pub(super) fn left_out(
     None
 }
 
-/// Whether the fence around a section is labelled with another file; or, if the section has no names, one of the two lines above; or
-/// what stands between two of its hunks.
+/// Returns true if the label of the fence around a section names another file; so do, for a section without names, the
+/// two lines above; or the text between two of its hunks.
 pub(super) fn names_another(
     lines: &[&[u8]],
     target: &Target<'_, '_>,
@@ -188,7 +191,7 @@ pub(super) fn names_another(
 ) -> bool {
     let is_it = |name: &RepoPath| {
         let ends_in_it = |path: &RepoPath| path.as_str().ends_with(&format!("/{name}"));
-        // Below a directory that stands for a side of the diff, with dashes glued to it.
+        // The name, possibly with dashes glued to it, may be below a directory that stands for a side of the diff.
         let is_side = |path: &RepoPath| {
             let name = name.as_str().trim_start_matches('-');
             name.strip_prefix("a/").or(name.strip_prefix("b/")) == Some(path.as_str())
@@ -197,7 +200,7 @@ pub(super) fn names_another(
     };
     let is_other = |label: &[u8]| {
         let names = paths_in(label);
-        // As it stands, or below a directory that stands for a side of the diff.
+        // The name itself, or below a directory that stands for a side of the diff.
         let below = |name: &RepoPath| {
             let below = name.as_str().split_once('/').map(|(_, rest)| RepoPath::parse(rest));
             matches!(below, Some(Ok(path)) if is_known(&path))
@@ -207,14 +210,14 @@ pub(super) fn names_another(
     let above = lines.get(..target.span.start).unwrap_or_default().iter().rev();
     let mut above = above.filter(|line| !line.trim_ascii().is_empty()).peekable();
     let fence = above.next_if(|line| Fence::opening(line).is_some());
-    let has_no_names = target.forgives.contains(&Tolerance::NoHeader);
+    let has_no_names = target.tolerates.contains(&Tolerance::NoHeader);
     let heads = |line: &[u8]| {
         let is_name = |name: &RepoPath| name.as_str().contains(['/', '.']);
         let length = |names: &[RepoPath]| names.iter().map(|it| it.as_str().len()).sum::<usize>();
         let names = paths_in(line);
         names.iter().any(is_name) || line.trim_ascii().len() <= length(&names) + DECORATION
     };
-    // Right above a fence, a line with nothing but a name is a heading of it.
+    // A line directly above a fence that consists of a name is its heading.
     let is_headed = fence.is_some()
         && above.peek().is_some_and(|line| {
             let names = paths_in(line);
@@ -227,7 +230,7 @@ pub(super) fn names_another(
         || between_hunks(lines, target).any(|line| is_other(line) && heads(line))
 }
 
-/// The lines that stand between the hunks of a section.
+/// Yields the lines between the hunks of a section.
 fn between_hunks<'l>(
     lines: &'l [&[u8]],
     target: &'l Target<'_, '_>,
@@ -240,8 +243,8 @@ fn between_hunks<'l>(
     ends.zip(next).flat_map(|(end, next)| lines.get(end..next).unwrap_or_default()).copied()
 }
 
-/// What may be the name of a file in a line of prose.
-fn paths_in(label: &[u8]) -> Vec<RepoPath> {
+/// Returns what may be file names in a line of prose.
+pub(super) fn paths_in(label: &[u8]) -> Vec<RepoPath> {
     let is_part =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"._-/".contains(byte) || !byte.is_ascii();
     let words = label.split(|byte| !is_part(byte)).map(<[u8]>::trim_ascii);

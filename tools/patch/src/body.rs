@@ -1,9 +1,9 @@
-//! The lines of one hunk, and the ways to read where they end. It does not know the file.
+//! The lines of one hunk, and the ways to decide where they end. The file is not known here.
 
 use super::header::Numbers;
 use super::lines::{Eol, Line};
 
-/// What a line of a hunk is.
+/// The kind of a line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Context,
@@ -15,17 +15,17 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HunkLine<'a> {
     pub(super) kind: Kind,
-    /// What follows the marker.
+    /// The text after the marker.
     pub(super) text: &'a [u8],
     pub(super) eol: Eol,
-    /// Of context: the line with what should be its marker, in case that was lost.
+    /// For context: the line including the first character, in case the marker was lost.
     pub(super) raw: &'a [u8],
-    /// Line of the answer, from 1.
+    /// The line of the answer, from 1.
     pub(super) at: usize,
 }
 
 impl<'a> HunkLine<'a> {
-    /// Reads `raw`; without a marker it is context. `at` counts from 1.
+    /// Reads `raw`; a line without a marker is context. `at` counts from 1.
     pub(super) fn read(raw: &'a [u8], at: usize) -> HunkLine<'a> {
         let (kind, rest) = match raw.split_first() {
             Some((b'+', rest)) => (Kind::Added, rest),
@@ -37,37 +37,37 @@ impl<'a> HunkLine<'a> {
         HunkLine { kind, text: line.text, eol: line.eol, raw: Line::before_newline(raw).text, at }
     }
 
-    /// The same line, marked as the end of a file without a newline: a CR before it is content.
+    /// Returns the line, marked as the end of a file without a newline: a CR before the end is content.
     fn unended(self, raw: &'a [u8]) -> HunkLine<'a> {
         let text = if self.is_bare() { raw } else { raw.get(1..).unwrap_or_default() };
         HunkLine { text, eol: Eol::None, ..self }
     }
 
-    /// Whether the file must have it before.
+    /// Returns true if the line must be in the file before the change.
     pub(super) fn is_old(&self) -> bool {
         self.kind != Kind::Added
     }
 
-    /// Whether the file has it after.
+    /// Returns true if the line is in the file after the change.
     pub(super) fn is_new(&self) -> bool {
         self.kind != Kind::Removed
     }
 
-    /// Whether it has no marker, and is not a blank line that does without.
+    /// Returns true if the line lacks a marker and is not blank, which needs none.
     pub(super) fn is_bare(&self) -> bool {
         self.kind == Kind::Context && !self.raw.is_empty() && !self.raw.starts_with(b" ")
     }
 }
 
-/// A reading of a hunk's body.
+/// One reading of the body of a hunk.
 pub(super) type Body<'a> = Vec<HunkLine<'a>>;
 
-/// Whether a body changes anything.
+/// Returns true if a body changes anything.
 pub(super) fn has_change(body: &[HunkLine<'_>]) -> bool {
     body.iter().any(|line| line.kind != Kind::Context)
 }
 
-/// How many old and new lines a body has.
+/// Returns the number of old and new lines of a body.
 pub(super) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
     (
         body.iter().filter(|line| line.is_old()).count(),
@@ -75,12 +75,12 @@ pub(super) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
     )
 }
 
-/// Whether a body has as many lines as its header says.
+/// Returns true if a body has as many lines as its header says.
 pub(super) fn holds(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     numbers.is_some_and(|numbers| counts(body) == (numbers.old_count, numbers.new_count))
 }
 
-/// Whether a body has fewer lines than its header says, and of neither kind more.
+/// Returns true if a body has fewer lines than its header says, and not more of either side.
 pub(super) fn lacks(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     let (old, new) = counts(body);
     numbers.is_some_and(|numbers| {
@@ -88,14 +88,15 @@ pub(super) fn lacks(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     })
 }
 
-/// Whether a body has as many old lines as its header says, the last of them behind what it adds. Then it is there to its end,
-/// and its new lines are miscounted.
+/// Returns true if a body has as many old lines as its header says and ends in one of them, after what it adds. Such a
+/// body is complete, and its new lines are miscounted.
 pub(super) fn has_all_old(body: &[HunkLine<'_>], numbers: Numbers) -> bool {
     let is_context = |line: &HunkLine<'_>| line.kind == Kind::Context && !line.is_bare();
     counts(body).0 == numbers.old_count && body.last().is_some_and(is_context)
 }
 
-/// Whether the lines from `len` on, whatever their markers were, are just as many as the header says are to come.
+/// Returns true if the lines from `len` on, whatever their markers were, are exactly the ones that the header still
+/// announces.
 pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numbers>) -> bool {
     let (Some(numbers), Some((rest, tail))) = (numbers, body.split_at_checked(len)) else {
         return false;
@@ -110,18 +111,18 @@ pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numb
     old + new > 0 && (tail.len().saturating_sub(blank)..=tail.len()).any(fits)
 }
 
-/// A body read by the counts of its header.
+/// A body read according to the counts of its header.
 pub(super) struct Counted<'a> {
     pub(super) body: Body<'a>,
-    /// How many lines of the answer it takes.
+    /// The number of lines of the answer that it takes up.
     pub(super) taken: usize,
-    /// Blank context lines supplied at the end of the answer.
+    /// The number of blank context lines supplied at the end of the answer.
     pub(super) supplied: usize,
 }
 
-/// Reads a body that begins at `lines[start]` by its counts; none if they do not hold.
+/// Reads a body that begins at `lines[start]` according to its counts; `None` if they do not hold.
 ///
-/// `cut` says that the answer does not end in a newline, so that blank lines may be missing at its end.
+/// `cut` is set if the answer does not end in a newline, so that blank lines may be missing at its end.
 pub(super) fn read_counted<'a>(
     lines: &[&'a [u8]],
     start: usize,
@@ -147,9 +148,9 @@ pub(super) fn read_counted<'a>(
         }
         index += 1;
     }
-    // Behind all that is counted, it may be a column further in.
-    let is_behind = |raw: &&[u8]| is_end(raw.strip_prefix(b" ").unwrap_or(raw), &body);
-    if lines.get(index).is_some_and(is_behind) {
+    // After all counted lines, the marker may be indented by one column.
+    let is_after = |raw: &&[u8]| is_end(raw.strip_prefix(b" ").unwrap_or(raw), &body);
+    if lines.get(index).is_some_and(is_after) {
         end_file(&mut body, lines, index)?;
         index += 1;
     }
@@ -162,14 +163,15 @@ pub(super) fn read_counted<'a>(
     Some(Counted { body, taken: index - start, supplied })
 }
 
-/// Takes the marker at `lines[index]` to be about the last line of `body`, which is right before it.
+/// Applies the no-newline marker at `lines[index]` to the last line of `body`, which directly precedes it.
 fn end_file<'a>(body: &mut Body<'a>, lines: &[&'a [u8]], index: usize) -> Option<()> {
     let (last, raw) = (body.last_mut()?, lines.get(index.checked_sub(1)?)?);
     *last = last.unended(raw);
     Some(())
 }
 
-/// Whether `raw` says that the file has no newline at its end, with a marker of its own or none; in a diff of diffs it is text.
+/// Returns true if `raw` says that the file has no newline at its end, with or without a marker of its own. In a diff
+/// of diffs, it is text.
 fn is_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
     let says_so = |text: &[u8]| {
         let text = text.strip_prefix(b"\\").map(<[u8]>::trim_ascii_start);
@@ -183,16 +185,16 @@ fn is_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
             && !body.iter().any(is_diff)
             && body.last().is_some_and(|line| line.kind == Kind::Added)
     };
-    // Without its backslash it is the marker all the same, where nothing is about diffs.
+    // Without its backslash it is still the no-newline marker, unless the hunk is about diffs.
     let is_bare =
         || raw == b"No newline at end of file" && !body.is_empty() && !body.iter().any(is_diff);
     raw.starts_with(b"\\ ") || says_so(raw) || is_marked() || is_bare()
 }
 
-/// What a marker says of a file without a newline at its end, at least.
+/// The shortest text of a no-newline marker.
 const END: &[u8] = b"No newline";
 
-/// Whether the last line of a body that was cut off behind it seems to be whole.
+/// Returns true if the last line of a body that was cut off after it seems to be complete.
 ///
 /// Old lines are compared with the file anyway. An added line that replaces another should end like it.
 fn ends_whole(body: &[HunkLine<'_>]) -> bool {
@@ -200,7 +202,7 @@ fn ends_whole(body: &[HunkLine<'_>]) -> bool {
     let run = || body.iter().rev().take_while(|line| line.kind != Kind::Context);
     let replaced = run().find(|line| line.kind == Kind::Removed);
     let last = body.last().filter(|line| line.kind == Kind::Added);
-    // Nothing but indentation is the beginning of a line.
+    // A line with nothing but indentation has only begun.
     let is_begun =
         body.last().is_some_and(|line| !line.text.is_empty() && line.text.trim_ascii().is_empty());
     !is_begun && last.is_none_or(|last| replaced.is_none_or(|replaced| end(replaced) == end(last)))
@@ -218,10 +220,10 @@ pub(super) fn read_all<'a>(lines: &[&'a [u8]], at: usize) -> Body<'a> {
     body
 }
 
-/// How many lines are left of `body` without the blank lines or the prose after it; none if nothing goes.
+/// Returns how many lines of `body` remain without the blank lines or prose after it; `None` if nothing is removed.
 ///
-/// Prose begins after a blank line, or with a line that closes what the diff was wrapped in: a line without a marker
-/// right after the last one may be code that lost it.
+/// Prose begins after a blank line, or with a line that closes a wrapping of the diff: a line without a marker directly
+/// after the last one may be code that lost it.
 pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     let is_loose =
         |line: &HunkLine<'_>| line.kind == Kind::Context && (line.raw.is_empty() || line.is_bare());
@@ -232,7 +234,7 @@ pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     (!is_lost).then_some(run + tail)
 }
 
-/// Whether a line begins with a character that looks like a marker, right before its text.
+/// Returns true if a line begins with a character that looks like a marker, directly before its text.
 pub(super) fn has_look_alike_marker(line: &[u8]) -> bool {
     let looks = "\u{2212}\u{ff0b}\u{ff0d}\u{fe62}\u{fe63}\u{2795}\u{2796}\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{a0}";
     let text = str::from_utf8(line).unwrap_or_default();
@@ -240,12 +242,13 @@ pub(super) fn has_look_alike_marker(line: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
 }
 
-/// Whether a tail is more than blank lines and what closes a wrapping.
+/// Returns true if a tail is more than blank lines and the end of a wrapping.
 pub(super) fn is_prose(tail: &[HunkLine<'_>]) -> bool {
     tail.iter().find(|line| line.is_bare()).is_some_and(|line| !is_terminator(line.raw, tail))
 }
 
-/// How many lines are left of `body` without a list, and what may stand around it, behind a blank line; none if there is none.
+/// Returns how many lines of `body` remain without a list, and the text around it, after a blank line; `None` if there
+/// is no list.
 pub(super) fn without_list(body: &[HunkLine<'_>]) -> Option<usize> {
     let is_loose = |line: &HunkLine<'_>| line.raw.is_empty() || line.is_bare() || is_item(line);
     let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
@@ -254,7 +257,7 @@ pub(super) fn without_list(body: &[HunkLine<'_>]) -> Option<usize> {
     body.get(blank..)?.iter().any(is_item).then_some(blank)
 }
 
-/// Whether a line may be an item of a list: a marker, one space, and a word.
+/// Returns true if a line may be an item of a list: a marker, one space, and a word.
 fn is_item(line: &HunkLine<'_>) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"`*\"'".contains(byte);
     line.kind != Kind::Context && matches!(line.text, [b' ', first, _, ..] if is_word(first))
@@ -291,7 +294,7 @@ const WRAPPINGS: [&[u8]; 27] = [
     b"udiff",
 ];
 
-/// Whether a line closes what a diff is wrapped in, and not what the lines of `body` open.
+/// Returns true if a line closes a wrapping of the diff, rather than something that the lines of `body` open.
 pub(super) fn is_terminator(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
     let has = |text: &[u8]| body.iter().any(|line| memchr::memmem::find(line.text, text).is_some());
     let closed = raw.strip_prefix(b"</").and_then(|rest| rest.strip_suffix(b">"));
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_drive_the_kinds() {
+    fn counts_determine_the_kinds_of_lines() {
         assert_eq!(counted(" a\n--- x\n+++ y\n b", 3, 3, false), Some((4, 0)));
         assert_eq!(
             counted(" a\n-x\n\\ No newline\n+y\n\\ No newline\n", 2, 2, false),
@@ -332,7 +335,7 @@ mod tests {
     #[test]
     fn counts_that_do_not_hold() {
         assert_eq!(counted(" a\n-x\n b", 2, 2, false), None, "the new side overruns");
-        assert_eq!(counted("", 0, 0, false), None, "there is nothing");
+        assert_eq!(counted("", 0, 0, false), None, "there are no lines");
         assert_eq!(counted(" a\nx\n-b", 3, 2, false), None, "a line without marker");
         assert_eq!(counted(" a\n-x\n", 4, 3, false), None, "too short");
         assert_eq!(counted(" a\n-x", 4, 3, true), Some((2, 2)));

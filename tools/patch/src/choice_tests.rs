@@ -1,11 +1,11 @@
-//! Where the engine chooses or leaves something out: near places, copied line numbers, sections put aside.
+//! Cases in which the engine chooses or omits something: nearby places, copied line numbers, sections put aside.
 
 use proptest::prelude::*;
 
 use super::testing::{Files, applied, path, plan_of};
 use super::*;
 
-/// A file of `len` lines, in which `alike` stands at the given lines, from 1, and nothing else twice.
+/// Creates a file of `len` unique lines, except that `alike` is at each of the given lines, from 1.
 fn file_with(alike: &[&str], at: &[usize], len: usize) -> String {
     let mut lines: Vec<String> = (1..=len).map(|n| format!("line {n}")).collect();
     for start in at {
@@ -23,7 +23,7 @@ fn insertion(stated: usize) -> String {
 }
 
 #[test]
-fn next_to_its_line_a_hunk_is_placed_although_it_fits_far_away_too() {
+fn a_hunk_is_placed_next_to_its_line_although_it_also_matches_far_away() {
     let before = file_with(&ALIKE, &[16, 99, 181, 264], 300);
     for stated in 261..=267 {
         let (after, repairs) = applied(&before, &insertion(stated)).unwrap();
@@ -39,7 +39,7 @@ fn next_to_its_line_a_hunk_is_placed_although_it_fits_far_away_too() {
     );
     let told = plan.unwrap().repairs[0].to_string();
     assert!(
-        told.starts_with("f: hunk 1: took the place") && told.ends_with("at line 264"),
+        told.starts_with("f: hunk 1: chose the match") && told.ends_with("at line 264"),
         "{told}"
     );
 }
@@ -62,7 +62,7 @@ fn a_tie_is_refused() {
 }
 
 #[test]
-fn what_looks_alike_or_done_around_is_a_tie_too() {
+fn a_loose_match_or_a_finished_change_nearby_is_a_tie_as_well() {
     let mut before = file_with(&ALIKE, &[16, 264], 300);
     assert!(applied(&before, &insertion(263)).is_ok());
     let loosely = file_with(&["  }", "", " #[test]"], &[280], 300);
@@ -80,8 +80,8 @@ fn what_looks_alike_or_done_around_is_a_tie_too() {
 }
 
 #[test]
-fn near_is_not_where_only_other_lines_have_moved_it() {
-    // The second hunk is numbered as the file will be: its lines are there, after the first one.
+fn near_is_not_needed_where_only_other_hunks_moved_the_lines() {
+    // The second hunk uses line numbers of the new file: its lines are there once the first is applied.
     let before = file_with(&ALIKE, &[16, 262, 102], 300);
     let hunks = format!("@@ -259,2 +259,4 @@\n line 259\n+}}\n+\n line 260\n{}", insertion(264));
     let (after, _) = applied(&before, &hunks).unwrap();
@@ -90,7 +90,7 @@ fn near_is_not_where_only_other_lines_have_moved_it() {
 }
 
 #[test]
-fn copied_line_numbers_come_off() {
+fn copied_line_numbers_are_removed() {
     let before = "one\ntwo\n\nfour\nfive\n";
     for hunk in [
         "@@ -2,3 +2,3 @@\n    2| two\n    3|\n-   4| four\n+   4| 4\n",
@@ -117,12 +117,12 @@ fn numbers_that_are_content_stay() {
         ("   1| a\n   2| B\n   3| c\n".to_owned(), vec![])
     );
     let shown = "@@ -2 +2 @@\n-   2|    2| b\n+   2| B\n";
-    assert_eq!(applied(listing, shown), Err(Reason::HunkNotFound), "who can say what is added?");
+    assert_eq!(applied(listing, shown), Err(Reason::HunkNotFound), "the added line is ambiguous");
     let table = "@@ -1,2 +1,3 @@\n one\n+  12| x\n two\n";
     assert_eq!(applied("one\ntwo\n", table).unwrap().0, "one\n  12| x\ntwo\n");
 }
 
-/// Lines of which some look as if they were numbered, after so many spaces.
+/// Lines, some of which look numbered, with these spaces before the number.
 fn listing(spaces: &str) -> impl Strategy<Value = Vec<String>> {
     let numbered = proptest::string::string_regex(&format!("{spaces}[1-9]\\| ?[ab]?")).unwrap();
     proptest::collection::vec(prop_oneof!["[ab]{0,2}".boxed(), numbered.boxed()], 1..9)
@@ -130,7 +130,7 @@ fn listing(spaces: &str) -> impl Strategy<Value = Vec<String>> {
 
 proptest! {
     #[test]
-    fn a_diff_without_copied_numbers_is_applied_as_it_is(before in listing(" {0,4}"), after in listing(" {0,4}"), context in 0_usize..4) {
+    fn a_diff_without_copied_numbers_is_applied_unchanged(before in listing(" {0,4}"), after in listing(" {0,4}"), context in 0_usize..4) {
         let [before, after] = [before, after].map(|lines| lines.join("\n") + "\n");
         prop_assume!(before != after);
         let diff = similar::TextDiff::from_lines(&before, &after);
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn copied_numbers_damage_nothing(before in listing(" {0,2}"), after in listing(" {0,2}"), context in 0_usize..4, added in 0..3) {
+    fn copied_numbers_never_lead_to_a_wrong_text(before in listing(" {0,2}"), after in listing(" {0,2}"), context in 0_usize..4, added in 0..3) {
         let [before, after] = [before, after].map(|lines| lines.join("\n") + "\n");
         prop_assume!(before != after);
         let diff = similar::TextDiff::from_lines(&before, &after);
@@ -168,7 +168,7 @@ proptest! {
 
 const CODE: &str = "def total(items):\n    return sum(items)\n";
 
-/// What is put aside of a diff of `cart.py` and another section.
+/// Returns what is put aside of a diff that changes `cart.py` and has another section.
 fn aside(added: &str, section: &str) -> Result<Vec<PutAside>, Reason> {
     let files = Files::default()
         .file("cart.py", CODE)
@@ -179,9 +179,9 @@ fn aside(added: &str, section: &str) -> Result<Vec<PutAside>, Reason> {
         "--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,2 @@\n def total(items):\n-    return sum(items)\n+{added}\n"
     );
     let forms = [format!("{rest}{section}"), format!("{section}{rest}")];
-    let [before, behind] = forms.map(|answer| plan_of(&files, &["cart.py"], &answer));
-    assert_eq!(before.is_ok(), behind.is_ok(), "the order does not matter");
-    let plan = before.map_err(|refusal| refusal.mismatches[0].reason)?;
+    let [last, first] = forms.map(|answer| plan_of(&files, &["cart.py"], &answer));
+    assert_eq!(last.is_ok(), first.is_ok(), "the order does not matter");
+    let plan = last.map_err(|refusal| refusal.mismatches[0].reason)?;
     assert_eq!(
         plan.changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(),
         ["cart.py"]
@@ -192,7 +192,7 @@ fn aside(added: &str, section: &str) -> Result<Vec<PutAside>, Reason> {
 const CHANGELOG: &str = "--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1 +1,3 @@\n # Changes\n+\n+- total: max of items\n";
 
 #[test]
-fn what_the_rest_does_without_is_put_aside_and_kept() {
+fn a_section_that_the_rest_does_not_need_is_put_aside_and_kept() {
     let kept = aside("    return max(items)", CHANGELOG).unwrap();
     let expected = PutAside { path: path("CHANGELOG.md"), text: CHANGELOG.trim_end().to_owned() };
     assert_eq!(kept, [expected]);
@@ -201,7 +201,7 @@ fn what_the_rest_does_without_is_put_aside_and_kept() {
 }
 
 #[test]
-fn what_the_rest_needs_is_not_put_aside() {
+fn a_section_that_the_rest_needs_is_not_put_aside() {
     let helper = "--- a/helpers.py\n+++ b/helpers.py\n@@ -1,2 +1,2 @@\n-def old_way():\n+def best(items):\n     pass\n";
     let created = "--- /dev/null\n+++ b/lib/rules.py\n@@ -0,0 +1 @@\n+LIMIT = 3\n";
     let module = created.replace("rules.py", "__init__.py");
@@ -226,7 +226,7 @@ fn what_the_rest_needs_is_not_put_aside() {
 }
 
 #[test]
-fn a_section_of_what_nobody_may_touch_refuses_the_whole() {
+fn a_section_for_a_forbidden_path_refuses_the_whole_diff() {
     for (at, reason) in [
         (".git/config", Reason::GitDirWrite),
         ("../out", Reason::PathEscape),
@@ -239,7 +239,7 @@ fn a_section_of_what_nobody_may_touch_refuses_the_whole() {
 }
 
 #[test]
-fn what_only_looks_like_a_section_is_not_put_aside() {
+fn a_section_that_does_not_apply_is_not_put_aside() {
     let missing = "--- a/none.py\n+++ b/none.py\n@@ -1 +1 @@\n-a\n+b\n";
     let there = "--- /dev/null\n+++ b/helpers.py\n@@ -0,0 +1 @@\n+a\n";
     let content = "+++ helpers.py\n@@ @@\n-    pass\n+    return\n";
@@ -250,7 +250,7 @@ fn what_only_looks_like_a_section_is_not_put_aside() {
 }
 
 #[test]
-fn nothing_is_put_aside_when_nothing_is_left() {
+fn nothing_is_put_aside_if_nothing_would_be_left() {
     let files = Files::default().file("cart.py", CODE).file("CHANGELOG.md", "# Changes\n");
     let reason = |answer: &str| {
         let refusal = plan_of(&files, &["cart.py"], answer).unwrap_err();
@@ -265,5 +265,5 @@ fn nothing_is_put_aside_when_nothing_is_left() {
     let there_already = section("def sums(items):", "def total(items):");
     assert_eq!(reason(&there_already), [Reason::UndeclaredFile]);
     let misplaced = section("def sums(items):", "def other(items):");
-    assert_eq!(reason(&misplaced), [Reason::HunkNotFound], "what the author can mend comes first");
+    assert_eq!(reason(&misplaced), [Reason::HunkNotFound], "only what the author can fix");
 }

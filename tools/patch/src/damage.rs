@@ -1,21 +1,21 @@
-//! Added lines that no file is meant to have: what got into them on the way from the model. Old lines are compared with the file, added
-//! lines with nothing: they are judged by themselves, and by what the file looks like. Pure.
+//! Detects damage in added lines: text that got into them on the way from the model. Old lines are compared with the
+//! file; added lines are judged by themselves and by the style of the file. Pure.
 
 use std::collections::HashSet;
 
+use super::added_whitespace;
 use super::body::{HunkLine, Kind};
+use super::change_marks;
 use super::difference;
 use super::elision::{self, Mention, Stand};
+use super::escapes;
 use super::fence::Fence;
+use super::file_style::FileStyle;
 use super::gutter;
 use super::lines::show;
-use super::look::Look;
-use super::markdown;
-use super::marks;
 use super::refuse::Reason;
-use super::whitespace;
 
-/// What is wrong with a line that a hunk adds.
+/// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) reason: Reason,
@@ -23,64 +23,76 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// What `line` has or does, as the end of a sentence that begins with it.
+    /// Describes `line`; `has` completes a sentence that begins with the line.
     pub(super) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
         let text = difference::cut(&show(line.text), 1);
         Damage { reason, note: format!("Line {} of the diff {has}: `{text}`.", line.at) }
     }
 }
 
-/// Files of which no line is three dots.
+/// Extensions of files in which no line consists of three dots.
 const WITHOUT_DOTS: [&str; 12] =
     ["rs", "json", "toml", "java", "go", "js", "ts", "css", "kt", "swift", "cs", "sql"];
 
-/// How many times as much code a comment about the rest takes the place of as stands beside it, at least.
+/// How many times more code a comment about the rest must replace than is added next to it.
 const FEWER: usize = 4;
-/// Old lines of a hunk that an added line is compared with.
+/// The maximum number of old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
-/// Files of which lines may begin with a number.
+/// The description of a line that lost a letter.
+const LOST_LETTERS: &str = "has characters of another encoding, or U+FFFD for a lost one";
+/// Extensions of files whose lines may begin with a number.
 const DATA: [&str; 7] = ["tsv", "tab", "yaml", "yml", "out", "log", "dat"];
-/// Files in which words begin with a backslash.
+/// Extensions of files in which words begin with a backslash.
 const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
 
-/// What is wrong with the lines that `body` adds to a file, or that make it up where it is empty.
-pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+/// Returns what is wrong with the lines that `body` adds to a file, or creates it from.
+pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
     added().next()?;
-    if let Some(line) = placeholder(look, body) {
-        return Some(Damage::at(Reason::ElidedCode, line, "stands for code that it does not show"));
+    if let Some(line) = placeholder(style, body) {
+        return Some(Damage::at(Reason::ElidedCode, line, "replaces code that it does not show"));
     }
-    let garbled = if look.is_prose() { None } else { garbled(look, body) };
-    let garbled = garbled.or_else(|| marks::found(look, body));
+    let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
+    let garbled = garbled.or_else(|| change_marks::found(style, body));
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
-    damage.or_else(|| whitespace::found(look, body)).or_else(|| markdown::found(look, body))
+    damage.or_else(|| added_whitespace::found(style, body)).or_else(|| escapes::found(style, body))
 }
 
-/// A line that stands for code: by what it says, or because it takes the place of code and says next to nothing.
-fn placeholder<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+/// Finds a line that stands for code: by its words, or because it replaces code and says next to nothing.
+fn placeholder<'h, 'a>(
+    style: &FileStyle<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<&'h HunkLine<'a>> {
     let has_no_dots = |text: &[u8]| {
-        look.is_of(&WITHOUT_DOTS) || look.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
+        style.is_of(&WITHOUT_DOTS) || style.is_of(&["yml", "yaml"]) && text.starts_with(b" ")
     };
     let is_dots = |text: &[u8]| matches!(text.trim_ascii(), b"..." | b"\xe2\x80\xa6");
-    let elides = |line: &HunkLine<'_>| {
-        elision::stands_for_code(line.text) || has_no_dots(line.text) && is_dots(line.text)
+    // Quotations use the same marks for omitted words; that is accepted if nothing is removed.
+    let is_quoting = !style.is_code() && body.iter().all(|line| line.kind != Kind::Removed);
+    let is_omission = |text: &[u8]| {
+        matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
     };
-    let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !look.has_line(line.text);
+    let elides = |line: &HunkLine<'_>| {
+        elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
+            || has_no_dots(line.text) && is_dots(line.text)
+    };
+    let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !style.has_line(line.text);
     let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
     let runs = || body.split(|line| line.kind == Kind::Context);
     let in_place = || runs().find_map(|run| in_place_of_code(run).filter(is_new));
-    told.or_else(|| if look.is_prose() { None } else { in_place() })
+    told.or_else(|| if style.is_prose() { None } else { in_place() })
 }
 
-/// A comment that may stand for code, in a run of changed lines that removes code: more than it adds, where the comment has words.
+/// Finds a comment that may stand for code, in a run of changes that removes code; if the comment has words, more than
+/// the run adds.
 fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let of = |kind| run.iter().filter(move |line| line.kind == kind);
     let may_stand = |line: &&HunkLine<'_>| {
         elision::may_stand_for_code(line.text).is_some()
-            || elision::mentions_what_stays(line.text).is_some()
+            || elision::mentions_unchanged(line.text).is_some()
     };
     of(Kind::Added).find(may_stand)?;
-    // Code of one side that the other side does not have.
+    // The code of one side that the other side does not have.
     let code = |kind, other| {
         let there: HashSet<&[u8]> = of(other).map(|line| line.text.trim_ascii()).collect();
         let code = of(kind).filter(|line| elision::is_code(line.text));
@@ -92,7 +104,7 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
         Some(Stand::Words) => removed > added,
         None => {
             removed > 2
-                && match elision::mentions_what_stays(line.text) {
+                && match elision::mentions_unchanged(line.text) {
                     Some(Mention::Plain) => removed >= FEWER * added,
                     Some(Mention::Loose) => added == 0,
                     None => false,
@@ -101,9 +113,31 @@ fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>>
     })
 }
 
-/// A line with marks, numbers or letters that belong to no file of this kind, and what it has.
+/// Finds a line that cannot be intended even in a text for people, with its description.
+fn garbled_text<'h, 'a>(
+    style: &FileStyle<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<(&'h HunkLine<'a>, &'static str)> {
+    if style.is_of(&["diff", "patch", "snap"]) {
+        return None;
+    }
+    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    let lost = added().find(|line| has_lost_letters(style, body, line.text));
+    if let Some(line) = lost {
+        return Some((line, LOST_LETTERS));
+    }
+    // A text that quotes such lines also has other lines.
+    let in_new = style.is_empty() && added().count() > 2;
+    let first = added().next().filter(|_| in_new)?;
+    if added().all(|line| line.text.ends_with(b"\\n")) {
+        return Some((first, "ends in `\\n` written as text"));
+    }
+    is_listing(added().map(|line| line.text)).then_some((first, "has a line number"))
+}
+
+/// Finds a line with marks, numbers or letters that do not belong in a file of this kind, with its description.
 fn garbled<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
@@ -114,40 +148,69 @@ fn garbled<'h, 'a>(
         texts().next().filter(|_| is_every)
     };
     let all = || added().map(|line| line.text).collect::<Vec<_>>();
-    let in_new = look.is_empty();
-    // What is numbered in the file is numbered where lines are added to it.
+    let in_new = style.is_empty();
+    // Data may be numbered, but a listing of a part of a file does not begin with 1.
+    let is_counted = || {
+        style.is_of(&DATA)
+            && (in_new || texts().next().and_then(|line| number(line.text)) == Some(1))
+    };
+    // If the file is numbered here, added lines are numbered as well.
     let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
+    // Next to tags, special characters are escaped on purpose.
+    let in_markup = || style.is_markup() || body.iter().any(|line| is_tagged(line.text));
     let found = [
-        any(&|line| !look.is_markup() && has_entity(line) && !look.habits().has_entities)
-            .map(|line| (line, "has a character escaped as in HTML")),
-        any(&|line| has_lost_letters(look, body, line))
-            .map(|line| (line, "has characters of another encoding, or U+FFFD for a lost one")),
-        any(&is_word_diff).map(|line| (line, "shows a change of words")),
-        any(&|line| is_tab_in_letters(line) && !look.is_of(&TEX))
-            .map(|line| (line, "has a tab written in letters")),
+        any(&has_entity)
+            .filter(|_| !style.habits().has_entities && !in_markup())
+            .map(|line| (line, "has a character that is escaped as in HTML")),
+        any(&|line| has_lost_letters(style, body, line)).map(|line| (line, LOST_LETTERS)),
+        any(&is_word_diff).map(|line| (line, "shows a word diff")),
+        any(&|line| is_tab_in_letters(line) && !style.is_of(&TEX))
+            .map(|line| (line, "begins with a tab written as text")),
         any(&|line| line.starts_with(b"<<<<<<<"))
-            .filter(|_| has_conflict(&all()) && !look.habits().has_conflicts)
-            .map(|line| (line, "has the mark of a conflict")),
+            .filter(|_| has_conflict(&all()) && !style.habits().has_conflicts)
+            .map(|line| (line, "has a merge conflict marker")),
         texts()
             .next()
-            .filter(|_| is_numbered(&all()) && !has_numbers && !(in_new && look.is_of(&DATA)))
+            .filter(|_| is_numbered(&all()) && !has_numbers && !is_counted())
+            .map(|line| (line, "has a line number")),
+        texts()
+            .next()
+            .filter(|_| in_new && is_listing(added().map(|line| line.text)))
             .map(|line| (line, "has a line number")),
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
-        every(&|line| line.ends_with(b"\\n"))
-            .map(|line| (line, "has a newline written in letters")),
-        every(&|line| !look.is_markup() && line.ends_with(b"<br>"))
-            .map(|line| (line, "has a `<br>` where a new line is meant")),
-        every(&|line| in_new && !look.is_markup() && line.starts_with(b" "))
-            .map(|line| (line, "is indented, as every line of the new file is")),
+        every(&|line| line.ends_with(b"\\n") && !line.ends_with(b"\\\\n"))
+            .map(|line| (line, "ends in `\\n` written as text")),
+        every(&|line| !style.is_markup() && line.ends_with(b"<br>"))
+            .map(|line| (line, "has a `<br>` where a newline is meant")),
+        every(&|line| in_new && !style.is_markup() && line.starts_with(b" "))
+            .filter(|_| style.is_of(&["py"]) || texts().any(|line| !line.text.starts_with(b"  ")))
+            .map(|line| (line, "is indented, like every line of the new file")),
         texts()
             .next()
             .filter(|_| in_new && is_fenced(&all()))
-            .map(|line| (line, "opens a fence around all lines of the file")),
+            .map(|line| (line, "opens a fence around the whole file")),
     ];
     found.into_iter().flatten().next()
 }
 
-/// Whether all lines but blank ones have numbers before them, each one greater than the one before.
+/// Returns true if all lines are prefixed with their numbers, counted from 1. At least one must be blank, unlike in a
+/// list, but fewer than half.
+fn is_listing<'l>(lines: impl Iterator<Item = &'l [u8]>) -> bool {
+    let texts = (1..).zip(lines).map(|(number, line)| after_number(line, number));
+    let Some(texts) = texts.collect::<Option<Vec<&[u8]>>>() else { return false };
+    let blank = texts.iter().filter(|text| text.trim_ascii().is_empty()).count();
+    blank > 0 && 2 * blank < texts.len()
+}
+
+/// Returns the text after `number`, if the line begins with it as in a listing.
+fn after_number(line: &[u8], number: usize) -> Option<&[u8]> {
+    let rest = line.trim_ascii_start().strip_prefix(number.to_string().as_bytes())?;
+    let marks: [&[u8]; 4] = [b"|", b":", b"\t", b"  "];
+    let text = marks.iter().find_map(|mark| rest.strip_prefix(*mark));
+    text.or_else(|| Some(rest).filter(|rest| rest.is_empty()))
+}
+
+/// Returns true if all lines that are not blank are prefixed with ascending numbers.
 fn is_numbered(added: &[&[u8]]) -> bool {
     let numbers =
         || added.iter().filter(|line| !line.trim_ascii().is_empty()).map(|line| number(line));
@@ -155,29 +218,42 @@ fn is_numbered(added: &[&[u8]]) -> bool {
     pairs.peek().is_some() && pairs.all(|(number, next)| number.is_some() && number < next)
 }
 
-/// Whether characters are escaped that stand outside of quotes and comments.
+/// Returns true if a line is or begins a comment.
+fn is_comment(text: &[u8]) -> bool {
+    let marks: [&[u8]; 8] = [b"//", b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""];
+    marks.iter().any(|mark| text.starts_with(mark))
+}
+
+/// Returns true if a line is markup: outside of quotes and comments, it begins and ends with tags, or closes one.
+fn is_tagged(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
+    let closes = |part: &[u8]| matches!(part, [b'<', b'/', name] if name.is_ascii_alphabetic());
+    let is_element = matches!(text, [b'<', name, .., b'>'] if name.is_ascii_lowercase());
+    !is_comment(text) && (is_element || before_quotes.windows(3).any(closes))
+}
+
+/// Returns true if a line has escaped characters outside of quotes and comments.
 fn has_entity(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
-    let is_comment = [&b"//"[..], b"#", b"*", b"/*", b"--", b";", b"%", b"\"\"\""]
-        .iter()
-        .any(|mark| text.starts_with(mark));
-    // What has a tag of its own was not escaped.
+    // A line with a tag of its own was not escaped.
     let is_tag = |part: &[u8]| matches!(part, [b'<', next] if next.is_ascii_lowercase() || b"/!".contains(next));
     if text.windows(2).any(is_tag) && memchr::memchr(b'>', text).is_some() {
         return false;
     }
     let entities: [&[u8]; 4] = [b"&lt;", b"&gt;", b"&amp;", b"&quot;"];
     let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
-    !is_comment && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
+    !is_comment(text) && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
 }
 
-/// Whether a letter of a line was lost, or came along as the bytes of another encoding: the old lines have it as it is.
-fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+/// Returns true if a letter of a line was lost, or arrived as bytes of another encoding: old lines have the letter
+/// itself.
+fn has_lost_letters(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     if line.is_ascii() {
         return false;
     }
-    // A lost one is in a word; what is about this character has it alone.
+    // A lost letter is inside a word; text about U+FFFD has it alone.
     let is_lost = |(at, lost): (usize, &str)| {
         let [before, behind] =
             [text.get(..at), text.get(at + lost.len()..)].map(Option::unwrap_or_default);
@@ -185,7 +261,7 @@ fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool
             before.ends_with(char::is_alphanumeric) || behind.starts_with(char::is_alphanumeric);
         is_in_word || before.ends_with(' ') && behind.trim().is_empty()
     };
-    if text.match_indices('\u{fffd}').any(is_lost) && !look.has_char('\u{fffd}') {
+    if text.match_indices('\u{fffd}').any(is_lost) && !style.has_char('\u{fffd}') {
         return true;
     }
     let latin = |c: char| c.encode_utf8(&mut [0; 4]).bytes().map(char::from).collect::<String>();
@@ -197,24 +273,24 @@ fn has_lost_letters(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool
     })
 }
 
-/// Whether a line shows a change of words: `[-old-]{+new+}`.
+/// Returns true if a line shows a word diff: `[-old-]{+new+}`.
 fn is_word_diff(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"-]{+").is_some() && memchr::memmem::find(line, b"+}").is_some()
 }
 
-/// Whether a tab before a line was written in letters.
+/// Returns true if a line begins with a tab that is written as text.
 fn is_tab_in_letters(line: &[u8]) -> bool {
     [&b"\\t"[..], b"^I", b"<TAB>"].iter().any(|tab| line.starts_with(tab))
 }
 
-/// Whether lines have the marks of a conflict, in order.
+/// Returns true if the lines contain conflict markers, in order.
 fn has_conflict(lines: &[&[u8]]) -> bool {
     let mut rest = lines.iter();
     let marks: [&[u8]; 3] = [b"<<<<<<<", b"=======", b">>>>>>>"];
     marks.iter().all(|mark| rest.any(|line| line.starts_with(mark)))
 }
 
-/// Whether lines are a block of code, and nothing else.
+/// Returns true if the lines are a single code block.
 fn is_fenced(lines: &[&[u8]]) -> bool {
     let mut texts = lines.iter().filter(|line| !line.trim_ascii().is_empty());
     let (first, last) = (texts.next(), texts.next_back());
@@ -224,7 +300,7 @@ fn is_fenced(lines: &[&[u8]]) -> bool {
     is_tagged || fence.zip(last).is_some_and(|(fence, line)| fence.is_closed_by(line))
 }
 
-/// The number before a line, as our listings have it, or others: `12: x`, `12\tx`, `12→x`.
+/// Returns the number before a line, in the format that models are shown or in others: `12: x`, `12\tx`, `12→x`.
 fn number(line: &[u8]) -> Option<usize> {
     let other = || {
         let line = std::str::from_utf8(line).ok()?.trim_start();
@@ -241,11 +317,11 @@ mod tests {
     use super::super::body::read_all;
     use super::*;
 
-    /// What is wrong with the lines that a hunk adds, which has these lines with their markers.
+    /// Returns what is wrong with the added lines of a hunk; lines include their markers.
     fn in_hunk(name: &str, file: &str, hunk: &[&str]) -> Option<Reason> {
         let lines: Vec<&[u8]> = hunk.iter().map(|line| line.as_bytes()).collect();
-        let look = Look::of(file.as_bytes(), name);
-        found(&look, &read_all(&lines, 1)).map(|damage| damage.reason)
+        let style = FileStyle::of(file.as_bytes(), name);
+        found(&style, &read_all(&lines, 1)).map(|damage| damage.reason)
     }
 
     fn in_file(name: &str, file: &str, added: &[&str]) -> Option<Reason> {
@@ -254,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_got_into_lines_is_found() {
+    fn damage_in_added_lines_is_found() {
         for (name, added) in [
             ("a.py", &["   1| import os", "", "   2| X = 1"][..]),
             ("a.c", &["1: int x;", "2: int y;"]),
@@ -282,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_in_place_of_code_is_told() {
+    fn a_comment_in_place_of_code_is_found() {
         for (name, hunk) in [
             ("a.py", &["-x = 1", "-y = 2", "+# ..."][..]),
             ("a.py", &["-x = 1", "+x = 2", "+# ..."]),
@@ -315,13 +391,13 @@ mod tests {
             assert_eq!(in_hunk(name, "x\n", hunk), None, "{hunk:?}");
         }
         let hunk = &["-x = 1", "-y = 2", "+# ..."];
-        assert_eq!(in_hunk("a.py", "x = 1\ny = 2\n  # ...\n", hunk), None, "the file has it");
+        assert_eq!(in_hunk("a.py", "x = 1\ny = 2\n  # ...\n", hunk), None, "the file has the line");
     }
 
     #[test]
-    fn a_file_is_read_once_for_each_question_however_many_hunks_ask() {
+    fn a_file_is_read_once_per_question_however_many_hunks_need_it() {
         let file = "fn line() {}\n".repeat(2_000);
-        let look = Look::of(file.as_bytes(), "a.rs");
+        let style = FileStyle::of(file.as_bytes(), "a.rs");
         let bodies: [&[&[u8]]; 5] = [
             &[b" fn line() {}", b"+if a &lt; b {"],
             &[b"-fn line() {}", b"+// ..."],
@@ -331,14 +407,14 @@ mod tests {
         ];
         for _ in 0..1_000 {
             for body in bodies {
-                assert!(found(&look, &read_all(body, 1)).is_some() || body.len() > 2);
+                assert!(found(&style, &read_all(body, 1)).is_some() || body.len() > 2);
             }
         }
-        assert!(look.passes.get() <= 3, "the file was read {} times", look.passes.get());
+        assert!(style.passes.get() <= 3, "the file was read {} times", style.passes.get());
     }
 
     #[test]
-    fn letters_of_another_encoding_are_told_by_the_old_lines() {
+    fn letters_of_another_encoding_are_found_by_comparison_with_old_lines() {
         let hunk = |added: &str| in_hunk("a.csv", "caf\u{e9}\n", &["-caf\u{e9}", added]);
         assert_eq!(hunk("+caf\u{c3}\u{a9} one"), Some(Reason::DamagedLine));
         assert_eq!(hunk("+caf\u{fffd}"), Some(Reason::DamagedLine));
@@ -349,7 +425,75 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_may_have_is_left() {
+    fn damage_is_found_in_a_new_text() {
+        for added in [
+            &["# T\\n", "\\n", "End.\\n"][..],
+            &["  1  # T", "  2  ", "  3  End."],
+            &["   1| # T", "   2|", "   3| End."],
+            &["a", "caf\u{fffd}"],
+        ] {
+            assert_eq!(in_file("a.md", "", added), Some(Reason::DamagedLine), "{added:?}");
+        }
+        for added in [
+            &["Write `\\n`:", "a\\n", "b\\n"][..],
+            &["1: a", "2: b", "3: c"],
+            &["1  a", "2  b", "3  c"],
+            &["2  a", "3", "4  c"],
+            &["1", "2", "3"],
+            &["The sign is '\u{fffd}'."],
+        ] {
+            assert_eq!(in_file("a.md", "", added), None, "{added:?}");
+        }
+        assert_eq!(in_file("a.md", "x\n", &["a\\n", "\\n", "b\\n"]), None, "a part of a text");
+        let listing = &["  1  a:", "  2", "  3    b: c"];
+        assert_eq!(in_file("a.yml", "", listing), Some(Reason::DamagedLine));
+        assert_eq!(in_file("a.yml", "", &["  1  a", "  2  b", "  3  c"]), None);
+        assert_eq!(in_file("a.patch", "", &["a\\n", "\\n", "b\\n"]), None);
+    }
+
+    #[test]
+    fn an_omission_in_a_quotation_is_text() {
+        for name in ["README", "a.md"] {
+            assert_eq!(in_file(name, "", &["ucg 0.3.3", "[...]", "Build info"]), None, "{name}");
+            let replaced = &["-a", "-b", "+[...]"];
+            assert_eq!(in_hunk(name, "a\nb\n", replaced), Some(Reason::ElidedCode), "{name}");
+            let told = &["[... the rest of it is omitted ...]"];
+            assert_eq!(in_file(name, "", told), Some(Reason::ElidedCode), "{name}");
+        }
+        assert_eq!(in_file("a.py", "", &["x = 1", "[...]"]), Some(Reason::ElidedCode));
+    }
+
+    #[test]
+    fn data_numbered_from_one_is_not_a_listing() {
+        assert_eq!(in_file("a.log", "x\n", &["1: start", "2: go"]), None);
+        assert_eq!(in_file("a.log", "x\n", &["91: start", "92: go"]), Some(Reason::DamagedLine));
+        assert_eq!(in_file("a.c", "x\n", &["1: start", "2: go"]), Some(Reason::DamagedLine));
+    }
+
+    #[test]
+    fn entities_next_to_tags_are_left() {
+        let near = |line: &str| in_hunk("a.xyz", "x\n", &[line, "+a &lt; b"]);
+        for line in [" <p>x</p>", "+<div>", " x</p>", " <br/>"] {
+            assert_eq!(near(line), None, "{line}");
+        }
+        for line in
+            [" Vec<u8>", " if a < b && c > d {", " x(\"</p>\")", " // <p>x</p>", "-<T> void f()"]
+        {
+            assert_eq!(near(line), Some(Reason::DamagedLine), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_new_partial_may_be_indented() {
+        for name in ["a.sql", "a.yaml", "a.css"] {
+            assert_eq!(in_file(name, "", &["  a", "    b"]), None, "{name}");
+            assert_eq!(in_file(name, "", &[" a", "   b"]), Some(Reason::DamagedLine), "{name}");
+        }
+        assert_eq!(in_file("a.py", "", &["    a", "    b"]), Some(Reason::DamagedLine));
+    }
+
+    #[test]
+    fn lines_that_a_file_may_have_are_left() {
         for (name, added) in [
             ("a.md", &["   1| import os", "   2| X = 1"][..]),
             ("a.html", &["a &lt; b"]),
@@ -357,6 +501,7 @@ mod tests {
             ("a.jinja2", &["a &lt; b"]),
             ("a.tex", &["\\tableofcontents"]),
             ("seq.tsv", &["1\tone", "2\ttwo"]),
+            ("a.sh", &["printf a\\\\n", "printf b\\\\n"]),
             ("a.py", &["x = s.replace(\"<\", \"&lt;\")"]),
             ("a.rs", &["/// a &lt; b"]),
             ("a.py", &["..."]),

@@ -1,25 +1,26 @@
-//! Where two lines that look alike differ: the column, and what is there, by its code point if it cannot be seen. Pure.
+//! The first difference between two similar lines: its column, and the character on either side, by code point if it is
+//! invisible. Pure.
 
 use serde::Serialize;
 
-/// Characters shown of a line.
+/// The number of characters shown of a line.
 const SHOWN: usize = 160;
-/// Characters shown before a difference, where a line is cut.
+/// The number of characters shown before a difference in a line that is cut.
 const BEFORE: usize = 60;
 
 /// The first character in which two lines differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineDifference {
-    /// In characters, from 1.
+    /// The column, in characters, from 1.
     pub column: usize,
-    /// What the diff has there: a character in backquotes, `U+00A0`, or `the end`.
+    /// The character of the diff at that column: in backquotes, as `U+00A0`, or `the end`.
     pub expected: String,
-    /// What the file has there.
+    /// The character of the file at that column, in the same notation.
     pub found: String,
 }
 
 impl LineDifference {
-    /// Between what is expected and what is found; none if they are the same.
+    /// Compares what was expected with what was found; `None` if they are equal.
     pub(super) fn between(expected: &str, found: &str) -> Option<LineDifference> {
         let mut pairs = expected.chars().zip(found.chars());
         let same = pairs.position(|(a, b)| a != b);
@@ -41,7 +42,7 @@ fn named(c: Option<char>) -> String {
     }
 }
 
-/// Whether two texts are the same but for accents, however they are written, and what cannot be seen.
+/// Returns true if two texts differ only in accents, however those are encoded, and in other characters outside ASCII.
 pub(super) fn look_alike(a: &str, b: &str) -> bool {
     let is_accent = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
     let plain = |text: &str| -> String {
@@ -53,7 +54,7 @@ pub(super) fn look_alike(a: &str, b: &str) -> bool {
     plain(a) == plain(b)
 }
 
-/// A line cut to what can be shown; around `column`, from 1, if that is far in.
+/// Cuts a line to the length that can be shown, around `column` (from 1) if that is far to the right.
 pub(super) fn cut(text: &str, column: usize) -> String {
     let skipped = if column > SHOWN { column.saturating_sub(BEFORE + 1) } else { 0 };
     let shown: String = text.chars().skip(skipped).take(SHOWN).collect();
@@ -62,7 +63,7 @@ pub(super) fn cut(text: &str, column: usize) -> String {
     [before, &shown, after].concat()
 }
 
-/// What `line` begins with instead of a marker, where it looks like one.
+/// Returns the name of the character that `line` begins with, if it only looks like a marker.
 pub(super) fn false_marker(line: &str) -> Option<String> {
     const FALSE: [char; 9] = [
         '\u{2212}', '\u{2010}', '\u{2011}', '\u{2013}', '\u{2014}', '\u{ff0b}', '\u{ff0d}',
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_named() {
+    fn invisible_characters_are_named_by_code_point() {
         let between =
             |a, b| LineDifference::between(a, b).map(|it| (it.column, it.expected, it.found));
         let of = |column, a: &str, b: &str| Some((column, a.to_owned(), b.to_owned()));
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn accents_are_written_in_two_ways() {
+    fn accents_can_be_encoded_in_two_ways() {
         assert!(look_alike("cafe\u{301}.py", "caf\u{e9}.py") && look_alike("a\u{200b}", "a"));
         assert!(!look_alike("cafe.py", "caf.py"));
     }

@@ -1,36 +1,36 @@
-//! Placed hunks as edits of a file's lines, and the file they make. Bytes of context always come from the file.
+//! Turns placed hunks into edits of a file's lines and applies them. The bytes of context always come from the file.
 
 use std::collections::HashMap;
 
 use super::body::{HunkLine, Kind};
-use super::fold::{LOOK_ALIKES, Tier, ends_agree};
+use super::compare::{LOOK_ALIKES, Tier, ends_agree};
 use super::lines::{Eol, Line, Lines};
 use super::locate::Place;
+use super::old_whitespace;
 use super::refuse::Reason;
-use super::space;
 
-/// Lines `start..end` of a file, from 0, become `insert`.
+/// Replaces lines `start..end` of a file, counted from 0, with `insert`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit<'a> {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) insert: Vec<Line<'a>>,
-    /// Which hunk it is of, from 0.
+    /// The index of the hunk, from 0.
     pub(super) hunk: usize,
-    /// What it says about the newline at the end of the file.
+    /// What decides about the newline at the end of the file.
     pub(super) final_newline: FinalNewline,
 }
 
-/// What a hunk says about the end of a file.
+/// The newline at the end of the file after a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FinalNewline {
-    /// Nothing: it stays as it is in the file.
+    /// The hunk says nothing about it: it stays as in the file.
     Keep,
-    /// It is as the new lines are.
+    /// It follows the new lines.
     AsWritten,
 }
 
-/// The edits of a placed hunk, or why it must not be applied after all.
+/// Returns the edits of a placed hunk, or the reason why it must not be applied after all.
 pub(super) fn edits<'a>(
     file: &Lines<'_>,
     place: &Place<'_, 'a>,
@@ -43,7 +43,7 @@ pub(super) fn edits<'a>(
         return Err(Reason::EofMarkerNotAtEof);
     }
     if place.tier >= Tier::Space {
-        space::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
+        old_whitespace::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
     }
     if place.tier >= Tier::Punctuation {
         check_punctuation(place.reading, matched())?;
@@ -81,14 +81,14 @@ pub(super) fn edits<'a>(
     Ok(edits)
 }
 
-/// How the lines around `at` end, those before it first.
+/// Returns how the lines around `at` end; lines before it take precedence.
 fn neighbour(file: &Lines<'_>, at: usize, otherwise: Eol) -> Eol {
     let before = (0..at).rev().filter_map(|at| file.get(at));
     let ends = before.chain(file.from(at)).map(|line| line.eol);
     ends.into_iter().find(|eol| *eol != Eol::None).unwrap_or(otherwise)
 }
 
-/// A line without newline can only be the last of the file.
+/// Checks that a line without a newline is the last of the file.
 fn check_markers(edits: &[Edit<'_>], len: usize) -> Result<(), Reason> {
     let sound = edits.iter().all(|edit| {
         let marked = edit.insert.iter().position(|line| line.eol == Eol::None);
@@ -97,7 +97,7 @@ fn check_markers(edits: &[Edit<'_>], len: usize) -> Result<(), Reason> {
     if sound { Ok(()) } else { Err(Reason::EofMarkerNotAtEof) }
 }
 
-/// A hunk speaks about the end of the file if it has a marker, unless it has one on both sides and the file has none.
+/// A hunk decides the end of the file if it has a no-newline marker, unless both sides have one and the file does not.
 fn end_of_file(place: &Place<'_, '_>, file: &Lines<'_>) -> FinalNewline {
     let marked = |kinds: [Kind; 2]| {
         place.reading.iter().any(|line| kinds.contains(&line.kind) && line.eol == Eol::None)
@@ -110,7 +110,7 @@ fn end_of_file(place: &Place<'_, '_>, file: &Lines<'_>) -> FinalNewline {
     }
 }
 
-/// Where look-alikes were forgiven in context, added lines must not carry them into the file.
+/// Checks that added lines do not bring the look-alikes that were tolerated in context into the file.
 fn check_punctuation<'x>(
     reading: &[HunkLine<'_>],
     matched: impl Iterator<Item = (&'x HunkLine<'x>, Line<'x>)>,
@@ -120,21 +120,22 @@ fn check_punctuation<'x>(
         let c = c.encode_utf8(&mut buffer).as_bytes();
         text.windows(c.len()).any(|window| window == c)
     };
-    let forgiven: Vec<char> = matched
+    let tolerated: Vec<char> = matched
         .flat_map(|(line, file)| {
             LOOK_ALIKES.iter().filter(move |(c, _)| has(line.text, *c) && !has(file.text, *c))
         })
         .map(|(c, _)| *c)
         .collect();
     let mut added = reading.iter().filter(|line| line.kind == Kind::Added);
-    if added.any(|line| forgiven.iter().any(|c| has(line.text, *c))) {
+    if added.any(|line| tolerated.iter().any(|c| has(line.text, *c))) {
         return Err(Reason::HunkNotFound);
     }
     Ok(())
 }
 
-/// Edits in order, those given twice made one if `fold` says so, and how many those were; or two hunks, from 0, that
-/// are in conflict. Lines that are replaced may touch; what is inserted right beside a change may belong before it or after it.
+/// Sorts the edits, merges identical ones if `fold` is set, and returns them with the number of edits merged; or
+/// returns two hunks, counted from 0, that are in conflict. Replaced lines may touch. An insertion directly next to a
+/// change is a conflict, because it could belong before or after it.
 pub(super) fn combine(
     mut edits: Vec<Edit<'_>>,
     fold: bool,
@@ -155,7 +156,7 @@ pub(super) fn combine(
     Ok((edits, folded))
 }
 
-/// Hunks, from 0, that make the same edit of the same lines.
+/// Returns pairs of hunks, counted from 0, that make the same edit of the same lines.
 pub(super) fn twice(edits: &[Edit<'_>]) -> impl Iterator<Item = [usize; 2]> {
     let mut first: HashMap<(usize, usize, &[Line<'_>]), usize> =
         HashMap::with_capacity(edits.len());
@@ -166,7 +167,7 @@ pub(super) fn twice(edits: &[Edit<'_>]) -> impl Iterator<Item = [usize; 2]> {
     })
 }
 
-/// The file with `edits`, which are combined, made.
+/// Applies `edits`, which have been combined, to the file.
 pub(super) fn apply(file: &Lines<'_>, edits: &[Edit<'_>]) -> Vec<u8> {
     let reaches_end = edits.last().filter(|edit| edit.end == file.len() && !file.is_empty());
     let keeps_end = reaches_end.is_some_and(|edit| edit.final_newline == FinalNewline::Keep);

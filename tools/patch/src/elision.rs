@@ -1,6 +1,6 @@
-//! Comments that stand for code the author did not write out. It looks at single lines only.
+//! Recognizes comments that stand for code the author did not write out. Only single lines are examined.
 
-/// Whether `line` is a comment such as `// ... existing code ...`.
+/// Returns true if `line` is a comment such as `// ... existing code ...`.
 pub(super) fn is_placeholder(line: &[u8]) -> bool {
     const WORDS: [&str; 9] = [
         "existing",
@@ -13,7 +13,7 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
         "previous code",
         "other code",
     ];
-    // Most lines are told by their first character.
+    // The first character rules most lines out.
     let first = line.trim_ascii_start().first();
     if first.is_some_and(|first| first.is_ascii_graphic() && !b"/#*<-;%".contains(first)) {
         return false;
@@ -28,7 +28,8 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
     WORDS.iter().any(|word| rest.contains(word))
 }
 
-/// Whether an added `line` stands for code, or has a comment behind it that does: told more freely than where text may be prose.
+/// Returns true if an added `line` stands for code, or ends in a comment that does. It accepts more than
+/// `is_placeholder`, which also sees lines that may be prose.
 pub(super) fn stands_for_code(line: &[u8]) -> bool {
     let has_dots = [&b"..."[..], "\u{2026}".as_bytes()]
         .iter()
@@ -39,7 +40,8 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
     }
     let Ok(text) = std::str::from_utf8(line) else { return false };
     let text = text.trim();
-    let behind = || [" # ", " // ", " /* ", " -- "].iter().find_map(|mark| text.rsplit_once(mark));
+    let trailing =
+        || [" # ", " // ", " /* ", " -- "].iter().find_map(|mark| text.rsplit_once(mark));
     let is_bare = || text.starts_with("... ") || text.starts_with("… ");
     is_placeholder(line)
         || is_bare() && is_placeholder(&[b"#", text.as_bytes()].concat())
@@ -47,12 +49,12 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
             .or_else(|| text.starts_with(['[', '(']).then_some(text))
             .is_some_and(says_so)
         || has_dots
-            && behind()
+            && trailing()
                 .is_some_and(|(_, comment)| is_placeholder(&[b"#", comment.as_bytes()].concat()))
 }
 
-/// Whether a line that is nothing but a remark, in brackets or a comment, says that the answer is not all of it.
-pub(super) fn says_it_goes_on(line: &[u8]) -> bool {
+/// Returns true if a line that is only a remark, in brackets or a comment, says that the answer is incomplete.
+pub(super) fn says_incomplete(line: &[u8]) -> bool {
     const WHAT: [&str; 10] = [
         "remaining",
         "rest",
@@ -84,13 +86,13 @@ pub(super) fn says_it_goes_on(line: &[u8]) -> bool {
 /// How a comment may stand for code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stand {
-    /// With nothing but dots.
+    /// It consists of dots.
     Dots,
-    /// In words that a comment about code seldom has alone.
+    /// It uses words that rarely make up a whole comment about code.
     Words,
 }
 
-/// How an added `line`, which is nothing but a comment, may stand for code. It does only where it takes the place of some.
+/// Returns how an added `line` that is only a comment may stand for code. It stands for code only if it replaces some.
 pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
     const ALONE: [&str; 14] = [
         "existing",
@@ -173,18 +175,18 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
     (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
 }
 
-/// How a comment mentions what stays as it was.
+/// How clearly a comment mentions that something stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mention {
     /// In words that hardly mean anything else.
     Plain,
-    /// With a word that may mean something else.
+    /// In a word with other meanings.
     Loose,
 }
 
-/// How a line that is nothing but a short comment mentions what stays as it was, in one of several languages. Where next to nothing takes
-/// the place of several lines of code, it stands for them.
-pub(super) fn mentions_what_stays(line: &[u8]) -> Option<Mention> {
+/// Returns how clearly a line that is only a short comment mentions unchanged code, in one of several languages. If
+/// next to nothing else replaces several lines of code, the comment stands for them.
+pub(super) fn mentions_unchanged(line: &[u8]) -> Option<Mention> {
     const PLAIN: [&str; 34] = [
         "unchanged",
         "existing code",
@@ -224,7 +226,7 @@ pub(super) fn mentions_what_stays(line: &[u8]) -> Option<Mention> {
     const LOOSE: [&str; 8] =
         ["exist", "same", "rest ", "remain", "keep", "omit", "original", "previous"];
     let text = std::str::from_utf8(line).ok().and_then(|line| comment(line.trim()))?;
-    // Code that was made a comment is no word about it.
+    // Commented-out code does not mention anything.
     if text.contains(|c: char| c.is_ascii_digit() || "=_;{}".contains(c)) {
         return None;
     }
@@ -240,7 +242,7 @@ pub(super) fn mentions_what_stays(line: &[u8]) -> Option<Mention> {
     (text.split_whitespace().count() <= 9).then_some(mention)
 }
 
-/// Whether a line has code: it is neither blank nor nothing but a comment.
+/// Returns true if a line has code: it is neither blank nor only a comment.
 pub(super) fn is_code(line: &[u8]) -> bool {
     const MARKS: [&[u8]; 8] = [b"//", b"/*", b"* ", b"*/", b"# ", b"<!--", b"-- ", b";"];
     let text = line.trim_ascii();
@@ -250,7 +252,7 @@ pub(super) fn is_code(line: &[u8]) -> bool {
         && !MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
-/// Whether a comment says that code goes on as it was: between dots or in brackets, or in so many words.
+/// Returns true if a comment says that code is unchanged: between dots, in brackets, or literally.
 fn says_so(comment: &str) -> bool {
     const SAME: [&str; 6] = ["unchanged", "the same", "as before", "as is", "as it was", "omitted"];
     const BETWEEN: [&str; 14] = [
@@ -287,13 +289,13 @@ fn says_so(comment: &str) -> bool {
     bare == "[...]" || between_dots || in_brackets || in_words
 }
 
-/// Whether `text` begins with one of `open` and ends, before what closes a comment, with one of `close`.
+/// Returns true if `text` begins with one of `open` and ends, apart from the end of a comment, with one of `close`.
 fn is_between(text: &str, open: &[&str], close: &[&str]) -> bool {
     let end = text.trim_end_matches([' ', '*', '/', '-', '>']);
     open.iter().any(|it| text.starts_with(it)) && close.iter().any(|it| end.ends_with(it))
 }
 
-/// The text of a line that is nothing but a comment.
+/// Returns the text of a line that is only a comment.
 fn comment(line: &str) -> Option<&str> {
     ["//", "#", "/*", "<!--", "--", ";", "%", "*"].iter().find_map(|mark| line.strip_prefix(mark))
 }
@@ -303,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_told_from_comments() {
+    fn placeholders_are_told_apart_from_other_comments() {
         for line in [
             "// ... existing code ...",
             "    # ... rest of the code remains unchanged ...",
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_code_is_told_in_other_words_too() {
+    fn placeholders_without_dots_or_in_other_languages_are_recognized() {
         for line in [
             "    # rest of the function stays the same",
             "    // (existing implementation)",

@@ -1,31 +1,32 @@
-//! What surrounds a diff in an answer: byte order mark, reasoning, indentation, CRLF. It does not read the diff.
+//! Removes what surrounds a diff in an answer: byte order mark, reasoning, indentation, CRLF. The diff is not parsed
+//! here.
 
 use std::borrow::Cow;
 
 use super::fence::Fence;
-use super::glue::{self, Glue};
 use super::header::is_structural;
+use super::joined_lines::{self, Glue};
 use super::leak;
 use super::lines::pieces;
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::tolerance::{Repair, Tolerance, Tolerances};
 
-/// An answer freed of its envelope.
+/// An answer without its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Opened<'a> {
-    /// Its lines, without what ends them; those of reasoning are blank, so that lines keep their numbers.
+    /// The lines, without line ends. Lines of reasoning are blank, so that all lines keep their numbers.
     pub(super) lines: Vec<&'a [u8]>,
-    /// Whether the last line ended in a newline.
+    /// True if the last line ended in a newline.
     pub(super) complete: bool,
-    /// Whether carriage returns were taken off, so that line ends say nothing about the file.
+    /// True if carriage returns were removed, so that line ends carry no information about the file.
     pub(super) crlf: bool,
-    /// A token of the model's template that was taken off the end, which may also be content of files like these.
+    /// A template token that was removed from the end, which could also be content of the files.
     pub(super) token: Option<&'a [u8]>,
     pub(super) repairs: Vec<Repair>,
 }
 
-/// `answer` without escape codes, or without the invisible characters that every line of a diff begins with, if no line of
-/// a diff can have them there.
+/// Returns `answer` without escape codes, or without invisible characters at the start of every diff line, if no line
+/// of a diff can begin with them.
 pub(super) fn without_escapes(answer: &[u8], allowed: Tolerances) -> Cow<'_, [u8]> {
     if !allowed.allow(Tolerance::Leaked) {
         return Cow::Borrowed(answer);
@@ -41,7 +42,7 @@ pub(super) fn without_escapes(answer: &[u8], allowed: Tolerances) -> Cow<'_, [u8
     Cow::Owned(lines.join(&b'\n'))
 }
 
-/// Takes the envelope off `answer`.
+/// Removes the envelope of `answer`.
 pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Refusal> {
     if memchr::memchr(0, answer).is_some() {
         return Err(PatchMismatch::answer(Reason::BinaryContent).into());
@@ -65,7 +66,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
     while allowed.allow(Tolerance::Leaked)
         && let Some((before, found)) = leak::at_end(rest)
     {
-        // Behind nothing but a marker it may as well be what is added.
+        // After a marker alone, the token could also be the added text.
         if matches!(pieces(before).last(), Some([b'+' | b'-' | b' '])) {
             return Err(PatchMismatch::answer(Reason::StrayLine).into());
         }
@@ -82,14 +83,14 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         repaired(Tolerance::Indented);
         for line in &mut lines {
             let bare = line.strip_prefix(indentation.as_slice());
-            // What is quoted, and less far in.
+            // Quoted with less indentation.
             let quoted = || line.strip_prefix(b"> ").or(line.strip_prefix(b">"));
             let is_quote = indentation.starts_with(b">");
             *line = bare.or_else(|| quoted().filter(|_| is_quote)).unwrap_or(line);
         }
     }
     if allowed.allow(Tolerance::Leaked) {
-        match glue::cut(&mut lines) {
+        match joined_lines::cut(&mut lines) {
             Glue::None => {}
             Glue::Cut => repaired(Tolerance::Leaked),
             Glue::Unclear(at) => {
@@ -121,7 +122,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
     Ok(Opened { lines, complete, crlf, token, repairs })
 }
 
-/// The fence that is open at the end. Lines of a hunk have their markers before any fence.
+/// Returns the fence that is open at the end. Lines of a hunk have their markers before any fence.
 fn open_fence(lines: &[&[u8]]) -> Option<Fence> {
     lines.iter().fold(None, |open: Option<Fence>, line| match open {
         Some(fence) if fence.is_closed_by(line) => None,
@@ -130,8 +131,8 @@ fn open_fence(lines: &[&[u8]]) -> Option<Fence> {
     })
 }
 
-/// Whether the last line looks like one of a hunk and has a closing fence glued to it, though none is open: then the one that was
-/// closed before was a part of the text.
+/// Returns true if the last line looks like one of a hunk and has a closing fence glued to it, although no fence is
+/// open: the one that was closed before was then part of the text.
 fn ends_in_a_second_end(lines: &[&[u8]]) -> bool {
     let last = lines.iter().rfind(|line| !line.is_empty());
     let first = lines.iter().find_map(|line| Fence::opening(line));
@@ -141,18 +142,46 @@ fn ends_in_a_second_end(lines: &[&[u8]]) -> bool {
     is_glued && open_fence(lines).is_none()
 }
 
-/// Skips a byte order mark and what stands before the answer itself: reasoning, and drafts between tags.
+/// Skips a byte order mark and anything before the answer itself: reasoning, and drafts between tags.
 pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
     let mut rest = answer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(answer);
-    while let Some(after) = behind_thought(rest)? {
+    while let Some(after) = after_reasoning(rest)? {
         rest = after;
     }
     Ok(rest)
 }
 
-/// What follows a block of reasoning, of which the model's template may have kept the opening tag; none if there is no such block.
-fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
-    // With whether the opening tag may be lost.
+/// Returns what follows a block at the start of an answer whose tag is named for reasoning: `<seed:think>`, `<THINK>`,
+/// `<|begin_of_thought|>`. Its closing tag must be on its own line.
+fn after_named_reasoning(rest: &[u8]) -> Option<&[u8]> {
+    const STEMS: [&str; 7] =
+        ["think", "thought", "reason", "analysis", "reflect", "scratch", "draft"];
+    let text = rest.trim_ascii_start().strip_prefix(b"<")?;
+    let name = text.split(|byte| b">\n ".contains(byte)).next()?;
+    let name = std::str::from_utf8(name).ok()?;
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "_:-|".contains(c));
+    let is_thought = STEMS.iter().any(|stem| name.to_ascii_lowercase().contains(stem));
+    if !is_name || !is_thought {
+        return None;
+    }
+    let close = match name.strip_prefix("|begin_of_") {
+        Some(name) => format!("<|end_of_{name}>"),
+        None => format!("</{name}>"),
+    };
+    let is_alone = |at: &usize| {
+        let [before, after] =
+            [text.get(..*at), text.get(at + close.len()..)].map(Option::unwrap_or_default);
+        before.ends_with(b"\n")
+            && pieces(after).next().is_some_and(|line| line.trim_ascii().is_empty())
+    };
+    let at = memchr::memmem::find(text, close.as_bytes()).filter(is_alone)?;
+    text.get(at + close.len()..)
+}
+
+/// Returns what follows a block of reasoning, whose opening tag the model's template may have kept; `None` if there is
+/// no such block.
+fn after_reasoning(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
+    // Opening tag, closing tag, and whether the opening tag may be missing.
     const TAGS: [(&str, &str, bool); 17] = [
         ("<think>", "</think>", true),
         ("<Think>", "</Think>", true),
@@ -176,6 +205,9 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
         ("<unused94>thought", "<unused95>", false),
         ("<|channel|>analysis", "<|channel|>final<|message|>", false),
     ];
+    if let Some(after) = after_named_reasoning(rest) {
+        return Ok(Some(after));
+    }
     for (open, close, may_be_lost) in TAGS {
         let (open, close) = (open.as_bytes(), close.as_bytes());
         let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();
@@ -184,7 +216,7 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
             let end = end.ok_or_else(|| PatchMismatch::answer(Reason::TruncatedDiff))?;
             return Ok(thought.get(end + close.len()..));
         }
-        // Where it begins a line, or ends one that no diff can have, all before it is reasoning.
+        // If the tag begins a line, or ends one that no diff can have, everything before it is reasoning.
         let line = |at: usize| rest.get(..at).and_then(|before| pieces(before).last());
         let ends = memchr::memmem::rfind(rest, close).filter(|at| {
             let before = line(*at).unwrap_or_default();
@@ -193,7 +225,7 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
                 before.is_empty() || before.starts_with(b"<|") || behind.trim_ascii().is_empty();
             has_line && before.first().is_none_or(|byte| !b" +-\t".contains(byte))
         });
-        // What stands before the thought must not be a diff: that would be lost.
+        // If a diff precedes the reasoning, it must not be lost.
         let is_first = |at: &usize| {
             let before = rest.get(..*at).unwrap_or_default();
             let opened = memchr::memmem::find(before, open);
@@ -208,15 +240,15 @@ fn behind_thought(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
     Ok(None)
 }
 
-/// Whether every structural line ends in CR. A diff of a CRLF file has CR in its bodies only.
+/// Returns true if every structural line ends in CR. A diff of a CRLF file has CR in its bodies only.
 fn is_crlf(lines: &[&[u8]]) -> bool {
     let mut structural = lines.iter().filter(|line| is_structural(line)).peekable();
-    // The very last line may have lost its end.
+    // The very last line may have lost its line end.
     structural.peek().is_some() && structural.all(|line| line.ends_with(b"\r"))
 }
 
-/// What stands before the first structural line and all others, if none is at the start of a line: white space, or the
-/// sign of a quote, which all lines have.
+/// Returns the white space or quote mark before the first structural line and all others, if none is at the start of a
+/// line. All lines between them must have it if it is a quote mark.
 fn common_indentation(lines: &[&[u8]]) -> Option<Vec<u8>> {
     if lines.iter().any(|line| is_structural(line)) {
         return None;
@@ -231,7 +263,7 @@ fn common_indentation(lines: &[&[u8]]) -> Option<Vec<u8>> {
     let line = lines.get(first)?;
     let indentation = line.get(..line.len() - bare(line))?;
     let has_it = |line: &&&[u8]| line.starts_with(indentation.trim_ascii_end());
-    // Content may look like a header, further in.
+    // Content with more indentation may look like a header.
     let mut structural = lines.iter().filter(is_indented);
     let last = lines.iter().rposition(|line| is_indented(&line))?;
     let quoted = indentation.contains(&b'>');
@@ -250,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn envelopes_come_off() {
+    fn envelopes_are_removed() {
         assert_eq!(text("\u{feff}--- a/x\n"), "--- a/x");
         assert_eq!(text("<think>\n--- a/y\n</think>\n--- a/x\n"), "\n\n\n--- a/x");
         assert_eq!(
@@ -265,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn content_further_in_may_look_like_a_header() {
+    fn content_with_more_indentation_may_look_like_a_header() {
         assert_eq!(
             text("  --- a/x\n  +++ b/x\n  @@ @@\n     --- y\n"),
             "--- a/x\n+++ b/x\n@@ @@\n   --- y"
@@ -292,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_binary_and_endless_thought() {
+    fn binary_answers_and_unfinished_reasoning_are_refused() {
         assert_eq!(
             open(b"a\0b", Tolerances::ALL).unwrap_err().mismatches[0].reason,
             Reason::BinaryContent

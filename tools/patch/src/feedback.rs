@@ -1,4 +1,4 @@
-//! What a refusal tells the author: the place a hunk most likely means, and the first line that is not as it says.
+//! The text of a refusal: the place that a hunk most likely means, and the first line that differs from it.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -10,22 +10,22 @@ use super::locate::Image;
 use super::refuse::{Candidate, Nearest, PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Reading};
 
-/// Lines that occur more often than this say nothing about a place.
+/// Lines that occur more often than this do not identify a place.
 const COMMON: usize = 200;
-/// How far apart votes may be and still be about one place.
+/// Votes at most this many lines apart are for the same place.
 const NEAR: usize = 3;
 /// Lines of the file shown before and after a difference.
 const AROUND: usize = 5;
-/// Candidates told about.
+/// The number of candidates listed.
 const CANDIDATES: usize = 5;
-/// Bytes told about one mismatch, and in all.
+/// The maximum length of the text for one mismatch and for a whole refusal, in bytes.
 const MISMATCH_BYTES: usize = 2_000;
 const REFUSAL_BYTES: usize = 6_000;
-/// What is told about added lines that may stand before those of the file, or instead of them.
-const HOLDS_MOST: &str = "Its added lines hold most of the file: remove the old lines if these are to replace them, else show \
-    the lines that they go next to.";
+/// The note on added lines that may belong before the lines of the file, or replace them.
+const HOLDS_MOST: &str = "Its added lines contain most of the file. If they replace the file, remove the old lines; if not, show the \
+    lines that they go next to.";
 
-/// Explains why `hunk` was refused; `places` are lines of the file, from 0, that are at issue.
+/// Explains why `hunk` was refused; `places` are the lines of the file, from 0, that are in question.
 pub(super) fn explain(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -63,16 +63,16 @@ pub(super) fn explain(
     }
 }
 
-/// That a line begins with what only looks like a marker.
+/// Returns a note if a line begins with a character that only looks like a marker.
 fn false_marker(hunk: &Hunk<'_>) -> Option<String> {
     let mut lines = hunk.readings.iter().flat_map(|reading| &reading.body);
     lines.find_map(|line| {
         let marker = difference::false_marker(&show(line.raw)).filter(|_| line.is_bare())?;
-        Some(format!("Line {} of the diff begins with {marker}, which is no marker.", line.at))
+        Some(format!("Line {} of the diff begins with {marker}, which is not a marker.", line.at))
     })
 }
 
-/// The place at `hint`, or the one with the most and rarest lines of `body`, or the declared one.
+/// Finds the place at `hint`, else the one with the most and rarest lines of `body`, else the declared one.
 fn nearest(
     image: &Image<'_>,
     body: &[HunkLine<'_>],
@@ -109,12 +109,12 @@ fn is_at(image: &Image<'_>, line: &HunkLine<'_>, at: usize) -> bool {
     image.lines.get(at).is_some_and(|file| file.text.trim_ascii_end() == line.text.trim_ascii_end())
 }
 
-/// How many lines of `old` are in the file from `start` on, before the first that is not.
+/// Returns how many lines of `old` match the file from `start` on, up to the first that does not.
 fn prefix(image: &Image<'_>, old: &[&HunkLine<'_>], start: usize) -> usize {
     old.iter().enumerate().take_while(|(index, line)| is_at(image, line, start + index)).count()
 }
 
-/// Every old line votes for the start it would be right with, the rarer the louder.
+/// Lets every old line vote for the start at which it would match; rare lines count more.
 fn vote(image: &Image<'_>, old: &[&HunkLine<'_>]) -> Option<usize> {
     let mut votes: BTreeMap<usize, f64> = BTreeMap::new();
     for (index, line) in
@@ -146,7 +146,7 @@ fn vote(image: &Image<'_>, old: &[&HunkLine<'_>]) -> Option<usize> {
         .map(|(start, _)| start)
 }
 
-/// A place, told by the nearest line before it that occurs only once.
+/// Describes a place by the nearest line before it that occurs only once.
 fn candidate(image: &Image<'_>, start: usize) -> Candidate {
     let before = (0..start).rev().take(COMMON).filter_map(|at| image.lines.get(at));
     let distinctive = before
@@ -160,7 +160,7 @@ fn clip(text: &str) -> String {
 }
 
 impl Refusal {
-    /// What the model is told: everything that is wrong, where, and what to do. At most about 6 KB.
+    /// Returns the text for a model: everything that is wrong, where, and what to do. At most about 6 KB.
     pub fn for_model(&self) -> String {
         let mut text = String::from("The diff was not applied; nothing was written.\n");
         for (index, mismatch) in self.mismatches.iter().enumerate() {
@@ -180,14 +180,14 @@ impl Refusal {
         }
         let is_right = |mismatch: &PatchMismatch| mismatch.reason == Reason::WriteFailed;
         if !self.mismatches.iter().all(is_right) {
-            text.push_str("\nSend the whole diff again, with the parts that were right.\n");
+            text.push_str("\nSend the whole diff again, including the parts that were correct.\n");
         }
         text
     }
 }
 
 impl Refusal {
-    /// What a person is told: everything that is wrong, and where.
+    /// Returns the text for a person: everything that is wrong, and where.
     pub fn for_people(&self) -> String {
         let mut text = String::from("refused; nothing was written\n");
         for mismatch in &self.mismatches {
@@ -210,8 +210,8 @@ impl PatchMismatch {
         }
         for Candidate { line, after } in &self.candidates {
             match after {
-                Some(after) => writeln!(out, "  fits at line {line}, after `{}`", after.trim())?,
-                None => writeln!(out, "  fits at line {line}")?,
+                Some(after) => writeln!(out, "  matches at line {line}, after `{}`", after.trim())?,
+                None => writeln!(out, "  matches at line {line}")?,
             }
         }
         Ok(())
@@ -219,21 +219,22 @@ impl PatchMismatch {
 }
 
 impl Nearest {
-    /// Whether the file has no line where the first difference is.
+    /// Returns true if the file ends before the first difference.
     fn is_past_end(&self) -> bool {
         self.excerpt.last().is_some_and(|(last, _)| *last < self.differs_at)
     }
 
-    /// The place in a sentence, for an answer in another format, in which lines have other numbers than in the diff that it became.
+    /// Describes the place in a sentence, without line numbers of the answer: for an answer in another format, whose
+    /// lines are numbered differently from those of its translation.
     pub(super) fn in_words(&self, expected: &str) -> String {
         let Nearest { line, differs_at, text, .. } = self;
         let found = if self.is_past_end() {
-            format!("the file ends before that, with line {}", differs_at - 1)
+            format!("the file ends before that, at line {}", differs_at - 1)
         } else {
             format!("line {differs_at} of the file is `{text}`")
         };
         format!(
-            "The closest place begins at line {line} of the file: the answer says `{expected}` there, and {found}."
+            "The closest match begins at line {line} of the file: the answer has `{expected}` there, but {found}."
         )
     }
 
@@ -242,11 +243,11 @@ impl Nearest {
             self;
         writeln!(
             out,
-            "  The closest place begins at line {line} of the file; {matched} of {of} old lines are there."
+            "  The closest match begins at line {line} of the file; {matched} of {of} old lines match."
         )?;
-        writeln!(out, "  Line {answer_line} of the diff says  `{}`", expected.unwrap_or_default())?;
+        writeln!(out, "  line {answer_line} of the diff is  `{}`", expected.unwrap_or_default())?;
         if self.is_past_end() {
-            writeln!(out, "  the file ends before that, with line {}", differs_at - 1)?;
+            writeln!(out, "  the file ends before that, at line {}", differs_at - 1)?;
         } else {
             writeln!(out, "  line {differs_at} of the file is  `{text}`")?;
         }
@@ -256,7 +257,7 @@ impl Nearest {
                 "  They differ at column {column}: {expected} in the diff, {found} in the file."
             )?;
         }
-        writeln!(out, "  The file there:")?;
+        writeln!(out, "  The file at that place:")?;
         excerpt.iter().try_for_each(|(number, line)| writeln!(out, "  {number:>6}| {line}"))
     }
 }

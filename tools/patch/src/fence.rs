@@ -1,4 +1,4 @@
-//! Fences around code in Markdown: what opens one, what closes it, and one that is glued to a line. Pure.
+//! Markdown code fences: opening and closing lines, and a fence glued to the end of a line. Pure.
 
 /// A run of fence characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// The fence that `line` begins with.
+    /// Returns the fence that `line` begins with.
     pub(super) fn opening(line: &[u8]) -> Option<Fence> {
         let line = line.trim_ascii_start();
         let byte = *line.first().filter(|byte| b"`~".contains(byte))?;
@@ -16,19 +16,19 @@ impl Fence {
         (run >= 3).then_some(Fence { byte, run })
     }
 
-    /// Whether it is made of this character.
+    /// Returns true if the fence consists of this character.
     pub(super) fn is_of(self, byte: u8) -> bool {
         self.byte == byte
     }
 
-    /// Whether `line` closes it.
+    /// Returns true if `line` closes the fence.
     pub(super) fn is_closed_by(self, line: &[u8]) -> bool {
         let line = line.trim_ascii_end();
         let is_fence = line.len() >= self.run && line.iter().all(|byte| *byte == self.byte);
         is_fence && !line.is_empty()
     }
 
-    /// `line` without the same fence at its end, if it has it only there.
+    /// Returns `line` without the same fence glued to its end; `None` if it has none, or another one.
     pub(super) fn unglued(self, line: &[u8]) -> Option<&[u8]> {
         let rest = line.trim_ascii_end();
         let run = rest.iter().rev().take_while(|byte| **byte == self.byte).count();
@@ -38,14 +38,14 @@ impl Fence {
         (run == self.run && is_glued && !again).then_some(text)
     }
 
-    /// What stands behind the fence that `line` opens.
+    /// Returns the info string after the fence that `line` opens.
     pub(super) fn info(line: &[u8]) -> &[u8] {
         let line = line.trim_ascii();
         let run = line.iter().take_while(|byte| b"`~".contains(byte)).count();
         line.get(run..).unwrap_or_default().trim_ascii_start()
     }
 
-    /// What it is labelled with: behind the language, if there is more than one word.
+    /// Returns the label: the part of the info string after the language, or all of it if it is a single word.
     pub(super) fn label(line: &[u8]) -> &[u8] {
         let info = Fence::info(line);
         let end = info.iter().position(|byte| b" :".contains(byte));
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_closed_by_one_as_long() {
+    fn a_fence_is_closed_by_one_at_least_as_long() {
         let fence = Fence::opening(b"  ````diff").unwrap();
         assert!(fence.is_closed_by(b"```` ") && fence.is_closed_by(b"`````"));
         assert!(
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glued_fence_is_the_only_one_in_its_line() {
+    fn a_glued_fence_is_removed_only_if_the_line_has_no_other() {
         let fence = Fence::opening(b"```").unwrap();
         assert_eq!(fence.unglued(b"+c```"), Some(&b"+c"[..]));
         for line in ["+```", "+/// ```", "+a ```b```", "+c````", "+c"] {

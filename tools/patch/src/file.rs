@@ -1,76 +1,76 @@
-//! The hunks of one file, placed and made into its new bytes. It knows neither paths nor other files.
+//! Places the hunks of one file and computes its new bytes. Neither paths nor other files are known here.
 
 use std::collections::HashSet;
 
-use super::balance;
+use super::already_applied;
 use super::body::{self, HunkLine, Kind};
+use super::copied_numbers;
 use super::damage::{self, Damage};
-use super::done;
 use super::edit::{self, Edit};
 use super::feedback;
+use super::file_style::FileStyle;
+use super::glued_closers;
 use super::header;
 use super::lines::{Eol, Lines};
 use super::locate::{
     Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
     locate_once, under_another_heading,
 };
-use super::look::Look;
-use super::numbered;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
 
-/// New bytes of a file, and what was forgiven on the way.
+/// The new bytes of a file, and the tolerances used.
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     pub(super) bytes: Vec<u8>,
-    pub(super) forgiven: Vec<Forgiven>,
-    /// Hunks that are done elsewhere than they say, as they would be refused.
+    pub(super) tolerated: Vec<Tolerated>,
+    /// Hunks that seem to be applied already elsewhere than stated, as they would be refused otherwise.
     pub(super) done: Vec<PatchMismatch>,
 }
 
-/// A tolerance that was needed: the hunk and where it went, both from 1.
+/// A tolerance that was used: the hunk and the line at which it was placed, both from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Forgiven {
+pub(super) struct Tolerated {
     pub(super) tolerance: Tolerance,
     pub(super) hunk: Option<usize>,
     pub(super) line: Option<usize>,
 }
 
-/// Hunks that are placed on the result of others, at most: for each one the file is made anew.
+/// The maximum number of hunks placed on the result of others: each one recomputes the file.
 const MAX_FOLLOWING: usize = 50;
 
-/// Hunks on their way into a file.
+/// The state of placing hunks in a file.
 #[derive(Debug, Default)]
 struct Placed<'a> {
     edits: Vec<Edit<'a>>,
-    forgiven: Vec<Forgiven>,
-    /// Hunks, from 0, that end in a line which they add.
+    tolerated: Vec<Tolerated>,
+    /// The hunks, from 0, that end in an added line, with that line.
     last: Vec<(usize, HunkLine<'a>)>,
-    /// Hunks, from 0, that have no place, and why.
+    /// The hunks, from 0, that have no place, and why.
     refused: Vec<(usize, PatchMismatch)>,
 }
 
-/// What is wrong with a hunk, and a note on it.
+/// The problem with a hunk, and a note on it.
 type Wrong = (Reason, Option<String>);
 
-/// How the hunks are to be read.
+/// How hunks are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader {
     pub(super) allowed: Tolerances,
-    /// Line ends of the answer say nothing.
+    /// True if the line ends of the answer carry no information.
     pub(super) blind_eol: bool,
 }
 
 impl Reader {
-    /// Makes `hunks` of `base`. The name is for messages only.
+    /// Applies `hunks` to `base`. The name is used in messages, and for its extension.
     pub(super) fn rewrite(
         self,
         base: &[u8],
         hunks: &[&Hunk<'_>],
         name: &str,
     ) -> Result<Rewritten, Vec<PatchMismatch>> {
-        // A byte order mark is not shown to anybody: it stays, unless the diff speaks about it.
+        // A byte order mark is never shown to models: it stays, unless the diff mentions it.
         if let Some(text) = base.strip_prefix(MARK)
             && !hunks.iter().flat_map(|hunk| &hunk.readings).any(has_mark)
         {
@@ -81,16 +81,16 @@ impl Reader {
             return Ok(made);
         }
         let image = Image::of(base);
-        let look = Look::of(base, name);
-        let Placed { edits, mut forgiven, last, mut refused } =
-            self.place(&image, &look, hunks, name);
+        let style = FileStyle::of(base, name);
+        let Placed { edits, mut tolerated, last, mut refused } =
+            self.place(&image, &style, hunks, name);
         if hunks.len() > 1
             && let Some([a, b]) = edit::twice(&edits).find(|[a, b]| are_apart(hunks, *a, *b))
         {
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
             let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
             let note = format!(
-                "It makes the same change as hunk {}, whose header names another place, and fits only there.",
+                "It makes the same change as hunk {}, whose header states another place, but it matches only there.",
                 a + 1
             );
             return Err(vec![PatchMismatch { hunk, ..mismatch }.note(note)]);
@@ -100,35 +100,35 @@ impl Reader {
             let hunk = hunks.get(b).map(|hunk| hunk.reference(b, hunks.len()));
             vec![
                 PatchMismatch { hunk, ..mismatch }
-                    .note(format!("It is in conflict with hunk {}.", a + 1)),
+                    .note(format!("It conflicts with hunk {}.", a + 1)),
             ]
         })?;
-        forgiven.extend(folded);
+        tolerated.extend(folded);
         let bytes = edit::apply(&image.lines, &edits);
-        if let Some((index, damage)) = balance::glued(&look, [base, &bytes], &last) {
+        if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
             let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
             let mismatch = PatchMismatch::file(damage.reason, name);
             return Err(vec![PatchMismatch { hunk, ..mismatch }.note(damage.note)]);
         }
-        let left_behind = left_behind(&bytes, hunks, &forgiven, &edits, name);
+        let left_behind = left_behind(&bytes, hunks, &tolerated, &edits, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
         }
         let mut done = Vec::new();
         if refused.is_empty() {
-            return Ok(Rewritten { bytes, forgiven, done });
+            return Ok(Rewritten { bytes, tolerated, done });
         }
         let made = Image::of(&bytes);
         refused.retain(|(index, mismatch)| {
             let line = self.done_elsewhere([&image, &made], hunks.get(*index), mismatch.reason);
             let Some(line) = line else { return true };
             let (hunk, tolerance) = (Some(index + 1), Tolerance::AlreadyApplied);
-            forgiven.push(Forgiven { tolerance, hunk, line: Some(line + 1) });
+            tolerated.push(Tolerated { tolerance, hunk, line: Some(line + 1) });
             done.push(mismatch.clone());
             false
         });
         if refused.is_empty() {
-            return Ok(Rewritten { bytes, forgiven, done });
+            return Ok(Rewritten { bytes, tolerated, done });
         }
         let first = edits.iter().map(|edit| edit.hunk).min();
         let Some((bytes, more)) =
@@ -136,11 +136,12 @@ impl Reader {
         else {
             return Err(refused.into_iter().map(|(_, mismatch)| mismatch).collect());
         };
-        forgiven.extend(more);
-        Ok(Rewritten { bytes, forgiven, done })
+        tolerated.extend(more);
+        Ok(Rewritten { bytes, tolerated, done })
     }
 
-    /// Where a hunk without a place is done already, before all others and after them: the line, from 0.
+    /// Returns the line, from 0, where a hunk without a place is already applied, both before and after all other
+    /// hunks.
     fn done_elsewhere(
         self,
         [before, after]: [&Image<'_>; 2],
@@ -148,26 +149,26 @@ impl Reader {
         reason: Reason,
     ) -> Option<usize> {
         let hunk = hunk.filter(|_| reason == Reason::HunkNotFound)?;
-        done::elsewhere(after, hunk, self.allowed)?;
-        let line = done::elsewhere(before, hunk, self.allowed)?;
+        already_applied::elsewhere(after, hunk, self.allowed)?;
+        let line = already_applied::elsewhere(before, hunk, self.allowed)?;
         under_another_heading(before, hunk, line).is_none().then_some(line)
     }
 
-    /// Edits in order, and whether some of them were given twice; or two hunks that are in conflict.
+    /// Sorts the edits and merges repeated ones; or returns two hunks that are in conflict.
     fn combine(
         self,
         edits: Vec<Edit<'_>>,
-    ) -> Result<(Vec<Edit<'_>>, Option<Forgiven>), [usize; 2]> {
+    ) -> Result<(Vec<Edit<'_>>, Option<Tolerated>), [usize; 2]> {
         let (edits, folded) = edit::combine(edits, self.allowed.allow(Tolerance::Duplicate))?;
-        let forgiven = Forgiven { tolerance: Tolerance::Duplicate, hunk: None, line: None };
-        Ok((edits, (folded > 0).then_some(forgiven)))
+        let tolerated = Tolerated { tolerance: Tolerance::Duplicate, hunk: None, line: None };
+        Ok((edits, (folded > 0).then_some(tolerated)))
     }
 
-    /// Places every hunk on the file as it is.
+    /// Places every hunk on the file in its current state.
     fn place<'a>(
         self,
         image: &Image<'_>,
-        look: &Look<'_>,
+        style: &FileStyle<'_>,
         hunks: &[&Hunk<'a>],
         name: &str,
     ) -> Placed<'a> {
@@ -177,7 +178,7 @@ impl Reader {
             |hunk: &Hunk<'_>| hunk.readings.iter().any(|reading| body::has_change(&reading.body));
         let may_show =
             self.allowed.allow(Tolerance::Unchanged) && hunks.iter().any(|hunk| changes(hunk));
-        // A hunk further down says that the file stays.
+        // A hunk further down shows that the rest of the file stays.
         let is_at_top = |hunk: &&Hunk<'_>| hunk.numbers.is_some_and(|numbers| numbers.old == 0);
         let may_be_whole = !image.lines.is_empty() && hunks.iter().all(is_at_top);
         let at_their_lines =
@@ -192,18 +193,18 @@ impl Reader {
             let mut refuse = |reason, candidates: &[usize]| {
                 refuse_as(feedback::explain(image, hunk, reason, candidates));
             };
-            let mut forgive = |tolerance, line: usize| {
-                placed.forgiven.push(Forgiven {
+            let mut tolerate = |tolerance, line: usize| {
+                placed.tolerated.push(Tolerated {
                     tolerance,
                     hunk: Some(index + 1),
                     line: Some(line + 1),
                 });
             };
-            if let Some(line) = done::only_shows(image, hunk).filter(|_| may_show) {
-                forgive(Tolerance::Unchanged, line);
+            if let Some(line) = already_applied::only_shows(image, hunk).filter(|_| may_show) {
+                tolerate(Tolerance::Unchanged, line);
                 continue;
             }
-            // Where others go further down, what is put at the top of nothing may be of another file.
+            // A hunk with `-0,0` after hunks further down may belong to another, new file.
             let begins =
                 |hunk: &Hunk<'_>| hunk.numbers.map(|numbers| (numbers.old, numbers.old_count));
             let earlier = hunks.get(..index).unwrap_or_default();
@@ -213,7 +214,7 @@ impl Reader {
             }
             let mut search = locate(image, hunk, shift, &taken, self.allowed);
             let bare = matches!(search, Search::Nowhere(..) | Search::Already(_))
-                .then(|| numbered::without_numbers(image, hunk, shift))
+                .then(|| copied_numbers::without_numbers(image, hunk, shift))
                 .flatten()
                 .filter(|_| self.allowed.allow(Tolerance::Numbered));
             if let Some(bare) = &bare {
@@ -234,7 +235,7 @@ impl Reader {
                         && let Some(at) = under_another_heading(image, hunk, place.start) =>
                 {
                     let note = format!(
-                        "Its old lines are at line {}, but its header names line {}, below which they are not.",
+                        "Its old lines are at line {}, but the heading in its header is line {}, and they are not in that part of the file.",
                         place.start + 1,
                         at + 1
                     );
@@ -247,7 +248,7 @@ impl Reader {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
-                                damage::found(look, place.reading)
+                                damage::found(style, place.reading)
                             {
                                 refuse_as(PatchMismatch::answer(reason).note(note));
                             } else {
@@ -260,19 +261,19 @@ impl Reader {
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
-                    let forgiven = place.forgives.iter().chain(numbered);
-                    forgiven.for_each(|tolerance| forgive(*tolerance, place.start));
+                    let tolerated = place.tolerates.iter().chain(numbered);
+                    tolerated.for_each(|tolerance| tolerate(*tolerance, place.start));
                     shift += growth(place.reading);
                 }
-                Search::Already(line) => forgive(Tolerance::AlreadyApplied, line),
+                Search::Already(line) => tolerate(Tolerance::AlreadyApplied, line),
                 Search::Nowhere(reason, candidates) => refuse(reason, &candidates),
             }
         }
         placed
     }
 
-    /// Places the hunks that were not found on what the others made of the file, one after the other: exactly, at the only
-    /// place, and not where the header of a later one leaves a doubt.
+    /// Places the hunks that were not found on the result of the others, one after the other: only exact and unique
+    /// matches, and only if the stated line does not match afterwards as well.
     fn follow_up(
         self,
         bytes: &[u8],
@@ -280,7 +281,7 @@ impl Reader {
         first: usize,
         refused: &[(usize, PatchMismatch)],
         name: &str,
-    ) -> Option<(Vec<u8>, Vec<Forgiven>)> {
+    ) -> Option<(Vec<u8>, Vec<Tolerated>)> {
         let is_next = |(index, mismatch): &(usize, PatchMismatch)| {
             mismatch.reason == Reason::HunkNotFound && *index >= first
         };
@@ -290,17 +291,17 @@ impl Reader {
         {
             return None;
         }
-        let (mut bytes, mut forgiven) = (bytes.to_vec(), Vec::new());
+        let (mut bytes, mut tolerated) = (bytes.to_vec(), Vec::new());
         for (index, _) in refused {
             let image = Image::of(&bytes);
             let hunk = hunks.get(*index)?;
             let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
-            if damage::found(&Look::of(&bytes, name), place.reading).is_some() {
+            if damage::found(&FileStyle::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
             let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
-            forgiven.push(Forgiven { tolerance, hunk: Some(index + 1), line });
+            tolerated.push(Tolerated { tolerance, hunk: Some(index + 1), line });
             let made = edit::apply(&image.lines, &found);
             let own = place.start..place.start + new_lines(place.reading);
             if is_left_behind(&Image::of(&made), hunk, own) {
@@ -308,10 +309,10 @@ impl Reader {
             }
             bytes = made;
         }
-        Some((bytes, forgiven))
+        Some((bytes, tolerated))
     }
 
-    /// The file that `hunks` create.
+    /// Creates a file from `hunks`.
     pub(super) fn create(
         self,
         hunks: &[&Hunk<'_>],
@@ -330,33 +331,34 @@ impl Reader {
             let lines = Lines::of(&made.bytes);
             if index > 0 && (!follows(lines.len()) || lines.is_open()) {
                 let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, name);
-                return Err(vec![mismatch.note("A new file takes one hunk.")]);
+                return Err(vec![mismatch.note("Write a new file as one hunk.")]);
             }
-            let (bytes, forgiven) = self.created(hunk, name).map_err(refuse)?;
+            let (bytes, tolerated) = self.created(hunk, name).map_err(refuse)?;
             let hunk = Some(index + 1);
-            let forgiven = forgiven.map(|tolerance| Forgiven { tolerance, hunk, line: None });
+            let tolerated = tolerated.map(|tolerance| Tolerated { tolerance, hunk, line: None });
             made.bytes.extend(bytes);
-            made.forgiven.extend(forgiven);
+            made.tolerated.extend(tolerated);
         }
         Ok(made)
     }
 
-    /// What a hunk of a new file holds, and what was forgiven.
+    /// Returns the content of a hunk of a new file, and the tolerance used.
     fn created(self, hunk: &Hunk<'_>, name: &str) -> Result<(Vec<u8>, Option<Tolerance>), Wrong> {
         let all_added = |body: &[HunkLine<'_>]| {
             !body.is_empty() && body.iter().all(|line| line.kind == Kind::Added)
         };
-        let usable =
-            |forgives: Option<Tolerance>| forgives.is_none_or(|needed| self.allowed.allow(needed));
+        let usable = |tolerates: Option<Tolerance>| {
+            tolerates.is_none_or(|needed| self.allowed.allow(needed))
+        };
         let whole = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
-        // What stands behind a blank line may be code that lost its markers, unless the header counts it out.
+        // Text after a blank line may be code that lost its markers, unless the header excludes it by its counts.
         let is_whole = |body: &[HunkLine<'_>]| {
             let end = body.last().map_or(0, |line| line.at);
             let tail = whole.iter().position(|line| line.at > end).and_then(|at| whole.get(at..));
             !body::is_prose(tail.unwrap_or_default()) || body::holds(body, hunk.numbers)
         };
-        let Some(reading) = hunk.readings.iter().find(|Reading { body, forgives }| {
-            usable(*forgives) && all_added(body) && is_whole(body)
+        let Some(reading) = hunk.readings.iter().find(|Reading { body, tolerates }| {
+            usable(*tolerates) && all_added(body) && is_whole(body)
         }) else {
             let is_empty = hunk.readings.iter().all(|reading| reading.body.is_empty());
             let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
@@ -365,8 +367,8 @@ impl Reader {
         if hunk.numbers.is_some_and(|numbers| is_cut_short(reading.body.len(), numbers.new_count)) {
             return Err((Reason::TruncatedDiff, None));
         }
-        let look = Look::of(b"", name);
-        if let Some(Damage { reason, note }) = damage::found(&look, &reading.body) {
+        let style = FileStyle::of(b"", name);
+        if let Some(Damage { reason, note }) = damage::found(&style, &reading.body) {
             return Err((reason, Some(note)));
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
@@ -379,19 +381,21 @@ impl Reader {
         }
         let last: Vec<(usize, HunkLine<'_>)> =
             reading.body.last().map(|line| (0, *line)).into_iter().collect();
-        if let Some((_, Damage { reason, note })) = balance::glued(&look, [b"", &bytes], &last) {
+        if let Some((_, Damage { reason, note })) =
+            glued_closers::glued(&style, [b"", &bytes], &last)
+        {
             return Err((reason, Some(note)));
         }
-        Ok((bytes, reading.forgives))
+        Ok((bytes, reading.tolerates))
     }
 }
 
-/// Whether a new file has so many lines less than its header says that they are not miscounted.
+/// Returns true if a new file lacks so many of the announced lines that it was cut off, not miscounted.
 fn is_cut_short(lines: usize, said: usize) -> bool {
     lines + FEW < said && lines.saturating_mul(3) < said.saturating_mul(2)
 }
 
-/// Lines by which a new file may be miscounted, however short it is.
+/// The number of lines by which a new file may be miscounted, however short it is.
 const FEW: usize = 5;
 
 /// A byte order mark.
@@ -401,7 +405,7 @@ fn has_mark(reading: &Reading<'_>) -> bool {
     reading.body.iter().any(|line| line.text.starts_with(MARK))
 }
 
-/// Whether the headers of two hunks name places that are apart, by their lines or by what follows those.
+/// Returns true if the headers of two hunks state different places, by line number or by heading.
 fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
     let [Some(a), Some(b)] = [hunks.get(a), hunks.get(b)] else { return false };
     let lines = a.numbers.zip(b.numbers).map(|(a, b)| a.old.abs_diff(b.old));
@@ -409,13 +413,13 @@ fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
     lines.is_some_and(|lines| lines > NEAR) || headings.is_some_and(|(a, b)| a != b)
 }
 
-/// How many lines a hunk leaves behind.
+/// Returns the number of new lines of a hunk.
 fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
 }
 
-/// Whether a hunk is where its header says and ends in a change, without the lines of both sides that the header says are to come, although
-/// the file goes on.
+/// Returns true if a hunk at its stated line ends in a change and lacks lines of both sides that its header announces,
+/// although the file continues.
 fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let (old, new) = body::counts(place.reading);
     let lacks = hunk.numbers.is_some_and(|it| old < it.old_count && new < it.new_count);
@@ -424,8 +428,8 @@ fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
     lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
 }
 
-/// Whether the first or the last line of a hunk, which it adds, is with its `+` the line of the file right there: then it is context of a
-/// list that lost its marker.
+/// Returns true if the first or last line of a hunk, an added one, is the adjacent line of the file including its `+`:
+/// then it is context from a list that lost its marker.
 fn adds_its_neighbours(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
     let is_at = |line: Option<&HunkLine<'_>>, at: Option<usize>| {
         let line = line.filter(|line| line.kind == Kind::Added && line.text.starts_with(b" "));
@@ -437,14 +441,14 @@ fn adds_its_neighbours(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
         || is_at(place.reading.last(), Some(end))
 }
 
-/// Whether a hunk is not where its header says.
+/// Returns true if a hunk is not at its stated line.
 fn has_moved(place: &Place<'_, '_>) -> bool {
     let is_move = |it: &Tolerance| matches!(it, Tolerance::Position | Tolerance::Near);
-    place.forgives.iter().any(is_move)
+    place.tolerates.iter().any(is_move)
 }
 
-/// Whether what is taken for prose behind a hunk has a line that stands right below it in the file: then it is code that lost
-/// its markers.
+/// Returns true if a line taken for prose after a hunk occurs in the file right below the hunk: then it is code that
+/// lost its marker.
 fn drops_code(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let whole = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
     let end = place.reading.last().map_or(0, |line| line.at);
@@ -454,7 +458,7 @@ fn drops_code(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
     dropped().any(|line| !line.is_empty() && below().take(dropped().count()).any(|it| it == line))
 }
 
-/// Whether a hunk only adds lines, which have most lines of the file among them: they may be what it is to be.
+/// Returns true if a hunk only adds lines, which include most lines of the file: they may be the complete new file.
 fn holds_most(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
     let added: HashSet<&[u8]> =
         place.reading.iter().map(|line| line.text.trim_ascii_end()).collect();
@@ -465,17 +469,17 @@ fn holds_most(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
     only_adds && held.len() > rest.len()
 }
 
-/// Hunks that went elsewhere, although the result of the others has their place where they say.
+/// Returns the hunks that were placed elsewhere although the result of the others matches at their stated line.
 fn left_behind(
     bytes: &[u8],
     hunks: &[&Hunk<'_>],
-    forgiven: &[Forgiven],
+    tolerated: &[Tolerated],
     edits: &[Edit<'_>],
     name: &str,
 ) -> Vec<PatchMismatch> {
-    let moved = forgiven
+    let moved = tolerated
         .iter()
-        .filter(|forgiven| matches!(forgiven.tolerance, Tolerance::Position | Tolerance::Near));
+        .filter(|tolerated| matches!(tolerated.tolerance, Tolerance::Position | Tolerance::Near));
     let mut moved =
         moved.filter_map(|moved| Some((moved.hunk?.checked_sub(1)?, moved.line?))).peekable();
     if hunks.len() < 2 || moved.peek().is_none() {
@@ -505,16 +509,16 @@ fn left_behind(
             let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
             let hunk = Some(hunk.reference(index, hunks.len()));
             PatchMismatch { hunk, ..mismatch }
-                .note("One of them is there only after the other hunks.")
+                .note("Once the other hunks are applied, its old lines are also in another place, which may be the intended one.")
         })
         .collect()
 }
 
-/// By how much the lines of a file move when edits are made.
+/// How far edits move the lines of a file.
 struct Growth(Vec<(usize, isize)>);
 
 impl Growth {
-    /// Of edits in order.
+    /// Computes it from sorted edits.
     fn of(edits: &[Edit<'_>]) -> Growth {
         let mut sum = 0;
         let sums = edits.iter().map(|edit| {
@@ -524,7 +528,7 @@ impl Growth {
         Growth(sums.collect())
     }
 
-    /// Where line `at` is then; what is put in right before it is counted as below it.
+    /// Returns the new position of line `at`; lines inserted directly before it count as below it.
     fn moved(&self, at: usize) -> usize {
         let before = self.0.partition_point(|(start, _)| *start < at);
         let sum =
@@ -533,7 +537,7 @@ impl Growth {
     }
 }
 
-/// By how many lines a hunk makes the file longer.
+/// Returns by how many lines a hunk makes the file longer.
 fn growth(body: &[HunkLine<'_>]) -> isize {
     body.iter()
         .map(|line| isize::from(line.kind == Kind::Added) - isize::from(line.kind == Kind::Removed))

@@ -1,8 +1,8 @@
-//! Other ways to write changes than a unified diff, told by the lines that only they have. Pure.
+//! Recognizes change formats other than unified diffs by lines that only those have. Pure.
 
 use super::leak;
 
-/// Whether `line` belongs to a change in another format, and cannot be prose.
+/// Returns true if `line` belongs to a change in another format and cannot be prose.
 pub(super) fn is_foreign(line: &[u8]) -> bool {
     const MARKS: [&[u8]; 6] =
         [b"diff --cc ", b"diff --combined ", b"@@@ ", b"***************", b"<old_str", b"<new_str"];
@@ -14,7 +14,7 @@ pub(super) fn is_foreign(line: &[u8]) -> bool {
         || is_command(line)
 }
 
-/// Whether `line` opens or closes a block of another format, and is no line of a hunk either.
+/// Returns true if `line` opens or closes a block of another format, and is not a line of a hunk.
 pub(super) fn is_block_mark(line: &[u8]) -> bool {
     const PATCH: [&[u8]; 5] = [
         b"*** Begin Patch",
@@ -36,7 +36,8 @@ pub(super) fn is_block_mark(line: &[u8]) -> bool {
     is_mark || PATCH.iter().any(|mark| line.starts_with(mark))
 }
 
-/// Whether `line` can only be a part of a change that is not read: one further in, quoted, in JSON, or between tags or other marks.
+/// Returns true if `line` can only belong to a change that is not read: an indented or quoted one, or one in JSON or
+/// between tags or other marks.
 pub(super) fn is_elsewhere(line: &[u8]) -> bool {
     let inner = leak::without_zero_width(line.trim_ascii_start());
     let quoted = inner.strip_prefix(b">").or(inner.strip_prefix(b"|"));
@@ -58,7 +59,7 @@ pub(super) fn is_elsewhere(line: &[u8]) -> bool {
         || inner.starts_with(b"<") && names_a_file()
 }
 
-/// Whether `line` is a command of a diff without context: `3c3`, `12,14d11`, `5a6,9`.
+/// Returns true if `line` is a command of a diff without context: `3c3`, `12,14d11`, `5a6,9`.
 fn is_command(line: &[u8]) -> bool {
     let is_range = |text: &[u8]| {
         let mut numbers = text.split(|byte| *byte == b',');
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_formats_are_known() {
+    fn other_formats_are_recognized() {
         for line in [
             "<<<<<<< SEARCH",
             "<<<<<<<SEARCH",

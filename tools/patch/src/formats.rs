@@ -1,13 +1,14 @@
-//! Formats of other agents that say what a unified diff says, turned into one: `apply_patch`, search and replace, hunks in fences with
-//! names. Each is the grammar of a whole answer. Pure.
+//! Converts equivalent formats of other agents to unified diffs: `apply_patch`, search and replace, and hunks in fences
+//! with names. Each is a grammar of the whole answer. Pure.
 
 use super::fence::Fence;
 use super::foreign;
 
-/// The header of a hunk without numbers: it goes where its old lines are, if that is one place.
+/// A hunk header without numbers: the hunk applies where its old lines are, if that is one place.
 const HUNK: &str = "@@ @@\n";
 
-/// The lines of an answer without prose before and after. What is not told from code is not prose, and line ends have to be plain.
+/// Returns the lines of an answer without the prose before and after. Text that could be code is not prose. `None` if
+/// the answer has CR, or the prose after the change does not end with a sentence.
 pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
     if answer.contains('\r') {
         return None;
@@ -22,7 +23,7 @@ pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
     };
     let ends = |line: &str| line.trim_end().ends_with(['.', ':', '!', '?']);
     let before = lines.iter().take_while(|line| may_be_prose(line)).count();
-    // A name may look like prose: that ends with a sentence.
+    // A name may look like prose; only text that ends with a sentence is.
     let before = lines.get(..before)?.iter().rposition(|line| ends(line)).map_or(0, |at| at + 1);
     let after = lines.iter().rev().take_while(|line| may_be_prose(line)).count();
     let (rest, after) = lines.split_at_checked(lines.len() - after)?;
@@ -36,7 +37,7 @@ pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
     last.is_none_or(|line| ends(line)).then(|| rest.to_vec())
 }
 
-/// The name that a line of text consists of, whatever is put around it.
+/// Returns the path that a line of text consists of, without any decoration.
 pub(super) fn path_in(line: &str) -> Option<&str> {
     let around = |c: char| c.is_whitespace() || "#*`'\":".contains(c);
     let name = line.trim_matches(around);
@@ -44,32 +45,32 @@ pub(super) fn path_in(line: &str) -> Option<&str> {
     is_path(name).then_some(name)
 }
 
-/// Whether a name is told from other text.
+/// Returns true if a path can be told apart from other text.
 fn is_path(name: &str) -> bool {
     let is_one = !name.is_empty() && !name.contains(char::is_whitespace);
     is_one && !name.ends_with(['.', ')', '}', ']', '>'])
 }
 
-/// The header of a file that is changed.
+/// Returns the headers of a changed file.
 fn names_of(path: &str) -> String {
     format!("--- a/{path}\n+++ b/{path}\n")
 }
 
-/// Whether a line can stand in a hunk.
+/// Returns true if a line can be part of a hunk.
 pub(super) fn is_body(line: &str) -> bool {
     line.starts_with([' ', '+', '-'])
 }
 
-/// The name that an answer is about: said right before its change, once.
+/// The file that the next change is about. It is named once, directly before the change.
 #[derive(Default)]
 struct Subject<'a> {
     path: Option<&'a str>,
-    /// Whether its change is still to come.
+    /// True if the change of this file has yet to come.
     is_due: bool,
 }
 
 impl<'a> Subject<'a> {
-    /// Takes a name; none if that of another file stands without a change.
+    /// Sets the path; `None` if another path is still waiting for its change.
     fn name(&mut self, path: &'a str) -> Option<()> {
         let is_other = self.path != Some(path);
         if self.is_due && is_other {
@@ -79,7 +80,7 @@ impl<'a> Subject<'a> {
         Some(())
     }
 
-    /// The name behind the language of the fence that `line` opens, if it has one.
+    /// Sets the path that follows the language of the fence opened by `line`, if there is one.
     fn name_in_fence(&mut self, line: &'a str) -> Option<()> {
         let info = line.trim_start_matches(['`', '~', ' ']).trim_end();
         match info.split_once([' ', ':']) {
@@ -89,8 +90,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The patch between `*** Begin Patch` and `*** End Patch`, in a fence or a call of the shell. None if it deletes a file, whose lines it
-/// does not tell, or leads to a place by what is above that.
+/// Converts the patch between `*** Begin Patch` and `*** End Patch`, in a fence or a shell command. `None` if it
+/// deletes a file, whose lines it does not state, or locates a hunk by the text above it.
 pub(super) fn apply_patch(answer: &str) -> Option<String> {
     let lines = core(answer)?;
     let mut lines = lines.iter().copied().peekable();
@@ -98,7 +99,7 @@ pub(super) fn apply_patch(answer: &str) -> Option<String> {
     let call = lines.next_if(|line| line.starts_with("apply_patch <<"));
     lines.next_if_eq(&"*** Begin Patch")?;
     let mut text = String::with_capacity(answer.len());
-    // Whether hunks may follow, and new lines only.
+    // Whether hunks may follow, and whether only new lines may.
     let (mut is_changed, mut is_made) = (false, false);
     loop {
         let line = lines.next()?;
@@ -148,15 +149,15 @@ pub(super) fn apply_patch(answer: &str) -> Option<String> {
     lines.all(str::is_empty).then_some(text)
 }
 
-/// The headers of a file that is changed and moved.
+/// Returns the headers of a file that is changed and renamed.
 fn renamed(from: &str, to: &str) -> String {
     format!(
         "diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n--- a/{from}\n+++ b/{to}\n"
     )
 }
 
-/// Blocks of lines to look for and of those in their place. The file of a block is named above it or by its fence, or it is that of
-/// the block right before.
+/// Converts search and replace blocks. The file of a block is named above it or by its fence; otherwise it is that of
+/// the previous block.
 pub(super) fn search_and_replace(answer: &str) -> Option<String> {
     let mut text = String::with_capacity(answer.len());
     let (mut subject, mut fence, mut written) = (Subject::default(), None::<Fence>, None);
@@ -184,14 +185,14 @@ pub(super) fn search_and_replace(answer: &str) -> Option<String> {
     (written.is_some() && fence.is_none() && !subject.is_due).then_some(text)
 }
 
-/// The marks of blocks: what opens one, and what closes it.
+/// The marks that open and close a block.
 const MARKS: [(&str, &str); 3] = [
     ("<<<<<<< SEARCH", ">>>>>>> REPLACE"),
     ("<<<<<<< ORIGINAL", ">>>>>>> UPDATED"),
     ("------- SEARCH", "+++++++ REPLACE"),
 ];
 
-/// The lines to look for, without the line at which some say that they begin.
+/// Returns the lines to search for, without the line number that some blocks begin with.
 fn without_place<'l, 'a>(old: &'l [&'a str]) -> &'l [&'a str] {
     match old {
         [start, rule, old @ ..] if start.starts_with(":start_line:") && rule.starts_with("---") => {
@@ -201,7 +202,7 @@ fn without_place<'l, 'a>(old: &'l [&'a str]) -> &'l [&'a str] {
     }
 }
 
-/// A hunk that puts `new` in the place of `old`, if that says anything.
+/// Returns a hunk that replaces `old` with `new`; `None` if `old` is blank.
 fn hunk(old: &[&str], new: &[&str]) -> Option<String> {
     if old.iter().all(|line| line.trim().is_empty()) {
         return None;
@@ -219,7 +220,8 @@ fn hunk(old: &[&str], new: &[&str]) -> Option<String> {
     Some(text)
 }
 
-/// The lines up to the one that ends them; none if anything comes first that looks like a mark or closes the fence around it.
+/// Returns the lines up to the one that ends them; `None` if a line before it looks like a mark or closes the
+/// surrounding fence.
 fn side<'a>(
     lines: &mut impl Iterator<Item = &'a str>,
     ends: &str,
@@ -242,7 +244,7 @@ fn side<'a>(
     None
 }
 
-/// Hunks in fences that name their files, or stand right below a name.
+/// Converts hunks in fences that name their file or directly follow its name.
 pub(super) fn named(answer: &str) -> Option<String> {
     let mut text = String::with_capacity(answer.len());
     let mut subject = Subject::default();
@@ -251,7 +253,7 @@ pub(super) fn named(answer: &str) -> Option<String> {
     while let Some(line) = lines.next() {
         if let Some(fence) = Fence::opening(line.as_bytes()) {
             subject.name_in_fence(line)?;
-            // Each of these fences begins with a name of its own.
+            // Every one of these fences needs its own name.
             if !std::mem::take(&mut subject.is_due) {
                 return None;
             }
@@ -264,7 +266,7 @@ pub(super) fn named(answer: &str) -> Option<String> {
                 }
                 let is_name = line.starts_with("--- ")
                     && lines.peek().is_some_and(|next| next.starts_with("+++ "));
-                // Hunks of a file that is to be made have no names in this form.
+                // In this form, hunks of a new file have no names.
                 let is_made = line.starts_with("@@ -0,0");
                 if is_name
                     || is_made

@@ -1,11 +1,11 @@
-//! Lines with their numbers before them, as models are shown files: one format, written and read here only.
+//! Lines with line numbers, as files are shown to models. This is the only place that writes and reads the format.
 
 use std::fmt::Write as _;
 
-/// Columns that a number takes at least.
+/// The minimum width of a number, in columns.
 const COLUMNS: usize = 4;
 
-/// The lines of `text`, each behind its number: `  14| let x = 1;`. The first is line `first` of its file.
+/// Returns the lines of `text`, each after its number: `  14| let x = 1;`. The first is line `first` of its file.
 ///
 /// Numbers are aligned to the right; an empty line is `  15|`.
 pub fn numbered(text: &str, first: usize) -> String {
@@ -20,7 +20,7 @@ pub fn numbered(text: &str, first: usize) -> String {
     shown
 }
 
-/// The number before a line, and what follows the bar: nothing, or a space and the line.
+/// Returns the number before a line, and what follows the bar: nothing, or a space and the line.
 pub(super) fn read(line: &[u8]) -> Option<(usize, &[u8])> {
     let line = line.trim_ascii_start();
     let (number, rest) = line.split_at_checked(line.iter().position(|byte| *byte == b'|')?)?;
@@ -38,7 +38,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn numbers_stand_in_a_column() {
+    fn numbers_are_right_aligned() {
         assert_eq!(numbered("a\n\n  b\n", 9), "   9| a\n  10|\n  11|   b\n");
         assert_eq!(numbered("a\nb", 9_999), " 9999| a\n10000| b");
         assert_eq!(numbered("", 1), "");
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_different_is_no_number() {
+    fn text_that_is_not_exactly_a_line_number_is_rejected() {
         for line in ["x| a", "12 | a", "12|a", "012| a", "| a", "-3| a", "12", "| 12 | a |", ""] {
             assert_eq!(read(line.as_bytes()), None, "{line}");
         }
@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_can_be_read(lines in proptest::collection::vec("[ -~ä]{0,9}", 0..20), first in 1_usize..20_000, ended: bool) {
+        fn numbered_lines_can_be_read_back(lines in proptest::collection::vec("[ -~ä]{0,9}", 0..20), first in 1_usize..20_000, ended: bool) {
             let text = lines.join("\n") + if ended { "\n" } else { "" };
             let shown = numbered(&text, first);
             prop_assert_eq!(shown.lines().count(), text.lines().count());

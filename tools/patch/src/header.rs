@@ -1,6 +1,6 @@
-//! The headers of a diff, one line at a time: hunk numbers and file names. What they mean is decided elsewhere.
+//! Diff headers, one line at a time: hunk numbers and file names. Their meaning is decided elsewhere.
 
-/// The numbers of `@@ -old,old_count +new,new_count @@`; a count that is not written is 1.
+/// The numbers of `@@ -old,old_count +new,new_count @@`; a missing count is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) old: usize,
@@ -10,20 +10,21 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Whether they say that there is nothing: `@@ -0,0 +0,0 @@`.
+    /// Returns true if both counts are 0, as in `@@ -0,0 +0,0 @@`.
     pub(super) fn are_zero(self) -> bool {
         self.old_count == 0 && self.new_count == 0
     }
 }
 
-/// Lines a diff cannot do without; their line ends and indentation speak for the whole answer.
+/// Returns true for the lines that every diff needs; their line ends and indentation are taken as those of the whole
+/// answer.
 pub(super) fn is_structural(line: &[u8]) -> bool {
     line.starts_with(b"diff --git ")
         || line.starts_with(b"@@")
         || (line.starts_with(b"--- ") || line.starts_with(b"+++ ")) && line.len() > 4
 }
 
-/// Reads the numbers of a hunk header; none if they are missing or garbled.
+/// Reads the numbers of a hunk header; `None` if they are missing or garbled.
 pub(super) fn numbers(header: &[u8]) -> Option<Numbers> {
     let text = std::str::from_utf8(header.strip_prefix(b"@@")?.split(|byte| *byte == b'@').next()?)
         .ok()?;
@@ -33,7 +34,7 @@ pub(super) fn numbers(header: &[u8]) -> Option<Numbers> {
     Some(Numbers { old, old_count, new, new_count })
 }
 
-/// What a hunk header says besides numbers: the line of the file that git puts there, a function or a section.
+/// Returns the text of a hunk header besides the numbers: the line of the file that git puts there, such as a function.
 pub(super) fn heading(header: &[u8]) -> Option<&[u8]> {
     let rest = header.strip_prefix(b"@@")?;
     let text = match (numbers(header), memchr::memmem::find(rest, b"@@")) {
@@ -52,24 +53,24 @@ fn range(text: &str) -> Option<(usize, usize)> {
     Some((number(start)?, number(count)?))
 }
 
-/// Digits only, saturating: no file has so many lines.
+/// Parses digits only, and saturates: no file has that many lines.
 fn number(text: &str) -> Option<usize> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
-/// A file name as a header gives it.
+/// A file name in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
     /// `/dev/null`.
     Null,
-    /// Unquoted, with whatever prefix it has, and with spaces behind it, which may belong to it or not.
+    /// An unquoted name with its prefix, and with any trailing spaces, which may or may not belong to it.
     Path(Vec<u8>),
-    /// Quoted, and wrongly so.
+    /// A name that is quoted incorrectly.
     Bad,
 }
 
-/// The name in what follows `--- `, `+++ `, `rename from ` or the like.
+/// Reads the name after `--- `, `+++ `, `rename from ` or similar.
 pub(super) fn name(rest: &[u8]) -> Name {
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest);
     if rest.starts_with(b"\"") {
@@ -88,14 +89,14 @@ pub(super) fn name(rest: &[u8]) -> Name {
     }
 }
 
-/// The name without what Markdown and shells put around names.
+/// Returns the name without the decoration that Markdown and shells put around names.
 fn undecorated(name: &[u8]) -> &[u8] {
     let marks = [&b"**"[..], b"`", b"'"];
     let bare = |mark: &[u8]| name.strip_prefix(mark)?.strip_suffix(mark);
     marks.into_iter().find_map(bare).filter(|name| !name.is_empty()).unwrap_or(name)
 }
 
-/// Cuts ` 2024-03-01 12:34:56…` off.
+/// Cuts off ` 2024-03-01 12:34:56…`.
 fn without_date(name: &[u8]) -> &[u8] {
     const SHAPE: &[u8] = b" 0000-00-00 00:00:00";
     let is_date = |window: &[u8]| {
@@ -110,7 +111,7 @@ fn without_date(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a C-style quoted string and gives what follows it.
+/// Reads a C-style quoted string; returns it and the rest of the text.
 pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut bytes = text.strip_prefix(b"\"")?.iter();
     let mut path = Vec::new();
@@ -141,11 +142,11 @@ fn octal(byte: u8) -> Option<u8> {
     matches!(byte, b'0'..=b'7').then(|| byte - b'0')
 }
 
-/// More spaces than this are not in two names.
+/// The maximum number of spaces in two names.
 const MAX_SPACES: usize = 64;
 
-/// Every way to read `diff --git OLD NEW` as two names: names with spaces are not delimited. Where there is only one, the
-/// other says nothing.
+/// Returns every way to read `diff --git OLD NEW` as two names, since names with spaces are not delimited. If there is
+/// only one name, the other is [`Name::Null`].
 pub(super) fn git_names(rest: &[u8]) -> Vec<(Name, Name)> {
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest).trim_ascii_end();
     if rest.starts_with(b"\"") {
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heading_is_what_is_not_numbers() {
+    fn a_heading_is_the_text_besides_the_numbers() {
         for (header, text) in [
             ("@@ -1,2 +1,2 @@ fn a()", Some("fn a()")),
             ("@@ fn a() @@", Some("fn a()")),
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn git_names_with_spaces_are_read_every_way() {
+    fn git_names_with_spaces_are_read_in_every_possible_way() {
         assert_eq!(git_names(b"a/x b/x").len(), 1);
         assert_eq!(git_names(b"a/x y b/x y").len(), 3);
         assert_eq!(

@@ -1,9 +1,9 @@
-//! What serving leaks into answers: escape codes of terminals, and tokens of a model's template. Pure.
+//! Text that serving leaks into answers: terminal escape codes, and tokens of the model's template. Pure.
 
-/// It begins an escape code.
+/// The first byte of an escape code.
 pub(super) const ESCAPE: u8 = 0x1b;
 
-/// `text` without the escape codes that set colours.
+/// Returns `text` without the escape codes that set colours.
 pub(super) fn without_escapes(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut parts = text.split(|byte| *byte == ESCAPE);
@@ -22,7 +22,7 @@ pub(super) fn without_escapes(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// A line without the characters of no width that it begins with.
+/// Returns a line without the zero-width characters that it begins with.
 pub(super) fn without_zero_width(line: &[u8]) -> &[u8] {
     const CHARACTERS: [char; 4] = ['\u{200b}', '\u{200c}', '\u{2060}', '\u{feff}'];
     let is_none = |c: char, line: &[u8]| line.starts_with(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -33,9 +33,11 @@ pub(super) fn without_zero_width(line: &[u8]) -> &[u8] {
     rest
 }
 
-/// The text before a token that it ends in, as a server leaves it there, and the token: `<|im_end|>`, `<｜end▁of▁sentence｜>`, `</s>`.
+/// Splits off a template token at the end of a text, as a server leaves it there: `<|im_end|>`, `<｜end▁of▁sentence｜>`,
+/// `</s>`. Returns the text before it, and the token.
 ///
-/// It must be the only one: who writes about such tokens has them elsewhere, too. Those with wide bars are in no other text.
+/// The token must occur only once: a text about such tokens also has them elsewhere. No other text has tokens with wide
+/// bars.
 pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
     const BAR: char = '\u{ff5c}';
     const NAMES: [&str; 10] = [
@@ -75,7 +77,7 @@ pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
     ((is_ours || is_whole) && is_only).then_some((before, token))
 }
 
-/// Whether a name between bars is one of a template: two words or more, or a role.
+/// Returns true if a name between bars is a template token: two or more words, or a role.
 fn is_token(name: &str) -> bool {
     const ROLES: [&str; 5] = ["assistant", "user", "system", "call", "eos"];
     let is_name = name.len() > 5 && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
@@ -87,13 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_go_and_other_codes_stay() {
+    fn colour_codes_are_removed_and_others_stay() {
         assert_eq!(without_escapes(b"\x1b[1;32m+a\x1b[0m\x1b[K\n"), b"+a\n");
         assert_eq!(without_escapes(b"a\x1b]0;x\x1b"), b"a\x1b]0;x\x1b");
     }
 
     #[test]
-    fn a_token_is_taken_off_the_very_end() {
+    fn a_template_token_is_removed_only_at_the_very_end() {
         let cut = |text: &'static str| at_end(text.as_bytes()).map(|(before, _)| before);
         assert_eq!(cut("+c<|im_end|>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>"), Some(&b"+c"[..]));

@@ -5,58 +5,61 @@
 //! ```
 //! Any doubt on the way is a [`Refusal`]; a plan is complete or it is not made.
 
-mod account;
+mod added_whitespace;
 mod advice;
-mod aside;
-mod balance;
+mod already_applied;
 mod blocks;
 mod body;
+mod change_marks;
+mod compare;
+mod copied_numbers;
 mod damage;
 mod difference;
-mod done;
 mod edit;
 mod elision;
 mod envelope;
-mod example;
+mod escapes;
 mod feedback;
 mod fence;
 mod file;
-mod fold;
+mod file_style;
 mod foreign;
 mod formats;
-mod glue;
+mod glued_closers;
 mod gutter;
 mod header;
+mod joined_lines;
 mod leak;
+mod line_use;
 mod lines;
 mod locate;
-mod look;
-mod markdown;
-mod marks;
 mod merge;
-mod numbered;
+mod old_whitespace;
 mod parse;
 mod parser;
 mod plan;
 mod planner;
+mod put_aside;
 mod refuse;
 mod resolve;
 mod section;
-mod space;
+mod shown_diff;
+mod surrounding_text;
 mod tolerance;
 mod translate;
-mod whitespace;
 
-pub use aside::PutAside;
 pub use difference::LineDifference;
 pub use gutter::numbered;
 pub use merge::merge;
 pub use plan::{
     ApplyPlan, BaseState, Current, PatchLimits, PatchScope, PlanSummary, prepare, prepare_with,
 };
+pub use put_aside::PutAside;
 pub use refuse::{Candidate, HunkRef, Nearest, PatchMismatch, Reason, Refusal};
 pub use tolerance::{Repair, Tolerance, Tolerances};
 
+#[cfg(test)]
+mod all_or_nothing_tests;
 #[cfg(test)]
 mod answer_tests;
 #[cfg(test)]
@@ -64,14 +67,12 @@ mod apply_tests;
 #[cfg(test)]
 mod choice_tests;
 #[cfg(test)]
-mod loose_tests;
+mod loose_match_tests;
+#[cfg(test)]
+mod more_shape_tests;
 #[cfg(test)]
 mod reason_tests;
 #[cfg(test)]
 mod shape_tests;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod whole_tests;
-#[cfg(test)]
-mod wild_tests;

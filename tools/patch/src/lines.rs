@@ -1,8 +1,8 @@
-//! Bytes as lines that remember how they end, cut where somebody looks. Nothing here knows of diffs.
+//! Bytes as lines with their line ends, split only where needed. Nothing here knows about diffs.
 
 use std::cell::OnceCell;
 
-/// Bytes from one milepost to the next: a few lines, which are soon passed.
+/// The distance between mileposts, in bytes: a few lines, which are quickly scanned.
 const MILE: usize = 256;
 
 /// How a line ends.
@@ -15,7 +15,7 @@ pub(super) enum Eol {
 }
 
 impl Eol {
-    /// How the last of `lines` ends.
+    /// Returns how the last of `lines` ends.
     pub(super) fn of(lines: &[u8]) -> Eol {
         match lines {
             [.., b'\r', b'\n'] => Eol::CrLf,
@@ -24,7 +24,7 @@ impl Eol {
         }
     }
 
-    /// The bytes it is.
+    /// Returns the bytes of the line end.
     pub(super) fn as_bytes(self) -> &'static [u8] {
         match self {
             Eol::Lf => b"\n",
@@ -34,7 +34,7 @@ impl Eol {
     }
 }
 
-/// One line, without its end.
+/// One line, without its line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Line<'a> {
     pub(super) text: &'a [u8],
@@ -42,7 +42,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A line of which everything before the `\n` is given.
+    /// Creates a line from everything before its `\n`.
     pub(super) fn before_newline(raw: &'a [u8]) -> Line<'a> {
         match raw.strip_suffix(b"\r") {
             Some(text) => Line { text, eol: Eol::CrLf },
@@ -50,27 +50,27 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Length with its end, in bytes.
+    /// Returns the length including the line end, in bytes.
     pub(super) fn size(self) -> usize {
         self.text.len() + self.eol.as_bytes().len()
     }
 }
 
-/// The lines of a file; the last may have no end. No bytes, no lines.
+/// The lines of a file; the last may have no line end. An empty file has no lines.
 ///
-/// A line is found from the milepost before it, so that a file is not cut into all of its lines to change a few.
+/// A line is found from the milepost before it, so that a small change does not require splitting the whole file.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     bytes: &'a [u8],
-    /// How many newlines are before each [`MILE`].
+    /// The number of newlines before each [`MILE`].
     mileposts: Vec<usize>,
     len: usize,
-    /// Where each line begins, once somebody wanted them all.
+    /// The start of each line, once all lines have been requested.
     starts: OnceCell<Vec<usize>>,
 }
 
 impl<'a> Lines<'a> {
-    /// Counts the lines of `bytes`, and cuts none of them.
+    /// Counts the lines of `bytes` without splitting them.
     pub(super) fn of(bytes: &'a [u8]) -> Lines<'a> {
         let mut newlines = 0;
         let pass = |mile: &[u8]| {
@@ -84,27 +84,27 @@ impl<'a> Lines<'a> {
         Lines { bytes, mileposts, len, starts: OnceCell::new() }
     }
 
-    /// The file.
+    /// Returns the bytes of the file.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// How many there are.
+    /// Returns the number of lines.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no lines.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether the last line has no end.
+    /// Returns true if the last line has no line end.
     pub(super) fn is_open(&self) -> bool {
         !self.is_empty() && Eol::of(self.bytes) == Eol::None
     }
 
-    /// Where line `at`, from 0, begins; behind the last line, where the file ends.
+    /// Returns the offset of line `at`, from 0; after the last line, the end of the file.
     pub(super) fn start_of(&self, at: usize) -> usize {
         match self.starts.get() {
             Some(starts) => starts.get(at).copied(),
@@ -113,7 +113,7 @@ impl<'a> Lines<'a> {
         .unwrap_or(self.bytes.len())
     }
 
-    /// Where line `at` begins, found from the last milepost with fewer newlines before it.
+    /// Returns the offset of line `at`, scanning from the last milepost with fewer newlines before it.
     fn find(&self, at: usize) -> Option<usize> {
         let Some(nth) = at.checked_sub(1) else { return Some(0) };
         let post = self.mileposts.partition_point(|newlines| *newlines < at).checked_sub(1)?;
@@ -122,12 +122,12 @@ impl<'a> Lines<'a> {
         Some(post * MILE + newline + 1)
     }
 
-    /// Line `at`, from 0.
+    /// Returns line `at`, from 0.
     pub(super) fn get(&self, at: usize) -> Option<Line<'a>> {
         self.from(at).next()
     }
 
-    /// The lines from `at` on.
+    /// Yields the lines from `at` on.
     pub(super) fn from(&self, at: usize) -> impl Iterator<Item = Line<'a>> + use<'a> {
         let mut rest = self.bytes.get(self.start_of(at)..).unwrap_or_default();
         std::iter::from_fn(move || {
@@ -137,7 +137,7 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// All of them, each of which is found at once from now on.
+    /// Returns all lines, and remembers their starts for later lookups.
     pub(super) fn all(&self) -> Vec<Line<'a>> {
         let lines: Vec<Line<'a>> = self.from(0).collect();
         self.starts.get_or_init(|| {
@@ -152,7 +152,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The first line of `bytes`, and what follows it.
+/// Returns the first line of `bytes`, and the rest.
 fn cut(bytes: &[u8]) -> Option<(Line<'_>, &[u8])> {
     match memchr::memchr(b'\n', bytes) {
         Some(end) => {
@@ -164,7 +164,7 @@ fn cut(bytes: &[u8]) -> Option<(Line<'_>, &[u8])> {
     }
 }
 
-/// What is between the newlines of `bytes`: always one piece more than newlines.
+/// Yields the pieces between the newlines of `bytes`: always one more than newlines.
 pub(super) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut next = 0;
     memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).map(move |end| {
@@ -174,7 +174,7 @@ pub(super) fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Text for people, whatever the encoding.
+/// Converts text to a string for display, whatever its encoding.
 pub(super) fn show(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Cut one after the other, without mileposts.
+    /// Splits line by line, without mileposts.
     fn naive(bytes: &[u8]) -> Vec<Line<'_>> {
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         lines
@@ -195,7 +195,7 @@ mod tests {
             .collect()
     }
 
-    /// Few and many newlines, over several miles.
+    /// Files with few and with many newlines, several miles long.
     fn file() -> impl Strategy<Value = Vec<u8>> {
         let line = (
             prop_oneof![0..4_usize, 0..80_usize, 0..3 * MILE],
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_are_no_lines() {
+    fn an_empty_file_has_no_lines() {
         let lines = Lines::of(b"");
         assert!(lines.is_empty() && lines.get(0).is_none() && lines.all().is_empty());
         assert_eq!((lines.start_of(0), lines.start_of(9), lines.is_open()), (0, 0, false));

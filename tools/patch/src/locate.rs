@@ -1,63 +1,65 @@
-//! Where in a file a hunk belongs: at the line it says, or at the only place it fits. A tie is broken only
-//! where one place is next to that line and all others are far away.
+//! Finds the place of a hunk in a file: the line that its header states, or the only place that it matches. Of several
+//! places, one is chosen only if it is next to that line and all others are far away.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::already_applied;
 use super::body::{self, HunkLine};
-use super::done;
-use super::fold::{self, Tier, fingerprint};
+use super::compare::{self, Tier, fingerprint};
 use super::header;
 use super::lines::Lines;
 use super::refuse::Reason;
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
 
-/// Line comparisons one file may cost.
+/// The maximum number of line comparisons per file.
 const WORK: usize = 4_000_000;
-/// Places worth telling about.
+/// The maximum number of places reported.
 const MAX_CANDIDATES: usize = 5;
-/// How many lines off its header a hunk may be placed although it fits elsewhere, too.
+/// The maximum distance from its stated line at which a hunk may be placed although it also matches elsewhere.
 pub(super) const NEAR: usize = 3;
-/// How many lines away everything else that it could mean must be then.
+/// The minimum distance, in lines, of everything else that it could mean in that case.
 const FAR: usize = 40;
 
-/// Lines of a part of a file that are looked at.
+/// The maximum number of lines of a part of a file that are examined.
 const MAX_PART: usize = 300;
-/// Old lines that may have changed where the header of a hunk says.
+/// The maximum number of old lines that may have changed where the header of a hunk says.
 const MAX_CHANGED: usize = 2;
 
-/// A file's lines, found by their content.
+/// The lines of a file, indexed by content.
 pub(super) struct Image<'a> {
     pub(super) lines: Lines<'a>,
     index: OnceCell<Index>,
     work: Cell<usize>,
 }
 
-/// Lines by fingerprint: the first, how many there are, and after each line the next one like it.
+/// Lines by fingerprint: the first line and the number of lines, and for each line the next one with the same
+/// fingerprint.
 struct Index {
     first: HashMap<u64, (usize, usize)>,
     next: Vec<usize>,
 }
 
-/// Where a hunk belongs.
+/// The place of a hunk.
 #[derive(Debug)]
 pub(super) struct Place<'h, 'a> {
     pub(super) reading: &'h [HunkLine<'a>],
-    /// The line of the file, from 0, that its first old line is; of a hunk without old lines, the one it comes before.
+    /// The line of the file, from 0, that matches the first old line; for a hunk without old lines, the line that it is
+    /// inserted before.
     pub(super) start: usize,
     pub(super) tier: Tier,
-    pub(super) forgives: Vec<Tolerance>,
+    pub(super) tolerates: Vec<Tolerance>,
 }
 
-/// What became of the search.
+/// The result of a search.
 #[derive(Debug)]
 pub(super) enum Search<'h, 'a> {
     Found(Place<'h, 'a>),
-    /// Its new lines are there already, from this line on.
+    /// The new lines are already in the file, from this line on.
     Already(usize),
-    /// Why it has no place, and the lines, from 0, of several.
+    /// Why the hunk has no place, and the matching lines, from 0, if there are several.
     Nowhere(Reason, Vec<usize>),
 }
 
@@ -80,12 +82,12 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// How many lines are like `text`, white space and look-alikes aside.
+    /// Returns how many lines are like `text`, ignoring white space and look-alikes.
     pub(super) fn count(&self, text: &[u8]) -> usize {
         self.index().first.get(&fingerprint(text)).map_or(0, |(_, count)| *count)
     }
 
-    /// The lines like `text`, ascending.
+    /// Yields the lines like `text`, in ascending order.
     pub(super) fn like(&self, text: &[u8]) -> impl Iterator<Item = usize> {
         let index = self.index();
         let first = index.first.get(&fingerprint(text)).map(|(first, _)| *first);
@@ -94,7 +96,7 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Whether the lines from `start` on are those of `pattern`.
+    /// Returns true if the lines from `start` on match those of `pattern`.
     pub(super) fn fits(&self, pattern: &[&HunkLine<'_>], start: usize, tier: Tier) -> bool {
         if start.checked_add(pattern.len()).is_none_or(|end| end > self.lines.len()) {
             return false;
@@ -105,10 +107,10 @@ impl<'a> Image<'a> {
         compared == pattern.len()
     }
 
-    /// The places `pattern` fits, at most a handful.
+    /// Returns the places that `pattern` matches, up to a small number.
     pub(super) fn places(&self, pattern: &[&HunkLine<'_>], tier: Tier) -> Vec<usize> {
         let mut places = Vec::new();
-        // The line that the file has least often says where to look.
+        // The rarest line has the fewest places to check.
         let rarest = pattern.iter().enumerate().min_by_key(|(_, line)| self.count(line.text));
         let Some((offset, line)) = rarest else { return places };
         for start in self.like(line.text).filter_map(|at| at.checked_sub(offset)) {
@@ -127,8 +129,9 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Searches the place of a hunk, which must not fit there however else it can be read. `shift` is by how many lines earlier
-/// hunks of the file have moved new line numbers; `taken` are the places of hunks that are exactly where they say.
+/// Searches for the place of a hunk; no other reading of the hunk may also match there. `shift` is the number of lines
+/// by which earlier hunks of the file have moved new line numbers. `taken` are the places of hunks that match exactly
+/// at their stated lines.
 pub(super) fn locate<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
@@ -146,7 +149,7 @@ pub(super) fn locate<'h, 'a>(
     search
 }
 
-/// Searches the place of a hunk.
+/// Searches for the place of a hunk, in the order that docs/patching.md lists.
 fn locate_first<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
@@ -180,15 +183,15 @@ fn locate_first<'h, 'a>(
             Search::Found(place)
         };
     }
-    let already = done::at_its_line(image, hunk, shift, allowed);
+    let already = already_applied::at_its_line(image, hunk, shift, allowed);
     let mut candidates = Vec::new();
     let mut ambiguous = Tier::Exact;
     for tier in std::iter::once(Tier::Exact).chain(tiers()) {
         ambiguous = tier;
         if let Some(place) = search.unique(tier, &mut candidates) {
-            // What fits elsewhere, and not to the letter, may be done where its result is.
+            // A hunk that matches only loosely may be applied already where its result is.
             let result = || search.result().filter(|_| tier > Tier::Exact);
-            // The same edit may be due here or done there.
+            // The same edit may have to be made here, or be applied already there.
             return match already.or_else(result) {
                 Some(there) => Search::Nowhere(Reason::AmbiguousHunk, vec![place.start, there]),
                 None => Search::Found(place),
@@ -211,7 +214,7 @@ fn locate_first<'h, 'a>(
     Search::Nowhere(reason, candidates)
 }
 
-/// Where a hunk is exactly as its header says: the line, from 0.
+/// Returns the stated line of a hunk, from 0, if the hunk matches exactly there.
 pub(super) fn exactly_at_its_line(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -221,7 +224,7 @@ pub(super) fn exactly_at_its_line(
     place.reading.iter().any(HunkLine::is_old).then_some(place.start)
 }
 
-/// The only place a hunk fits exactly, whatever its header says.
+/// Returns the only place that a hunk matches exactly, whatever its header says.
 pub(super) fn locate_once<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
@@ -230,10 +233,10 @@ pub(super) fn locate_once<'h, 'a>(
     Searcher { image, hunk, allowed }.unique(Tier::Exact, &mut Vec::new())
 }
 
-/// Whether the old lines of a hunk that went elsewhere are where its header says, once the diff is applied, and not among
-/// its `own` lines there.
+/// Returns true if the old lines of a hunk that was placed elsewhere are at its stated line after the diff is applied,
+/// outside its `own` lines.
 ///
-/// Then it may have been written against the result of other hunks, and have been meant for that place.
+/// The hunk may then have been written against the result of other hunks, and be meant for that place.
 pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usize>) -> bool {
     let (Some(numbers), Some(reading)) = (hunk.numbers, hunk.readings.first()) else {
         return false;
@@ -249,8 +252,8 @@ pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usi
         })
 }
 
-/// Whether the old lines of a hunk without numbers are in the result of all hunks at a place that has lines `made` by the hunk before, and
-/// that is not its `own`: then those may be the ones that are meant.
+/// Returns true if the old lines of a hunk without numbers also occur in the result of all hunks at a place with lines
+/// `made` by the previous hunk, other than its `own` place. Those lines may be the ones that are meant.
 pub(super) fn is_made_again(
     result: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -268,8 +271,8 @@ pub(super) fn is_made_again(
     !old.is_empty() && places.any(|start| is_made(start) && !is_own(start))
 }
 
-/// The line, from 0, that the header of a hunk names besides its number, if `start` is not below it, or in another part of the file, and
-/// most of the old lines are below it, too: then those may be meant, and have changed.
+/// Returns the line, from 0, of the heading in the hunk header, if `start` is not in the part of the file below that
+/// heading although most of the old lines also occur there: the hunk may mean those, with a few lines changed.
 pub(super) fn under_another_heading(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -295,9 +298,9 @@ pub(super) fn under_another_heading(
     if at >= start && at < start + old.len() {
         return None;
     }
-    // The next part begins as this one does, and as far in.
+    // The next part begins like this one, with the same indentation.
     let begins = |text: &[u8]| {
-        let indentation = fold::indentation(text).len();
+        let indentation = compare::indentation(text).len();
         let word = text.get(indentation..).unwrap_or_default();
         let word = word.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         text.get(..indentation + word).unwrap_or_default().to_vec()
@@ -323,16 +326,16 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
     fn readings(&self) -> impl Iterator<Item = &'h Reading<'a>> {
         let (hunk, allowed): (&'h Hunk<'a>, _) = (self.hunk, self.allowed);
         let readings = hunk.readings.iter();
-        readings.filter(move |reading| reading.forgives.is_none_or(|needed| allowed.allow(needed)))
+        readings.filter(move |reading| reading.tolerates.is_none_or(|needed| allowed.allow(needed)))
     }
 
-    /// The readings, each with its old lines.
+    /// Yields the readings, each with its old lines.
     fn patterns(&self) -> impl Iterator<Item = (&'h Reading<'a>, Vec<&'h HunkLine<'a>>)> {
         self.readings()
             .map(|reading| (reading, reading.body.iter().filter(|line| line.is_old()).collect()))
     }
 
-    /// At the line the header says.
+    /// Tries the stated line.
     fn declared(&self, tier: Tier) -> Option<Place<'h, 'a>> {
         let start = self.hunk.numbers?.old.saturating_sub(1);
         let (reading, _) =
@@ -340,14 +343,14 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         Some(place(reading, start, tier))
     }
 
-    /// Other places, but for those `taken`, that fit better than `place`, where the header says.
+    /// Returns other places, except those `taken`, that match better than `place` at the stated line.
     ///
-    /// Where white space at line ends is all that the old lines lack, none does: every model loses that.
+    /// If the old lines lack only white space at line ends, there are none: every model loses that.
     fn rivals(&self, place: &Place<'_, '_>, taken: &[usize]) -> Vec<usize> {
         let old = place.reading.iter().filter(|line| line.is_old());
         let mut pairs = old.zip(self.image.lines.from(place.start));
         if place.tier <= Tier::Trailing
-            && pairs.all(|(line, file)| fold::lacks_only_end(line, &file))
+            && pairs.all(|(line, file)| compare::lacks_only_end(line, &file))
         {
             return Vec::new();
         }
@@ -357,7 +360,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         places.filter(|at| !taken.contains(at)).collect()
     }
 
-    /// At the only place there is; other places go to `candidates`.
+    /// Returns the only matching place; if there are several, they are added to `candidates`.
     fn unique(&self, tier: Tier, candidates: &mut Vec<usize>) -> Option<Place<'h, 'a>> {
         if !self.allowed.allow(Tolerance::Position) {
             return None;
@@ -367,7 +370,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
                 [] => {}
                 [start] if !self.image.is_exhausted() => {
                     let mut place = place(reading, *start, tier);
-                    place.forgives.push(Tolerance::Position);
+                    place.tolerates.push(Tolerance::Position);
                     return Some(place);
                 }
                 several => {
@@ -379,7 +382,8 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         None
     }
 
-    /// Where the file has all that the hunk would make, if that is more than a line or two, which are found by chance.
+    /// Returns where the file has everything that the hunk would produce, if that is more than two lines, which match
+    /// by chance.
     fn result(&self) -> Option<usize> {
         self.readings().find_map(|reading| {
             let new: Vec<_> = reading.body.iter().filter(|line| line.is_new()).collect();
@@ -388,34 +392,37 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         })
     }
 
-    /// At one of several places: next to the line the header says, with nothing like it around.
+    /// Chooses one of several places: next to the stated line, with nothing similar around it.
     ///
-    /// Around is judged by the loosest comparison, and what the hunk would make of a place counts, too: it may be done.
+    /// Similarity is judged by the loosest comparison. The result of the hunk counts as well, since the hunk may be
+    /// applied already.
     fn near(&self, tier: Tier) -> Option<Place<'h, 'a>> {
         if !self.allowed.allow(Tolerance::Near) || tier > Tier::Trailing {
             return None;
         }
         let stated = self.hunk.numbers?.old.saturating_sub(1);
-        // The reading that fits in several places.
+        // The reading that matches several places.
         let (reading, pattern) =
             self.patterns().find(|(_, pattern)| !self.image.places(pattern, tier).is_empty())?;
         let mut near = around(stated, NEAR).filter(|at| self.image.fits(&pattern, *at, tier));
         let start = near.next().filter(|_| near.next().is_none())?;
         let fits_old =
             |at| self.patterns().any(|(_, pattern)| self.image.fits(&pattern, at, Tier::LOOSEST));
-        let fits_new =
-            |at| done::results(self.hunk).any(|new| self.image.fits(&new, at, Tier::Exact));
+        let fits_new = |at| {
+            already_applied::results(self.hunk).any(|new| self.image.fits(&new, at, Tier::Exact))
+        };
         let is_crowded =
             around(start, FAR - 1).any(|at| at != start && fits_old(at) || fits_new(at));
         if is_crowded || self.image.is_exhausted() {
             return None;
         }
         let mut place = place(reading, start, tier);
-        place.forgives.push(Tolerance::Near);
+        place.tolerates.push(Tolerance::Near);
         Some(place)
     }
 
-    /// A hunk of added lines only has nothing but its numbers: they must be those of a diff without context.
+    /// Places a hunk of only added lines. It is located by its numbers alone: they must be those of a diff without
+    /// context.
     fn without_old_lines(&self, shift: isize) -> Option<Search<'h, 'a>> {
         let reading = self.readings().find(|reading| !reading.body.iter().any(HunkLine::is_old))?;
         let is_empty = self.image.lines.is_empty();
@@ -434,12 +441,12 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
     }
 }
 
-/// The lines at most `reach` away from `line`.
+/// Yields the lines at most `reach` away from `line`.
 fn around(line: usize, reach: usize) -> impl Iterator<Item = usize> {
     line.saturating_sub(reach)..=line.saturating_add(reach)
 }
 
 fn place<'h, 'a>(reading: &'h Reading<'a>, start: usize, tier: Tier) -> Place<'h, 'a> {
-    let forgives = reading.forgives.into_iter().chain(tier.tolerance()).collect();
-    Place { reading: &reading.body, start, tier, forgives }
+    let tolerates = reading.tolerates.into_iter().chain(tier.tolerance()).collect();
+    Place { reading: &reading.body, start, tier, tolerates }
 }

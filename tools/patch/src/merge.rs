@@ -1,4 +1,4 @@
-//! Three versions of a file into one: what was shown, what is there now, and what the diff makes of what was shown.
+//! Three-way merge of a file: what was shown, what the file is now, and what the diff makes of what was shown.
 
 use std::ops::Range;
 
@@ -7,10 +7,12 @@ use similar::{Algorithm, DiffOp, MergeRegion, MergeResolution, TextMerge, captur
 
 use super::refuse::Reason;
 
-/// How lines are paired. Equal lines can often be paired in several ways, and only some keep two changes apart.
+/// The algorithms that pair lines. Equal lines can often be paired in several ways, and only some keep two changes
+/// apart.
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Histogram, Algorithm::Myers];
 
-/// Merges what `current` and `theirs` each made of `base`, or says why not. There are never conflict markers.
+/// Merges the changes that `current` and `theirs` each made to `base`, or returns why it cannot. Conflict markers are
+/// never written.
 ///
 /// [`ApplyStrategy::Auto`] also refuses changes that touch each other without a line between them.
 pub fn merge(
@@ -21,7 +23,7 @@ pub fn merge(
 ) -> Result<Vec<u8>, Reason> {
     let paired_by =
         |algorithm| TextMerge::configure().algorithm(algorithm).merge_lines(base, current, theirs);
-    // Changes that meet where each is as small as it can be are in doubt, however else lines may be paired.
+    // Changes that meet in the smallest difference of each side are a conflict, however else lines could be paired.
     if paired_by(Algorithm::Myers).is_conflicted() {
         return Err(Reason::MergeConflict);
     }
@@ -45,8 +47,8 @@ pub fn merge(
     Err(refused)
 }
 
-/// Whether a block that one side took away may as well be an equal one with what the other side changed in it: in text that
-/// repeats, there is no telling which of them went.
+/// Returns true if a block that one side removed could equally be an identical block that contains the other side's
+/// change: in repetitive text, it is unknown which one was removed.
 fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
     let [base, one, other] = [base, one, other]
         .map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
@@ -63,13 +65,13 @@ fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
         let reach = block.start.saturating_sub(up)..block.end + down;
         let is_in_reach =
             |touched: &Range<usize>| touched.start < reach.end && reach.start < touched.end;
-        // Both sides may have taken the same away.
+        // Both sides may have removed the same block.
         let is_in_reach = |touched: &Range<usize>| *touched != block && is_in_reach(touched);
         touched.iter().any(is_in_reach)
     })
 }
 
-/// How many lines a block of lines can be moved up and down, and the rest be the same.
+/// Returns by how many lines a block can be moved up and down without changing the rest.
 fn slack(lines: &[&[u8]], block: Range<usize>) -> (usize, usize) {
     let same = |a: usize, b: usize| lines.get(a).is_some_and(|line| lines.get(b) == Some(line));
     let up = (1..=block.start).take_while(|by| same(block.start - by, block.end - by)).count();
@@ -77,7 +79,7 @@ fn slack(lines: &[&[u8]], block: Range<usize>) -> (usize, usize) {
     (up, down)
 }
 
-/// Whether a change of one side begins where one of the other side ends.
+/// Returns true if a change of one side begins where one of the other side ends.
 fn touch(regions: &[MergeRegion]) -> bool {
     let changed =
         |resolution| matches!(resolution, MergeResolution::Ours | MergeResolution::Theirs);
@@ -94,11 +96,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_that_one_pairing_alone_keeps_apart_are_in_conflict() {
+    fn changes_that_only_one_pairing_keeps_apart_conflict() {
         let merge = |base: &str, current: &str, theirs: &str| {
             merge(base.as_bytes(), current.as_bytes(), theirs.as_bytes(), ApplyStrategy::Auto)
         };
-        // Either `c` and `b` went up, or `a` went down, and another `b` came.
+        // Either `c` and `b` moved up, or `a` moved down and another `b` was added.
         assert_eq!(
             merge("a\nc\nb\nd\n", "a\nc\nb\nD\n", "c\nb\na\nb\nd\n"),
             Err(Reason::MergeConflict)
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_could_be_another_is_a_conflict() {
+    fn a_removed_block_that_could_be_another_one_is_a_conflict() {
         let block = |name: &str| format!("- name: {name}\n  groups:\n    deps:\n      all\n");
         let base = block("a") + &block("b");
         let theirs = block("a") + &block("b").replace("deps", "x");

@@ -1,38 +1,38 @@
-//! An answer as file sections and hunks. It knows the grammar of diffs, and neither files nor policy.
+//! Parses an answer into file sections and hunks. Only the grammar of diffs is known here, neither files nor policy.
 
-use super::account::{self, Finding, Use};
 use super::blocks;
 use super::body;
 use super::envelope::Opened;
-use super::example::example;
+use super::line_use::{self, Finding, Use};
 use super::parser::{Counts, Parser, Stop};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Section};
+use super::shown_diff::example;
 use super::tolerance::{Tolerance, Tolerances};
 
 /// A parsed answer.
 #[derive(Debug, Default)]
 pub(super) struct PatchSet<'a> {
     pub(super) sections: Vec<Section<'a>>,
-    /// What each line of the answer is taken for.
+    /// How each line of the answer is used.
     pub(super) uses: Vec<Use>,
-    /// Forgiven in the answer as a whole.
-    pub(super) forgiven: Vec<Tolerance>,
+    /// The tolerances used for the answer as a whole.
+    pub(super) tolerated: Vec<Tolerance>,
 }
 
-/// Parses an answer. Counts are believed if they hold for every hunk; else no count is.
+/// Parses an answer. Counts are trusted if they hold for every hunk; otherwise none is.
 pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<PatchSet<'a>, Refusal> {
     let lines = &answer.lines;
     if let Some(at) = example(lines) {
         let shown = PatchMismatch::line(Reason::UnsupportedFormat, lines, at);
-        return Err(shown.note("It shows a diff within another text.").into());
+        return Err(shown.note("It shows a diff inside another text: send the diff alone.").into());
     }
     let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
-    let mut forgiven = Vec::new();
+    let mut tolerated = Vec::new();
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            forgiven.push(Tolerance::Counts);
+            tolerated.push(Tolerance::Counts);
             parser = Parser::new(lines, answer.complete, Counts::Ignored, allowed);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
@@ -47,19 +47,19 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
     keep_what_is_counted(&mut sections);
-    match account::judge(lines, &parser.uses, &sections) {
+    match line_use::judge(lines, &parser.uses, &sections) {
         Finding::Sound => {}
-        Finding::Among if allowed.allow(Tolerance::Tail) => forgiven.push(Tolerance::Tail),
+        Finding::Among if allowed.allow(Tolerance::Tail) => tolerated.push(Tolerance::Tail),
         Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),
         Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
     }
-    // What ends in the middle of a fence may end in the middle of anything.
+    // An answer that ends inside a fence may have been cut anywhere.
     let is_whole = answer.complete && is_last_whole(&sections);
     let is_cut = parser.fence_is_open() && (!is_whole || parser.ends_in_a_header(&sections));
     if is_cut || parser.ends_in_an_opening() {
         return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
-    Ok(PatchSet { sections, uses: parser.uses, forgiven })
+    Ok(PatchSet { sections, uses: parser.uses, tolerated })
 }
 
 fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {
@@ -71,29 +71,29 @@ fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {
     .into()
 }
 
-/// What an answer without a section is instead.
+/// Explains what an answer without a section contains instead.
 fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
     if let [only] | [only, []] = lines
         && memchr::memchr(b'\r', only).is_some()
     {
         return PatchMismatch::answer(Reason::UnsupportedFormat)
-            .note("Its lines end in a carriage return alone: end them with a newline.");
+            .note("Its lines end in a carriage return only: end them with a newline.");
     }
-    // A diff inside a JSON string has no lines of its own.
+    // A diff in a JSON string has no lines of its own.
     let is_escaped = |line: &&[u8]| line.windows(4).any(|window| window == b"\\n@@");
     if lines.iter().any(is_escaped) {
         return PatchMismatch::answer(Reason::UnsupportedFormat)
-            .note("It is escaped: write lines, not `\\n`.");
+            .note("It is escaped: write real line breaks, not `\\n`.");
     }
     match blocks::blocks(lines, uses).first() {
         Some(block) => PatchMismatch::answer(Reason::UnsupportedFormat)
-            .note(format!("Line {} opens a block of code, not a diff.", block.at + 1)),
+            .note(format!("Line {} opens a code block that is not a diff.", block.at + 1)),
         None => PatchMismatch::answer(Reason::NoDiff),
     }
 }
 
-/// Takes what stands behind a blank line for lines that lost their markers, not for prose, if they are just as many as the
-/// header says are to come: unless the counts of another hunk are wrong anyway.
+/// Treats lines after a blank line as lines that lost their markers, not as prose, if there are exactly as many as the
+/// header still announces and the counts of all other hunks hold.
 fn keep_what_is_counted(sections: &mut [Section<'_>]) {
     let is_counted = |hunk: &Hunk<'_>| match &hunk.readings[..] {
         [whole, short] => {
@@ -113,7 +113,7 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
     }
 }
 
-/// Whether the last hunk, if there is one, has all lines that its header says, or at least all old ones.
+/// Returns true if the last hunk, if there is one, has all lines that its header says, or at least all old ones.
 fn is_last_whole(sections: &[Section<'_>]) -> bool {
     let Some(last) = sections.last().and_then(|section| section.hunks.last()) else { return true };
     let has_all = |body| last.numbers.is_some_and(|numbers| body::has_all_old(body, numbers));
@@ -121,7 +121,8 @@ fn is_last_whole(sections: &[Section<'_>]) -> bool {
     readings.any(|body| body::holds(body, last.numbers) || has_all(body))
 }
 
-/// Whether the counts hold for every hunk but the last, of several, which has too few lines: it was cut short.
+/// Returns true if the counts hold for every hunk of several but the last, which has too few lines: the answer was cut
+/// off.
 fn only_the_last_lacks(sections: &[Section<'_>]) -> bool {
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).rev();
     let Some(last) = hunks.next() else { return false };

@@ -1,14 +1,14 @@
-//! The grammar of an answer: one pass that takes every line for something. It knows neither files nor policy.
+//! Parses an answer in one pass that assigns a use to every line. Neither files nor policy are known here.
 
-use super::account::{self, Use};
 use super::body::{self, Body, HunkLine};
 use super::fence::Fence;
 use super::foreign;
 use super::header::{self, Name, Numbers};
+use super::line_use::{self, Use};
 use super::section::{Hunk, Reading, Section};
 use super::tolerance::{Tolerance, Tolerances};
 
-/// Whether the counts of hunk headers say where bodies end.
+/// Says whether the counts of hunk headers determine where bodies end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counts {
     Trusted,
@@ -18,28 +18,30 @@ pub(super) enum Counts {
 /// Why parsing stopped.
 pub(super) enum Stop {
     CountsFail,
-    /// This line, from 0, is of another format.
+    /// This line, from 0, belongs to another format.
     Foreign(usize),
-    /// This line, from 0, stands for others.
+    /// This line, from 0, is a placeholder for omitted lines.
     Elided(usize),
 }
 
-/// Lines that a name may take at the end of an answer.
+/// The maximum number of lines of a signature at the end of an answer.
 const SIGNATURE: usize = 3;
 
-/// What a hunk's body can be, and what must not fit as well.
+/// The readings of a hunk's body, and the one that must not match as well.
 type Readings<'a> = (Vec<Reading<'a>>, Option<Body<'a>>);
 
 /// A pass through the lines of an answer.
 pub(super) struct Parser<'l, 'a> {
     lines: &'l [&'a [u8]],
-    /// What each line is taken for.
+    /// The use of each line.
     pub(super) uses: Vec<Use>,
     complete: bool,
     counts: Counts,
     allowed: Tolerances,
-    /// The fence that is open.
+    /// The open fence.
     fence: Option<Fence>,
+    /// The indentation of the open fence, in a list item.
+    fence_indent: usize,
     next: usize,
 }
 
@@ -53,10 +55,10 @@ impl<'l, 'a> Parser<'l, 'a> {
         let unread =
             |line: &&[u8]| if line.trim_ascii().is_empty() { Use::Blank } else { Use::Prose };
         let uses = lines.iter().map(unread).collect();
-        Parser { lines, uses, complete, counts, allowed, fence: None, next: 0 }
+        Parser { lines, uses, complete, counts, allowed, fence: None, fence_indent: 0, next: 0 }
     }
 
-    /// Takes the lines from `start` to the next one for `what`.
+    /// Assigns `what` to the lines from `start` up to the next one.
     fn take(&mut self, start: usize, what: Use) {
         self.uses.get_mut(start..self.next).unwrap_or_default().fill(what);
     }
@@ -65,10 +67,10 @@ impl<'l, 'a> Parser<'l, 'a> {
         self.lines.get(index).copied().unwrap_or_default()
     }
 
-    /// Reads all lines.
+    /// Parses all lines.
     pub(super) fn run(&mut self) -> Result<Vec<Section<'a>>, Stop> {
         let mut sections: Vec<Section<'a>> = Vec::new();
-        // Whether hunks may still join the last section.
+        // True while hunks may still join the last section.
         let mut open = false;
         while self.next < self.lines.len() {
             let (line, start) = (self.line(self.next), self.next);
@@ -115,7 +117,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             } else if line.starts_with(b"@@") && self.line(start + 1) == line {
                 self.next += 1;
                 self.take(start, Use::Header);
-            } else if line.starts_with(b"@@") {
+            } else if line.starts_with(b"@@") && !self.is_about_hunks(start) {
                 if !open {
                     sections.push(Section::default());
                     open = true;
@@ -138,7 +140,23 @@ impl<'l, 'a> Parser<'l, 'a> {
         Ok(sections)
     }
 
-    /// Passes over what is no part of a section; true if it closed a fence.
+    /// Returns true if a line that begins like a hunk header is a sentence outside of a fence.
+    fn is_about_hunks(&self, index: usize) -> bool {
+        let line = self.line(index).trim_ascii_end();
+        let is_sentence = line.ends_with(b".") && line.split(|byte| *byte == b' ').count() > 3;
+        // The first lines of a hunk may be blank ones that lost their space.
+        let rest = self.lines.get(index + 1..).unwrap_or_default();
+        let below = rest.iter().find(|line| !line.is_empty()).copied().unwrap_or_default();
+        let is_alone = !below.first().is_some_and(|byte| b" +-\\".contains(byte))
+            || below.starts_with(b"--- ");
+        let is_below_names =
+            index.checked_sub(1).is_some_and(|at| self.uses.get(at) == Some(&Use::Header));
+        let has_numbers = memchr::memmem::rfind(line, b"@@").is_some_and(|at| at > 0)
+            || header::numbers(line).is_some();
+        self.fence.is_none() && is_sentence && is_alone && !is_below_names && !has_numbers
+    }
+
+    /// Skips a line outside of all sections; returns true if it closed a fence.
     fn pass(&mut self, line: &[u8]) -> bool {
         let start = self.next;
         self.next += 1;
@@ -150,17 +168,18 @@ impl<'l, 'a> Parser<'l, 'a> {
             self.take(start, Use::Closes);
             return true;
         } else if let Some(fence) = Fence::opening(line) {
-            // With a language behind it, it opens another block: the one before was not closed.
+            // A fence with a language opens another block: the one before was never closed.
             if self.fence.is_none() || !Fence::info(line).is_empty() {
                 self.fence = Some(fence);
+                self.fence_indent = line.len() - line.trim_ascii_start().len();
                 self.take(start, Use::Opens);
             }
         }
         false
     }
 
-    /// Whether names begin at `index`: `--- old` and `+++ new`, or the other way round or `+++ new` alone right before
-    /// a hunk.
+    /// Returns true if names begin at `index`: `--- old` and `+++ new`, in either order, or `+++ new` alone directly
+    /// before a hunk.
     fn is_names(&self, index: usize) -> bool {
         self.is_pair(index)
             || self.line(index).starts_with(b"+++ ")
@@ -175,13 +194,14 @@ impl<'l, 'a> Parser<'l, 'a> {
         self.line(index).starts_with(b"--- ") && self.line(index + 1).starts_with(b"+++ ")
     }
 
-    /// Whether the line at `index` can only belong to a body: then names right before it, in a body, are content too.
+    /// Returns true if the line at `index` can only belong to a body: names directly before it, in a body, are then
+    /// content as well.
     fn is_body(&self, index: usize) -> bool {
         let line = self.line(index);
         line.first().is_some_and(|byte| b" +-\\".contains(byte)) && !line.starts_with(b"--- ")
     }
 
-    /// Whether a body follows the names at once.
+    /// Returns true if a body follows the names without a hunk header.
     fn has_body_without_header(&self) -> bool {
         let line = self.line(self.next);
         line.first().is_some_and(|byte| b" +-".contains(byte))
@@ -203,10 +223,11 @@ impl<'l, 'a> Parser<'l, 'a> {
         (old, new)
     }
 
-    /// Whether headers that usually follow `diff --git` stand at `index`: below names that have no hunk yet, or a rename alone.
+    /// Returns true if headers that usually follow `diff --git` are at `index`: below names without a hunk, or a rename
+    /// alone.
     fn is_extended(&self, index: usize, open: bool, last: Option<&Section<'_>>) -> bool {
         let is_bare = |section: &&Section<'_>| open && section.hunks.is_empty();
-        last.as_ref().is_some_and(is_bare) && account::is_extended(self.line(index))
+        last.as_ref().is_some_and(is_bare) && line_use::is_extended(self.line(index))
             || self.begins_a_rename(index)
     }
 
@@ -215,7 +236,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             && self.line(index + 1).starts_with(b"rename to ")
     }
 
-    /// Reads the headers after `diff --git`; unknown ones are left to be skipped.
+    /// Reads the headers after `diff --git`; stops at an unknown line.
     fn read_extended(&mut self, section: Option<&mut Section<'a>>) {
         let Some(section) = section else { return };
         while let Some(line) = self.lines.get(self.next) {
@@ -245,7 +266,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         }
     }
 
-    /// Reads the body below `header`; none if there is nothing to it.
+    /// Reads the body below `header`; `None` if it is empty.
     fn read_hunk(&mut self, header: &'a [u8]) -> Result<Option<Hunk<'a>>, Stop> {
         let (at, start) = (self.next, self.next);
         let numbers = header::numbers(header);
@@ -278,25 +299,26 @@ impl<'l, 'a> Parser<'l, 'a> {
         let start = self.next;
         self.next += counted.taken;
         let rival = self.with_list(start, counted.body.len());
-        if rival.is_none() && self.goes_on() || self.ends_in_names(&counted.body) {
+        if rival.is_none() && self.continues() || self.ends_in_names(&counted.body) {
             return Err(Stop::CountsFail);
         }
         let body = counted.body;
         let readings = match counted.supplied {
-            0 if rival.is_some() => vec![Reading { body, forgives: Some(Tolerance::Tail) }],
-            // Where there are no other old lines, the counts say that blank ones are context.
+            0 if rival.is_some() => vec![Reading { body, tolerates: Some(Tolerance::Tail) }],
+            // Without other old lines, the counts alone say that blank lines are context.
             0 => with_shorter(body)
                 .filter(|reading| {
-                    reading.forgives.is_none() || reading.body.iter().any(HunkLine::is_old)
+                    reading.tolerates.is_none() || reading.body.iter().any(HunkLine::is_old)
                 })
                 .collect(),
-            // What was supplied must be there: else the answer was cut in the middle.
-            _ => vec![Reading { body, forgives: Some(Tolerance::CutBlank) }],
+            // Supplied lines must be in the file; otherwise the answer was cut in the middle.
+            _ => vec![Reading { body, tolerates: Some(Tolerance::CutBlank) }],
         };
         Ok((readings, rival))
     }
 
-    /// A body that goes on with a list behind a blank line, outside of a fence, after `len` lines: with the list.
+    /// Returns a body that continues with a list after a blank line, outside of a fence, after `len` lines, including
+    /// the list.
     fn with_list(&self, start: usize, len: usize) -> Option<Body<'a>> {
         let is_blank = self.lines.get(self.next).is_some_and(|line| line.is_empty());
         let is_open = is_blank && self.fence.is_none() && self.allowed.allow(Tolerance::Tail);
@@ -307,22 +329,22 @@ impl<'l, 'a> Parser<'l, 'a> {
         (body::without_list(&whole) == Some(len)).then_some(whole)
     }
 
-    /// Whether the names of the next file were counted as the last lines of `body`: a change right before another hunk of the
-    /// same file has context behind it, if there is context at all.
+    /// Returns true if the names of the next file were counted as the last lines of `body`: a change directly before
+    /// another hunk of the same file is followed by context, if the diff has context at all.
     fn ends_in_names(&self, body: &[HunkLine<'_>]) -> bool {
         self.line(self.next).starts_with(b"@@")
             && self.next.checked_sub(2).is_some_and(|at| self.is_pair(at))
             && body.iter().any(|line| line.kind == body::Kind::Context)
     }
 
-    /// Whether what follows a counted body looks like more of it.
-    fn goes_on(&self) -> bool {
+    /// Returns true if the lines after a counted body look like more of it.
+    fn continues(&self) -> bool {
         let mut index = self.next;
         while index < self.lines.len() && self.line(index).is_empty() {
             index += 1;
         }
         let line = self.line(index);
-        // Below a blank line, dashes are a rule.
+        // Dashes after a blank line are a rule.
         let is_rule = index > self.next && line.len() > 2 && line.iter().all(|byte| *byte == b'-');
         if is_rule && self.fence.is_none() {
             return false;
@@ -331,7 +353,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             || line.first().is_some_and(|byte| b" +-".contains(byte)) && !self.is_structural(index)
     }
 
-    /// Whether no body can go on at `index`.
+    /// Returns true if no body can continue at `index`.
     fn is_structural(&self, index: usize) -> bool {
         let line = self.line(index);
         line.starts_with(b"@@")
@@ -344,7 +366,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             || foreign::is_block_mark(line)
     }
 
-    /// What other programs print before names.
+    /// Returns true for lines that other programs print before names.
     fn is_separator(&self, index: usize) -> bool {
         const MARKS: [&[u8]; 4] = [b"Index: ", b"=====", b"diff -", b"# HG "];
         let line = self.line(index);
@@ -352,7 +374,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             && (index + 1..=index + 2).any(|below| self.is_pair(below))
     }
 
-    /// The `-- ` above the version of git at the end of a mailed patch, or above a name at the end of the answer.
+    /// Returns true for the `-- ` above the git version of a mailed patch, or above a name at the end of the answer.
     fn is_signature(&self, index: usize) -> bool {
         if self.line(index).trim_ascii_end() != b"--" {
             return false;
@@ -367,7 +389,7 @@ impl<'l, 'a> Parser<'l, 'a> {
                 && rest.iter().all(is_name)
     }
 
-    /// The lines from `start` up to where no body can go on.
+    /// Returns the lines from `start` up to where no body can continue.
     fn to_structure(&self, start: usize) -> Option<&'l [&'a [u8]]> {
         let end = (start..self.lines.len()).find(|at| self.is_structural(*at));
         self.lines.get(start..end.unwrap_or(self.lines.len()))
@@ -375,7 +397,7 @@ impl<'l, 'a> Parser<'l, 'a> {
 
     fn read_to_structure(&mut self, numbers: Option<Numbers>) -> Result<Readings<'a>, Stop> {
         let start = self.next;
-        // What follows the last newline of the answer is not a line.
+        // There is no line after the last newline of the answer.
         let lines = self.to_structure(start).unwrap_or_default();
         self.next += lines.len();
         let whole = body::read_all(lines, start + 1);
@@ -386,35 +408,35 @@ impl<'l, 'a> Parser<'l, 'a> {
         {
             let short = whole.get(..len).unwrap_or_default().to_vec();
             return Ok(if body::holds(&short, numbers) {
-                (vec![Reading { body: short, forgives: Some(Tolerance::Tail) }], Some(whole))
+                (vec![Reading { body: short, tolerates: Some(Tolerance::Tail) }], Some(whole))
             } else {
-                (vec![Reading { body: whole, forgives: None }], Some(short))
+                (vec![Reading { body: whole, tolerates: None }], Some(short))
             });
         }
         let blank = whole.iter().take_while(|line| line.raw.is_empty()).count();
         let rest = whole.get(blank..).unwrap_or_default();
         if blank > 0 && body::holds(rest, numbers) {
-            let rest = Reading { body: rest.to_vec(), forgives: Some(Tolerance::Tail) };
-            return Ok((vec![Reading { body: whole, forgives: None }, rest], None));
+            let rest = Reading { body: rest.to_vec(), tolerates: Some(Tolerance::Tail) };
+            return Ok((vec![Reading { body: whole, tolerates: None }, rest], None));
         }
         let Some(len) = body::without_tail(&whole) else {
-            return Ok((vec![Reading { body: whole, forgives: None }], None));
+            return Ok((vec![Reading { body: whole, tolerates: None }], None));
         };
         let tail = whole.get(len..).unwrap_or_default();
         if body::is_prose(tail) {
-            let elided = tail.iter().find(|line| line.is_bare() && account::is_elision(line.raw));
+            let elided = tail.iter().find(|line| line.is_bare() && line_use::is_elision(line.raw));
             if let Some(line) = elided {
                 return Err(Stop::Elided(line.at.saturating_sub(1)));
             }
-            // Inside a fence nothing is prose.
+            // There is no prose inside a fence.
             if self.fence.is_some() {
-                return Ok((vec![Reading { body: whole, forgives: None }], None));
+                return Ok((vec![Reading { body: whole, tolerates: None }], None));
             }
         }
         Ok((with_shorter(whole).collect(), None))
     }
 
-    /// Whether the last line opens a fence, or is the beginning of a line that opens a block.
+    /// Returns true if the last line opens a fence, or is the start of a line that opens a block.
     pub(super) fn ends_in_an_opening(&self) -> bool {
         const OPENINGS: [&[u8]; 3] = [b"*** Begin Patch", b"<<<<<<< SEARCH", b"------- SEARCH"];
         let at = self.lines.iter().rposition(|line| !line.trim_ascii().is_empty());
@@ -426,16 +448,21 @@ impl<'l, 'a> Parser<'l, 'a> {
         })
     }
 
-    /// Whether a fence is open where the answer ends.
+    /// Returns true if a fence is open at the end of the answer.
     pub(super) fn fence_is_open(&self) -> bool {
         self.fence.is_some()
     }
 
+    /// Returns true if `line` closes the open fence. If counts determine where hunks end, it may have the indentation
+    /// of the opening one.
     fn closes_fence(&self, line: &[u8]) -> bool {
+        let blank = line.len() - line.trim_ascii_start().len();
+        let may_be_in = self.counts == Counts::Trusted && blank > 0 && blank == self.fence_indent;
+        let line = if may_be_in { line.trim_ascii_start() } else { line };
         self.fence.is_some_and(|fence| fence.is_closed_by(line))
     }
 
-    /// Whether an answer without a last newline stops inside a header.
+    /// Returns true if an answer without a last newline stops inside a header.
     pub(super) fn ends_in_a_header(&self, sections: &[Section<'_>]) -> bool {
         let last = self.lines.last().copied().unwrap_or_default();
         let cut = !last.is_empty() && b"diff --git ".starts_with(last) || last.starts_with(b"--- ");
@@ -446,7 +473,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         cut || creates_nothing
     }
 
-    /// Whether the last hunk, at the end of an answer that is cut off, has fewer lines than its header says.
+    /// Returns true if the last hunk, at the end of an answer that was cut off, has fewer lines than its header says.
     pub(super) fn lacks_lines(&self, sections: &[Section<'_>]) -> bool {
         if self.complete && self.fence.is_none() {
             return false;
@@ -463,9 +490,9 @@ impl<'l, 'a> Parser<'l, 'a> {
     }
 }
 
-/// A body as it is, then without what may not belong to it.
+/// Yields the whole body, then the body without lines that may not belong to it.
 fn with_shorter(body: Body<'_>) -> impl Iterator<Item = Reading<'_>> {
     let shorter = body::without_tail(&body).and_then(|len| body.get(..len)).map(<[_]>::to_vec);
-    let shorter = shorter.map(|body| Reading { body, forgives: Some(Tolerance::Tail) });
-    std::iter::once(Reading { body, forgives: None }).chain(shorter)
+    let shorter = shorter.map(|body| Reading { body, tolerates: Some(Tolerance::Tail) });
+    std::iter::once(Reading { body, tolerates: None }).chain(shorter)
 }

@@ -1,4 +1,4 @@
-//! From a model's answer to a complete set of changes, or a refusal. The only reading is done by the caller's closure.
+//! Turns a model's answer into a complete set of changes, or a refusal. Files are read only by the caller's closure.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,95 +8,96 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
-use super::aside::{self, PutAside};
 use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::lines::show;
 use super::parse;
 use super::planner::{self, Planner};
+use super::put_aside::{self, PutAside};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
+use super::surrounding_text;
 use super::tolerance::{Repair, Tolerance, Tolerances};
 use super::translate::{self, Translation};
 use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
 
-/// What a diff may touch, and what its author saw.
+/// The files that a diff may touch, and what its author saw.
 #[derive(Debug, Clone, Default)]
 pub struct PatchScope {
-    /// The only paths it may touch; none stands for every path inside the root.
+    /// The only paths that the diff may touch; `None` allows every path inside the root.
     pub declared: Option<BTreeSet<RepoPath>>,
-    /// The files as the author saw them. What is not in here is taken to be as it is now.
+    /// The files as the author saw them. Files not listed are assumed unchanged since.
     pub bases: BTreeMap<RepoPath, BaseState>,
 }
 
 /// A file as the author of a diff saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BaseState {
-    /// There was none.
+    /// The file did not exist.
     Missing,
-    /// There was this one.
+    /// The file existed.
     File {
-        /// Hash of its bytes.
+        /// The hash of its bytes.
         hash: FileHash,
-        /// Its bytes; without them a file that changed meanwhile is refused, with them the changes are merged.
+        /// Its bytes. Without them, a file that has changed since is refused; with them, the changes are merged.
         bytes: Option<Bytes>,
     },
 }
 
 impl BaseState {
-    /// A file of which the bytes are known.
+    /// Creates the state of a file whose bytes are known.
     pub fn of(bytes: Bytes) -> BaseState {
         BaseState::File { hash: FileHash::of(&bytes), bytes: Some(bytes) }
     }
 }
 
-/// Bounds on a diff; none stands for no bound.
+/// Limits on a diff; `None` stands for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PatchLimits {
-    /// Size of the answer.
+    /// The maximum size of the answer, in bytes.
     pub max_diff_bytes: Option<usize>,
-    /// Size of each file touched, before and after.
+    /// The maximum size of each touched file, before and after, in bytes.
     pub max_file_bytes: Option<u64>,
-    /// Paths touched.
+    /// The maximum number of touched paths.
     pub max_files: Option<usize>,
 }
 
-/// A diff that can be applied as a whole.
+/// A diff that can be applied completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplyPlan {
-    /// What becomes of each path, in path order. Empty if everything is as the diff wants it already.
+    /// The changes in path order; empty if the files already are as the diff wants them.
     pub changes: Vec<Change>,
-    /// What was forgiven.
+    /// The tolerances used.
     pub repairs: Vec<Repair>,
-    /// What was left out, in the order of the answer.
+    /// The sections left out, in the order of the answer.
     pub put_aside: Vec<PutAside>,
 }
 
-/// A plan without its bytes.
+/// A plan without file contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanSummary {
-    /// What becomes of each path.
+    /// The change of each path.
     pub files: Vec<ChangeSummary>,
-    /// What was forgiven.
+    /// The tolerances used.
     pub repairs: Vec<Repair>,
-    /// What was left out.
+    /// The sections left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub put_aside: Vec<PutAside>,
 }
 
 impl ApplyPlan {
-    /// Lines that are new, over all files.
+    /// Returns the number of added lines, over all files.
     pub fn added(&self) -> usize {
         self.changes.iter().map(|change| change.line_counts().0).sum()
     }
 
-    /// Lines that are gone, over all files.
+    /// Returns the number of removed lines, over all files.
     pub fn removed(&self) -> usize {
         self.changes.iter().map(|change| change.line_counts().1).sum()
     }
 
-    /// The plan without its bytes, for the journal and the screen.
+    /// Returns the plan without file contents, for the journal and the screen.
     pub fn summary(&self) -> PlanSummary {
         PlanSummary {
             files: self.changes.iter().map(Change::summary).collect(),
@@ -112,10 +113,10 @@ impl AsRef<[Change]> for ApplyPlan {
     }
 }
 
-/// Reads what is at a path now.
+/// Reads the current entry at a path.
 pub type Current<'c> = dyn Fn(&RepoPath) -> Result<Entry, TreeError> + 'c;
 
-/// Makes a plan of `answer`, forgiving everything that can only mean one thing.
+/// Plans `answer`, tolerating every deviation that leaves it with exactly one meaning.
 pub fn prepare(
     answer: &[u8],
     scope: &PatchScope,
@@ -126,7 +127,7 @@ pub fn prepare(
     prepare_with(answer, scope, strategy, limits, current, Tolerances::ALL)
 }
 
-/// As [`prepare`], forgiving only what is `allowed`.
+/// Like [`prepare`], but with only the `allowed` tolerances.
 pub fn prepare_with(
     answer: &[u8],
     scope: &PatchScope,
@@ -147,7 +148,7 @@ pub fn prepare_with(
         read => return read,
     };
     let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
-    // What is read otherwise has to fit all the better: it is the files that say that it is meant so.
+    // A translation has to match more strictly: only the files confirm that it is what the answer means.
     let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
     let has_entities = |plan: &ApplyPlan| {
         let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
@@ -163,7 +164,7 @@ pub fn prepare_with(
     }
     let mut plans = plans.into_iter();
     let Some(mut plan) = plans.next() else { return Err(refusal.although_understood(unfit)) };
-    // A file that is to be made, and that such an answer leaves out, may be what it has no way to say.
+    // A declared file that does not exist yet and is left out may be something that the format cannot express.
     let is_left_out = |path: &&RepoPath| {
         matches!(current(path), Ok(Entry::Missing))
             && plan.changes.iter().all(|it| it.path != **path)
@@ -177,7 +178,7 @@ pub fn prepare_with(
     Ok(plan)
 }
 
-/// What an answer that is read otherwise than it is written is not forgiven.
+/// The tolerances that do not apply to a translated answer.
 const LOOSE: [Tolerance; 16] = [
     Tolerance::Preamble,
     Tolerance::Tail,
@@ -197,7 +198,7 @@ const LOOSE: [Tolerance; 16] = [
     Tolerance::Aside,
 ];
 
-/// The plan of an answer as it is written.
+/// Plans an answer as it is written, without translating it.
 fn as_written(
     answer: &[u8],
     scope: &PatchScope,
@@ -216,7 +217,7 @@ fn as_written(
     if let Some(bare) = without_others(&targets) {
         return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
     }
-    // A file that is there, or is to be made.
+    // The file exists or is declared.
     let is_known = |path: &RepoPath| {
         let is_declared = scope.declared.as_ref().is_some_and(|declared| declared.contains(path));
         is_declared || matches!(current(path), Ok(Entry::File(_)))
@@ -224,14 +225,19 @@ fn as_written(
     if let Some(path) = blocks::may_be_drafts(&answer.lines, &patch.uses, &targets) {
         let mismatch = PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
         return Err(mismatch
-            .note("A tag is closed between two changes of it: one may be a draft.")
+            .note("A tag is closed between two changes of this file: if one is a draft, send only the other.")
             .into());
+    }
+    let declared = scope.declared.as_ref();
+    let (lines, uses) = (&answer.lines, &patch.uses);
+    if let Some(mismatch) = surrounding_text::against(lines, uses, &targets, declared, &is_known) {
+        return Err(mismatch.into());
     }
     if let Some(other) =
         targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_known))
     {
         let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, other.path.as_str());
-        return Err(mismatch.note("The text around its hunks names another file.").into());
+        return Err(mismatch.note("The text around its hunks names another file: write the same path there and in the headers.").into());
     }
     let (strays, targets): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|target| target.stray.is_some());
@@ -239,27 +245,26 @@ fn as_written(
         return Err(undeclared(&strays));
     }
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) =
-        blocks::whole_file(&answer.lines, &patch.uses, &touched, scope.declared.as_ref())
-    {
+    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared) {
         return Err(block.into());
     }
-    if let Some(declared) = &scope.declared
-        && let Some(block) =
-            blocks::left_out(&answer.lines, &patch.uses, &touched, declared, &exists)
+    if let Some(declared) = declared
+        && let Some(block) = blocks::left_out(lines, uses, &touched, declared, &exists)
     {
         return Err(block.into());
     }
     let jobs = planner::group(&targets)?;
     if let Some(path) = answer.token.and_then(|token| about(token, &touched, current)) {
         let mismatch = PatchMismatch::file(Reason::StrayLine, path.as_str());
-        return Err(mismatch.note("The answer ends in a token which this file has, too.").into());
+        return Err(mismatch
+            .note("The answer ends in a template token that this file also contains: leave it out, or add a context line after it.")
+            .into());
     }
     let mut repairs = answer.repairs.clone();
     if escaped {
         repairs.push(Repair::answer(Tolerance::Leaked));
     }
-    repairs.extend(patch.forgiven.iter().map(|tolerance| Repair::answer(*tolerance)));
+    repairs.extend(patch.tolerated.iter().map(|tolerance| Repair::answer(*tolerance)));
     if let Some(block) = blocks::blocks(&answer.lines, &patch.uses).first() {
         if !allowed.allow(Tolerance::PassedOver) {
             return Err(
@@ -268,6 +273,14 @@ fn as_written(
         }
         repairs.push(Repair::answer(Tolerance::PassedOver));
     }
+    let says_more =
+        |declared| surrounding_text::says_more(lines, uses, &touched, declared, &exists);
+    if !patch.tolerated.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
+        if !allowed.allow(Tolerance::Tail) {
+            return Err(PatchMismatch::answer(Reason::StrayLine).into());
+        }
+        repairs.push(Repair::answer(Tolerance::Tail));
+    }
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
             return Err(PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str()).into());
@@ -275,11 +288,11 @@ fn as_written(
         let file = Some(path.clone());
         repairs.push(Repair { file, ..Repair::answer(Tolerance::Blocks) });
     }
-    if targets.iter().any(|target| target.forgives.contains(&Tolerance::NoHeader)) {
+    if targets.iter().any(|target| target.tolerates.contains(&Tolerance::NoHeader)) {
         repairs.push(Repair::answer(Tolerance::NoHeader));
     }
-    for Target { path, forgives, .. } in &targets {
-        let in_file = forgives.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
+    for Target { path, tolerates, .. } in &targets {
+        let in_file = tolerates.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
         let of = |tolerance: &Tolerance| Repair {
             file: Some(path.clone()),
             ..Repair::answer(*tolerance)
@@ -290,14 +303,14 @@ fn as_written(
     let plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
     if strays.is_empty() {
         Ok(plan)
-    } else if aside::stands_alone(&strays, &targets, &plan.changes) {
+    } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {
         Ok(without(&strays, &answer, plan))
     } else {
         Err(undeclared(&strays))
     }
 }
 
-/// The file that has such a token in its text.
+/// Returns the file that contains this token.
 fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Option<&'p RepoPath> {
     let has_it = |path: &&&RepoPath| match current(path) {
         Ok(Entry::File(state)) => memchr::memmem::find(&state.bytes, token).is_some(),
@@ -306,13 +319,13 @@ fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Opt
     paths.iter().find(has_it).copied()
 }
 
-/// A file that is named, in which nothing is changed, where nothing else is, or where the answer ends: the rest may be lost.
+/// Returns a file that is named without a change at the end of the diff: the rest may be lost.
 fn without_others<'t>(targets: &'t [Target<'_, '_>]) -> Option<&'t RepoPath> {
-    let is_bare = |target: &&Target<'_, '_>| target.forgives.contains(&Tolerance::Unchanged);
+    let is_bare = |target: &&Target<'_, '_>| target.tolerates.contains(&Tolerance::Unchanged);
     targets.last().filter(is_bare).map(|target| &target.path)
 }
 
-/// Whether these sections, of files that are not declared, are about what is there, and about files like any other.
+/// Returns true if these sections for undeclared files apply to the current tree, and to ordinary files only.
 fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: Tolerances) -> bool {
     let is_sound = |Target { path, intent, .. }: &Target<'_, '_>| match intent {
         Intent::Create { .. } => matches!(current(path), Ok(Entry::Missing)),
@@ -325,12 +338,12 @@ fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: T
     allowed.allow(Tolerance::Aside) && strays.iter().all(may_go)
 }
 
-/// The refusal of a diff for the files that it must not touch.
+/// Refuses a diff for the files that it must not touch.
 fn undeclared(strays: &[Target<'_, '_>]) -> Refusal {
     Refusal { mismatches: strays.iter().filter_map(|target| target.stray.clone()).collect() }
 }
 
-/// The plan, with what was left out of it.
+/// Adds the omitted sections to the plan.
 fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) -> ApplyPlan {
     for Target { path, span, .. } in strays {
         let lines = answer.lines.get(span.clone()).unwrap_or_default();
@@ -341,7 +354,7 @@ fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) 
     plan
 }
 
-/// Looks at a path the first time only: a plan is about one picture of the tree.
+/// Reads a path the first time only: a plan is based on one state of the tree.
 fn once(
     seen: &RefCell<BTreeMap<RepoPath, Entry>>,
     path: &RepoPath,
@@ -355,7 +368,7 @@ fn once(
     Ok(entry)
 }
 
-/// All values, or all errors.
+/// Collects all values, or all errors.
 fn all<T>(results: impl Iterator<Item = Result<T, Refusal>>) -> Result<Vec<T>, Refusal> {
     let (mut values, mut mismatches) = (Vec::new(), Vec::new());
     for result in results {

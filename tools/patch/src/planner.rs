@@ -1,13 +1,14 @@
-//! The operations of a diff, file by file, until they are a complete set of changes. It reads through a closure only.
+//! Combines the operations of a diff, file by file, into a complete set of changes. Files are read through a closure
+//! only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use config::ApplyStrategy;
 
+use super::already_applied;
 use super::body::{HunkLine, Kind};
-use super::done;
-use super::file::{Forgiven, Reader, Rewritten};
+use super::file::{Reader, Rewritten, Tolerated};
 use super::merge::merge;
 use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
@@ -16,18 +17,18 @@ use super::section::Hunk;
 use super::tolerance::{Repair, Tolerance};
 use tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
 
-/// One operation with all its hunks.
+/// One operation on a file, with all its hunks.
 pub(super) struct Job<'p, 'a> {
     path: &'p RepoPath,
     intent: &'p Intent,
     hunks: Vec<&'p Hunk<'a>>,
-    /// Hunks of later sections, for the file that this one creates.
+    /// Hunks of later sections for a file that this job creates.
     then: Vec<&'p Hunk<'a>>,
-    /// Its section is there again.
+    /// True if the section is repeated.
     is_twice: bool,
 }
 
-/// Whether two sections have the same lines.
+/// Returns true if two sections have the same lines.
 fn same_bodies(a: &[&Hunk<'_>], b: &[Hunk<'_>]) -> bool {
     let lines = |hunk: &Hunk<'_>| -> Vec<(Kind, Vec<u8>)> {
         let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
@@ -36,13 +37,13 @@ fn same_bodies(a: &[&Hunk<'_>], b: &[Hunk<'_>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lines(a) == lines(b))
 }
 
-/// Sections of one file become one job; other paths are touched once.
+/// Combines the sections of one file into one job. Any other path may be touched only once.
 pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p, 'a>>, Refusal> {
     let clash = |path: &RepoPath| PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
     let mut jobs: Vec<Job<'p, 'a>> = Vec::new();
     let mut at: BTreeMap<&RepoPath, usize> = BTreeMap::new();
     for Target { path, intent, hunks, .. } in targets {
-        // What was edited under its old name takes its edits along.
+        // Edits made under the old name move along with a rename.
         if let Intent::Rename { from } = intent
             && !at.contains_key(path)
             && let Some(edited) = at.get(from).copied()
@@ -63,7 +64,7 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
             {
                 job.then.extend(hunks.iter());
             }
-            // The same new file twice is one.
+            // The same new file twice counts once.
             Some(job) if job.intent == intent && same_bodies(&job.hunks, hunks) => {
                 job.is_twice = true;
             }
@@ -77,7 +78,7 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
     }
     let mut sources = BTreeSet::new();
     for source in jobs.iter().filter_map(Job::source) {
-        // What left a path may be replaced there, but not be changed or deleted too.
+        // A source of a rename may be replaced, but not also be changed or deleted.
         let stays = at.get(source).and_then(|at| jobs.get(*at));
         let is_touched =
             stays.is_some_and(|job| matches!(job.intent, Intent::Modify | Intent::Delete));
@@ -88,7 +89,7 @@ pub(super) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
     Ok(jobs)
 }
 
-/// Whether every reading of a hunk shows lines that are there before.
+/// Returns true if every reading of a hunk has old lines.
 fn has_old(hunk: &Hunk<'_>) -> bool {
     hunk.readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
 }
@@ -98,7 +99,7 @@ impl Job<'_, '_> {
         matches!(self.intent, Intent::Create { .. })
     }
 
-    /// Whether it is about a file that is there before and after.
+    /// Returns true if the file exists before and after the job.
     fn stays(&self) -> bool {
         matches!(self.intent, Intent::Modify | Intent::Rename { .. })
     }
@@ -115,7 +116,7 @@ impl Job<'_, '_> {
     }
 }
 
-/// A path before and after.
+/// The file at a path, before and after.
 #[derive(Debug, Default)]
 struct Slot {
     before: Option<FileState>,
@@ -123,20 +124,20 @@ struct Slot {
     from: Option<RepoPath>,
 }
 
-/// The changes as they come together.
+/// Collects the changes.
 pub(super) struct Planner<'s> {
     scope: &'s PatchScope,
     strategy: ApplyStrategy,
     limits: &'s PatchLimits,
     current: &'s Current<'s>,
     reader: Reader,
-    /// Paths that files are renamed from, and that are free for others.
+    /// Sources of renames; their paths are free for other files.
     sources: BTreeSet<RepoPath>,
-    /// These, and paths of files that are deleted: there may be directories instead.
+    /// Sources of renames and deleted files; directories may take their place.
     leaving: BTreeSet<RepoPath>,
     slots: BTreeMap<RepoPath, Slot>,
     repairs: Vec<Repair>,
-    /// Hunks that are done elsewhere than they say, as they would be refused.
+    /// Hunks that seem to be applied already elsewhere than stated, as they would be refused otherwise.
     done: Vec<PatchMismatch>,
 }
 
@@ -165,7 +166,7 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Runs every job; all of them succeed, or there is no plan.
+    /// Runs every job; returns a plan only if all of them succeed.
     pub(super) fn plan(mut self, jobs: &[Job<'_, '_>]) -> Result<ApplyPlan, Refusal> {
         let paths = jobs.iter().flat_map(Job::paths).collect::<BTreeSet<_>>().len();
         if self.limits.max_files.is_some_and(|max| paths > max) {
@@ -178,7 +179,7 @@ impl<'s> Planner<'s> {
         for job in jobs {
             mismatches.extend(self.run(job).err().unwrap_or_default());
         }
-        // Where some hunks are done elsewhere than they say, one that seems to be due may have been done, too.
+        // If some hunks are applied already, another one that seems to be pending may be applied as well.
         if !self.done.is_empty() && jobs.iter().any(|job| self.is_open(job)) {
             mismatches.append(&mut self.done);
         }
@@ -192,7 +193,7 @@ impl<'s> Planner<'s> {
                 return refused(path, Reason::ContradictoryFileOps);
             }
             let (tolerance, hunk, line) = (Tolerance::Duplicate, None, None);
-            self.forgive(path, Forgiven { tolerance, hunk, line });
+            self.tolerate(path, Tolerated { tolerance, hunk, line });
         }
         match intent {
             Intent::Create { executable } => self.create(path, hunks, then, *executable),
@@ -202,12 +203,12 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Whether a hunk of a job may be due, or done.
+    /// Returns true if it is unclear whether a hunk of the job still has to be applied.
     fn is_open(&self, job: &Job<'_, '_>) -> bool {
         let path = job.source().unwrap_or(job.path);
         let Ok(Some(now)) = self.read(path) else { return false };
         let base = self.other_base(path, &now).ok().flatten();
-        done::is_open(base.unwrap_or(&now.bytes), &job.hunks)
+        already_applied::is_open(base.unwrap_or(&now.bytes), &job.hunks)
     }
 
     fn create(
@@ -223,17 +224,17 @@ impl<'s> Planner<'s> {
                 return refused(path, Reason::ContradictoryFileOps);
             }
             let edited = self.reader.rewrite(&made.bytes, then, path.as_str())?;
-            made.forgiven.extend(edited.forgiven);
+            made.tolerated.extend(edited.tolerated);
             let tolerance = Tolerance::Sequential;
-            made.forgiven.push(Forgiven { tolerance, hunk: None, line: None });
+            made.tolerated.push(Tolerated { tolerance, hunk: None, line: None });
             made.bytes = edited.bytes;
         }
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
             Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
-                self.forgive(
+                self.tolerate(
                     path,
-                    Forgiven { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
+                    Tolerated { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
                 );
                 return Ok(());
             }
@@ -299,7 +300,7 @@ impl<'s> Planner<'s> {
         self.arrive(to, after, Some(from.clone()))
     }
 
-    /// A file arrives at `path`, where another may leave.
+    /// Adds a file at `path`, which another file may leave.
     fn arrive(&mut self, path: &RepoPath, after: FileState, from: Option<RepoPath>) -> Outcome<()> {
         let before = self.read(path)?;
         let slot = self.slots.entry(path.clone()).or_default();
@@ -307,7 +308,7 @@ impl<'s> Planner<'s> {
         Ok(())
     }
 
-    /// The file at `path`, if there is one; anything but a text file is refused.
+    /// Reads the file at `path`, if it exists; anything but a text file is refused.
     fn read(&self, path: &RepoPath) -> Outcome<Option<FileState>> {
         match (self.current)(path) {
             Ok(Entry::Missing) => Ok(None),
@@ -340,11 +341,11 @@ impl<'s> Planner<'s> {
         self.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
     }
 
-    /// The bytes the author saw, if they are not those of now.
+    /// Returns the bytes that the author saw, if they differ from the current ones.
     fn other_base(&self, path: &RepoPath, now: &FileState) -> Outcome<Option<&'s Bytes>> {
         match self.scope.bases.get(path) {
             None => Ok(None),
-            // What it has here is as good as its hash, and sooner compared.
+            // Bytes are as reliable as their hash, and faster to compare.
             Some(BaseState::File { bytes: Some(bytes), .. }) => {
                 Ok(Some(bytes).filter(|bytes| **bytes != now.bytes))
             }
@@ -355,7 +356,7 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// The file now at `path` with `hunks` applied to what the author saw, merged with what changed since.
+    /// Applies `hunks` to what the author saw of `path`, and merges the result with what has changed since.
     fn rewrite(&mut self, path: &RepoPath, now: &FileState, hunks: &[&Hunk<'_>]) -> Outcome<Bytes> {
         if hunks.is_empty() {
             return Ok(now.bytes.clone());
@@ -370,7 +371,7 @@ impl<'s> Planner<'s> {
             }
             let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
-            made.forgiven.push(Forgiven { tolerance: Tolerance::Merged, hunk: None, line: None });
+            made.tolerated.push(Tolerated { tolerance: Tolerance::Merged, hunk: None, line: None });
         }
         self.checked(path, made)
     }
@@ -379,24 +380,24 @@ impl<'s> Planner<'s> {
         self.reader.allowed.allow(tolerance)
     }
 
-    /// Notes what was forgiven, and refuses what grew too large.
+    /// Records the tolerances used, and refuses a file that grew too large.
     fn checked(&mut self, path: &RepoPath, made: Rewritten) -> Outcome<Bytes> {
         if self.is_too_large(&made.bytes) {
             return refused(path, Reason::FileTooLarge);
         }
-        let Rewritten { bytes, forgiven, done } = made;
-        for forgiven in forgiven {
-            self.forgive(path, forgiven);
+        let Rewritten { bytes, tolerated, done } = made;
+        for tolerated in tolerated {
+            self.tolerate(path, tolerated);
         }
         self.done.extend(done);
         Ok(bytes.into())
     }
 
-    fn forgive(&mut self, path: &RepoPath, Forgiven { tolerance, hunk, line }: Forgiven) {
+    fn tolerate(&mut self, path: &RepoPath, Tolerated { tolerance, hunk, line }: Tolerated) {
         self.repairs.push(Repair { tolerance, file: Some(path.clone()), hunk, line });
     }
 
-    /// The slots as changes. A rename whose source is taken again is a change of two files.
+    /// Converts the slots to changes. A rename whose source is replaced becomes a change of two files.
     fn finish(self) -> Result<ApplyPlan, Refusal> {
         let stays = |path: &RepoPath| self.slots.get(path).is_some_and(|slot| slot.after.is_some());
         let mut above = self.slots.keys().filter(|path| stays(path)).filter_map(|path| {
@@ -437,7 +438,7 @@ fn refused<T>(path: &RepoPath, reason: Reason) -> Outcome<T> {
     Err(vec![PatchMismatch::file(reason, path.as_str())])
 }
 
-/// A deletion that does not fit is one thing, whatever did not fit.
+/// Reports a deletion that does not match under one reason, whatever the cause.
 fn delete_mismatch(mismatch: PatchMismatch) -> PatchMismatch {
     if [Reason::HunkNotFound, Reason::AmbiguousHunk].contains(&mismatch.reason) {
         PatchMismatch { reason: Reason::DeleteMismatch, ..mismatch }

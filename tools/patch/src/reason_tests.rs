@@ -1,4 +1,4 @@
-//! One case for every reason to refuse, and the table of them in the documentation.
+//! One case for every reason to refuse a diff, and the tables of reasons and tolerances in the documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,7 +8,7 @@ use super::*;
 use config::ApplyStrategy;
 use tree::{CommitError, Entry, FileMode, FileState, TreeError};
 
-/// What makes a case: the tree, the answer, and what may be touched.
+/// A test case: the tree, the limits and the scope.
 struct Case {
     files: Files,
     scope: PatchScope,
@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// A diff of one file with one hunk.
+/// A diff of one file with the given hunks.
 fn diff(at: &str, hunk: &str) -> String {
     format!("--- a/{at}\n+++ b/{at}\n{hunk}\n")
 }
@@ -75,8 +75,8 @@ fn git(at: &str, headers: &str) -> String {
     format!("diff --git a/{at} b/{at}\n{headers}\n")
 }
 
-/// A refusal for every reason, made by the engine itself.
-#[expect(clippy::too_many_lines, reason = "a table, one line a reason")]
+/// Every reason, each with a refusal that the engine itself produced.
+#[expect(clippy::too_many_lines, reason = "a table, one line per reason")]
 fn every_reason() -> Vec<(Reason, Refusal)> {
     let good = "@@ -2,2 +2,2 @@\n two\n-three\n+3";
     let limited = |limits| Case { limits, ..tree() };
@@ -195,7 +195,7 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
             case.refuse(&diff("a", "@@ -2,2 +2,2 @@\n two\n-THREE\n+3"))
         }),
         (Reason::WriteFailed, Refusal::from(&commit)),
-        // Told by the Applier, who knows what models may not touch, and the lanes.
+        // The Applier gives these: it knows which files models must not touch, and the lanes.
         (Reason::ProtectedPath, PatchMismatch::file(Reason::ProtectedPath, ".deepseek/x").into()),
         (Reason::NotOwned, PatchMismatch::file(Reason::NotOwned, "a").into()),
         (Reason::MaskedSecret, PatchMismatch::masked("[redacted:abcd]").into()),
@@ -203,7 +203,7 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
 }
 
 #[test]
-fn every_reason_is_given() {
+fn every_reason_can_occur() {
     for (reason, refusal) in every_reason() {
         let given: Vec<Reason> =
             refusal.mismatches.iter().map(|mismatch| mismatch.reason).collect();
@@ -217,17 +217,17 @@ fn every_reason_is_given() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let refusal = tree().refuse(
         &(diff("none", "@@ -1 +1 @@\n-x\n+y")
             + &diff("a", "@@ -1 +1 @@\n-x\n+y\n@@ -3 +3 @@\n-z\n+y")),
     );
-    let told: BTreeMap<&str, usize> =
-        refusal.mismatches.iter().fold(BTreeMap::new(), |mut told, mismatch| {
-            *told.entry(mismatch.file.as_deref().unwrap()).or_default() += 1;
-            told
+    let counts: BTreeMap<&str, usize> =
+        refusal.mismatches.iter().fold(BTreeMap::new(), |mut counts, mismatch| {
+            *counts.entry(mismatch.file.as_deref().unwrap()).or_default() += 1;
+            counts
         });
-    assert_eq!(told, [("a", 2), ("none", 1)].into());
+    assert_eq!(counts, [("a", 2), ("none", 1)].into());
 }
 
 #[test]
@@ -245,11 +245,11 @@ fn feedback_names_the_place_and_the_first_difference() {
 
     src/a.rs: hunk 1 of 1 (line 3 of the diff): hunk_not_found: The old lines of the hunk are not in the file.
       @@ -7,4 +7,4 @@
-      The closest place begins at line 40 of the file; 3 of 4 old lines are there.
-      Line 6 of the diff says  `let line_42 = 24;`
+      The closest match begins at line 40 of the file; 3 of 4 old lines match.
+      line 6 of the diff is  `let line_42 = 24;`
       line 42 of the file is  `let line_42 = 42;`
       They differ at column 15: `2` in the diff, `4` in the file.
-      The file there:
+      The file at that place:
           37| let line_37 = 37;
           38| let line_38 = 38;
           39| let line_39 = 39;
@@ -261,9 +261,9 @@ fn feedback_names_the_place_and_the_first_difference() {
           45| let line_45 = 45;
           46| let line_46 = 46;
           47| let line_47 = 47;
-      Send the whole diff again; copy context and removed lines from the file as it is, and keep 3 context lines.
+      Send the whole diff again; copy context and removed lines exactly from the file, and keep 3 context lines.
 
-    Send the whole diff again, with the parts that were right.
+    Send the whole diff again, including the parts that were correct.
     ");
 }
 
@@ -275,7 +275,9 @@ fn feedback_says_where_the_file_ends() {
     let refusal = case.refuse(&diff("f", hunk));
     let told = refusal.for_model();
     assert!(
-        told.contains("says  `c`\n  the file ends before that, with line 2\n  The file there:\n"),
+        told.contains(
+            "is  `c`\n  the file ends before that, at line 2\n  The file at that place:\n"
+        ),
         "{told}"
     );
     assert_eq!(refusal.mismatches[0].found, None);
@@ -284,7 +286,7 @@ fn feedback_says_where_the_file_ends() {
 }
 
 #[test]
-fn what_is_told_about_names_works() {
+fn advice_on_names_is_correct() {
     let hunk = "@@ -2,2 +2,2 @@\n two\n-three\n+3\n";
     let files = tree().files.file("src/a", "one\ntwo\nthree\n").file("f", "one\ntwo\nthree\n");
     let case = || Case { files: files.clone(), ..tree() };
@@ -312,8 +314,9 @@ fn what_is_told_about_names_works() {
     assert_eq!(told(&declared, "a/src/a", "b/a"), (Reason::PathMismatch, String::new()));
     for (name, is) in [("f:2", "f"), ("src/a:2", "src/a")] {
         let (reason, note) = told(&case(), &format!("a/{name}"), &format!("b/{name}"));
-        let same =
-            format!("A line number is not a part of a name: write `--- a/{is}` and `+++ b/{is}`.");
+        let same = format!(
+            "A line number is not part of a file name: write `--- a/{is}` and `+++ b/{is}`."
+        );
         assert_eq!((reason, note), (Reason::FileNotFound, same));
     }
     for (name, reason) in [("n:2", Reason::NonPortableName), ("n:/2", Reason::AbsolutePath)] {
@@ -338,7 +341,7 @@ fn feedback_is_bounded() {
     }
 }
 
-/// The lines between `<!-- name -->` and the next comment of the documentation.
+/// Returns the lines between `<!-- name -->` and `<!-- end -->` in the documentation.
 fn documented(name: &str) -> String {
     let page = include_str!("../../../docs/patching.md");
     let (_, after) = page.split_once(&format!("<!-- {name} -->\n")).unwrap();

@@ -1,4 +1,4 @@
-//! Why a diff is refused: stable codes, what they mean and what to do about them. Nothing is decided here.
+//! The reasons for refusing a diff: stable codes, their meanings and advice. Nothing is decided here.
 
 use std::fmt;
 
@@ -18,20 +18,20 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// All of them, by group: answer, structure, path, file, match, state.
+            /// All reasons, grouped: answer, structure, path, file, match, state.
             pub const ALL: &'static [Reason] = &[$(Reason::$name),+];
 
-            /// The stable name, in snake case.
+            /// Returns the stable name, in snake case.
             pub fn code(self) -> &'static str {
                 match self { $(Reason::$name => $code,)+ }
             }
 
-            /// What it means, in one sentence.
+            /// Returns what is wrong, in one sentence.
             pub fn meaning(self) -> &'static str {
                 match self { $(Reason::$name => concat!($($meaning),+),)+ }
             }
 
-            /// What the author of the diff should do next.
+            /// Returns what the author of the diff should do next.
             pub fn advice(self) -> &'static str {
                 match self { $(Reason::$name => $advice,)+ }
             }
@@ -40,114 +40,114 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The answer holds no diff.
+    /// The answer contains no diff.
     NoDiff "no_diff" => "Answer with a unified diff and nothing else.",
-    /// The answer is in another format than a unified diff.
-    UnsupportedFormat "unsupported_format" => "Use a unified diff: `--- a/path`, `+++ b/path`, `@@ -l,n +l,n @@`.",
-    /// The answer ends in the middle of a hunk or header.
-    TruncatedDiff "truncated_diff" => "Send the whole diff again, in fewer or shorter hunks.",
-    /// The diff is larger than allowed.
+    /// The answer uses a format other than a unified diff.
+    UnsupportedFormat "unsupported_format" => "Write a unified diff: `--- a/path`, `+++ b/path`, `@@ -l,n +l,n @@`.",
+    /// The answer ends in the middle of a hunk or a header.
+    TruncatedDiff "truncated_diff" => "Send the complete diff again, with fewer or shorter hunks.",
+    /// The diff is larger than the limit.
     DiffTooLarge "diff_too_large" => "Send a smaller diff.",
-    /// The diff touches more files than allowed.
-    TooManyFiles "too_many_files" => "Touch fewer files.",
-    /// The answer holds a NUL byte.
+    /// The diff changes more files than the limit.
+    TooManyFiles "too_many_files" => "Change fewer files.",
+    /// The answer contains a NUL byte.
     BinaryContent "binary_content" => "Send text only.",
-    /// Placing the hunks would take too long.
-    TooComplex "too_complex" => "Give distinctive context lines and right line numbers.",
-    /// A file is named, but nothing is changed in it.
-    EmptyFileSection "empty_file_section" => "Give hunks for every file named, or leave the file out.",
+    /// Finding the places of the hunks would take too long.
+    TooComplex "too_complex" => "Use distinctive context lines and correct line numbers.",
+    /// A file is named, but nothing in it changes.
+    EmptyFileSection "empty_file_section" => "Write at least one hunk for every file you name, or leave the file out.",
     /// A hunk changes nothing.
     EmptyHunk "empty_hunk" => "Every hunk needs lines that begin with `+` or `-`.",
-    /// A new file is given with context or removed lines.
+    /// A new file contains context or removed lines.
     NewFileHasOldLines "new_file_has_old_lines" => "Begin every line of a new file with `+`.",
-    /// A line looks like a part of a hunk, and stands outside of every one, or may do so.
-    StrayLine "stray_line" => "Begin every line of a hunk with `+`, `-` or a space, fences in the text too, and put no list right behind a hunk.",
-    /// A hunk has neither context nor removed lines, nor line numbers to go by.
+    /// A line that looks like part of a hunk is, or may be, outside every hunk.
+    StrayLine "stray_line" => "Begin every line of a hunk with `+`, `-` or a space, including code fences in the file's text, and put no list directly after a hunk.",
+    /// A hunk has no context lines, no removed lines and no usable line numbers.
     NoAnchor "no_anchor" => "Keep 3 context lines around every insertion.",
     /// The headers of a file contradict each other.
-    ContradictoryHeaders "contradictory_headers" => "Name the same file and operation in all headers of a section.",
-    /// The same path is given two operations.
-    ContradictoryFileOps "contradictory_file_ops" => "Give each file one operation.",
-    /// Added lines hold what got into them on the way: line numbers, escaped characters, marks of a diff or of a block.
-    DamagedLine "damaged_line" => "Write added lines as the file is to have them, each behind one `+`.",
-    /// Added lines hold a placeholder instead of code.
-    ElidedCode "elided_code" => "Write out all lines; never use `...` for code.",
-    /// New lines hold a mask for a secret that was not shown.
-    MaskedSecret "masked_secret" => "Leave lines that have a `[redacted:…]` in them as they are; it can only be kept in a line that is changed, never be put elsewhere.",
-    /// A no-newline marker stands inside a file.
-    EofMarkerNotAtEof "eof_marker_not_at_eof" => "Use `\\ No newline at end of file` after the last line of a file only.",
-    /// A hunk without a file header.
+    ContradictoryHeaders "contradictory_headers" => "Use the same path and operation in all headers of a file.",
+    /// The diff contains two operations for the same path.
+    ContradictoryFileOps "contradictory_file_ops" => "Use one operation per file.",
+    /// Added lines contain text that does not belong in the file: line numbers, escaped characters, or marks of a diff or a code block.
+    DamagedLine "damaged_line" => "Write added lines exactly as they should appear in the file, each after a single `+`.",
+    /// Added lines contain a placeholder instead of code.
+    ElidedCode "elided_code" => "Write out every line; never use `...` in place of code.",
+    /// New lines contain a mask for a secret that was not shown.
+    MaskedSecret "masked_secret" => "Leave lines that contain `[redacted:…]` unchanged. If you have to change such a line, keep the mask in it; never put a mask anywhere else.",
+    /// A no-newline marker is not at the end of the file.
+    EofMarkerNotAtEof "eof_marker_not_at_eof" => "Write `\\ No newline at end of file` only after the last line of a file.",
+    /// A hunk has no file header.
     NoFileHeader "no_file_header" => "Put `--- a/path` and `+++ b/path` before the hunks of every file.",
-    /// The old and the new name differ without a rename, or fit several files.
+    /// The old and new names differ without a rename, or match several files.
     PathMismatch "path_mismatch" => "Use the same path after `--- a/` and `+++ b/`.",
-    /// The file is not among the declared ones.
+    /// The file is not a declared file.
     UndeclaredFile "undeclared_file" => "Change declared files only.",
     /// The file belongs to another lane.
-    NotOwned "not_owned" => "Leave files of other lanes alone.",
-    /// The path leads into this program's own directory.
-    ProtectedPath "protected_path" => "Leave `.deepseek` alone; only the user changes it.",
+    NotOwned "not_owned" => "Do not change files of other lanes.",
+    /// The path is inside this program's own directory.
+    ProtectedPath "protected_path" => "Do not change `.deepseek`; only the user may.",
     /// The path is absolute.
     AbsolutePath "absolute_path" => "Use paths relative to the workspace.",
-    /// The path leaves the workspace.
+    /// The path leads outside the workspace.
     PathEscape "path_escape" => "Use paths inside the workspace.",
-    /// The path leads into the repository's own directory.
-    GitDirWrite "git_dir_write" => "Leave `.git` alone.",
-    /// The path is quoted wrongly.
+    /// The path is inside the repository's own directory.
+    GitDirWrite "git_dir_write" => "Do not change `.git`.",
+    /// The path is quoted incorrectly.
     BadQuotedPath "bad_quoted_path" => "Write the path without quotes.",
-    /// The path has a control character.
-    ControlCharInPath "control_char_in_path" => "Use plain names.",
-    /// The path has a backslash.
-    BackslashInPath "backslash_in_path" => "Separate directories by `/`.",
-    /// The path is empty, or has an empty component.
-    EmptyPath "empty_path" => "Name the file.",
-    /// The new name is not portable between systems.
+    /// The path contains a control character.
+    ControlCharInPath "control_char_in_path" => "Use a path without control characters.",
+    /// The path contains a backslash.
+    BackslashInPath "backslash_in_path" => "Separate directories with `/`.",
+    /// The path is empty or has an empty component.
+    EmptyPath "empty_path" => "Write the full path of the file.",
+    /// The new name is not portable between operating systems.
     NonPortableName "non_portable_name" => "Choose a plain name for the new file.",
     /// The path is too long.
     NameTooLong "name_too_long" => "Choose a shorter name.",
     /// The file to change does not exist.
     FileNotFound "file_not_found" => "Change files that exist; a new file starts with `--- /dev/null`.",
-    /// The file to create, or to rename to, exists.
+    /// The file to create, or the target of the rename, already exists.
     FileExists "file_exists" => "Change the existing file instead.",
-    /// The file is larger than allowed.
-    FileTooLarge "file_too_large" => "Leave large files alone.",
+    /// The file is larger than the limit.
+    FileTooLarge "file_too_large" => "Do not change large files.",
     /// The target is not a regular file.
     NotARegularFile "not_a_regular_file" => "Change regular files only.",
-    /// The target is a symlink, or lies behind one, or would become one.
-    Symlink "symlink" => "Name the real file.",
-    /// Something above the target is not a directory.
+    /// The target is a symlink, is reached through one, or would become one.
+    Symlink "symlink" => "Use the path of the real file.",
+    /// A parent of the target is not a directory.
     ParentNotDirectory "parent_not_directory" => "Choose another path.",
     /// The target is a directory.
-    DirectoryTarget "directory_target" => "Name a file.",
-    /// The target is binary.
+    DirectoryTarget "directory_target" => "Use the path of a file.",
+    /// The target is a binary file.
     BinaryTarget "binary_target" => "Change text files only.",
     /// The diff changes the mode of an existing file.
-    ModeChange "mode_change" => "Leave modes as they are.",
+    ModeChange "mode_change" => "Do not change file modes.",
     /// The mode of a new file is neither 100644 nor 100755.
     UnsupportedMode "unsupported_mode" => "Use mode 100644, or 100755 for a script.",
-    /// The diff holds a binary patch.
+    /// The diff contains a binary patch.
     BinaryPatch "binary_patch" => "Change text files only.",
     /// The diff copies a file.
-    CopyUnsupported "copy_unsupported" => "Create the new file with all its lines.",
+    CopyUnsupported "copy_unsupported" => "Create the new file with all of its lines.",
     /// The target cannot be read.
-    Unreadable "unreadable" => "Leave this file alone.",
+    Unreadable "unreadable" => "Do not change this file.",
     /// The old lines of the hunk are not in the file.
-    HunkNotFound "hunk_not_found" => "Send the whole diff again; copy context and removed lines from the file as it is, and keep 3 context lines.",
-    /// The hunk may be meant for several places of the file, or in several ways.
-    AmbiguousHunk "ambiguous_hunk" => "Give more context, or the right line number.",
-    /// Two hunks change the same lines in different ways, or one inserts lines right beside what the other changes.
-    ConflictingHunks "conflicting_hunks" => "Give one hunk per place.",
-    /// The old lines fit only with other indentation, and so would the new ones.
-    IndentMismatch "indent_mismatch" => "Copy the indentation of the file.",
-    /// Tabs and spaces are confused, in the new lines too.
-    IndentStyleMismatch "indent_style_mismatch" => "Indent as the file does: tabs or spaces.",
-    /// A deletion does not list the whole file.
-    DeleteMismatch "delete_mismatch" => "Remove every line of the file, as it is now.",
-    /// The file changed where the diff changes it.
+    HunkNotFound "hunk_not_found" => "Send the whole diff again; copy context and removed lines exactly from the file, and keep 3 context lines.",
+    /// The hunk could apply to several places in the file, or in several ways.
+    AmbiguousHunk "ambiguous_hunk" => "Add context lines, or give the correct line number.",
+    /// Two hunks change the same lines differently, or one inserts lines directly next to lines that the other changes.
+    ConflictingHunks "conflicting_hunks" => "Use one hunk per place.",
+    /// The old lines match only with different indentation, so the new lines would be indented wrongly too.
+    IndentMismatch "indent_mismatch" => "Copy the indentation of the file exactly.",
+    /// Tabs and spaces are mixed up, also in the new lines.
+    IndentStyleMismatch "indent_style_mismatch" => "Indent as the file does, with tabs or with spaces.",
+    /// The deletion does not list the whole file.
+    DeleteMismatch "delete_mismatch" => "Remove every line of the file in its current state.",
+    /// The file has changed where the diff changes it.
     StaleBase "stale_base" => "Read the file again and send a new diff.",
-    /// The change and one made meanwhile are in conflict.
+    /// The change conflicts with one made in the meantime.
     MergeConflict "merge_conflict" => "Read the file again and send a new diff.",
-    /// The system did not let the files be written; all were put back.
-    WriteFailed "write_failed" => "Wait for the user: the diff itself is right.",
+    /// The files could not be written; all of them were restored.
+    WriteFailed "write_failed" => "Wait for the user; the diff itself is correct.",
 }
 
 impl fmt::Display for Reason {
@@ -162,81 +162,82 @@ impl Serialize for Reason {
     }
 }
 
-/// One thing that is wrong. Line numbers count from 1.
+/// One problem with a diff. Line numbers count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PatchMismatch {
-    /// Which kind.
+    /// The kind of problem.
     pub reason: Reason,
-    /// The file, as the diff names it; none if the whole answer is meant.
+    /// The file, as the diff names it; `None` if the problem concerns the whole answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The hunk of that file.
+    /// The hunk of that file; `None` if the problem concerns the file or the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunk: Option<HunkRef>,
-    /// What the diff says.
+    /// The text of the diff that is wrong, usually the line that does not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What is there.
+    /// The line of the file in its place; `None` if the file has no such line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// The place in the file the hunk most likely means.
+    /// The place in the file that the hunk most likely means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
-    /// Lines of the file the hunk fits.
+    /// The places in the file that the hunk matches, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
-    /// More about it, for this case.
+    /// Details of this case, in full sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A hunk of the answer.
+/// A reference to a hunk of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HunkRef {
-    /// Which of its file's hunks.
+    /// The position of the hunk among the hunks of its file, from 1.
     pub index: usize,
-    /// How many there are.
+    /// The number of hunks of the file.
     pub of: usize,
-    /// Line of the answer its header is on.
+    /// The line of the answer with the hunk header.
     pub line: usize,
-    /// The header.
+    /// The hunk header.
     pub header: String,
 }
 
-/// The place in a file a hunk most likely means.
+/// The place in a file that a hunk most likely means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Nearest {
-    /// Line of the file where it begins.
+    /// The line of the file where the place begins.
     pub line: usize,
-    /// The first line of the file that is not as the hunk says, or the last of the place; empty behind the end of the file.
+    /// The first line of the file that differs from the hunk, or the last line of the place if none differs; empty past
+    /// the end of the file.
     pub text: String,
-    /// Old lines of the hunk that are there.
+    /// The number of old lines of the hunk that are at this place.
     pub matched: usize,
-    /// Old lines of the hunk.
+    /// The number of old lines of the hunk.
     pub of: usize,
-    /// Line of the file where the first difference is; one more than it has if it ends there.
+    /// The line of the file with the first difference; one more than the last line if the file ends there.
     pub differs_at: usize,
-    /// Line of the answer where the first difference is.
+    /// The line of the answer with the first difference.
     pub answer_line: usize,
-    /// Where in those two lines it is; none if the line of the answer is as the file has it, or the file ends there.
+    /// Where those two lines differ; `None` if they are equal, or if the file ends there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<LineDifference>,
-    /// The lines of the file around it, with their numbers.
+    /// The lines of the file around the difference, with their numbers.
     pub excerpt: Vec<(usize, String)>,
 }
 
-/// A place a hunk fits.
+/// A place that a hunk matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Candidate {
-    /// Line of the file.
+    /// The line of the file.
     pub line: usize,
-    /// The nearest line before it that occurs nowhere else.
+    /// The nearest line before the place that occurs only once in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
 impl PatchMismatch {
-    /// One about the whole answer.
+    /// Creates a mismatch about the whole answer.
     pub(super) fn answer(reason: Reason) -> PatchMismatch {
         PatchMismatch {
             reason,
@@ -250,45 +251,45 @@ impl PatchMismatch {
         }
     }
 
-    /// One about a line of the answer, from 0.
+    /// Creates a mismatch about line `at` of the answer, from 0.
     pub(super) fn line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
         let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
-        let note = format!("It is line {} of the answer: `{}`.", at + 1, difference::cut(&line, 1));
+        let note = format!("Line {} of the answer is `{}`.", at + 1, difference::cut(&line, 1));
         PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }.note(note)
     }
 
-    /// One about a mask in new lines.
+    /// Creates a mismatch about a mask in new lines.
     pub fn masked(mask: impl Into<String>) -> PatchMismatch {
         PatchMismatch { expected: Some(mask.into()), ..PatchMismatch::answer(Reason::MaskedSecret) }
     }
 
-    /// One about a file.
+    /// Creates a mismatch about a file.
     pub fn file(reason: Reason, file: impl Into<String>) -> PatchMismatch {
         PatchMismatch { file: Some(file.into()), ..PatchMismatch::answer(reason) }
     }
 
-    /// The same, with a note.
+    /// Sets the note.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> PatchMismatch {
         PatchMismatch { note: Some(note.into()), ..self }
     }
 }
 
-/// A diff was refused, and nothing was changed.
+/// A refused diff. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct Refusal {
-    /// Everything found wrong; never empty.
+    /// Everything that is wrong; never empty.
     pub mismatches: Vec<PatchMismatch>,
 }
 
 impl Refusal {
-    /// The files that it would change and that are not declared.
+    /// Returns the files that the diff would change and that are not declared.
     pub fn undeclared(&self) -> Vec<RepoPath> {
         let of = self.mismatches.iter().filter(|it| it.reason == Reason::UndeclaredFile);
         of.filter_map(|it| RepoPath::parse(it.file.as_deref()?).ok()).collect()
     }
 
-    /// Whether it may be the form alone that was not understood: nothing fitted, and nothing fitted in two ways.
+    /// Returns true if the problem may only be the form of the answer: nothing matched, and nothing matched twice.
     pub(super) fn is_of_form(&self) -> bool {
         let is_of_form = |it: &PatchMismatch| {
             matches!(
@@ -305,7 +306,7 @@ impl Refusal {
         self.mismatches.iter().all(is_of_form)
     }
 
-    /// The same; a format that is not asked for, but was understood, is not all that is wrong: what it says was `refused`, too.
+    /// Adds `refused`, the first problem of an understood translation, to the note of a refusal for the format alone.
     pub(super) fn although_understood(mut self, refused: Option<Refusal>) -> Refusal {
         let refused = refused.into_iter().flat_map(|it| it.mismatches).next();
         if let [only] = &mut self.mismatches[..]
@@ -319,7 +320,7 @@ impl Refusal {
                 format!(" {}", nearest.in_words(expected))
             });
             only.note = Some(format!(
-                "{said}What it says was understood and does not apply either: {file}{}: {}{}",
+                "{said}Read as a unified diff, it does not apply either: {file}{}: {}{}",
                 refused.reason,
                 refused.reason.meaning().trim(),
                 place.unwrap_or_default()
@@ -336,7 +337,7 @@ impl From<PatchMismatch> for Refusal {
 }
 
 impl From<&CommitError> for Refusal {
-    /// A plan that was right, but could not be carried out.
+    /// Converts the failure to write a correct plan.
     fn from(error: &CommitError) -> Refusal {
         let mismatch = match error {
             CommitError::Stale { path } | CommitError::Twice { path } => {

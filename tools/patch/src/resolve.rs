@@ -1,4 +1,4 @@
-//! From the headers of a section to one operation on named files. Every name is checked, whether it is used or not.
+//! Resolves the headers of a section to one operation on named files. Every name is checked, whether it is used or not.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,23 +13,24 @@ use super::tolerance::{Tolerance, Tolerances};
 use tree::{PathError, RepoPath};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A section that is clear about what it does.
+/// The file and operation that a section resolves to.
 #[derive(Debug)]
 pub(super) struct Target<'p, 'a> {
     pub(super) path: RepoPath,
     pub(super) intent: Intent,
     pub(super) hunks: &'p [Hunk<'a>],
-    /// Its lines in the answer, from 0.
+    /// The lines of the answer that the section spans, from 0.
     pub(super) span: Range<usize>,
-    /// Forgiven on the way.
-    pub(super) forgives: Vec<Tolerance>,
-    /// Whether its headers name a file in full: less may be a line of a body that looks like a header.
+    /// The tolerances used.
+    pub(super) tolerates: Vec<Tolerance>,
+    /// True if headers name the file completely; otherwise the section may be a line of a body that looks like a
+    /// header.
     pub(super) is_named: bool,
-    /// Why it must not be applied, if it is about a file that is not declared.
+    /// The refusal that applies if the file is not declared.
     pub(super) stray: Option<PatchMismatch>,
 }
 
-/// What a section does to its path.
+/// The operation on the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Intent {
     Create { executable: bool },
@@ -39,7 +40,7 @@ pub(super) enum Intent {
 }
 
 impl Target<'_, '_> {
-    /// Every path that it names.
+    /// Yields every path that the section names.
     pub(super) fn paths(&self) -> impl Iterator<Item = &RepoPath> {
         let from = match &self.intent {
             Intent::Rename { from } => Some(from),
@@ -49,7 +50,7 @@ impl Target<'_, '_> {
     }
 }
 
-/// What names are chosen by.
+/// The information by which names are resolved.
 pub(super) struct Known<'k> {
     pub(super) declared: Option<&'k BTreeSet<RepoPath>>,
     pub(super) exists: &'k dyn Fn(&RepoPath) -> bool,
@@ -57,18 +58,18 @@ pub(super) struct Known<'k> {
 }
 
 impl Known<'_> {
-    /// Whether it is declared, if anything is.
+    /// Returns true if the path is declared, or if nothing is.
     pub(super) fn may_change(&self, path: &RepoPath) -> bool {
         self.declared.is_none_or(|declared| declared.contains(path))
     }
 
-    /// Whether there is such a file, which may be changed.
+    /// Returns true if the file exists and may be changed.
     pub(super) fn has(&self, path: &RepoPath) -> bool {
         self.may_change(path) && (self.exists)(path)
     }
 
-    /// The only declared path, or without any the only one that is there, which is `path` but for the code points that its
-    /// accents are written with.
+    /// Returns the only declared path, or without declared paths the only existing one, that differs from `path` only
+    /// in how accents are encoded.
     fn spelled(&self, path: &RepoPath) -> Option<RepoPath> {
         let text = path.as_str();
         if text.is_ascii() || !self.allowed.allow(Tolerance::Accents) {
@@ -92,7 +93,7 @@ impl Known<'_> {
     }
 }
 
-/// Finds out what `section` does.
+/// Resolves `section`.
 pub(super) fn resolve<'p, 'a>(
     section: &'p Section<'a>,
     known: &Known<'_>,
@@ -102,6 +103,15 @@ pub(super) fn resolve<'p, 'a>(
         let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
         let note = Some(reason).filter(|reason| *reason == Reason::PathMismatch);
         let note = note.and_then(|_| advice::on_two_names(section, known));
+        let is_odd = matches!(
+            reason,
+            Reason::PathMismatch
+                | Reason::AbsolutePath
+                | Reason::EmptyPath
+                | Reason::BadQuotedPath
+                | Reason::ControlCharInPath
+        );
+        let note = note.or_else(|| advice::on_odd_names(section, known).filter(|_| is_odd));
         Refusal::from(PatchMismatch { note, ..mismatch })
     };
     check_policy(section).map_err(refuse)?;
@@ -127,7 +137,7 @@ pub(super) fn resolve<'p, 'a>(
         let mut paths = std::iter::once(&path).chain(from);
         paths.find(|path| !declared.contains(path)).map(|stray| undeclared(stray, declared))
     });
-    // A rename names its files itself.
+    // A rename needs no other headers.
     let headerless = section.old.is_none()
         && section.new.is_none()
         && section.git.is_none()
@@ -138,11 +148,11 @@ pub(super) fn resolve<'p, 'a>(
         Intent::Modify => false,
     };
     let is_bare = !has_body && !bodiless && stray.is_none();
-    // What an `index` line tells of is lost.
+    // With an `index` line, the section had content, which is lost.
     if is_bare && (section.index.is_some() || !known.allowed.allow(Tolerance::Unchanged)) {
         return Err(refuse(Reason::EmptyFileSection));
     }
-    let forgives = [
+    let tolerates = [
         headerless.then_some(Tolerance::NoHeader),
         names.respelled.then_some(Tolerance::Accents),
         is_bare.then_some(Tolerance::Unchanged),
@@ -153,12 +163,12 @@ pub(super) fn resolve<'p, 'a>(
         hunks: &section.hunks,
         span: section.span.clone(),
         is_named: section.git.is_some() || section.old.is_some() && section.new.is_some(),
-        forgives: forgives.into_iter().flatten().collect(),
+        tolerates: tolerates.into_iter().flatten().collect(),
         stray,
     })
 }
 
-/// The file that a name means which has the number of a line behind it: with the number, it is the name of no file.
+/// Returns the file that a name with a line number means, if no file has the complete name.
 fn without_line_number(section: &Section<'_>, known: &Known<'_>) -> Option<RepoPath> {
     let mut names = [&section.old, &section.new].into_iter().flatten();
     names.find_map(|name| {
@@ -175,7 +185,7 @@ fn without_line_number(section: &Section<'_>, known: &Known<'_>) -> Option<RepoP
     })
 }
 
-/// The declared path the author may have meant, as a suggestion only.
+/// Refuses an undeclared path, and suggests the declared path that may be meant.
 fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
     let near = declared.iter().find(|declared| {
         let (long, short) = (declared.as_str(), path.as_str());
@@ -191,13 +201,13 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
         let differ = differ.map(|LineDifference { column, expected, found }| {
             format!(" They differ at column {column}: {expected} in the diff, {found} in the declared path.")
         });
-        return mismatch.note(format!("Is {near} meant?{}", differ.unwrap_or_default()));
+        return mismatch.note(format!("Did you mean `{near}`?{}", differ.unwrap_or_default()));
     }
     let names: Vec<&str> = declared.iter().take(12).map(RepoPath::as_str).collect();
-    mismatch.note(format!("Declared: {}.", names.join(", ")))
+    mismatch.note(format!("Declared files: {}.", names.join(", ")))
 }
 
-/// The name a section goes by in messages.
+/// Returns the name of a section for messages.
 fn shown_name(section: &Section<'_>) -> String {
     let path = |name: &Option<Name>| match name {
         Some(Name::Path(path)) => Some(show(path)),
@@ -210,7 +220,7 @@ fn shown_name(section: &Section<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// What no section may do, whatever it names.
+/// Checks what no section may do, whatever it names.
 fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
     for mode in [section.new_file_mode, section.deleted_file_mode].into_iter().flatten() {
         match mode.trim_ascii_end() {
@@ -223,7 +233,7 @@ fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
     match index_mode.unwrap_or_default().trim_ascii_end() {
         b"120000" => return Err(Reason::Symlink),
         b"160000" => return Err(Reason::UnsupportedMode),
-        // Models make up the rest of an index line.
+        // The rest of an index line may be made up by the model.
         _ => {}
     }
     if section.is_binary {
@@ -241,7 +251,7 @@ fn check_policy(section: &Section<'_>) -> Result<(), Reason> {
     if operations.iter().filter(|given| **given).count() > 1 {
         return Err(Reason::ContradictoryHeaders);
     }
-    // Spaces behind the name of a file that is there are nothing; of one that is to be made they are meant, or are not.
+    // Trailing spaces after the name of an existing file mean nothing; in a new name they may be intended.
     let made = match &section.rename_to {
         Some(to) => spelled(to),
         None if creates(section) => section.new.as_ref().map_or(section.git, spelled),
@@ -257,23 +267,23 @@ fn creates(section: &Section<'_>) -> bool {
     section.old == Some(Name::Null) || section.new_file_mode.is_some()
 }
 
-/// The paths a name can mean: without its prefix, then as it is. `/dev/null` means none.
+/// The paths that a name can mean: without its prefix, then complete. Empty for `/dev/null`.
 pub(super) type Paths = Vec<RepoPath>;
 
-/// The names of a section as the paths they can mean, all of which are inside the workspace.
+/// The names of a section as the paths they can mean, all inside the workspace.
 struct Names {
     old: Option<Paths>,
     new: Option<Paths>,
     rename_from: Option<Paths>,
     rename_to: Option<Paths>,
-    /// The ways to read the `diff --git` line, if there is one, as the old and the new name.
+    /// The readings of the `diff --git` line, if there is one, as old and new name.
     git: Option<Vec<[Paths; 2]>>,
-    /// Whether one of them is written with other accents than the file.
+    /// True if a name encodes accents differently than the file.
     respelled: bool,
 }
 
 impl Names {
-    /// Every name, with and without its prefix, must be inside the workspace.
+    /// Reads all names; every one must be inside the workspace, with and without its prefix.
     fn of(section: &Section<'_>, known: &Known<'_>) -> Result<Names, Reason> {
         let paths = |name: &Option<Name>| name.as_ref().map(candidates).transpose();
         let mut names = Names {
@@ -295,7 +305,7 @@ impl Names {
         Ok(names)
     }
 
-    /// A section about a file that moves.
+    /// Resolves a section that renames a file.
     fn rename(&self, known: &Known<'_>) -> Result<(RepoPath, Intent), Reason> {
         let (Some(from), Some(to)) = (&self.rename_from, &self.rename_to) else {
             return Err(Reason::ContradictoryHeaders);
@@ -310,7 +320,7 @@ impl Names {
             name.as_ref().is_none_or(|paths| paths.contains(path))
         };
         let named = |old, new| agrees(&self.old, old) && agrees(&self.new, new);
-        // With the names of a section of its own it is edited as it was, or as it will be.
+        // A separate section may use the old or the new name for both sides.
         let agree = named(&from, &to) || named(&to, &to) || named(&from, &from);
         if from == to || !agree || !self.git_agrees(&from, &to) {
             return Err(Reason::ContradictoryHeaders);
@@ -318,7 +328,7 @@ impl Names {
         Ok((to, Intent::Rename { from }))
     }
 
-    /// A section about one path.
+    /// Resolves a section about one path.
     fn single(
         &self,
         section: &Section<'_>,
@@ -358,14 +368,14 @@ impl Names {
         Ok((path, intent))
     }
 
-    /// Paths that both names of `diff --git` can mean.
+    /// Returns the paths that both names of `diff --git` can mean.
     fn git_paths(&self) -> Result<Vec<&RepoPath>, Reason> {
         let readings = self.git.iter().flatten();
         let paths: Vec<&RepoPath> = readings.flat_map(|[old, new]| shared(old, new)).collect();
         if self.git.is_some() && paths.is_empty() { Err(Reason::PathMismatch) } else { Ok(paths) }
     }
 
-    /// Whether the `diff --git` line, if there is one, can mean these names.
+    /// Returns true if the `diff --git` line, if there is one, can mean these names.
     fn git_agrees(&self, from: &RepoPath, to: &RepoPath) -> bool {
         let means = |paths: &Paths, path| paths.is_empty() || paths.contains(path);
         let agrees = |[old, new]: &[Paths; 2]| means(old, from) && means(new, to);
@@ -373,12 +383,12 @@ impl Names {
     }
 }
 
-/// Paths that both of two names can mean.
+/// Yields the paths that both of two names can mean.
 fn shared<'p>(old: &'p Paths, new: &'p Paths) -> impl Iterator<Item = &'p RepoPath> {
     old.iter().filter(|path| new.contains(path))
 }
 
-/// The ways to read a `diff --git` line in which both names are inside the workspace; there must be one.
+/// Returns the readings of a `diff --git` line with both names inside the workspace; at least one is required.
 fn git_candidates(git: &[u8]) -> Result<Vec<[Paths; 2]>, Reason> {
     let mut sound = Vec::new();
     let mut wrong = None;
@@ -391,7 +401,7 @@ fn git_candidates(git: &[u8]) -> Result<Vec<[Paths; 2]>, Reason> {
     if sound.is_empty() { Err(wrong.unwrap_or(Reason::ContradictoryHeaders)) } else { Ok(sound) }
 }
 
-/// A name as it is written.
+/// Returns a name as it is written.
 fn spelled(name: &Name) -> Option<&[u8]> {
     match name {
         Name::Path(raw) => Some(raw),
@@ -399,7 +409,7 @@ fn spelled(name: &Name) -> Option<&[u8]> {
     }
 }
 
-/// What a name can mean.
+/// Returns the paths that a name can mean.
 pub(super) fn candidates(name: &Name) -> Result<Paths, Reason> {
     let raw = match name {
         Name::Null => return Ok(Vec::new()),
@@ -419,7 +429,7 @@ pub(super) fn candidates(name: &Name) -> Result<Paths, Reason> {
 
 fn reason_of(error: PathError, path: &[u8]) -> Reason {
     match error {
-        // A drive without a separator is part of a name elsewhere.
+        // A drive without a separator can be part of a file name on other systems.
         PathError::Absolute if matches!(path, [b'a'..=b'z' | b'A'..=b'Z', b':', next, ..] if !b"/\\".contains(next)) => {
             Reason::NonPortableName
         }
@@ -434,7 +444,7 @@ fn reason_of(error: PathError, path: &[u8]) -> Reason {
     }
 }
 
-/// The declared path among `paths`, else the one that exists, else the first; none if there are two such.
+/// Chooses the declared path among `paths`, else the existing one, else the first; `None` if there are two such paths.
 fn choose(paths: &[&RepoPath], known: &Known<'_>) -> Option<RepoPath> {
     let is_declared =
         |path: &&RepoPath| known.declared.is_some_and(|declared| declared.contains(*path));
@@ -451,7 +461,7 @@ fn choose(paths: &[&RepoPath], known: &Known<'_>) -> Option<RepoPath> {
     }
 }
 
-/// Hunks without any header mean the only declared file.
+/// Assigns hunks without headers to the only declared file.
 fn only_declared(known: &Known<'_>) -> Result<RepoPath, Reason> {
     let mut declared = known.declared.into_iter().flatten();
     match (declared.next(), declared.next()) {

@@ -1,4 +1,4 @@
-//! What an answer is read as: files with hunks, and the ways to read each. It knows neither files nor policy.
+//! A parsed answer: files with hunks, and the possible readings of each hunk. Neither files nor policy are known here.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use super::lines::show;
 use super::refuse::HunkRef;
 use super::tolerance::Tolerance;
 
-/// One file of a diff, as its headers tell it.
+/// One file of a diff, as described by its headers.
 #[derive(Debug, Default)]
 pub(super) struct Section<'a> {
-    /// What follows `diff --git `.
+    /// The text after `diff --git `.
     pub(super) git: Option<&'a [u8]>,
     pub(super) old: Option<Name>,
     pub(super) new: Option<Name>,
@@ -19,37 +19,37 @@ pub(super) struct Section<'a> {
     pub(super) rename_to: Option<Name>,
     pub(super) new_file_mode: Option<&'a [u8]>,
     pub(super) deleted_file_mode: Option<&'a [u8]>,
-    /// What follows `index `.
+    /// The text after `index `.
     pub(super) index: Option<&'a [u8]>,
     pub(super) changes_mode: bool,
     pub(super) copies: bool,
     pub(super) is_binary: bool,
     pub(super) hunks: Vec<Hunk<'a>>,
-    /// Its lines in the answer, from 0.
+    /// The lines of the answer that it spans, from 0.
     pub(super) span: Range<usize>,
 }
 
-/// One hunk, with the ways to read its body, longest first.
+/// A hunk, with the possible readings of its body, longest first.
 #[derive(Debug)]
 pub(super) struct Hunk<'a> {
     pub(super) header: &'a [u8],
-    /// Line of the answer the header is on, from 1.
+    /// The line of the answer with the header, from 1.
     pub(super) at: usize,
     pub(super) numbers: Option<Numbers>,
     pub(super) readings: Vec<Reading<'a>>,
-    /// How it could be read instead. Where this fits, too, neither is known to be meant.
+    /// Another possible reading. If it also matches the file, the meaning of the hunk is unknown.
     pub(super) rival: Option<Body<'a>>,
 }
 
-/// A way to read a body, and what it forgives.
+/// A reading of a body, and the tolerance it needs.
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
     pub(super) body: Body<'a>,
-    pub(super) forgives: Option<Tolerance>,
+    pub(super) tolerates: Option<Tolerance>,
 }
 
 impl Hunk<'_> {
-    /// The hunk as a mismatch names it; `index` counts from 0.
+    /// Returns a reference to the hunk for a mismatch; `index` counts from 0.
     pub(super) fn reference(&self, index: usize, of: usize) -> HunkRef {
         HunkRef { index: index + 1, of, line: self.at, header: show(self.header) }
     }

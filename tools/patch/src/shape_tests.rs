@@ -1,4 +1,4 @@
-//! Shapes of answers that models invent, three cases each: what becomes of them is the intended file, or a refusal.
+//! Shapes of answers that models write, three cases each: each is applied as intended, or refused.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::Reason;
 use super::Refusal;
 use super::testing::{Files, path, plan_of};
 
-/// A file, and a right diff of it.
+/// A file, and a correct diff of it.
 struct Base {
     before: &'static str,
     hunks: &'static str,
@@ -70,7 +70,8 @@ impl Base {
         format!("```diff\n{}```\n", self.diff())
     }
 
-    /// What becomes of an answer: `=` the intended file, `!` another one, or why it is refused.
+    /// Describes the result of an answer: `=` for the intended file, `!` for another one, or the reason for refusing
+    /// it.
     fn outcome(&self, answer: &str) -> String {
         let files = Files::default();
         let files = if self.before.is_empty() { files } else { files.file("f", self.before) };
@@ -88,20 +89,20 @@ impl Base {
     }
 }
 
-/// A way to write a diff.
+/// A name, and a way to write a diff.
 type Shape = (&'static str, fn(&Base) -> String);
 
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn shapes() -> Vec<Shape> {
     vec![
-        ("right", |b| b.diff()),
+        ("correct", |b| b.diff()),
         ("a fence with a file name", |b| format!("```diff title=\"f\"\n{}```\n", b.diff())),
         ("a fence of four", |b| format!("````diff\n{}````\n", b.diff())),
         ("a fence of tildes", |b| format!("~~~\n{}~~~\n", b.diff())),
         ("a fence that is never closed", |b| format!("```diff\n{}", b.diff())),
-        ("no fence is opened, one is closed", |b| format!("{}```\n", b.diff())),
+        ("only a closing fence", |b| format!("{}```\n", b.diff())),
         ("a fence without a newline before it", |b| format!("```diff\n{}```", b.diff().trim_end())),
-        ("an item of a numbered list", |b| {
+        ("inside a numbered list", |b| {
             format!("1. Change:\n   ```diff\n{}   ```\n", b.all(|line| format!("   {line}")))
         }),
         ("tags", |b| format!("<answer>\n<diff>\n{}</diff>\n</answer>\n", b.diff())),
@@ -126,12 +127,12 @@ fn shapes() -> Vec<Shape> {
                 if line.starts_with('+') { line.replacen('+', "\u{ff0b}", 1) } else { line.into() }
             })
         }),
-        ("a true minus", |b| {
+        ("a Unicode minus", |b| {
             b.bodies(|line| {
                 if line.starts_with('-') { line.replacen('-', "\u{2212}", 1) } else { line.into() }
             })
         }),
-        ("names the other way round", |b| {
+        ("names in reverse order", |b| {
             let diff = b.diff();
             let mut lines: Vec<&str> = diff.lines().collect();
             lines.swap(0, 1);
@@ -149,14 +150,14 @@ fn shapes() -> Vec<Shape> {
         ("three signs in a hunk header", |b| b.header(|line| line.replace("@@", "@@@"))),
         ("a hunk header with a remark", |b| b.header(|line| format!("{line} # see below"))),
         ("a blank line below hunk headers", |b| b.header(|line| format!("{line}\n"))),
-        ("a blank line behind every line", |b| b.all(|line| format!("{line}\n"))),
+        ("a blank line after every line", |b| b.all(|line| format!("{line}\n"))),
         ("numbers with a colon *", |b| {
             b.bodies(|line| {
                 let (marker, text) = line.split_at_checked(1).unwrap_or_default();
                 format!("{marker} 7: {text}")
             })
         }),
-        ("remarks behind removed lines", |b| {
+        ("remarks after removed lines", |b| {
             b.bodies(
                 |line| {
                     if line.starts_with('-') { format!("{line}  # remove") } else { line.into() }
@@ -182,14 +183,14 @@ fn shapes() -> Vec<Shape> {
         ("a fence for every hunk, names once", |b| {
             b.fenced().replace("\n@@ -8", "\n```\nAnd:\n```diff\n@@ -8")
         }),
-        ("all of it twice", |b| format!("{0}\nOnce more:\n\n{0}", b.fenced())),
+        ("the whole diff twice", |b| format!("{0}\nOnce more:\n\n{0}", b.fenced())),
         ("the file before it, in a fence", |b| {
             format!("Now:\n```\n{}```\nThen:\n{}", b.before, b.fenced())
         }),
         ("the file after it, in a fence", |b| {
             format!("{}\nIt is then:\n```\n{}```\n", b.fenced(), b.after)
         }),
-        ("a list of plus signs behind it", |b| {
+        ("a list of plus signs after it", |b| {
             format!("{}\n+ Added a line\n+ Kept the rest\n", b.fenced())
         }),
         ("a list of plus signs, no fence", |b| {
@@ -201,10 +202,10 @@ fn shapes() -> Vec<Shape> {
                 b.header(|line| line.replace(" @@", "7 @@"))
             )
         }),
-        ("a table behind it", |b| format!("{}\n| + | - |\n|---|---|\n| 1 | 2 |\n", b.diff())),
-        ("a name below a rule", |b| format!("{}-- \nYour assistant\n", b.diff())),
+        ("a table after it", |b| format!("{}\n| + | - |\n|---|---|\n| 1 | 2 |\n", b.diff())),
+        ("a signature", |b| format!("{}-- \nYour assistant\n", b.diff())),
         ("an end in words", |b| format!("{}*** End of Patch\n", b.diff())),
-        ("a shell command behind it", |b| {
+        ("a shell command after it", |b| {
             format!("{}\n```sh\ngit add -A && git commit\n```\n", b.fenced())
         }),
         ("another language's diff fence", |b| format!("```patch\n{}```\n", b.diff())),
@@ -242,10 +243,10 @@ fn shapes() -> Vec<Shape> {
         ("search and replace in tags", |b| {
             format!("<search>\n{}</search>\n<replace>\n{}</replace>\n", b.before, b.after)
         }),
-        ("search and replace behind a diff", |b| {
+        ("search and replace after a diff", |b| {
             format!("{}\n<<<<<<<SEARCH\none\n=======\n1\n>>>>>>>REPLACE\n", b.diff())
         }),
-        ("an apply_patch behind a diff", |b| {
+        ("an apply_patch after a diff", |b| {
             format!(
                 "{}*** Begin Patch\n*** Update File: g\n@@\n-one\n+1\n*** End Patch\n",
                 b.diff()
@@ -253,20 +254,20 @@ fn shapes() -> Vec<Shape> {
         }),
         ("the whole file", |b| format!("```python\n{}```\n", b.after)),
         ("a shell that writes the file", |b| format!("cat > f <<'EOF'\n{}EOF\n", b.after)),
-        ("thought in the middle", |b| {
+        ("reasoning in the middle", |b| {
             format!(
                 "Sure.\n<think>\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n</think>\n{}",
                 b.diff()
             )
         }),
-        ("thought that was never opened", |b| {
+        ("reasoning without an opening tag", |b| {
             format!(
                 "Maybe:\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\nNo.\n</think>\n\n{}",
                 b.diff()
             )
         }),
         ("a template's token before it", |b| format!("<|im_start|>assistant\n{}", b.diff())),
-        ("a template's token behind the fence", |b| format!("{}<|im_end|>\n", b.fenced())),
+        ("a template's token after the fence", |b| format!("{}<|im_end|>\n", b.fenced())),
         ("a template's token glued to it", |b| {
             format!("{}<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>", b.diff().trim_end())
         }),
@@ -277,7 +278,7 @@ fn shapes() -> Vec<Shape> {
         ("names with a dot before them", |b| {
             b.diff().replace("a/f\n", "./f\n").replace("b/f\n", "./f\n")
         }),
-        ("names with space behind them", |b| {
+        ("names with space after them", |b| {
             b.diff().replace("a/f\n", "a/f  \n").replace("b/f\n", "b/f  \n")
         }),
         ("names with two spaces before them", |b| {
@@ -298,7 +299,7 @@ fn shapes() -> Vec<Shape> {
             let lines: Vec<&str> = diff.lines().collect();
             format!("```diff\n{}\n```\n", lines[..lines.len() - 1].join("\n"))
         }),
-        ("the rest is left out behind a blank line", |b| {
+        ("the rest is left out after a blank line", |b| {
             let diff = b.diff();
             let lines: Vec<&str> = diff.lines().collect();
             format!(
@@ -306,7 +307,7 @@ fn shapes() -> Vec<Shape> {
                 lines[..lines.len() - 1].join("\n")
             )
         }),
-        ("markers lost behind a blank line", |b| {
+        ("markers lost after a blank line", |b| {
             let (kept, lost) = b
                 .diff()
                 .rsplit_once("\n+")
@@ -328,7 +329,7 @@ fn shapes() -> Vec<Shape> {
 }
 
 #[test]
-fn a_last_hunk_with_all_its_old_lines_is_not_cut_off() {
+fn a_last_hunk_with_all_its_old_lines_does_not_count_as_cut_off() {
     let files = Files::default().file("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     let hunks = |counts: &str, end: &str| {
         format!(
@@ -347,15 +348,15 @@ fn a_last_hunk_with_all_its_old_lines_is_not_cut_off() {
 }
 
 #[test]
-fn the_names_of_the_next_file_are_no_lines_that_a_count_lacks() {
+fn the_names_of_the_next_file_do_not_fill_up_a_count() {
     let files = Files::default().file("a", "1\n2\n3\n4\n5\n").file("b", "6\n7\n8\n");
-    // The first header counts a line of context that is not there, on both sides.
+    // The first header counts a context line that does not exist, on both sides.
     let answer = "--- a/a\n+++ b/a\n@@ -1,4 +1,4 @@\n 1\n-2\n+two\n 3\n--- a/b\n+++ b/b\n@@ -1,3 +1,3 @@\n 6\n-7\n+seven\n 8\n";
     let plan = plan_of(&files, &["a", "b"], answer).unwrap();
     let after = plan.changes.iter().map(|it| it.after.as_ref().unwrap().bytes.clone());
     let after: Vec<String> = after.map(|it| String::from_utf8(it.to_vec()).unwrap()).collect();
     assert_eq!(after, ["1\ntwo\n3\n4\n5\n", "6\nseven\n8\n"]);
-    // Of a diff without context, they may be lines of the file.
+    // In a diff without context, they may be lines of the file.
     let files = Files::default().file("f", "-- a/b\n2\n3\n");
     let bare = "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n--- a/b\n+++ b/b\n@@ -3,1 +3,1 @@\n-3\n+three\n";
     let plan = plan_of(&files, &["f"], bare).unwrap();
@@ -364,7 +365,7 @@ fn the_names_of_the_next_file_are_no_lines_that_a_count_lacks() {
 }
 
 #[test]
-fn no_shape_is_written_wrongly() {
+fn no_shape_leads_to_a_wrong_file() {
     let mut told = String::new();
     for (name, shape) in shapes() {
         let row = |bases: &[Base]| -> Vec<String> {
@@ -379,7 +380,7 @@ fn no_shape_is_written_wrongly() {
 }
 
 #[test]
-fn a_file_is_not_put_before_itself() {
+fn a_complete_file_is_not_inserted_before_itself() {
     let made = |hunks: &str| super::testing::applied("a\n\nb\n", hunks).map(|(text, _)| text);
     assert_eq!(made("@@ -0,0 +1,4 @@\n+a\n+\n+b\n+c\n"), Err(Reason::AmbiguousHunk));
     assert_eq!(made("@@ -0,0 +1,1 @@\n+c\n"), Ok("c\na\n\nb\n".to_owned()));

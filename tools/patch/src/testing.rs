@@ -1,4 +1,4 @@
-//! A tree of values to try the engine on, and what becomes of one file.
+//! An in-memory tree to test the engine on, and helpers that apply a diff to one file.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(super) fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
-/// What becomes of files of which these are declared.
+/// Plans `answer` for files of which only `declared` may change.
 pub(super) fn plan_of(
     files: &Files,
     declared: &[&str],
@@ -46,11 +46,11 @@ pub(super) fn plan_of(
     prepare(answer.as_bytes(), &scope, auto, &limits, &|path| files.read(path))
 }
 
-/// What was forgiven, and at which line.
-pub(super) type Forgiven = (Tolerance, Option<usize>);
+/// A tolerance that was used, and the line.
+pub(super) type Tolerated = (Tolerance, Option<usize>);
 
-/// What `f` becomes, and what was forgiven.
-pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Forgiven>), Reason> {
+/// Applies `hunks` to the file `f`; returns the new text and the tolerances used.
+pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Tolerated>), Reason> {
     let files = Files::default().file("f", before);
     let plan = plan_of(&files, &["f"], &format!("--- a/f\n+++ b/f\n{hunks}"));
     let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;

@@ -1,18 +1,18 @@
-//! The table of everything that is forgiven in a model's diff. Each entry can be switched off by itself.
+//! The deviations that are tolerated in a model's diff. Each tolerance can be switched off individually.
 
 use serde::{Deserialize, Serialize};
 
 use tree::RepoPath;
 
-/// Something a diff may get wrong and still be understood in exactly one way.
+/// A deviation that leaves a diff with exactly one meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
     /// A byte order mark or a block of reasoning before the answer.
     Preamble,
-    /// Escape codes throughout, a special token at the end, or a fence that is glued to the last line.
+    /// Escape codes throughout, a special token at the end, or a fence glued to the last line.
     Leaked,
-    /// The whole diff is indented, or quoted.
+    /// The whole diff is indented or quoted.
     Indented,
     /// The whole answer has CRLF line ends.
     CrlfAnswer,
@@ -22,13 +22,13 @@ pub enum Tolerance {
     Position,
     /// The line numbers are a little off, and the other places that fit are far away.
     Near,
-    /// The old lines carry the line numbers that their author was shown before them.
+    /// The old lines carry the line numbers that were shown to the author.
     Numbered,
     /// Blank context lines at the very end were cut off.
     CutBlank,
     /// Blank lines or prose between a hunk and what follows it.
     Tail,
-    /// LF and CRLF differ, or the end of the file is not marked as it is.
+    /// LF and CRLF differ, or the marker for the end of the file is wrong.
     Eol,
     /// White space at the ends of lines differs.
     Trailing,
@@ -40,32 +40,32 @@ pub enum Tolerance {
     Space,
     /// White space between the words of removed lines differs.
     Gaps,
-    /// A hunk shows what earlier hunks made of the file.
+    /// A hunk shows the result of earlier hunks of the file.
     Sequential,
-    /// Changes of one file in several blocks, which may be meant one instead of the other.
+    /// Several blocks change the same file; they may be alternatives.
     Blocks,
-    /// A block of code beside the diff.
+    /// A code block next to the diff.
     PassedOver,
-    /// A hunk, or a file that is named, in which nothing is changed.
+    /// A hunk that changes nothing, or a file that is named without a change.
     Unchanged,
     /// The same edit twice.
     Duplicate,
-    /// The file has the new lines already.
+    /// The file already has the new lines.
     AlreadyApplied,
-    /// Only hunks, and only one file is declared.
+    /// The diff has hunks but no file headers, and only one file is declared.
     NoHeader,
-    /// The path is that of a file but for how its accents are written.
+    /// The path differs from that of a file only in how its accents are encoded.
     Accents,
-    /// A file is changed that is not declared, and the rest does without.
+    /// An undeclared file is changed, and the rest of the diff does not need that change.
     Aside,
-    /// The file changed since it was shown, elsewhere.
+    /// The file has changed elsewhere since it was shown.
     Merged,
-    /// The answer is escaped, a column further in, or in a format that says the same.
+    /// The answer is escaped, indented by one column, or in an equivalent format.
     Translated,
 }
 
 impl Tolerance {
-    /// All of them.
+    /// All tolerances, in order of declaration.
     pub const ALL: [Tolerance; 27] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
@@ -96,46 +96,46 @@ impl Tolerance {
         Tolerance::Translated,
     ];
 
-    /// What was forgiven, as a person would say it.
+    /// Returns what was done, for people.
     pub fn describe(self) -> &'static str {
         match self {
             Tolerance::Preamble => "skipped a byte order mark or reasoning before the answer",
             Tolerance::Leaked => {
-                "took out escape codes or a special token, or parted what was glued to a line"
+                "removed escape codes or a special token, or split a line that ran into another"
             }
-            Tolerance::Indented => "removed the indentation or the quoting of the whole diff",
+            Tolerance::Indented => "removed indentation or quoting from the whole diff",
             Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
             Tolerance::Counts => "ignored wrong or missing line counts",
-            Tolerance::Position => "found the old lines elsewhere, once",
-            Tolerance::Near => "took the place next to the stated line, of several far apart",
-            Tolerance::Numbered => "took off line numbers that were copied",
-            Tolerance::CutBlank => "supplied blank context lines cut off at the end",
+            Tolerance::Position => "found the old lines elsewhere, in exactly one place",
+            Tolerance::Near => "chose the match next to the stated line, of several far apart",
+            Tolerance::Numbered => "removed copied line numbers",
+            Tolerance::CutBlank => "restored blank context lines cut off at the end",
             Tolerance::Tail => "dropped blank lines or prose around the hunk",
             Tolerance::Eol => "kept the file's line ends",
             Tolerance::Trailing => "ignored white space at line ends",
-            Tolerance::Marker => "supplied lost context markers",
+            Tolerance::Marker => "restored lost context markers",
             Tolerance::Punctuation => "matched look-alike punctuation in context",
             Tolerance::Space => "ignored white space in context",
-            Tolerance::Gaps => "ignored white space between words, in removed lines too",
-            Tolerance::Sequential => "placed the hunk on the result of earlier ones",
+            Tolerance::Gaps => "ignored white space between words, also in removed lines",
+            Tolerance::Sequential => "placed the hunk on the result of earlier hunks",
             Tolerance::Blocks => {
                 "applied every block of the answer that changes the file; they may be alternatives"
             }
-            Tolerance::PassedOver => "passed over a block that is no part of the diff",
-            Tolerance::Unchanged => "left what is shown without a change",
-            Tolerance::Duplicate => "made an edit given twice once",
-            Tolerance::AlreadyApplied => "left lines that are there already",
-            Tolerance::NoHeader => "took the only declared file",
-            Tolerance::Accents => "took the file whose path has its accents written otherwise",
-            Tolerance::Aside => "put aside, since the file is not among the declared ones",
-            Tolerance::Merged => "merged with a change made meanwhile",
+            Tolerance::PassedOver => "skipped a block that is not part of the diff",
+            Tolerance::Unchanged => "skipped a hunk or file that changes nothing",
+            Tolerance::Duplicate => "made a repeated edit once",
+            Tolerance::AlreadyApplied => "skipped a change that the file already has",
+            Tolerance::NoHeader => "used the only declared file",
+            Tolerance::Accents => "used the file whose path encodes its accents differently",
+            Tolerance::Aside => "put aside, because the file is not declared",
+            Tolerance::Merged => "merged with a change made in the meantime",
             Tolerance::Translated => {
-                "read an answer that is escaped, a column further in, or in another format"
+                "read an answer that is escaped, indented by one column, or in another format"
             }
         }
     }
 
-    /// Whether whoever approves the change should know: something was chosen, or left out.
+    /// Returns true if something was chosen or left out, which whoever approves the change should know.
     pub fn is_a_choice(self) -> bool {
         matches!(self, Tolerance::Near | Tolerance::Aside)
     }
@@ -145,55 +145,55 @@ impl Tolerance {
     }
 }
 
-/// Which tolerances are on.
+/// The set of tolerances that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tolerances(u32);
 
 impl Tolerances {
-    /// Every one.
+    /// All tolerances.
     pub const ALL: Tolerances = Tolerances(u32::MAX);
-    /// Those that need nobody to be told: what is chosen or left out is not.
+    /// The tolerances that are safe when no one reviews the change: nothing is chosen or left out.
     pub const UNATTENDED: Tolerances =
         Tolerances::ALL.without(Tolerance::Near).without(Tolerance::Aside);
-    /// A diff must be right in everything but what surrounds it.
+    /// No tolerances: a diff must be correct in everything but the prose around it.
     pub const NONE: Tolerances = Tolerances(0);
 
-    /// These, and `tolerance`.
+    /// Returns this set with `tolerance` added.
     #[must_use]
     pub fn with(self, tolerance: Tolerance) -> Tolerances {
         Tolerances(self.0 | tolerance.bit())
     }
 
-    /// These, but not `tolerance`.
+    /// Returns this set with `tolerance` removed.
     #[must_use]
     pub const fn without(self, tolerance: Tolerance) -> Tolerances {
         Tolerances(self.0 & !tolerance.bit())
     }
 
-    /// Whether `tolerance` is on.
+    /// Returns true if `tolerance` is on.
     pub fn allow(self, tolerance: Tolerance) -> bool {
         self.0 & tolerance.bit() != 0
     }
 }
 
-/// Something that was forgiven.
+/// A tolerance that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Repair {
-    /// What it was.
+    /// The tolerance.
     pub tolerance: Tolerance,
-    /// In which file; none if it concerns the whole answer.
+    /// The file; `None` if the repair concerns the whole answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<RepoPath>,
-    /// In which hunk of the file, from 1.
+    /// The hunk of the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunk: Option<usize>,
-    /// Where the hunk went, from 1.
+    /// The line at which the hunk was placed, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
 }
 
 impl Repair {
-    /// A repair of the answer as a whole.
+    /// Creates a repair of the whole answer.
     pub(super) fn answer(tolerance: Tolerance) -> Repair {
         Repair { tolerance, file: None, hunk: None, line: None }
     }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_switched_alone() {
+    fn each_tolerance_is_switched_individually() {
         for tolerance in Tolerance::ALL {
             let without = Tolerances::ALL.without(tolerance);
             let on = Tolerance::ALL.into_iter().filter(|other| without.allow(*other)).count();

@@ -1,22 +1,23 @@
-//! What an answer in another form says, as a unified diff: escaped for JSON or HTML, a column further in, named by the text around it,
-//! or in a format of other agents. Each form is a grammar of the whole answer: besides prose before and after, every line has its
-//! place in it. It reads no file: a reading counts only where the answer itself is refused and the files fit. Pure.
+//! Converts an answer in another form to a unified diff: one that is escaped for JSON or HTML, indented by one column,
+//! named by the text around it, or in a format of other agents. Each form is a grammar of the whole answer: apart from
+//! prose before and after, every line has its place in it. No file is read here: a translation counts only if the
+//! answer itself is refused and the files match. Pure.
 
 use serde::Deserialize;
 
 use super::fence::Fence;
 use super::formats::{apply_patch, core, is_body, named, search_and_replace};
 
-/// An answer as it can be read otherwise.
+/// A translation of an answer.
 #[derive(Debug)]
 pub(super) struct Translation {
-    /// The diff that it says.
+    /// The unified diff.
     pub(super) diff: Vec<u8>,
-    /// Whether it is freed of entities, which files of their own must not have.
+    /// True if HTML entities were decoded; the files must not have any of their own.
     pub(super) of_entities: bool,
 }
 
-/// Every way to read `answer` otherwise, each of which takes it as a whole.
+/// Yields every translation of `answer`, each of which covers the whole answer.
 pub(super) fn readings(answer: &[u8]) -> impl Iterator<Item = Translation> {
     let text = std::str::from_utf8(answer).unwrap_or_default();
     let readings = [
@@ -25,13 +26,13 @@ pub(super) fn readings(answer: &[u8]) -> impl Iterator<Item = Translation> {
         apply_patch(text).map(|diff| (diff, false)),
         search_and_replace(text).map(|diff| (diff, false)),
         named(text).map(|diff| (diff, false)),
-        further_out(text).map(|diff| (diff, false)),
+        without_extra_column(text).map(|diff| (diff, false)),
     ];
     let read = |(diff, of_entities): (String, bool)| Translation { diff: diff.into(), of_entities };
     readings.into_iter().flatten().map(read)
 }
 
-/// The values of JSON that are answers. What has a key more, or one twice, is none.
+/// The JSON values that can be an answer. Values with an additional or repeated key are rejected.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Value {
@@ -46,7 +47,7 @@ enum Value {
 struct Fields {
     #[serde(alias = "patch")]
     diff: String,
-    /// The one file that it is about.
+    /// The only file that the diff changes.
     path: Option<String>,
     #[serde(alias = "explanation", alias = "summary")]
     note: Option<String>,
@@ -60,7 +61,7 @@ struct Call {
     arguments: Fields,
 }
 
-/// The diff in an answer that is nothing but a value of JSON, with a fence or the tags of a call around it.
+/// Returns the diff in an answer that is only a JSON value, possibly inside a fence or the tags of a tool call.
 fn from_json(answer: &str) -> Option<String> {
     let mut text = answer.trim();
     if let Some(inside) = text.strip_prefix("```json\n") {
@@ -98,7 +99,7 @@ fn from_json(answer: &str) -> Option<String> {
     (is_about && is_noted && fields.diff.lines().all(is_of_a_diff)).then_some(fields.diff)
 }
 
-/// The characters that are escaped for HTML, and how.
+/// The characters that are escaped for HTML, with their entities.
 const ENTITIES: [(&str, &str); 6] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -108,12 +109,13 @@ const ENTITIES: [(&str, &str); 6] = [
     ("&amp;", "&"),
 ];
 
-/// Whether a file has entities of its own.
+/// Returns true if a file has HTML entities.
 pub(super) fn has_entities(bytes: &[u8]) -> bool {
     ENTITIES.iter().any(|(entity, _)| memchr::memmem::find(bytes, entity.as_bytes()).is_some())
 }
 
-/// The answer with the characters that HTML escapes, if all of them are escaped, in old lines, too, and in no name.
+/// Decodes the HTML entities of an answer, if all such characters are escaped, also in old lines, and none is in a
+/// name.
 fn from_entities(answer: &str) -> Option<String> {
     let is_escaped = |line: &str| ENTITIES.iter().any(|(entity, _)| line.contains(entity));
     let replaced = |text: &str, with: fn(&'static str) -> &'static str| {
@@ -130,8 +132,8 @@ fn from_entities(answer: &str) -> Option<String> {
     (shown && !is_raw && !is_in_name).then(|| replaced(answer, |plain| plain))
 }
 
-/// The answer without the space behind markers, if each of them has one behind it, and each hunk has old lines that have.
-fn further_out(answer: &str) -> Option<String> {
+/// Removes the space after each marker, if every marker has one and each hunk has old lines with one.
+fn without_extra_column(answer: &str) -> Option<String> {
     let mut text = String::with_capacity(answer.len());
     let (mut inside, mut shown, mut fence) = (false, true, None::<Fence>);
     let lines = core(answer)?;
@@ -153,7 +155,7 @@ fn further_out(answer: &str) -> Option<String> {
         } else if inside && is_body(line) {
             let (marker, rest) = line.split_at(1);
             let rest = rest.strip_prefix(' ')?;
-            // Where the space is its own after all, what is left of it is odd.
+            // If the space belongs to the line after all, the remaining indentation is odd.
             let indentation = rest.len() - rest.trim_start_matches(' ').len();
             if marker == "+" && indentation % 2 == 1 {
                 return None;

@@ -59,7 +59,7 @@ impl fmt::Display for Confining {
                 lacks
             }
             Self::Floor { missing, lacks } => {
-                f.write_str("commands are confined in part, by Landlock and seccomp alone")?;
+                f.write_str("commands are partly confined, by Landlock and seccomp alone")?;
                 if let Some(missing) = missing {
                     write!(f, " (missing: {missing})")?;
                 }

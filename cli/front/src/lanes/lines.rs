@@ -12,10 +12,10 @@ use anstyle::{AnsiColor, Style};
 use tree::RepoPath;
 
 use super::LaneTable;
+use crate::describe;
 use crate::diff::harmless_text as harmless;
 use crate::paint::Paint;
 use crate::run_view::{check_in_words, why_it_failed};
-use crate::told;
 
 /// Most lines that say why a check of a lane failed; few, because other lanes print as well.
 const REASON_LINES: usize = 5;
@@ -208,7 +208,7 @@ pub(super) fn reason(why: &Delivery) -> String {
         | Delivery::NoEditNeeded { .. }
         | Delivery::Denied { .. }
         | Delivery::Cancelled
-        | Delivery::BudgetExhausted { .. }) => first_line(&told::outcome(other)),
+        | Delivery::BudgetExhausted { .. }) => first_line(&describe::outcome(other)),
     }
 }
 

@@ -10,8 +10,8 @@ use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;
 use super::{CommandsGiven, Commits, RunView, Shows};
+use crate::describe::criteria;
 use crate::diff::{harmless, harmless_text};
-use crate::told::criteria;
 
 const NOTHING_CHANGED: &str = "  nothing was changed";
 
@@ -83,7 +83,8 @@ impl RunView {
                 vec![of(mark, &harmless(&reason.to_string())), NOTHING_CHANGED.to_owned()]
             }
             Delivery::NeedsWork { why: NeedsWork::Staged, .. } => {
-                let staged = counted(self.staged.iter().map(|it| (&it.path, it.added, it.removed)));
+                let staged =
+                    file_counts(self.staged.iter().map(|it| (&it.path, it.added, it.removed)));
                 vec![of(self.style(AnsiColor::Yellow, "✗ staged, not written"), &staged)]
             }
             Delivery::NeedsWork { why, .. } => {
@@ -168,11 +169,11 @@ const fn why_undelivered(why: NeedsWork) -> &'static str {
 /// Lists the files that differ from the start of the run.
 fn changed(outcome: &Outcome) -> String {
     let changes: Vec<ChangeSummary> = outcome.changes.iter().map(Change::summary).collect();
-    counted(changes.iter().map(|it| (&it.path, it.added, it.removed)))
+    file_counts(changes.iter().map(|it| (&it.path, it.added, it.removed)))
 }
 
 /// Lists the first few files with their added and removed lines; if there are more, adds their number and the total.
-fn counted<'p>(files: impl Iterator<Item = (&'p RepoPath, usize, usize)> + Clone) -> String {
+fn file_counts<'p>(files: impl Iterator<Item = (&'p RepoPath, usize, usize)> + Clone) -> String {
     const SHOWN: usize = 4;
     let first: Vec<String> = files
         .clone()

@@ -14,10 +14,10 @@ use tree::RepoPath;
 
 use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated, why_it_failed};
 use super::{Detail, MissionState, RunView, Used};
+use crate::describe;
 use crate::diff::harmless;
 use crate::lanes::LaneTable;
 use crate::lanes::lines::{self, file_line, labelled};
-use crate::told;
 
 /// The phase in which a task is split into lanes.
 const PLANNING: &str = "plan lanes";
@@ -93,7 +93,7 @@ impl RunView {
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
-                let how = self.shows.commands.has_it_done();
+                let how = self.shows.commands.edit_hint();
                 self.say(format!("taken for a question; {how}"));
             }
             Event::PatchRefused { reasons, .. } => {
@@ -208,7 +208,7 @@ impl RunView {
     /// Shows how a command was confined if it was not fully confined, which of its changes were discarded, and how much of its
     /// output was masked.
     fn show_walls(&mut self, findings: Option<&Findings>) {
-        let walls = told::walls(findings).trim_start_matches(", ");
+        let walls = describe::walls(findings).trim_start_matches(", ");
         if !walls.is_empty() {
             self.say(format!("    {}", self.style(AnsiColor::Yellow, walls)));
         }
@@ -218,7 +218,7 @@ impl RunView {
                 if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             self.say(format!("    changes discarded: {}{more}", harmless(first)));
         }
-        if let Some(masked) = told::masked(findings) {
+        if let Some(masked) = describe::masked(findings) {
             self.say(format!("    {masked}"));
         }
     }
@@ -248,7 +248,7 @@ impl RunView {
     fn team_event(&mut self, event: &Event, at: Duration) {
         match event {
             Event::OldTreeTested { outcome, .. } => {
-                self.say(format!("  {}", told::on_old_tree(*outcome)));
+                self.say(format!("  {}", describe::on_old_tree(*outcome)));
             }
             Event::ModelRequest { role: AgentRole::LanePlanner, .. } if self.phase != PLANNING => {
                 self.enter(PLANNING, "", at);

@@ -14,8 +14,8 @@ use anstyle::AnsiColor;
 use model::AgentRole;
 use tree::{RepoPath, Settlement};
 
+use crate::describe::{counted, routed};
 use crate::diff::harmless;
-use crate::told::routed;
 
 /// Describes what happened to a commit that a crash had interrupted.
 pub fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
@@ -81,11 +81,7 @@ pub(crate) fn why_it_failed(outcome: CheckOutcome, output: &Blob) -> Vec<String>
         | CheckOutcome::PolicyDenied => return Vec::new(),
     };
     let Reasons { lines, more } = reasons(&String::from_utf8_lossy(&output.content), most);
-    let more = match more {
-        0 => None,
-        1 => Some("… and 1 more failure".to_owned()),
-        more => Some(format!("… and {more} more failures")),
-    };
+    let more = (more > 0).then(|| format!("… and {}", counted(more, "more failure")));
     lines.iter().map(|line| harmless(line)).chain(more).collect()
 }
 

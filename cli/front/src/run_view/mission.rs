@@ -11,6 +11,7 @@ use actors::words::{CardAnswer, MissionPhase, ResearchStep};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::RunView;
+use crate::describe::counted;
 use crate::diff::harmless;
 use crate::lanes::rows::cut;
 
@@ -129,11 +130,6 @@ impl MissionState {
         rows.extend(self.waiting().iter().map(|row| cut(row, width.saturating_sub(2))));
         rows.into_iter().map(|row| format!("  {row}")).collect()
     }
-}
-
-/// Returns `1 question` or `3 questions`.
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 impl RunView {

@@ -45,10 +45,10 @@ fn view(shows: Shows, events: Vec<Event>) -> (RunView, String) {
     (view, text)
 }
 
-fn lines(told: Vec<Told>) -> String {
+fn lines(told: Vec<Shown>) -> String {
     let line = |told| match told {
-        Told::Line(line) => format!("{line}\n"),
-        Told::Piece(piece) => piece,
+        Shown::Line(line) => format!("{line}\n"),
+        Shown::Piece(piece) => piece,
     };
     told.into_iter().map(line).collect()
 }

@@ -11,6 +11,7 @@ use model::{AgentRole, ModelError};
 use tools::ids;
 
 use super::{Accounts, RunView};
+use crate::describe::counted;
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
 use actors::wording::short;
@@ -138,11 +139,11 @@ impl RunView {
             (Some(cost), true) => format!("at least {cost}"),
             (None, _) => "cost unknown".to_owned(),
         };
-        let plural = if calls == 1 { "" } else { "s" };
+        let calls = counted(calls, "call");
         let seconds = at.saturating_sub(self.started).as_secs_f64();
         let (prompt, output) = (short(used.prompt), short(used.output));
         let line = format!(
-            "{calls} call{plural}{without} · {prompt} tokens in, {output} out · {cost} · {seconds:.1} s · session {}",
+            "{calls}{without} · {prompt} tokens in, {output} out · {cost} · {seconds:.1} s · session {}",
             ids::short(session)
         );
         match self.shows.accounts {

@@ -114,8 +114,8 @@ struct Pilot<'a> {
 impl Pilot<'_> {
     async fn fly(&mut self, view: &mut dyn View) -> Result<End, CliError> {
         // Finish an interrupted step first.
-        if self.drive.session.cut_short().is_some()
-            && let Some(outcome) = self.drive.take_up(view).await?
+        if self.drive.session.interrupted().is_some()
+            && let Some(outcome) = self.drive.resume(view).await?
             && outcome.answer.is_none()
         {
             let step = "the interrupted step".to_owned();
@@ -162,7 +162,7 @@ impl Pilot<'_> {
                     self.keep(Doing::Paused)?;
                     tokio::select! {
                         biased;
-                        left = self.drive.told_to_leave() => {
+                        left = self.drive.asked_to_leave() => {
                             left?;
                             return Ok(Some(End::Stopped));
                         }
@@ -255,7 +255,7 @@ impl Pilot<'_> {
         let sides = outcome.changes.iter().flat_map(Change::sides).filter(|_| stays);
         let turned = sides.map(turned).collect();
         let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
-        let end = front::told::outcome(&outcome.delivery);
+        let end = front::describe::outcome(&outcome.delivery);
         let (to_come, failure) = (self.work.later.len(), None);
         let taken = TakenStep { step, end, stays, files, turned, spent, to_come, failure };
         self.work.rounds.push(taken);
@@ -299,7 +299,7 @@ impl Pilot<'_> {
             let worked = self.before + self.begun.elapsed();
             config.budget.wall_seconds = most.saturating_sub(worked).as_secs().max(1);
         }
-        let kept = self.drive.session.keep_to(config).await;
+        let kept = self.drive.session.configure(config).await;
         kept.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 

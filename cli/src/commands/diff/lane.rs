@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::flags::Global;
 use crate::past::Past;
-use crate::render::{self, told};
+use crate::render::{self, describe};
 use crate::surroundings::Surroundings;
 
 /// Shows the changes of a lane in the latest run with lanes, or in the latest whose id, or session id, starts with `run`.
@@ -25,7 +25,7 @@ pub(super) fn show(
     let changes = changes(&past.dir(&work.session), &work.files)
         .map_err(|error| CliError::caused(Kind::Internal, &error))?;
     let LaneWork { session, run, title, state, attempt, .. } = work;
-    let mut shown = format!("lane {lane} · {title} · {} · run {run}", told::word(state));
+    let mut shown = format!("lane {lane} · {title} · {} · run {run}", describe::word(state));
     if *attempt > 1 {
         shown.push_str(&format!(" · attempt {attempt}"));
     }

@@ -14,8 +14,8 @@ use actors::plan::{Plan, StepMark};
 use actors::team::PlannedLane;
 use actors::wording::short;
 use actors::words::Side;
+use front::describe::{self, counted};
 use front::diff::harmless_text;
-use front::told;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
 
 /// The page template.
@@ -264,7 +264,7 @@ fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
         | CheckOutcome::PolicyDenied => "warn",
     };
     let tree = if *baseline { "Before the change: " } else { "Check: " };
-    let mut text = heading(class, &told::word(outcome), &format!("{tree}{command}"));
+    let mut text = heading(class, &describe::word(outcome), &format!("{tree}{command}"));
     // The event of a baseline check records no time.
     let time = if *baseline { String::new() } else { format!(", {elapsed_ms} ms") };
     writeln!(text, "<p class=\"quiet\">{}{time}</p>", Escaped(exit)).ok();
@@ -289,10 +289,10 @@ fn part(
     event: &Event,
     sources: &Sources<'_>,
 ) -> Option<String> {
-    if let Some((version, planned)) = told::plan(event) {
+    if let Some((version, planned)) = describe::plan(event) {
         return Some(plan(request, lane, version, planned));
     }
-    if let Some((of, why)) = told::refusal(event) {
+    if let Some((of, why)) = describe::refusal(event) {
         let title = heading("warn", "rejected", &format!("The {of}"));
         return Some(format!("{title}<blockquote>{}</blockquote>\n", Escaped(why.trim())));
     }
@@ -324,9 +324,8 @@ fn part(
             note("bad", "denied", &action.to_string(), &why.to_string())
         }
         Event::FailureClassified { class, errors } => {
-            let plural = if *errors == 1 { "" } else { "s" };
-            let title = format!("Failure: {}", told::word(class));
-            note("", "", &title, &format!("{errors} error{plural}"))
+            let title = format!("Failure: {}", describe::word(class));
+            note("", "", &title, &counted(*errors, "error"))
         }
         Event::LanesPlanned { lanes, .. } => {
             let lane = |lane: &PlannedLane| format!("{} {}", lane.lane, lane.title);
@@ -339,7 +338,7 @@ fn part(
         Event::LaneCompleted { verified, .. } => {
             note("good", "done", "Lane", &verified.to_string())
         }
-        Event::LaneFailed { why, .. } => note("bad", "failed", "Lane", &told::outcome(why)),
+        Event::LaneFailed { why, .. } => note("bad", "failed", "Lane", &describe::outcome(why)),
         Event::LaneMerged { lane, .. } => note("good", "merged", &format!("Lane {lane}"), ""),
         Event::LaneConflicted { lane, paths, .. } => {
             let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
@@ -348,7 +347,7 @@ fn part(
         Event::RunFinished { delivery, .. } => {
             let (class, mark) =
                 if is_delivered(delivery) { ("good", "✓") } else { ("bad", "✗") };
-            note(class, mark, "Outcome", &told::outcome(delivery))
+            note(class, mark, "Outcome", &describe::outcome(delivery))
         }
         _ => None,
     }

@@ -1,51 +1,51 @@
-//! What a conversation keeps to, and what of it can be changed between two requests. Values only.
+//! The facts and settings of a conversation, and which of them can change between requests. Values only.
 
 use config::Config;
+use front::describe::{approval, word};
 use front::run_view::Commits;
-use front::told::{approval, word};
 use orchestrator::chat::Intent;
 
-/// What stays the same in a conversation.
+/// The facts and settings of a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// How far requests may go: `agent`, `hetun`.
+    /// The mode: `plan`, `agent`, `yolo` or `hetun`.
     pub mode: String,
-    /// When the user is asked: `suggest`, `auto`, `never`, or what the mode makes of it.
+    /// When the user is asked: `suggest`, `auto` or `never`, or a description of what the mode does instead.
     pub approval: String,
     /// The model that answers.
     pub model: String,
-    /// What a request may spend, in US dollars; nothing when there is no limit.
+    /// Budget of a request, in US dollars; 0 if there is no limit.
     pub budget_usd: f64,
     /// The workspace.
     pub workspace: String,
     /// The id of the session.
     pub session: String,
-    /// What every message is, if a flag says so.
+    /// The intent of every message, if a flag sets it.
     pub intent: Option<Intent>,
-    /// Whether what is delivered can be committed.
+    /// Whether delivered changes can be committed.
     pub commits: Commits,
-    /// Whether there are screens of their own.
+    /// Whether full-screen views are allowed.
     pub visits: Visits,
     /// How the user is called.
     pub calls: Calls,
-    /// The models that are known, for completion.
+    /// The known models, for completion.
     pub models: Vec<String>,
     /// The keys of the configuration, for completion.
     pub keys: Vec<String>,
 }
 
-/// How the user is called, when a question waits or a long request has ended.
+/// How the user is called when a question is waiting or a long request has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Calls {
     /// By the bell.
     #[default]
     ByBell,
-    /// By a notification of the desktop, which the terminal shows.
+    /// By a desktop notification of the terminal.
     ByNotification,
 }
 
 impl Calls {
-    /// The bytes that call the user for this reason.
+    /// Returns the bytes that call the user for this reason.
     pub(crate) fn bytes(self, why: &str) -> String {
         match self {
             Self::ByBell => "\x07".to_owned(),
@@ -54,17 +54,17 @@ impl Calls {
     }
 }
 
-/// Whether what wants a whole screen has one of its own.
+/// Whether full-screen views may use the alternate screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Visits {
-    /// It has.
+    /// Full-screen views use the alternate screen.
     #[default]
     Allowed,
     /// The main screen is never left.
     Never,
 }
 
-/// What of the configuration can be changed between two requests.
+/// A setting that can be changed between requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// The model of every role.
@@ -73,12 +73,12 @@ pub enum Setting {
     Thinking,
     /// When the user is asked.
     Approval,
-    /// How far requests may go.
+    /// What requests may do.
     Mode,
 }
 
 impl Setting {
-    /// The word.
+    /// Returns the name of the setting.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -88,7 +88,7 @@ impl Setting {
         }
     }
 
-    /// What it can be set to.
+    /// Returns the command with its possible values.
     pub(crate) const fn takes(self) -> &'static str {
         match self {
             Self::Model => "/model NAME",
@@ -100,7 +100,7 @@ impl Setting {
 }
 
 impl Facts {
-    /// The mode after this one, or before it.
+    /// Returns the mode that is `by` steps after the current one; negative steps go backwards.
     pub(super) fn next_mode(&self, by: isize) -> &'static str {
         const MODES: [&str; 4] = ["plan", "agent", "yolo", "hetun"];
         let at = MODES.iter().position(|mode| *mode == self.mode).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Facts {
         MODES.get(usize::try_from(next).unwrap_or_default()).copied().unwrap_or("agent")
     }
 
-    /// The lines of `/status`.
+    /// Returns the lines of `/status`.
     pub fn lines(&self) -> String {
         let Self { mode, approval, model, workspace, session, .. } = self;
         format!(
@@ -117,8 +117,8 @@ impl Facts {
         )
     }
 
-    /// Takes in what a configuration says.
-    pub fn keep_to(&mut self, config: &Config) {
+    /// Takes the settings from a configuration.
+    pub fn update(&mut self, config: &Config) {
         self.mode = word(&config.policy.mode);
         self.approval = approval(&config.policy);
         self.model.clone_from(&config.llm.base_model.model);

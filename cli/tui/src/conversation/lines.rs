@@ -44,7 +44,7 @@ impl Conversation {
         match commands::read(text) {
             Ok((what, rest)) => self.command(what, rest, text, at),
             Err(_) if commands::is_path(text) => self.request(text, self.facts.intent),
-            // What is typed next is not to be joined to it.
+            // The line is removed so that the next input is not appended to it.
             Err(why) => {
                 self.hint_at(format!("{} · Up brings it back", harmless_text(&why)), at);
                 Vec::new()
@@ -160,18 +160,18 @@ impl Conversation {
         self.hint_at(hint, at);
     }
 
-    /// A request: begun at once, or queued while one is at work.
+    /// Starts a request, or queues it while another one is running.
     fn request(&mut self, text: &str, intent: Option<Intent>) -> Vec<Act> {
         self.unless_queued(Request::new(text, intent)).map(Act::Begin).into_iter().collect()
     }
 
-    /// The request for a review, unless it is queued.
+    /// Returns the request for a review, or queues it and returns `None`.
     pub(crate) fn review_request(&mut self, what: &str) -> Option<Request> {
         let text = format!("review {what}");
         self.unless_queued(Request::new(text.trim_end(), Some(Intent::Review)))
     }
 
-    /// Queues a request while one is at work, and gives it back otherwise.
+    /// Returns the request if it can start now; otherwise queues it and returns `None`.
     fn unless_queued(&mut self, request: Request) -> Option<Request> {
         if self.work == Work::Idle && self.queue.is_empty() {
             return Some(request);

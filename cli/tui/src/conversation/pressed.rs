@@ -1,4 +1,4 @@
-//! What a key does: to what is offered, to the question that waits, or to the input. Pure.
+//! Handles keys: they go to the completion menu, the pending question, or the input. Pure.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::composer::Composer;
 use crate::keys::Key;
 
 impl Conversation {
-    /// Whether this is the second press of a key within the time that counts.
-    fn again(&mut self, key: &Key, at: Duration) -> bool {
-        let again = self.once.take().is_some_and(|(once, until)| once == *key && at < until);
-        if !again {
+    /// Returns true for the second press of a key within [`TWICE`].
+    fn is_second(&mut self, key: &Key, at: Duration) -> bool {
+        let is_second = self.once.take().is_some_and(|(once, until)| once == *key && at < until);
+        if !is_second {
             self.once = Some((key.clone(), at + TWICE));
         }
-        again
+        is_second
     }
 
-    /// What a key does.
+    /// Handles a key and returns the requested effects.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<Act> {
         if let Key::Background(background) = key {
             self.paint = self.paint.on(background);
-            self.run.stands_on(background);
+            self.run.set_background(background);
             return Vec::new();
         }
         if self.visit.is_some() {
@@ -65,7 +65,7 @@ impl Conversation {
         self.input_key(key, at)
     }
 
-    /// A key while something is offered; none when the menu leaves it to the input.
+    /// Handles a key while the menu is open. Returns `None` for keys that go to the input.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn menu_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
         let menu = self.menu.as_mut()?;
@@ -73,7 +73,7 @@ impl Conversation {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
             Key::Ctrl('r') if menu.kind == Kind::Earlier => menu.step(1),
-            // What may be any word is taken as it stands.
+            // A word that may have any value is accepted as typed.
             Key::Enter if menu.kind == Kind::Words => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
@@ -84,7 +84,7 @@ impl Conversation {
                         self.history.extend(draft.filter(|draft| !draft.trim().is_empty()));
                         self.composer.set(&choice);
                     }
-                    // What is complete is done at once.
+                    // A complete command runs at once.
                     Kind::Commands if *key == Key::Enter && self.composer.text() == choice => {
                         return Some(self.enter(at));
                     }
@@ -98,7 +98,7 @@ impl Conversation {
         Some(Vec::new())
     }
 
-    /// A key while a question waits; none when it belongs to the input.
+    /// Handles a key while a question is pending. Returns `None` for keys that go to the input.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn question_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
         let has_draft = self.has_draft();
@@ -113,7 +113,7 @@ impl Conversation {
             }
             return Some(Vec::new());
         }
-        // With a draft, letters belong to it: only keys that are no text decide.
+        // While there is a draft, letters go to it, so only Alt with a letter answers.
         let letter = match key {
             Key::Alt(letter) => *letter,
             Key::Char(letter) if !has_draft => *letter,
@@ -186,7 +186,7 @@ impl Conversation {
         self.complete()
     }
 
-    /// A key that changes what is searched for among earlier messages.
+    /// Handles a key during a search in earlier messages.
     fn search_key(&mut self, key: &Key, at: Duration) {
         match key {
             Key::Enter | Key::CtrlEnter | Key::Tab | Key::Up | Key::Down => {
@@ -199,7 +199,7 @@ impl Conversation {
         }
     }
 
-    /// Ends a search and restores the input as it was before. Returns false if there is no search.
+    /// Ends a search and restores the earlier input. Returns false if there is no search.
     fn end_search(&mut self) -> bool {
         let Some(draft) = self.search.take() else { return false };
         self.composer = draft;
@@ -207,12 +207,12 @@ impl Conversation {
         true
     }
 
-    /// Returns true while letters belong to the input: it holds a draft, or what is searched for.
+    /// Returns true while letters go to the input, because it holds a draft or a search text.
     pub(crate) const fn has_draft(&self) -> bool {
         !self.composer.is_empty() || self.search.is_some()
     }
 
-    /// Offers what the word at the cursor may become.
+    /// Opens the menu with completions of the word at the cursor.
     pub(super) fn complete(&mut self) -> Vec<Act> {
         let (before, word) = self.composer.word();
         if word.starts_with('@') && self.files.is_none() {
@@ -225,7 +225,7 @@ impl Conversation {
         Vec::new()
     }
 
-    /// An earlier message: the last of the queue first, to be changed there.
+    /// Recalls an earlier message. With an empty input, the last queued request is taken out for editing instead.
     fn older(&mut self) -> Vec<Act> {
         if self.composer.is_empty()
             && let Some(request) = self.queue.pop_back()
@@ -257,7 +257,7 @@ impl Conversation {
         }
     }
 
-    /// Closes what is topmost; what was typed is never lost.
+    /// Handles Esc: closes the topmost element. Typed text is never lost.
     fn esc(&mut self, at: Duration) -> Vec<Act> {
         if self.end_search() {
             return Vec::new();
@@ -272,14 +272,14 @@ impl Conversation {
         }
         match self.work {
             Work::Busy | Work::Shell => {
-                if self.again(&Key::Esc, at) {
+                if self.is_second(&Key::Esc, at) {
                     return self.cancel();
                 }
                 let what = if self.work.is_a_request() { "request" } else { "command" };
                 self.hint_at(format!("Esc again stops the {what}"), at);
             }
             Work::Idle if !self.composer.is_empty() => {
-                if self.again(&Key::Esc, at) {
+                if self.is_second(&Key::Esc, at) {
                     self.clear(at);
                 } else {
                     self.hint_at("Esc again clears the input", at);
@@ -300,7 +300,7 @@ impl Conversation {
             Work::Stopping => return vec![Act::StopAtOnce],
             Work::Idle if !self.composer.is_empty() => self.clear(at),
             Work::Idle => {
-                if self.again(&Key::Ctrl('c'), at) {
+                if self.is_second(&Key::Ctrl('c'), at) {
                     return vec![Act::Leave];
                 }
                 self.hint_at("Ctrl-C again or Ctrl-D leaves", at);
@@ -314,11 +314,11 @@ impl Conversation {
             return vec![Act::Leave];
         }
         let what = if self.work.is_a_request() { "request" } else { "command" };
-        self.hint_at(format!("a {what} is at work; Ctrl-C stops it"), at);
+        self.hint_at(format!("a {what} is running; Ctrl-C stops it"), at);
         Vec::new()
     }
 
-    /// What is in hand is to stop: a request in its own time, a line of shell at once.
+    /// Stops what is running: a request gracefully, a shell command at once.
     pub(crate) fn cancel(&mut self) -> Vec<Act> {
         match self.work {
             Work::Idle | Work::Stopping => Vec::new(),
@@ -341,7 +341,7 @@ impl Conversation {
     }
 }
 
-/// What a key does to an input.
+/// Applies an editing key to an input.
 fn edit(input: &mut Composer, key: &Key) {
     match key {
         Key::Char(c) => input.insert(*c),

@@ -1,4 +1,4 @@
-//! Keys at a conversation, and what they lead to.
+//! Tests of what keys do in a conversation.
 
 use actors::publisher::{Holds, Proposal};
 use actors::scope::Scope;
@@ -26,7 +26,7 @@ fn conversation() -> Conversation {
 }
 
 #[test]
-fn tab_goes_through_the_modes_where_nothing_is_offered() {
+fn tab_cycles_through_the_modes_unless_a_menu_is_open() {
     let mut it = conversation();
     let mode = |mode: &str| vec![Act::Set(Setting::Mode, mode.to_owned())];
     assert_eq!(it.key(Key::Tab, after(0)), mode("yolo"));
@@ -34,14 +34,14 @@ fn tab_goes_through_the_modes_where_nothing_is_offered() {
     it.facts.mode = "yolo".to_owned();
     assert_eq!(it.key(Key::Tab, after(0)), mode("hetun"));
     it.facts.mode = "hetun".to_owned();
-    assert_eq!(it.key(Key::Tab, after(0)), mode("plan"), "it is the last");
+    assert_eq!(it.key(Key::Tab, after(0)), mode("plan"), "hetun is the last mode");
     types(&mut it, "/he", 0);
     assert_eq!(it.key(Key::Tab, after(0)), []);
     assert_eq!(it.composer.text(), "/help ");
 }
 
 #[test]
-fn the_user_is_called_as_the_terminal_can() {
+fn the_user_is_called_by_bell_or_notification() {
     assert_eq!(Calls::ByBell.bytes("it waits"), "\u{7}");
     assert_eq!(Calls::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");
 }
@@ -59,7 +59,7 @@ fn request(text: &str) -> Request {
     Request::new(text.to_owned(), None)
 }
 
-/// A conversation at work, which asks for a command at 1 s.
+/// Creates a conversation with a running request that asks for approval of a command at 1 s.
 fn asked() -> (Conversation, oneshot::Receiver<Answer>) {
     let mut it = conversation();
     it.begun("do it", after(0));
@@ -71,10 +71,10 @@ fn asked() -> (Conversation, oneshot::Receiver<Answer>) {
 }
 
 #[test]
-fn what_was_being_typed_when_a_question_came_is_no_answer_to_it() {
+fn text_being_typed_when_a_question_appears_is_not_its_answer() {
     let (mut it, mut answered) = asked();
     types(&mut it, "y", 1_100);
-    // It goes on as a draft, however long it takes.
+    // It continues as a draft, however long it takes.
     types(&mut it, "es, but", 2_000);
     assert!(answered.try_recv().is_err());
     assert_eq!(it.composer.text(), "yes, but");
@@ -127,7 +127,7 @@ fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
 }
 
 #[test]
-fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
+fn messages_are_queued_during_a_request_and_survive_an_interrupt() {
     let mut it = conversation();
     it.begun("first", after(0));
     assert_eq!(types(&mut it, "second\n", 0), [Act::Keep("second".to_owned())]);
@@ -137,12 +137,12 @@ fn what_is_typed_while_a_request_works_is_queued_and_survives_an_interrupt() {
     it.ended();
     assert_eq!((it.next(), it.queue.len()), (None, 2));
     assert_eq!(it.composer.text(), "draft");
-    // An empty line lets the queue go on.
+    // An empty line continues the queue.
     it.key(Key::Ctrl('u'), after(2));
     types(&mut it, "\n", 3);
     assert_eq!(it.next(), Some(request("second")));
     it.begun("second", after(0));
-    // The last of the queue comes back to be changed.
+    // The last queued request is recalled for editing.
     it.key(Key::Up, after(4));
     assert_eq!((it.composer.text(), it.queue.len()), ("third".to_owned(), 0));
 }
@@ -156,14 +156,14 @@ fn escape_closes_what_is_topmost_and_stops_a_request_only_when_pressed_twice() {
     assert_eq!(it.key(Key::Esc, after(1)), []);
     assert!(it.menu.is_none() && it.work == Work::Busy);
     assert_eq!(it.key(Key::Esc, after(2)), []);
-    assert_eq!(it.key(Key::Esc, after(3_000)), [], "too late to be the second");
+    assert_eq!(it.key(Key::Esc, after(3_000)), [], "too late to count as the second press");
     assert_eq!(it.key(Key::Esc, after(3_001)), [Act::Cancel]);
     assert_eq!(it.composer.text(), "/d");
     assert_eq!(it.key(Key::Ctrl('c'), after(3_002)), [Act::StopAtOnce]);
 }
 
 #[test]
-fn nobody_leaves_by_accident_and_nothing_typed_is_lost() {
+fn leaving_takes_two_presses_and_typed_text_is_not_lost() {
     let mut it = conversation();
     types(&mut it, "a draft", 0);
     assert_eq!(it.key(Key::Ctrl('c'), after(1)), []);
@@ -181,7 +181,7 @@ fn nobody_leaves_by_accident_and_nothing_typed_is_lost() {
 }
 
 #[test]
-fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
+fn lines_are_requests_commands_or_mistakes_that_can_be_corrected() {
     let mut it = conversation();
     assert_eq!(types(&mut it, "fix it\n", 0)[1..], [Act::Begin(request("fix it"))]);
     assert_eq!(
@@ -192,11 +192,11 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
     assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
     assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Shell("ls -l".to_owned())]);
     assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Kill]);
-    assert_eq!(types(&mut it, "/dif\n", 0), [], "it is completed");
+    assert_eq!(types(&mut it, "/dif\n", 0), [], "the command is completed, not run");
     it.key(Key::Ctrl('u'), after(1));
     assert_eq!(types(&mut it, "/nothing\n", 2)[1..], []);
     assert!(it.hint(after(3)).is_some_and(|hint| hint.contains("/help")));
-    // It is not in the way of what comes next, and not lost.
+    // The input is empty again, and the line can be recalled.
     assert_eq!(it.composer.text(), "");
     it.key(Key::Up, after(4));
     assert_eq!(it.composer.text(), "/nothing");
@@ -205,7 +205,7 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_mended() {
 }
 
 #[test]
-fn what_is_typed_after_ctrl_r_looks_for_an_earlier_message() {
+fn ctrl_r_searches_earlier_messages() {
     let mut it = conversation();
     for line in ["fix a\n", "ask b\n", "fix c\n"] {
         types(&mut it, line, 0);
@@ -215,7 +215,7 @@ fn what_is_typed_after_ctrl_r_looks_for_an_earlier_message() {
     types(&mut it, "fix a", 2);
     let offers = |it: &Conversation| it.menu.as_ref().map(|menu| menu.offers.len());
     assert_eq!(offers(&it), Some(1));
-    assert_eq!(types(&mut it, "\n", 3), [], "it is taken, not sent");
+    assert_eq!(types(&mut it, "\n", 3), [], "the message is inserted, not sent");
     assert_eq!((it.composer.text(), offers(&it)), ("fix a".to_owned(), None));
 }
 
@@ -229,14 +229,14 @@ fn escape_ends_a_search_and_restores_the_draft() {
         assert_eq!(it.menu.as_ref().map(|menu| menu.choice()), Some("before"));
         it.key(end.clone(), after(3));
         assert_eq!((it.composer.text(), it.menu.is_none()), ("a draft".to_owned(), true));
-        // The same where nothing has the text, and Enter sends nothing.
+        // The same if nothing matches; Enter then sends nothing.
         it.key(Key::Ctrl('r'), after(4));
         types(&mut it, "nowhere\n", 5);
         assert!(it.menu.is_none() && it.hint(after(6)).is_some());
         it.key(end, after(7));
         assert_eq!(it.composer.text(), "a draft");
     }
-    // A draft that gives way to an earlier message is not lost.
+    // A draft that an earlier message replaced can be recalled.
     it.key(Key::Ctrl('r'), after(8));
     types(&mut it, "bef\n", 9);
     assert_eq!(it.composer.text(), "before");
@@ -245,7 +245,7 @@ fn escape_ends_a_search_and_restores_the_draft() {
 }
 
 #[test]
-fn a_setting_without_a_value_offers_those_that_are_known() {
+fn a_setting_without_a_value_offers_the_known_values() {
     let mut it = conversation();
     it.facts.models = vec!["small".to_owned(), "large".to_owned()];
     types(&mut it, "/model\n", 0);
@@ -255,7 +255,7 @@ fn a_setting_without_a_value_offers_those_that_are_known() {
 }
 
 #[test]
-fn a_terminal_of_any_size_has_room_for_the_input_and_the_question() {
+fn the_input_and_the_question_fit_a_terminal_of_any_size() {
     let (mut it, _answered) = asked();
     for n in 0..30 {
         types(&mut it, &format!("queued {n}\n"), 1_100);

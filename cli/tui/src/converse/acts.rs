@@ -1,4 +1,4 @@
-//! What keys have led to, done: by the session, by the program around it, or by the terminal.
+//! Performs the effects that keys request, with the session, the program around it, or the terminal.
 
 use std::sync::{Arc, PoisonError};
 
@@ -6,12 +6,12 @@ use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
 use super::{Converse, Left, Then, no_terminal};
-use crate::commands::{as_given_here, open_elsewhere};
+use crate::commands::{as_slash_commands, open_elsewhere};
 use crate::conversation::{Act, Setting};
 use crate::terminal::Terminal;
 
 impl Converse {
-    /// Does what a key has led to.
+    /// Performs an effect.
     pub(super) async fn act(&mut self, act: Act) -> Result<Then, CliError> {
         match act {
             Act::Begin(request) => self.begin(request).await?,
@@ -24,7 +24,7 @@ impl Converse {
                             self.begin(request).await?;
                         }
                     }
-                    Err(why) => self.talk.say(&harmless_text(&as_given_here(&why))),
+                    Err(why) => self.talk.say(&harmless_text(&as_slash_commands(&why))),
                 }
             }
             Act::Steer(words) => match self.session.steer(words.clone()).await {
@@ -48,11 +48,11 @@ impl Converse {
                 self.aside(move || host.command(&words)).await?;
             }
             Act::Shell(line) => {
-                let heard = Arc::clone(&self.talk.heard);
-                let hears = move |bytes: &[u8]| {
-                    heard.lock().unwrap_or_else(PoisonError::into_inner).take_in(bytes);
+                let output = Arc::clone(&self.talk.shell_output);
+                let on_output = move |bytes: &[u8]| {
+                    output.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
                 };
-                self.shell = Some(self.host.shell(&line, Box::new(hears)));
+                self.shell = Some(self.host.shell(&line, Box::new(on_output)));
             }
             Act::Kill => self.shell = None,
             Act::Set(setting, value) => self.set(setting, &value).await,
@@ -110,19 +110,19 @@ impl Converse {
         Ok(Then::On)
     }
 
-    /// Changes the configuration of the requests that follow.
+    /// Changes a setting for the requests that follow.
     async fn set(&mut self, setting: Setting, value: &str) {
         let said = match self.host.configured(setting, value) {
             Ok(config) => {
-                self.talk.facts.keep_to(&config);
+                self.talk.facts.update(&config);
                 let (mode, asks) = (&self.talk.facts.mode, &self.talk.facts.approval);
                 let but = if setting == Setting::Approval && asks != value {
                     format!(" (mode {mode}: {asks})")
                 } else {
                     String::new()
                 };
-                match self.session.keep_to(config).await {
-                    // The row of settings tells it.
+                match self.session.configure(config).await {
+                    // The row of settings shows the change.
                     Ok(()) if setting == Setting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}{but}", setting.name()),
                     Err(error) => format!("error: {error}"),
@@ -133,14 +133,14 @@ impl Converse {
         self.talk.say(&harmless_text(&said));
     }
 
-    /// Prints what is finished and takes the live rows away, for whatever comes at the terminal next.
+    /// Prints finished text and erases the live rows, to free the terminal for another program.
     fn step_aside(&mut self) {
         self.draw();
         let left = self.screen.leave(Terminal::size());
         self.write(&left);
     }
 
-    /// Does something at the terminal that has been lent, and takes it back.
+    /// Runs something that uses the terminal, and takes the terminal back.
     async fn aside<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! Decides whether an effect may happen: policy decides, the user is asked where it says so, and the answer is recorded.
+//! Decides whether an effect may happen: by policy, or by asking the user if policy requires it. The answer is recorded.
 
 use std::sync::{Arc, PoisonError};
 
@@ -53,7 +53,7 @@ impl Gate {
         self.pass_patch(patch, change, Goes::IntoACopy, hint).await.map(drop)
     }
 
-    /// Approves a patch, whoever wrote it, or the part of it that the user takes.
+    /// Approves a patch, whoever wrote it, or the part of it that the user accepts.
     pub(super) async fn pass_patch(
         &mut self,
         patch: &str,
@@ -172,13 +172,11 @@ impl Gate {
             // A staged patch stays staged: it was recorded before it came here.
             Verdict::Stage { why } | Verdict::Deny { why } => {
                 let (by, why) = (DeniedBy::Policy, Wording::from(why));
-                let (action, why_told) = (what.clone(), why.clone());
+                let (action, reason) = (what.clone(), why.clone());
                 let denied =
-                    Event::ApprovalDenied { ask: None, action, by, why: why_told, said: None };
+                    Event::ApprovalDenied { ask: None, action, by, why: reason, said: None };
                 if self.run.record(denied).await.is_err() {
-                    tracing::debug!(
-                        "a denial could not be journaled; nothing happens all the same"
-                    );
+                    tracing::debug!("a denial could not be journaled; the effect does not happen");
                 }
                 return Err(Denied { what, why, hint, said: None });
             }
@@ -226,7 +224,7 @@ impl Gate {
         }
     }
 
-    /// Keeps an objection of the user, to be remembered.
+    /// Records an objection of the user, so that it can be remembered.
     fn objected(&self, to: String, words: String) {
         let objection = UserWord::Objection { to, words };
         let user_said = self.run.user_said.lock();

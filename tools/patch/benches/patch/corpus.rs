@@ -1,4 +1,5 @@
-//! Patches with the tree before and after: read from a directory of cases, or made from the commits of a repository.
+//! Benchmark cases: patches with the tree before and after, read from a directory of cases or made from the commits of
+//! a repository.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader};
@@ -9,10 +10,10 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use tempfile::TempDir;
 
-/// Commits taken from a repository, at most.
+/// The maximum number of commits taken from a repository.
 const COMMITS: &str = "500";
 
-/// Cases, and the contents they name.
+/// The cases, and the file contents that they refer to.
 pub(crate) struct Corpus {
     pub(crate) cases: Vec<Case>,
     blobs: TempDir,
@@ -22,23 +23,23 @@ pub(crate) struct Corpus {
 #[derive(Deserialize)]
 pub(crate) struct Case {
     pub(crate) id: String,
-    /// The group it is in.
+    /// The group of the case.
     pub(crate) corpus: String,
     pub(crate) kind: String,
     pub(crate) expect: Expect,
     pub(crate) patch: String,
-    /// The declared paths; none stands for all.
+    /// The declared paths; empty if every path is.
     pub(crate) allow: Vec<String>,
     pub(crate) pre: Vec<TreeFile>,
     pub(crate) post: Option<Vec<TreeFile>>,
-    /// What the author of the patch saw, if it is not `pre`.
+    /// The files that the author of the patch saw, if different from `pre`.
     pub(crate) base: Option<Vec<TreeFile>>,
-    /// What lies outside of the root.
+    /// Files outside the root.
     #[serde(default)]
     pub(crate) outside: Vec<TreeFile>,
 }
 
-/// What has to come of a case.
+/// The required outcome of a case.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Expect {
@@ -48,7 +49,7 @@ pub(crate) enum Expect {
     Unchanged,
 }
 
-/// Path, kind, content.
+/// A file: path, kind, content.
 #[derive(Deserialize)]
 pub(crate) struct TreeFile(pub(crate) String, pub(crate) Kind, #[serde(default)] Option<Content>);
 
@@ -82,7 +83,7 @@ impl TreeFile {
 }
 
 impl Corpus {
-    /// The cases in `groups` of the directory `dir`.
+    /// Reads the cases in `groups` of the directory `dir`.
     pub(crate) fn read(dir: &Path, groups: &[&str]) -> Corpus {
         let mut corpus = Corpus::default();
         let mut unpack = Command::new("tar");
@@ -98,7 +99,7 @@ impl Corpus {
         corpus
     }
 
-    /// What the newest commits of `repository` do to text files, a patch a file.
+    /// Makes cases from the changes of the newest commits of `repository` to text files, one patch per file.
     pub(crate) fn of_commits(repository: &Path) -> Corpus {
         let mut corpus = Corpus::default();
         let single = ["log", "--min-parents=1", "--max-parents=1", "--format=%H", "-n", COMMITS];
@@ -118,7 +119,7 @@ impl Corpus {
         corpus
     }
 
-    /// One file of a commit; none if it is not text before and after, or changes its mode.
+    /// Makes a case from one file of a commit; `None` if the file is not text before and after, or changes its mode.
     fn of_file(
         &self,
         repository: &Path,
@@ -148,7 +149,7 @@ impl Corpus {
         })
     }
 
-    /// Keeps one side of a changed file: nothing where there is no file, `None` where it is not text.
+    /// Stores one side of a changed file: nothing if the file does not exist; returns `None` if it is not text.
     fn fetch(
         &self,
         repository: &Path,

@@ -1,4 +1,4 @@
-//! The engine, driven as its callers drive it: paths declared, the bytes the author saw at hand, no bounds.
+//! Runs the engine as its callers do: with declared paths, the bytes that the author saw, and no limits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tree::{CommitLog, Entry, FileMode, FileState, ReadTree, RepoPath, WriteTree}
 use crate::corpus::{Case, Corpus, Expect, Kind, TreeFile};
 use crate::sandbox::Sandbox;
 
-/// The groups whose trees are nothing but files.
+/// The groups whose trees contain only files.
 pub(crate) const GROUPS: [&str; 3] = ["real-commits", "llm-style", "threeway"];
-/// How long to wait for another writer; there is none.
+/// How long to wait for another writer; there is none here.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a patch may touch and its author saw.
+/// The paths that a patch may change, with what its author saw.
 pub(crate) fn scope(corpus: &Corpus, case: &Case) -> PatchScope {
     let declared = case.allow.iter().filter_map(|path| RepoPath::parse(path).ok());
     let seen = case.base.as_ref().unwrap_or(&case.pre).iter().filter(|entry| entry.is_file());
@@ -31,7 +31,7 @@ pub(crate) fn scope(corpus: &Corpus, case: &Case) -> PatchScope {
     }
 }
 
-/// The resulting bytes of every path. Reads the tree, writes nothing.
+/// Computes the resulting bytes of every path. Reads the tree, writes nothing.
 pub(crate) fn plan(
     tree: &ReadTree,
     patch: &[u8],
@@ -42,14 +42,14 @@ pub(crate) fn plan(
     prepare_with(patch, scope, auto, &limits, &current, Tolerances::UNATTENDED)
 }
 
-/// Plans, and makes it so: durably, and so that a crash in between is settled by the next start.
+/// Plans a patch and writes it durably, so that the next start recovers from a crash in between.
 pub(crate) fn apply(sandbox: &Sandbox, patch: &[u8], scope: &PatchScope) -> bool {
     let log = CommitLog::at(sandbox.log(), PATIENCE).unwrap();
     let tree = WriteTree::open(&sandbox.root(), log).unwrap();
     plan(&tree.reader(), patch, scope).is_ok_and(|plan| tree.commit(&plan, "benchmark").is_ok())
 }
 
-/// Judges every case in memory; whether nothing was written wrongly.
+/// Judges every case in memory; returns true if nothing was written wrongly.
 pub(crate) fn judge_all(corpus: &Corpus) -> bool {
     let mut by_kind: BTreeMap<(&str, &str), [u32; 3]> = BTreeMap::new();
     for case in &corpus.cases {
@@ -70,7 +70,7 @@ pub(crate) fn judge_all(corpus: &Corpus) -> bool {
     sum(2) == 0
 }
 
-/// Whether a case ends as expected, and whether it writes what it must not.
+/// Returns whether a case ends as expected, and whether it writes something that it must not.
 fn judge(corpus: &Corpus, case: &Case) -> [bool; 2] {
     type Files = BTreeMap<RepoPath, FileState>;
     let files = |entries: &[TreeFile]| -> Files {

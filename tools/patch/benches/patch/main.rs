@@ -1,12 +1,12 @@
-//! The patch engine against `git apply` and GNU patch: how fast it is, and how often it is right.
+//! Compares the patch engine with `git apply` and GNU patch: how fast it is, and how often it is correct.
 //!
 //! ```text
-//! cargo bench -p deepseek-patch --bench patch                     speed, on this repository, a patch a file
+//! cargo bench -p deepseek-patch --bench patch                     speed, on this repository, one patch per file
 //! cargo bench -p deepseek-patch --bench patch -- DIR              speed, on the real commits of a directory of cases
 //! cargo bench -p deepseek-patch --bench patch -- DIR --document   verdicts on all of its cases, for docs/patching.md
 //! cargo bench -p deepseek-patch --bench patch -- DIR --engine     verdicts on the engine alone, in memory
 //! ```
-//! DIR is an absolute path; docs/patching.md says what is in it. Ends with 1 if a target of speed is missed.
+//! DIR is an absolute path; docs/patching.md describes its contents. Exits with 1 if a speed target is missed.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::cast_precision_loss,
-    reason = "a benchmark reports by printing, starts what it is compared with, and fails by panicking"
+    reason = "a benchmark reports by printing, starts the programs it is compared with, and fails by panicking"
 )]
 
 mod corpus;
@@ -33,7 +33,7 @@ use corpus::Corpus;
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn main() -> ExitCode {
-    // Cargo adds the word `--bench` to those of the user.
+    // Cargo adds `--bench` to the user's arguments.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let corpus = match words[..] {

@@ -1,4 +1,4 @@
-//! The tree of a case on a disk, in the middle of a directory that shows every stray write.
+//! The tree of a case on disk, inside a directory that reveals every stray write.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,28 +10,28 @@ use tempfile::TempDir;
 
 use crate::corpus::{Case, Corpus, Kind, TreeFile};
 
-/// Where the root lies: so deep that a few `..` do not leave the sandbox.
+/// The location of the root: deep enough that a few `..` do not leave the sandbox.
 const ROOT: &str = "1/2/3/root";
 const OUTSIDE: &str = "outside";
 
-/// One case, laid out.
+/// The files of one case, written to disk.
 pub(crate) struct Sandbox {
     home: TempDir,
-    /// Holds what is not watched.
+    /// Holds files that are not compared.
     input: TempDir,
 }
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// With its executable, set-uid and set-gid bits.
+    /// A file with its executable, set-uid and set-gid bits.
     File(Vec<u8>, u32),
     Symlink(PathBuf),
     Directory,
     Other,
 }
 
-/// Everything in a sandbox, by path below it.
+/// All entries in a sandbox, by path relative to it.
 pub(crate) type Snapshot = BTreeMap<PathBuf, Seen>;
 
 impl Sandbox {
@@ -59,12 +59,12 @@ impl Sandbox {
         self.input.path().join("patch.diff")
     }
 
-    /// A place for the log of commits; beside the sandbox.
+    /// Returns a directory for the commit log, next to the sandbox.
     pub(crate) fn log(&self) -> PathBuf {
         self.input.path().join("commits")
     }
 
-    /// The text of a case with the places of this sandbox filled in.
+    /// Returns the text of a case with the paths of this sandbox filled in.
     pub(crate) fn text(&self, text: &str) -> String {
         let outside = self.home.path().join(OUTSIDE);
         let filled = text.replace("{{OUTSIDE}}", outside.to_str().unwrap());
@@ -90,7 +90,7 @@ impl Sandbox {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Runs a command in the root, the patch being its last argument, with nothing of the user's configuration.
+    /// Runs a command in the root, with the patch as its last argument and without the user's configuration.
     pub(crate) fn run(&self, words: &[&str]) -> ExitStatus {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg(self.patch()).current_dir(self.root());
@@ -116,7 +116,7 @@ impl Sandbox {
         seen
     }
 
-    /// What `before` becomes if the root holds exactly the files of `after`. Directories are not told.
+    /// Returns what `before` becomes if the root contains exactly the files of `after`. Directories are ignored.
     pub(crate) fn wanted(
         &self,
         before: &Snapshot,
@@ -140,7 +140,7 @@ impl Sandbox {
     }
 }
 
-/// A snapshot without its directories.
+/// Returns a snapshot without its directories.
 pub(crate) fn files(snapshot: &Snapshot) -> Snapshot {
     let files = snapshot.iter().filter(|(_, seen)| **seen != Seen::Directory);
     files.map(|(path, seen)| (path.clone(), seen.clone())).collect()

@@ -1,4 +1,4 @@
-//! How long a patch takes in files made to be slow: every line could be the one that is meant, or there are many.
+//! Measures patches of files made to be slow: every line could be the intended one, or there are many lines.
 
 use std::fs;
 use std::hint::black_box;
@@ -13,12 +13,12 @@ use crate::verdict;
 
 const PATIENCE: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 7;
-/// What a hunk that is refused for its added lines may take.
+/// The time limit for a hunk that is refused for its added lines.
 const PER_DAMAGED: Duration = Duration::from_micros(50);
-/// How many times as long as `git apply` a great many hunks may take.
+/// The limit for a very large number of hunks, as a multiple of `git apply`.
 const TIMES_GIT: u32 = 2;
 
-/// Prints what each takes; whether all were fast enough.
+/// Prints all measurements; returns true if all were fast enough.
 pub(crate) fn measure() -> bool {
     let equal = "}\n".repeat(1_000_000);
     let fitting = |header: &str| format!("{header}\n }}\n }}\n-}}\n+];\n }}\n }}\n");
@@ -43,14 +43,14 @@ pub(crate) fn measure() -> bool {
     let at_line = fitting("@@ -500000,5 +500000,5 @@");
     let mut met = true;
     for (name, file, hunks, refusal) in [
-        ("1,000,000 equal lines, a hunk that fits everywhere", &equal, &at_line, None),
+        ("1,000,000 equal lines, a hunk that matches everywhere", &equal, &at_line, None),
         (
             "the same hunk without line numbers",
             &equal,
             &fitting("@@ @@"),
             Some(Reason::AmbiguousHunk),
         ),
-        ("a hunk that fits nowhere", &equal, &missing, Some(Reason::HunkNotFound)),
+        ("a hunk that matches nowhere", &equal, &missing, Some(Reason::HunkNotFound)),
         ("200,000 lines, 200 hunks", &long, &right, None),
         ("the same with wrong line numbers", &long, &wrong, None),
         ("the same without line numbers", &long, &none, None),
@@ -74,13 +74,13 @@ pub(crate) fn measure() -> bool {
             git.as_secs_f64() * 1e3
         );
         for (name, hunks) in
-            [("right", &right), ("without numbers", &hunks(count, &|_| "@@ @@".to_owned()))]
+            [("correct", &right), ("without numbers", &hunks(count, &|_| "@@ @@".to_owned()))]
         {
             let patch = format!("--- a/f\n+++ b/f\n{hunks}");
             let time = time(&long, &patch, None, Until::Counted);
             let fast = time < git * TIMES_GIT;
             met &= fast;
-            let name = format!("{count} hunks, {name}, with the count of lines");
+            let name = format!("{count} hunks, {name}, including line counts");
             println!(
                 "{name:<52} {:>9.3} ms {:>12}   < {TIMES_GIT}x {}",
                 time.as_secs_f64() * 1e3,
@@ -92,8 +92,8 @@ pub(crate) fn measure() -> bool {
     met
 }
 
-/// Hunks whose added lines are damaged, each of which asks what the whole file looks like. Of 20,000, each may take as long as of 2,000,
-/// and the rest of the engine has its share.
+/// Measures hunks with damaged added lines, each of which needs properties of the whole file. With 20,000 hunks, each
+/// may take as long as with 2,000, including its share of the rest of the engine.
 fn damaged(file: &str, hunks: &str, count: usize) -> bool {
     let patch = format!("--- a/f.rs\n+++ b/f.rs\n{}", hunks.replace("+let y;", "+if y &lt; 1 {}"));
     let time = time(file, &patch, Some(Reason::DamagedLine), Until::Made);
@@ -104,7 +104,7 @@ fn damaged(file: &str, hunks: &str, count: usize) -> bool {
     time < limit
 }
 
-/// How long a process of `git apply` takes that writes nothing.
+/// Measures a `git apply` process that writes nothing.
 fn git_apply(file: &str, patch: &str) -> Duration {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("f"), file).unwrap();
@@ -116,14 +116,14 @@ fn git_apply(file: &str, patch: &str) -> Duration {
     start.elapsed()
 }
 
-/// What is waited for: the bytes, or also how many lines of them are new and gone.
+/// What is measured: computing the bytes, or also counting their added and removed lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     Made,
     Counted,
 }
 
-/// The median time to the resulting bytes, or to the refusal that is expected.
+/// Returns the median time until the resulting bytes, or the expected refusal.
 fn time(file: &str, patch: &str, refusal: Option<Reason>, until: Until) -> Duration {
     let state = FileState { bytes: file.to_owned().into(), mode: FileMode::Regular };
     let current = |_: &_| Ok(Entry::File(state.clone()));

@@ -1,4 +1,4 @@
-//! How long real patches take: in process, against one `git apply` process each.
+//! Measures real patches: in process, against one `git apply` process each.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::verdict;
 
 const GIT: [&str; 3] = ["git", "apply", "--whitespace=nowarn"];
 const GIT_CHECK: [&str; 4] = ["git", "apply", "--whitespace=nowarn", "--check"];
-/// How much faster than a `git apply` process the engine has to be.
+/// The required speedup over a `git apply` process.
 const FASTER: f64 = 20.0;
-/// Patches that one takes before the other takes them, so that what else the machine does meets both.
+/// The number of patches run by one engine before the other runs them, so that load on the machine affects both.
 const BLOCK: usize = 32;
 
-/// Prints what each way takes on a disk and in memory; whether the engine was fast enough on both, and always right.
+/// Prints the times on disk and in memory; returns true if the engine was fast enough on both, and always correct.
 pub(crate) fn measure(corpus: &Corpus) -> bool {
     let disk = ("a disk", Path::new(env!("CARGO_TARGET_TMPDIR")));
     let memory = ("a file system in memory", Path::new("/dev/shm"));
@@ -27,12 +27,13 @@ pub(crate) fn measure(corpus: &Corpus) -> bool {
     places.fold(true, |met, (name, place)| against_git(corpus, name, place) && met)
 }
 
-/// The same patches on the same trees, laid out anew for everything that writes; only those count that both apply rightly.
+/// Runs the same patches on the same trees, rewritten for every engine that writes; only patches that both engines
+/// apply correctly count.
 fn against_git(corpus: &Corpus, name: &str, place: &Path) -> bool {
     let exact = || corpus.cases.iter().filter(|case| case.expect == Expect::Exact);
     let lay_out = |case| Laid::out(place, corpus, case);
     let [ours, theirs]: [Vec<Laid<'_>>; 2] = [(); 2].map(|()| exact().map(lay_out).collect());
-    // What laying out has left to be written would be written by the first to sync.
+    // Otherwise the first engine to sync would also write the data left over from the setup.
     rustix::fs::sync();
     let (mut plan, mut check, mut git) = (Vec::new(), Vec::new(), Vec::new());
     for (ours, theirs) in ours.chunks(BLOCK).zip(theirs.chunks(BLOCK)) {
@@ -47,14 +48,14 @@ fn against_git(corpus: &Corpus, name: &str, place: &Path) -> bool {
     let right: Vec<[bool; 2]> = both.collect();
     let counted: Vec<bool> = right.iter().map(|right| *right == [true, true]).collect();
     let count = counted.iter().filter(|counted| **counted).count();
-    println!("{count} of {} real patches, those that both apply rightly, on {name}", right.len());
+    println!("{count} of {} real patches, those that both apply correctly, on {name}", right.len());
     println!("{:<52} {:>12} {:>12}   target", "medians of blocks", "per patch", "faster");
     let [git, check, plan, commit] = [git, check, plan, commit].map(|all| by_block(&all, &counted));
     let faster = |times: &[f64]| median(git.iter().zip(times).map(|(git, time)| git / time));
     let fast = faster(&plan) >= FASTER && right.iter().all(|[ours, _]| *ours);
     for (what, times, target) in [
-        ("git apply, one process a patch, not synced", &git, String::new()),
-        ("git apply --check, one process a patch", &check, String::new()),
+        ("git apply, one process per patch, not synced", &git, String::new()),
+        ("git apply --check, one process per patch", &check, String::new()),
         (
             "in process: read and placed, result in memory",
             &plan,
@@ -69,7 +70,7 @@ fn against_git(corpus: &Corpus, name: &str, place: &Path) -> bool {
     fast
 }
 
-/// The mean of what is counted in each block, in seconds.
+/// Returns the mean of what is counted in each block, in seconds.
 fn by_block(times: &[Duration], counted: &[bool]) -> Vec<f64> {
     let blocks = times.chunks(BLOCK).zip(counted.chunks(BLOCK));
     let means = blocks.filter_map(|(times, counted)| {
@@ -86,7 +87,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// A case on a disk.
+/// A case on disk.
 struct Laid<'c> {
     sandbox: Sandbox,
     wanted: Snapshot,
@@ -99,7 +100,7 @@ impl<'c> Laid<'c> {
         let sandbox = Sandbox::lay_out(place, corpus, case);
         let post = case.post.as_deref().unwrap_or_default();
         let wanted = sandbox.wanted(&sandbox.look(), corpus, post);
-        // As `git apply`, which does not ask what the author saw.
+        // Like `git apply`, which does not know what the author saw.
         Laid { sandbox, wanted, patch: case.patch.as_bytes(), scope: PatchScope::default() }
     }
 
@@ -113,7 +114,7 @@ impl<'c> Laid<'c> {
     }
 }
 
-/// How long something takes with each case, one after the other.
+/// Measures an operation on each case, one after the other.
 fn times<'c>(laid: &[Laid<'c>], done: impl Fn(&Laid<'c>) -> bool) -> Vec<Duration> {
     let time = |laid| {
         let start = Instant::now();

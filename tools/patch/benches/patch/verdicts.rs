@@ -1,4 +1,5 @@
-//! How often an engine is right, and how often it writes what it must not: ours, `git apply` and GNU patch on the same cases.
+//! Counts how often engines are correct, and how often they write what they must not: ours, `git apply` and GNU patch
+//! on the same cases.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +15,10 @@ use crate::sandbox::{Sandbox, files};
 
 const GROUPS: [&str; 4] = ["real-commits", "llm-style", "threeway", "hostile"];
 const ENGINES: [Engine; 3] = [Engine::Ours, Engine::Git, Engine::Gnu];
-/// What waits longer than this, such as for a FIFO, has failed.
+/// A process that takes longer, for example one that reads from a FIFO, has failed.
 const LIMIT: [&str; 2] = ["timeout", "20"];
 const GIT: [&str; 3] = ["git", "apply", "--whitespace=nowarn"];
-/// All or nothing, for a dry run comes first; the patch follows.
+/// Writes all or nothing, because a dry run comes first; the patch argument follows.
 const GNU: [&str; 8] = [
     "patch",
     "-p1",
@@ -38,26 +39,26 @@ enum Engine {
     Gnu,
 }
 
-/// What an engine said it did.
+/// The outcome that an engine reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
     Applied,
     Refused,
-    /// Nothing: it crashed, or had to be stopped.
+    /// No report: the engine crashed or had to be stopped.
     Nothing,
 }
 
-/// What became of some cases.
+/// The results of some cases.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     cases: u32,
-    /// As expected.
+    /// Cases that ended as expected.
     right: u32,
-    /// Wrong writes: anything but the expected tree or the old one, or a write that had to be refused.
+    /// Wrong writes: any tree but the expected one or the old one, or a write that had to be refused.
     unsafe_writes: u32,
 }
 
-/// Tallies by group and name, one for each engine.
+/// Tallies by group and name, one per engine.
 type Table = BTreeMap<(usize, String), [Tally; 3]>;
 
 /// Runs everything in `dir` and writes the figures into the page.
@@ -94,25 +95,25 @@ fn add(table: &mut Table, row: (usize, String), tallies: [Tally; 3]) {
     }
 }
 
-/// The row of the first table a case belongs to.
+/// Returns the row of the first table that a case belongs to.
 fn row(case: &Case) -> (usize, String) {
     let rank = GROUPS.iter().position(|group| *group == case.corpus).unwrap();
     let due = match case.expect {
         Expect::Exact => "to be applied",
         Expect::ExactOrRefuse => "to be applied or refused",
         Expect::Refuse => "to be refused",
-        Expect::Unchanged => "there already",
+        Expect::Unchanged => "already applied",
     };
     let name = match rank {
         0 => format!("real commits, `-{}`", case.kind.trim_start_matches("real-")),
         1 => format!("damaged as models do, {due}"),
-        2 => format!("file changed meanwhile, {due}"),
+        2 => format!("file changed in the meantime, {due}"),
         _ => "hostile".to_owned(),
     };
     (rank, name)
 }
 
-/// Runs one case with one engine, in a sandbox of its own.
+/// Runs one case with one engine, in its own sandbox.
 fn judge(corpus: &Corpus, case: &Case, engine: Engine) -> Tally {
     let sandbox = Sandbox::lay_out(&std::env::temp_dir(), corpus, case);
     let before = sandbox.look();
@@ -185,7 +186,7 @@ fn render(by_row: &Table, by_kind: &Table) -> String {
     let (whole, short): (Vec<_>, Vec<_>) =
         by_kind.iter().partition(|(_, tallies)| tallies[0].right == tallies[0].cases);
     text += &format!(
-        "\nOf {} kinds of cases, all are as expected in {}. The others:\n\n",
+        "\nOf {} kinds of cases, {} end as expected in every case. The others:\n\n",
         by_kind.len(),
         whole.len()
     );
@@ -194,7 +195,7 @@ fn render(by_row: &Table, by_kind: &Table) -> String {
     text
 }
 
-/// Cases as expected, and wrong writes. Nothing is rounded up to 100 %.
+/// Formats cases that ended as expected, and wrong writes. Nothing is rounded up to 100 %.
 fn cell(tally: Tally) -> String {
     let percent = (f64::from(tally.right) * 1e4 / f64::from(tally.cases)).floor() / 100.0;
     format!("{percent} % / {}", tally.unsafe_writes)

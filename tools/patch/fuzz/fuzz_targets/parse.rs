@@ -1,4 +1,4 @@
-//! Feeds `deepseek_fuzz::parse::check`, where the promises are, from libFuzzer.
+//! Runs `deepseek_fuzz::parse::check`, which states the properties, from libFuzzer.
 
 #![no_main]
 

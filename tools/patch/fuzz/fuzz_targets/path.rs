@@ -1,4 +1,4 @@
-//! Feeds `deepseek_fuzz::path::check`, where the promises are, from libFuzzer.
+//! Runs `deepseek_fuzz::path::check`, which states the properties, from libFuzzer.
 
 #![no_main]
 

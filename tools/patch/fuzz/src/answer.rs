@@ -1,23 +1,24 @@
-//! A right diff in the dress that models give it: the file it intends, or a refusal. There is no third.
+//! Decorates a correct diff the way models do: the result is the intended file or a refusal, never anything else.
 //!
-//! A case is a digit, which picks the file and its change, and pairs of a letter and a digit, each of which dresses the
-//! answer. Every line of every file is there once, so that a diff has one meaning however it is dressed. What may mean
-//! something else is left out: a lost `-`, a bare fence where nothing is counted, a line that lost its `+` behind a bare fence and a blank line, and prose
-//! behind a hunk that lost lines and has wrong counts outside of a fence.
+//! A case is a digit, which selects the file and its change, followed by pairs of a letter and a digit, each of which
+//! decorates the answer. Every line of every file is unique, so that a diff has one meaning however it is decorated.
+//! Decorations that may change the meaning are left out: a lost `-`, a bare fence where nothing is counted, a line that
+//! lost its `+` after a bare fence and a blank line, and prose after a hunk that lost lines and has wrong counts
+//! outside of a fence.
 
 use config::ApplyStrategy;
 use deepseek_patch::{PatchLimits, PatchScope, Tolerances, prepare_with};
 
 use super::tree::{Tree, path};
 
-/// Lines of the file that is changed.
+/// The number of lines of the file that is changed.
 const LINES: usize = 24;
-/// Dresses of one answer, at most.
+/// The maximum number of decorations of one answer.
 const MAX_DRESSES: usize = 6;
-/// The file that is not touched.
+/// The file that must not change.
 const OTHER: &str = "other.py";
 
-/// Reads `input` as a case.
+/// Interprets `input` as a case and checks it.
 pub fn check(input: &[u8]) {
     let Some((base, dresses)) = input.split_first() else { return };
     if !base.is_ascii_digit() || !dresses.is_ascii() {
@@ -32,14 +33,14 @@ pub fn check(input: &[u8]) {
         return;
     }
     let mut lines = base.diff();
-    // What is inside first, then what is around it.
+    // Decorations inside the diff come first, then those around it.
     for (letter, at) in pairs.iter().filter(|(letter, _)| letter.is_ascii_lowercase()) {
         inside(&mut lines, *letter, *at);
     }
     let mut answer = lines.join("\n") + "\n";
     let mut around: Vec<(u8, usize)> =
         pairs.iter().copied().filter(|(letter, _)| !letter.is_ascii_lowercase()).collect();
-    // One thing of a kind, and what is glued to the end comes last.
+    // Each kind is used once, and text glued to the end comes last.
     around.sort_by_key(|(letter, _)| (*letter == b'T', b"KJ".contains(letter), *letter));
     around.dedup_by_key(|(letter, _)| if b"GHK".contains(letter) { b'G' } else { *letter });
     if has(b"e") && (has(b"vx") || has(b"n") && has(b"b"))
@@ -66,10 +67,13 @@ pub fn check(input: &[u8]) {
     let made = plan.changes.first().and_then(|change| change.after.as_ref());
     let made = made.map(|state| String::from_utf8_lossy(&state.bytes));
     assert_eq!(made.as_deref(), Some(base.after.as_str()), "{answer}");
-    assert!(!around.iter().any(|(letter, _)| b"UO".contains(letter)), "half of it\n{answer}");
+    assert!(
+        !around.iter().any(|(letter, _)| b"UO".contains(letter)),
+        "only a part was applied\n{answer}"
+    );
 }
 
-/// A file, and what is to become of it.
+/// A file, and the intended result.
 struct Base {
     before: String,
     after: String,
@@ -77,7 +81,7 @@ struct Base {
 }
 
 impl Base {
-    /// Even ones change a file, in one place or two; odd ones make one.
+    /// Even numbers change a file, in one place or two; odd numbers create one.
     fn of(number: usize) -> Base {
         if number % 2 == 1 {
             let lines: Vec<String> = (0..number).map(|at| format!("new {at}")).collect();
@@ -166,7 +170,7 @@ fn inside(lines: &mut Vec<String>, letter: u8, at: usize) {
     }
 }
 
-/// Puts something around an answer.
+/// Puts decorations around an answer.
 fn dressed(answer: &str, letter: u8, at: usize) -> String {
     let all =
         |prefix: &str| -> String { answer.lines().flat_map(|line| [prefix, line, "\n"]).collect() };

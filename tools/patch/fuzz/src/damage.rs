@@ -1,15 +1,15 @@
-//! A true diff as values, and the ways to damage it that models have. It does not know what becomes of the damage.
+//! A correct diff as values, and the ways in which models damage it. The outcome is not known here.
 
 use std::ops::Range;
 
 use similar::{ChangeTag, DiffOp, TextDiff};
 
-/// What is done to a diff. Numbers choose a variant of it.
+/// A kind of damage to a diff. Numbers select a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// Other counts in the headers.
+    /// Wrong counts in the headers.
     Counts(u8),
-    /// Other line numbers in the headers.
+    /// Wrong line numbers in the headers.
     Numbers(u8),
     /// No numbers in the headers.
     NoNumbers,
@@ -17,13 +17,13 @@ pub(super) enum Damage {
     Blank,
     /// Blank context lines at the very end are lost, with the last newline.
     Cut,
-    /// White space at the ends of old lines is added, or lost.
+    /// White space at the ends of old lines is added or lost.
     Trailing(u8),
-    /// Words of context lose their marker.
+    /// Context lines of words lose their marker.
     Marker,
-    /// Tabs and spaces before context change places.
+    /// Tabs and spaces at the start of context are swapped.
     Space,
-    /// Quotes, dashes and dots of context are typeset.
+    /// Quotes, dashes and dots of context become typographic ones.
     Punctuation,
     /// Every hunk is given twice.
     Twice,
@@ -33,16 +33,17 @@ pub(super) enum Damage {
     Indented,
     /// Prose and a fence around it.
     Fenced,
-    /// Lines of the answer end in CRLF.
+    /// The lines of the answer end in CRLF.
     CrLf,
-    /// Lines of the answer end in LF, those of the file in CRLF.
+    /// The lines of the answer end in LF, those of the file in CRLF.
     Lf,
-    /// Lines have their numbers before them: old ones, new ones by the old or the new file, or wrong ones.
+    /// Lines are prefixed with their numbers: old lines, or new lines too by the old or the new file, or with wrong
+    /// ones.
     Copied(u8),
 }
 
 impl Damage {
-    /// The damage a letter stands for.
+    /// Returns the damage that a letter stands for.
     pub(super) fn of(letter: u8, number: u8) -> Option<Damage> {
         Some(match letter {
             b'c' => Damage::Counts(number),
@@ -71,9 +72,9 @@ impl Damage {
 pub(super) struct Line {
     pub(super) tag: ChangeTag,
     pub(super) has_marker: bool,
-    /// Without its `\n`, but with a CR before it.
+    /// The text without its `\n`, but with a CR before it.
     pub(super) text: String,
-    /// Whether it has one; else it is the last of a file.
+    /// True if the line has a `\n`; only the last line of a file may lack it.
     pub(super) ended: bool,
 }
 
@@ -86,7 +87,7 @@ impl Line {
         self.tag != ChangeTag::Delete
     }
 
-    /// Whether it is read as the line it is, with or without its marker.
+    /// Returns true if the line is read correctly with or without its marker.
     pub(super) fn is_clear(&self) -> bool {
         self.has_marker || self.text.is_empty()
     }
@@ -95,34 +96,34 @@ impl Line {
         self.tag == ChangeTag::Equal
     }
 
-    /// Whether a reader may take it for the end of the answer rather than for a line of the hunk.
+    /// Returns true if a reader may take the line for the end of the answer rather than for a line of the hunk.
     fn is_loose(&self) -> bool {
         self.is_context() && !self.has_marker
     }
 }
 
-/// A hunk, with numbers as its header shows them: line and count.
+/// A hunk, with numbers as in its header: line and count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hunk {
     pub(super) old: (usize, usize),
     pub(super) new: (usize, usize),
     pub(super) has_numbers: bool,
-    /// Which of the hunks of the true diff it is.
+    /// The index of the hunk in the correct diff.
     pub(super) index: usize,
-    /// The line of the file, from 0, where it belongs.
+    /// The line of the file, from 0, where the hunk belongs.
     pub(super) truth: usize,
     pub(super) lines: Vec<Line>,
 }
 
 impl Hunk {
-    /// The shortest body a reader may see: without loose lines at its end.
+    /// Returns the shortest body that a reader may see: without loose lines at its end.
     pub(super) fn core(&self) -> &[Line] {
         let loose = self.lines.iter().rev().take_while(|line| line.is_loose()).count();
         self.lines.split_at(self.lines.len() - loose).0
     }
 }
 
-/// The hunks of the true diff.
+/// Returns the hunks of the correct diff.
 pub(super) fn hunks(diff: &TextDiff<'_, '_, str>, context: usize) -> Vec<Hunk> {
     let mut unified = diff.unified_diff();
     let hunks = unified.context_radius(context).iter_hunks();
@@ -155,7 +156,7 @@ pub(super) fn hunks(diff: &TextDiff<'_, '_, str>, context: usize) -> Vec<Hunk> {
         .collect()
 }
 
-/// Damages hunks, as far as `damage` is about hunks.
+/// Damages hunks, if `damage` concerns hunks.
 pub(super) fn damage(hunks: &mut Vec<Hunk>, damage: Damage) {
     match damage {
         Damage::Counts(number) => hunks.iter_mut().for_each(|hunk| miscount(hunk, number)),
@@ -205,7 +206,7 @@ fn each_line(hunks: &mut [Hunk], change: impl FnMut(&mut Line)) {
     hunks.iter_mut().flat_map(|hunk| &mut hunk.lines).for_each(change);
 }
 
-/// One count, the other, or both, by up to 2 either way.
+/// Changes one count, the other, or both, by up to 2 in either direction.
 fn miscount(hunk: &mut Hunk, number: u8) {
     let off = |count: usize| (count + usize::from(number / 2)).saturating_sub(2);
     let (old, new) = (off(hunk.old.1), off(hunk.new.1));
@@ -219,14 +220,15 @@ fn miscount(hunk: &mut Hunk, number: u8) {
 fn misplace(hunk: &mut Hunk, number: u8) {
     let line = hunk.old.0 + usize::from(number);
     match number {
-        // As if it were written against the result of the hunks before.
+        // As if the hunk had been written against the result of the earlier hunks.
         0 => hunk.old.0 = hunk.new.0,
         9 => (hunk.old.0, hunk.new.0) = (1, 1),
         _ => (hunk.old.0, hunk.new.0) = (line.saturating_sub(4), line.saturating_sub(4)),
     }
 }
 
-/// Before every old line its number; by the variant (0, 1, 2) also before added lines, or (3 and more) wrong ones.
+/// Prefixes every old line with its number; depending on the variant (0, 1, 2) also added lines, or with wrong numbers
+/// (3 and more).
 fn copy_numbers(hunk: &mut Hunk, number: u8) {
     let Some(first) = hunk.lines.iter().any(Line::is_old).then_some(hunk.truth + 1) else { return };
     let (mut old, mut new, mut replaced) = (first, hunk.new.0, first);
@@ -273,7 +275,8 @@ fn retrail(text: &mut String, add: bool) {
     text.push_str(carriage_return);
 }
 
-/// Not behind the last change, where a line without a marker may be prose; and words only, which look like nothing else.
+/// Removes markers, but not after the last change, where a line without a marker may be prose, and only from words,
+/// which look like nothing else.
 fn lose_markers(hunk: &mut Hunk) {
     let last = hunk.lines.iter().rposition(|line| !line.is_context()).unwrap_or_default();
     for line in hunk.lines.iter_mut().take(last) {
@@ -292,7 +295,7 @@ fn retab(text: &str) -> String {
     }
 }
 
-/// The diff as an answer, with what `damages` do to it as a whole.
+/// Renders the diff as an answer, with the `damages` that concern the whole of it.
 pub(super) fn render(hunks: &[Hunk], damages: &[Damage]) -> String {
     let mut text = String::from("--- a/f\n+++ b/f\n");
     for hunk in hunks {

@@ -1,4 +1,5 @@
-//! What must hold for every input: one `check` a module, run by the fuzz targets, and on every seed by the tests.
+//! Properties that must hold for every input: one `check` per module, run by the fuzz targets and, on every seed, by
+//! the tests.
 
 pub mod answer;
 mod damage;

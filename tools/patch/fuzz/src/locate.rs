@@ -1,25 +1,26 @@
-//! A true diff, perhaps damaged: applied it makes exactly the intended text, or it is refused. There is no third text.
+//! Applies a correct diff that may be damaged: the result is exactly the intended text or a refusal, never any other
+//! text.
 //!
-//! A case is three lines of text: how many lines of context (a digit) and what damages the diff (letters, see
+//! A case is three lines of text: how many lines of context (a digit) and the damage to the diff (letters, see
 //! [`Damage`], each with a digit for its variant); the file before; the file after. Every character of the last two is
-//! a line, from a small alphabet, so that lines repeat; a `$` at the end says that the last has no newline.
+//! a line, from a small alphabet, so that lines repeat; a `$` at the end says that the last line has no newline.
 //!
 //! Some damage makes another reading legitimate: the order in which `docs/patching.md` says that a hunk finds its place
-//! then leads elsewhere, and nothing can be said about the text. What can be relied on, for each hunk:
+//! then leads elsewhere, and nothing is known about the text. The following holds for each hunk:
 //!
-//! - Line numbers right: the place is the true one, if the old lines are right, or if what they became by the damage is
-//!   nowhere else in the file as it is (an exact place elsewhere comes before an inexact one at the line).
-//! - No line numbers: the place is the true one, or the hunk is refused, because the true one fits exactly; if old
-//!   lines are damaged, only if nothing else is like them by the loosest comparison.
-//! - Line numbers wrong: the same, if nothing else in the file equals the old lines (is like them, if they are
-//!   damaged), and if the new lines are not where the header points, where they would be taken for done.
-//! - A hunk without old lines has only its numbers: nothing can be said if they are wrong.
-//! - LF for CRLF can only be seen where an old line that ends in CRLF is compared.
-//! - Line numbers copied before old lines: right ones lead to the true place, wrong ones nowhere else if the header is
-//!   right; next to them an added line that begins with such a number itself may be taken for a numbered one.
-//! - Counts, fences, indentation, order, repetition: nothing of it makes another reading legitimate.
+//! - Correct line numbers: the place is the true one if the old lines are correct, or if their damaged form is nowhere
+//!   else in the file (an exact place elsewhere takes precedence over an inexact one at the line).
+//! - No line numbers: the place is the true one, or the hunk is refused, because the true one matches exactly; if old
+//!   lines are damaged, this holds only if nothing else is similar by the loosest comparison.
+//! - Wrong line numbers: the same, if nothing else in the file equals the old lines (or is similar, if they are
+//!   damaged), and if the new lines are not where the header points, where they would count as applied.
+//! - A hunk without old lines has only its numbers: nothing is known if they are wrong.
+//! - LF for CRLF can only be detected where an old line that ends in CRLF is compared.
+//! - Line numbers copied before old lines: correct ones lead to the true place, wrong ones nowhere else if the header
+//!   is correct; an added line next to them that begins with such a number itself may be taken for a numbered one.
+//! - Counts, fences, indentation, order and repetition never make another reading legitimate.
 //!
-//! Blank lines at the end of a hunk without a marker may be taken for the end of the answer. Then the hunk is shorter,
+//! Blank lines without a marker at the end of a hunk may be taken for the end of the answer. The hunk is then shorter,
 //! and all of this must hold for the shorter one.
 
 use config::ApplyStrategy;
@@ -31,14 +32,14 @@ use similar::{ChangeTag, TextDiff};
 use super::damage::{self, Damage, Hunk, Line};
 use super::tree::{Tree, path};
 
-/// Lines of a file, at most: repetition and conflicts need no more.
+/// The maximum number of lines of a file: repetition and conflicts need no more.
 const MAX_LINES: usize = 60;
 /// Lines that look like nothing else.
 const WORDS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
-/// Damages to one diff, at most: one of them doubles it.
+/// The maximum number of damages to one diff: one of them doubles it.
 const MAX_DAMAGES: usize = 5;
 
-/// Reads `input` as a case.
+/// Interprets `input` as a case and checks it.
 pub fn check(input: &[u8]) {
     let Some(case) = Case::read(input) else { return };
     let [before, after] = [&case.before, &case.after]
@@ -47,7 +48,7 @@ pub fn check(input: &[u8]) {
     let undamaged =
         diff.unified_diff().context_radius(case.context).header("a/f", "b/f").to_string();
     let mut hunks = damage::hunks(&diff, case.context);
-    assert_eq!(damage::render(&hunks, &[]), undamaged, "the diff is not what it is taken to be");
+    assert_eq!(damage::render(&hunks, &[]), undamaged, "the diff was modelled incorrectly");
     for allowed in [Tolerances::NONE, Tolerances::ALL] {
         let applied = case.apply(&undamaged, allowed);
         assert_eq!(applied, Ok((case.after.concat(), Vec::new())), "{undamaged}");
@@ -66,7 +67,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// What is read from the input. Lines have their ends.
+/// A case read from the input. Lines include their ends.
 struct Case {
     context: usize,
     damages: Vec<Damage>,
@@ -75,7 +76,7 @@ struct Case {
 }
 
 impl Case {
-    /// None if there is nothing to do, or the damage cannot be.
+    /// Returns `None` if there is nothing to do, or the damage is impossible.
     fn read(input: &[u8]) -> Option<Case> {
         let mut parts = input.splitn(3, |byte| *byte == b'\n');
         let (options, before, after) = (parts.next()?, parts.next()?, parts.next()?);
@@ -88,7 +89,7 @@ impl Case {
         let crlf = damages.contains(&Damage::Lf);
         let (before, after) = (lines(before, crlf), lines(after, crlf));
         let has_cr = || before.iter().chain(&after).any(|line| line.contains('\r'));
-        // Where nothing else is about diffs, it is taken for what it says.
+        // If nothing else is about diffs, the line is taken for a no-newline marker.
         let is_end = |line: &String| line.starts_with("\\ No newline");
         let says_end = after.iter().any(is_end) && !before.iter().any(is_end);
         let is_possible = (!damages.contains(&Damage::CrLf) || !has_cr()) && !says_end;
@@ -96,7 +97,7 @@ impl Case {
         (before != after && is_possible).then_some(Case { context, damages, before, after })
     }
 
-    /// The text `answer` makes of the file, and what was forgiven.
+    /// Applies `answer` to the file; returns the text and the repairs.
     fn apply(&self, answer: &str, allowed: Tolerances) -> Result<(String, Vec<Repair>), Refusal> {
         let before = self.before.concat();
         let tree = Tree::default().file("f", &before);
@@ -115,7 +116,7 @@ impl Case {
         Ok((after.unwrap_or(before), repairs))
     }
 
-    /// Whether nothing but the true place can be meant by `hunk`.
+    /// Returns true if `hunk` can mean nothing but the true place.
     fn has_one_reading(&self, hunk: &Hunk, original: &Hunk) -> bool {
         let core: Vec<&Line> = hunk.core().iter().filter(|line| line.is_old()).collect();
         let numbers_are_right =
@@ -129,7 +130,7 @@ impl Case {
         if self.damages.contains(&Damage::Lf) && adds && !sees_line_ends {
             return false;
         }
-        // Added lines that look numbered, next to numbered ones, are read so.
+        // Added lines that look numbered, next to numbered ones, are read as numbered.
         let looks_numbered = |line: &Line| !line.is_old() && line.text.contains('|');
         let bare_is_unclear =
             self.damages.contains(&Damage::Copied(0)) && hunk.lines.iter().any(looks_numbered);
@@ -151,21 +152,21 @@ impl Case {
         }
     }
 
-    /// Where in the file `old` lines are.
+    /// Returns where in the file `old` lines are.
     fn places(&self, old: &[&Line], same: fn(&Line, &str) -> bool) -> Vec<usize> {
         let windows = self.before.windows(old.len()).enumerate();
         let fits = |window: &[String]| old.iter().zip(window).all(|(line, file)| same(line, file));
         windows.filter(|(_, window)| fits(window)).map(|(at, _)| at).collect()
     }
 
-    /// Whether the new lines of `hunk` are where its header points.
+    /// Returns true if the new lines of `hunk` are where its header points.
     fn seems_done(&self, hunk: &Hunk) -> bool {
         let new: Vec<&Line> = hunk.core().iter().filter(|line| line.is_new()).collect();
         let starts = [hunk.old.0, hunk.new.0].map(|line| line.saturating_sub(1));
         new.is_empty() || self.places(&new, exactly).iter().any(|place| starts.contains(place))
     }
 
-    /// Whether the damage is of a kind that is always repaired: a refusal were useless strictness.
+    /// Returns true if the damage is always repaired: a refusal would be needlessly strict.
     fn must_be_understood(&self, hunks: &[(&Hunk, &Hunk)]) -> bool {
         let harmless = |damage: &Damage| match damage {
             Damage::Indented
@@ -198,7 +199,7 @@ impl Case {
                 && (keeps_place
                     || self.places(&core, exactly) == [hunk.truth] && !self.seems_done(hunk))
         };
-        // `--- x` and `+++ x` in a hunk that cannot be counted are the header of another file.
+        // `--- x` and `+++ x` in a hunk whose counts do not hold are the header of another file.
         let looks_like_a_header =
             |line: &String| line.starts_with("-- ") || line.starts_with("++ ");
         let has_headers = self.before.iter().chain(&self.after).any(looks_like_a_header);
@@ -206,7 +207,7 @@ impl Case {
     }
 }
 
-/// The lines that the characters of `text` stand for.
+/// Returns the lines that the characters of `text` stand for.
 fn lines(text: &[u8], crlf: bool) -> Vec<String> {
     let (text, ended) = text.strip_suffix(b"$").map_or((text, true), |text| (text, false));
     let text = text.get(..MAX_LINES).unwrap_or(text);
@@ -246,7 +247,8 @@ fn exactly(line: &Line, file: &str) -> bool {
     line.text == text && line.ended == ended
 }
 
-/// The loosest comparison there is, and a little looser: no white space at all, and typed for typeset.
+/// Compares as loosely as any tier, and a little more loosely: no white space at all, and ASCII for typographic
+/// characters.
 fn loosely(line: &Line, file: &str) -> bool {
     let plain = |text: &str| {
         let typed =

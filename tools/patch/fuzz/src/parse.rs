@@ -1,4 +1,5 @@
-//! Any bytes as a model's answer: what becomes of them is a plan that keeps its promises, or a refusal that explains itself.
+//! Feeds any bytes as a model's answer: the result is a plan that keeps its promises, or a refusal that explains
+//! itself.
 
 use std::sync::LazyLock;
 
@@ -11,7 +12,7 @@ use tree::{Change, Entry, FileHash, Op, RepoPath};
 
 use super::tree::{LIBRARY, SAMPLE, path};
 
-/// What may be touched: everything, some, one file only, and everything by an author who saw another tree.
+/// The scopes: every file, some, a single one, and every file for an author who saw another tree.
 static SCOPES: LazyLock<[PatchScope; 4]> = LazyLock::new(|| {
     let only = |paths: &[&str]| PatchScope {
         declared: Some(paths.iter().map(|text| path(text)).collect()),
@@ -35,15 +36,15 @@ static SCOPES: LazyLock<[PatchScope; 4]> = LazyLock::new(|| {
     ]
 });
 
-/// Of a refusal, in bytes: 6,000, the line that is too much, and the closing one.
+/// The maximum length of a refusal, in bytes: 6,000, the line that exceeds it, and the closing line.
 const MODEL_BYTES: usize = 6_200;
 
-/// Reads `answer` as a diff of the sample, as strictly and as kindly as can be.
+/// Reads `answer` as a diff of the sample, as strictly and as tolerantly as possible.
 pub fn check(answer: &[u8]) {
     for scope in SCOPES.iter() {
         let outcome = |allowed| prepare(answer, scope, &PatchLimits::default(), allowed);
         let (kind, strict) = (outcome(Tolerances::ALL), outcome(Tolerances::NONE));
-        assert_eq!(kind, outcome(Tolerances::ALL), "the same input, twice");
+        assert_eq!(kind, outcome(Tolerances::ALL), "the same input gives two results");
         check_outcome(&kind, scope, answer);
         check_outcome(&strict, scope, answer);
         if let Ok(plan) = &kind {
@@ -57,15 +58,12 @@ pub fn check(answer: &[u8]) {
             }
         }
         if let Ok(plan) = &strict {
-            assert_eq!(plan.repairs, [], "nothing may be forgiven");
-            // What is around a diff decides which text is read: what is a file's line end otherwise, or a thought.
+            assert_eq!(plan.repairs, [], "nothing may be tolerated");
+            // The text around a diff decides how it is read: without these two, a CR may belong to the file, and
+            // reasoning may be content.
             let same_text =
                 Tolerances::ALL.without(Tolerance::Preamble).without(Tolerance::CrlfAnswer);
-            assert_eq!(
-                outcome(same_text).as_ref(),
-                Ok(plan),
-                "right without being forgiven anything"
-            );
+            assert_eq!(outcome(same_text).as_ref(), Ok(plan), "correct without any tolerance");
         }
         check_limits(answer, scope, &kind);
     }
@@ -91,10 +89,10 @@ fn check_outcome(outcome: &Outcome, scope: &PatchScope, answer: &[u8]) {
 
 fn check_plan(plan: &ApplyPlan, scope: &PatchScope, answer: &[u8]) {
     let may_touch = |path: &RepoPath| {
-        assert_eq!(RepoPath::parse(path.as_str()).as_ref(), Ok(path), "a path that is none");
+        assert_eq!(RepoPath::parse(path.as_str()).as_ref(), Ok(path), "not a valid path");
         scope.declared.as_ref().is_none_or(|declared| declared.contains(path))
     };
-    assert!(plan.changes.is_sorted_by(|a, b| a.path < b.path), "out of order, or twice");
+    assert!(plan.changes.is_sorted_by(|a, b| a.path < b.path), "unsorted or repeated paths");
     assert!(plan.changes.iter().flat_map(Change::paths).all(may_touch), "{:?}", plan.changes);
     for Repair { tolerance, file, .. } in &plan.repairs {
         let is_left = |path: &RepoPath| plan.put_aside.iter().any(|left| left.path == *path);
@@ -114,13 +112,13 @@ fn check_plan(plan: &ApplyPlan, scope: &PatchScope, answer: &[u8]) {
     assert_eq!(plan.summary().files.len(), plan.changes.len());
 }
 
-/// It begins with what is there, and does what it says.
+/// Checks that a change starts from the current file and does what its operation says.
 fn check_change(Change { path, op, before, after }: &Change) {
     let from = match op {
         Op::Rename { from } => from,
         Op::Create | Op::Modify | Op::Delete => path,
     };
-    assert_eq!(*before, SAMPLE.state(from), "{from} is not as it was taken to be");
+    assert_eq!(*before, SAMPLE.state(from), "{from} is not in its current state");
     let is_free = matches!(SAMPLE.read(path), Ok(Entry::Missing) | Err(_)) && path.is_portable();
     let holds = match (op, before, after) {
         (Op::Create, None, Some(_)) => is_free,
@@ -129,11 +127,11 @@ fn check_change(Change { path, op, before, after }: &Change) {
         (Op::Delete, Some(_), None) => true,
         (Op::Create | Op::Rename { .. } | Op::Modify | Op::Delete, ..) => false,
     };
-    assert!(holds, "{path}: {op:?} is something else");
+    assert!(holds, "{path}: {op:?} does something else");
     assert!(after.iter().all(|state| !state.bytes.contains(&0)), "{path} became binary");
 }
 
-/// It says why, where and what next, in few words.
+/// Checks that a refusal says briefly why, where, and what to do next.
 fn check_refusal(refusal: &Refusal, answer: &[u8]) {
     let told = refusal.for_model();
     let first = refusal.mismatches.first().expect("a refusal has a reason");
@@ -144,7 +142,10 @@ fn check_refusal(refusal: &Refusal, answer: &[u8]) {
         if let Some(hunk) = &mismatch.hunk {
             assert!((1..=hunk.of).contains(&hunk.index), "{hunk:?}");
             let line = lines.get(hunk.line.wrapping_sub(1)).copied().unwrap_or_default();
-            assert!(String::from_utf8_lossy(line).contains(&hunk.header), "{hunk:?} is not there");
+            assert!(
+                String::from_utf8_lossy(line).contains(&hunk.header),
+                "{hunk:?} is not at its line"
+            );
         }
         if let Some(nearest) = &mismatch.nearest {
             assert!((1..=lines.len()).contains(&nearest.answer_line), "{nearest:?}");
@@ -153,7 +154,7 @@ fn check_refusal(refusal: &Refusal, answer: &[u8]) {
     }
 }
 
-/// A limit makes a plan a refusal, and nothing else.
+/// Checks that a limit only turns a plan into a refusal.
 fn check_limits(answer: &[u8], scope: &PatchScope, unlimited: &Outcome) {
     let limits =
         PatchLimits { max_diff_bytes: Some(1_000), max_file_bytes: Some(600), max_files: Some(2) };

@@ -1,6 +1,7 @@
-//! The path type: what it accepts stays below the root, and leads into no repository's own directory on any system.
+//! The path type: every accepted path stays below the root, and leads into no repository directory on any system.
 //!
-//! The oracle looks at one system at a time, as simply as its documentation puts it, and shares no code with the type.
+//! The oracle checks one system at a time, as simply as its documentation describes it, and shares no code with the
+//! type.
 
 use std::path::{Component, Path};
 
@@ -42,20 +43,20 @@ pub fn check(input: &[u8]) {
 }
 
 fn accepted(path: &RepoPath, text: &str) {
-    assert_eq!(RepoPath::parse(path.as_str()).as_ref(), Ok(path), "it is not read as itself");
+    assert_eq!(RepoPath::parse(path.as_str()).as_ref(), Ok(path), "does not parse to itself");
     let kept: Vec<&str> = text.split('/').filter(|part| *part != ".").collect();
     assert_eq!(path.as_str(), kept.join("/"), "more than `.` was dropped");
     assert!(!path.as_str().contains(|c: char| c.is_control() || c == '\\'), "{path:?}");
 
     let root = Path::new("/some/root");
     let joined = root.join(path.as_str());
-    let below = joined.strip_prefix(root).expect("it stays below the root");
+    let below = joined.strip_prefix(root).expect("the path stays below the root");
     let plain = below.components().all(|part| matches!(part, Component::Normal(_)));
     assert!(plain && below.components().count() == kept.len(), "{path:?}");
     assert!(path.components().eq(kept.iter().copied()) && kept.last() == Some(&path.name()));
     let is_drive =
         matches!(path.as_str().as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
-    assert!(!is_drive && kept.first() != Some(&"~"), "{path:?} is absolute somewhere");
+    assert!(!is_drive && kept.first() != Some(&"~"), "{path:?} is absolute on some system");
     assert!(path.parent().is_none_or(|above| RepoPath::parse(above.as_str()) == Ok(above)));
 
     for part in path.components() {
@@ -78,20 +79,20 @@ fn is_git(name: &str) -> bool {
     name == ".git"
 }
 
-/// The file NTFS opens: no stream, no dots and spaces at the end, lower case.
+/// The file that NTFS opens: without stream, trailing dots and spaces, in lower case.
 fn on_ntfs(part: &str) -> String {
     let (file, _stream) = part.split_once(':').unwrap_or((part, ""));
     file.trim_end_matches(['.', ' ']).to_ascii_lowercase()
 }
 
-/// The file HFS+, APFS or ext4 with case folding opens: lower case, nothing invisible.
+/// The file that HFS+, APFS or ext4 with case folding opens: lower case, without invisible characters.
 fn folded(part: &str) -> String {
     let is_ignorable =
         |c: char| IGNORABLE.iter().any(|(first, last)| (*first..=*last).contains(&c));
     part.chars().filter(|c| !is_ignorable(*c)).collect::<String>().to_lowercase()
 }
 
-/// Whether nothing can be said against `text`: short names of letters and digits.
+/// Returns true if `text` has nothing that could be refused: short names of letters and digits.
 fn is_plain(text: &str) -> bool {
     let is_word = |part: &str| {
         (1..200).contains(&part.len())

@@ -1,4 +1,4 @@
-//! A small tree of values, with something of every kind in it. Nothing of it is on a disk.
+//! A small in-memory tree with something of every kind in it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use deepseek_patch::ApplyPlan;
 use tree::{Entry, FileMode, FileState, Op, RepoPath, TreeError};
 
-/// Entries by path; directories above them are not listed.
+/// The entries by path; parent directories are not listed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree(BTreeMap<RepoPath, Entry>);
 
@@ -42,7 +42,7 @@ pub(super) static SAMPLE: LazyLock<Tree> = LazyLock::new(|| {
 });
 
 impl Tree {
-    /// The same, with a file.
+    /// Adds a file.
     #[must_use]
     pub(super) fn file(self, at: &str, text: &str) -> Tree {
         self.entry(
@@ -56,7 +56,7 @@ impl Tree {
         self
     }
 
-    /// What a real tree would say is at `path`.
+    /// Returns what a real tree would have at `path`.
     pub(super) fn read(&self, path: &RepoPath) -> Result<Entry, TreeError> {
         for above in std::iter::successors(path.parent(), RepoPath::parent) {
             match self.0.get(&above) {
@@ -73,7 +73,7 @@ impl Tree {
         Ok(self.0.get(path).cloned().unwrap_or_else(otherwise))
     }
 
-    /// The file at `path`, if there is one.
+    /// Returns the file at `path`, if it exists.
     pub(super) fn state(&self, path: &RepoPath) -> Option<FileState> {
         match self.0.get(path) {
             Some(Entry::File(state)) => Some(state.clone()),
@@ -81,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// The tree with `plan` carried out.
+    /// Returns the tree with `plan` applied.
     #[must_use]
     pub(super) fn after(&self, plan: &ApplyPlan) -> Tree {
         let mut entries = self.0.clone();
@@ -97,7 +97,7 @@ impl Tree {
         Tree(entries)
     }
 
-    /// Whether nothing lies below a file.
+    /// Returns true if nothing is below a file.
     pub(super) fn is_sound(&self) -> bool {
         let above = |path: &RepoPath| {
             std::iter::successors(path.parent(), RepoPath::parent)
@@ -107,7 +107,7 @@ impl Tree {
     }
 }
 
-/// A path that is one.
+/// Parses a path that must be valid.
 pub(super) fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).expect("it is a path")
+    RepoPath::parse(text).expect("a valid path")
 }

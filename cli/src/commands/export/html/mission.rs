@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use actors::child::{AnswerFrom, ChildEnd};
 use actors::event::{Blob, Event};
 use actors::words::{CardAnswer, ResearchStep};
+use front::describe::counted;
 use missions::card::{Card, SubTask};
 use missions::finding::{Confidence, Observation};
 use model::price::Usd;
@@ -30,7 +31,7 @@ pub(super) fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) 
             let what = match step {
                 ResearchStep::Claims => String::new(),
                 ResearchStep::Sampling | ResearchStep::Program | ResearchStep::Hypotheses => {
-                    format!(", {new} new findings")
+                    format!(", {}", counted(*new, "new finding"))
                 }
             };
             let title = format!("Research: {} {round}", step.name());
@@ -81,8 +82,8 @@ fn card(card: &Card, hash: FileHash) -> String {
     let others: Vec<&Observation> = card.findings.iter().filter(|it| !grouped(it)).collect();
     writeln!(
         text,
-        "<details open>\n<summary>{} findings</summary>\n{}{}</details>",
-        card.findings.len(),
+        "<details open>\n<summary>{}</summary>\n{}{}</details>",
+        counted(card.findings.len(), "finding"),
         groups(card, None),
         findings(&others)
     )
@@ -90,8 +91,8 @@ fn card(card: &Card, hash: FileHash) -> String {
     let tasks: Vec<String> = card.subtasks.iter().map(task).collect();
     writeln!(
         text,
-        "<details open>\n<summary>{} tasks</summary>\n<ul>\n{}</ul>\n</details>",
-        tasks.len(),
+        "<details open>\n<summary>{}</summary>\n<ul>\n{}</ul>\n</details>",
+        counted(tasks.len(), "task"),
         tasks.concat()
     )
     .ok();
@@ -157,7 +158,7 @@ fn task(task: &SubTask) -> String {
     text + "</ul>\n</li>\n"
 }
 
-/// A small question, as far as its events are known.
+/// A child question, as far as its events are known.
 #[derive(Default)]
 struct Question {
     text: String,
@@ -167,7 +168,7 @@ struct Question {
     nano_usd: u64,
 }
 
-/// Renders the table of a request's small questions; empty if there were none.
+/// Renders the table of a request's child questions; empty if there were none.
 pub(super) fn questions(request: &Request<'_>, sources: &Sources<'_>) -> String {
     let mut asked: BTreeMap<u64, Question> = BTreeMap::new();
     // A question is identified by its first event; the later ones refer to the same part of the run.
@@ -214,8 +215,8 @@ pub(super) fn questions(request: &Request<'_>, sources: &Sources<'_>) -> String 
     ];
     let head = head.map(|(name, class)| format!("<th scope=\"col\" class=\"{class}\">{name}</th>"));
     format!(
-        "<details>\n<summary>{} small questions</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table of small questions\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n</details>\n",
-        rows.len(),
+        "<details>\n<summary>{}</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table of child questions\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n</details>\n",
+        counted(rows.len(), "child question"),
         head.concat(),
         rows.concat()
     )

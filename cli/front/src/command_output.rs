@@ -1,23 +1,24 @@
-//! What a command of the user prints, in lines that can be shown as they come: the first ones at once, the last ones at its end.
-//! Pure.
+//! The output of a command that the user runs, in lines: the first ones are shown as they arrive, the last ones when the command
+//! ends. Pure.
 
 use std::collections::VecDeque;
 
+use crate::describe::counted;
 use crate::diff::harmless;
 
-/// Lines that are shown as they come.
+/// Number of lines that are shown as they arrive.
 const FIRST: usize = 500;
-/// Lines that are shown at the end, of those that came after.
+/// Number of later lines that are shown at the end.
 const LAST: usize = 100;
-/// Bytes of a line that are shown.
+/// Maximum number of bytes of a line that are shown.
 const LONGEST: usize = 4_000;
 
 /// The output of a command while it runs.
 #[derive(Debug, Default)]
-pub struct Heard {
-    /// The line that has not ended, as far as it is shown.
+pub struct CommandOutput {
+    /// The incomplete line, as far as it is shown.
     open: Vec<u8>,
-    /// Bytes of it that are not shown.
+    /// Number of its bytes that are not shown.
     cut: usize,
     has_open: bool,
     ready: Vec<String>,
@@ -26,9 +27,9 @@ pub struct Heard {
     left_out: usize,
 }
 
-impl Heard {
-    /// Takes in what was printed, wherever it was cut.
-    pub fn take_in(&mut self, bytes: &[u8]) {
+impl CommandOutput {
+    /// Adds output. A chunk may end anywhere.
+    pub fn add(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = part.strip_suffix(b"\n").unwrap_or(part);
             let room = LONGEST.saturating_sub(self.open.len()).min(text.len());
@@ -42,19 +43,19 @@ impl Heard {
         }
     }
 
-    /// The lines that can be shown now and were not before. Control characters are made visible.
+    /// Returns the lines to show now, each once. Control characters are made visible.
     pub fn ready(&mut self) -> Vec<String> {
         std::mem::take(&mut self.ready)
     }
 
-    /// What is left to be shown once the command has ended.
+    /// Returns the remaining lines once the command has ended.
     pub fn end(&mut self) -> Vec<String> {
         if self.has_open {
             self.end_line();
         }
         let mut lines = self.ready();
         if self.left_out > 0 {
-            lines.push(format!("… {} lines left out …", self.left_out));
+            lines.push(format!("… {} left out …", counted(self.left_out, "line")));
         }
         lines.extend(std::mem::take(self).last);
         lines
@@ -62,11 +63,14 @@ impl Heard {
 
     fn end_line(&mut self) {
         let line = String::from_utf8_lossy(&self.open);
-        // What a program writes over itself, such as its progress, is shown as it stood last.
+        // Only the last state of a line that the program overwrites, such as a progress bar, is shown.
         let line = line.trim_end_matches('\r');
         let line = line.rsplit('\r').next().unwrap_or(line);
-        let cut =
-            if self.cut > 0 { format!(" … {} bytes left out", self.cut) } else { String::new() };
+        let cut = if self.cut > 0 {
+            format!(" … {} left out", counted(self.cut, "byte"))
+        } else {
+            String::new()
+        };
         let line = harmless(line) + &cut;
         (self.cut, self.has_open) = (0, false);
         self.open.clear();
@@ -87,34 +91,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_come_at_once_and_the_rest_at_the_end() {
-        let mut heard = Heard::default();
-        heard.take_in("one\ntw".as_bytes());
-        assert_eq!(heard.ready(), ["one"]);
-        heard.take_in("o\r\n\n10%\r20%\r30%\nä".as_bytes());
-        assert_eq!(heard.ready(), ["two", "", "30%"]);
-        assert_eq!((heard.ready(), heard.end()), (Vec::new(), vec!["ä".to_owned()]));
-        assert_eq!(heard.end(), [""; 0]);
+    fn complete_lines_are_ready_at_once_and_the_rest_at_the_end() {
+        let mut output = CommandOutput::default();
+        output.add("one\ntw".as_bytes());
+        assert_eq!(output.ready(), ["one"]);
+        output.add("o\r\n\n10%\r20%\r30%\nä".as_bytes());
+        assert_eq!(output.ready(), ["two", "", "30%"]);
+        assert_eq!((output.ready(), output.end()), (Vec::new(), vec!["ä".to_owned()]));
+        assert_eq!(output.end(), [""; 0]);
     }
 
     #[test]
-    fn text_of_a_command_cannot_drive_the_terminal() {
-        let mut heard = Heard::default();
-        heard.take_in(b"\x1b]52;c;eA==\x07\xe4\x9b\n");
-        assert_eq!(heard.ready(), ["\u{fffd}]52;c;eA==\u{fffd}\u{fffd}"]);
+    fn output_cannot_control_the_terminal() {
+        let mut output = CommandOutput::default();
+        output.add(b"\x1b]52;c;eA==\x07\xe4\x9b\n");
+        assert_eq!(output.ready(), ["\u{fffd}]52;c;eA==\u{fffd}\u{fffd}"]);
     }
 
     #[test]
-    fn what_is_shown_of_much_is_its_beginning_and_its_end() {
-        let mut heard = Heard::default();
+    fn long_output_is_shown_by_its_beginning_and_end() {
+        let mut output = CommandOutput::default();
         let mut shown = Vec::new();
         for n in 0..10_000 {
-            heard.take_in(format!("line {n}\n").as_bytes());
-            shown.extend(heard.ready());
+            output.add(format!("line {n}\n").as_bytes());
+            shown.extend(output.ready());
         }
-        heard.take_in(&b"x".repeat(5_000));
+        output.add(&b"x".repeat(5_000));
         assert_eq!((shown.len(), shown.last().unwrap().as_str()), (FIRST, "line 499"));
-        let end = heard.end();
+        let end = output.end();
         assert_eq!((end.len(), end[0].as_str()), (LAST + 1, "… 9401 lines left out …"));
         assert_eq!(end[1], "line 9901");
         assert!(end[LAST].ends_with("x … 1000 bytes left out"));

@@ -1,4 +1,4 @@
-//! Answers of which a part would be lost, or which are cut, or in which a change is only shown: nothing of them is applied. The files
+//! Answers that would lose a part, that are cut off, or that only show a change: nothing of them is applied. The files
 //! are `f` with the lines `a`, `b` and `c`, `g` with `b`, and a page.
 
 use config::ApplyStrategy;
@@ -11,7 +11,7 @@ const OTHER: &str = "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-b\n+B\n";
 const BLOCK: &str = "f\n<<<<<<< SEARCH\na\n=======\nA\n>>>>>>> REPLACE\n";
 const PAGE: &str = "<p>&lt;hr&gt;</p>\n<hr>\n<b>x</b>\n";
 
-/// The plan, whatever is declared.
+/// Plans `answer`; without `declared`, every file may change.
 fn plan(declared: Option<&str>, answer: &str) -> Result<ApplyPlan, Refusal> {
     let files = Files::default().file("f", "a\nb\nc\n").file("g", "b\n").file("page", PAGE);
     let declared = declared.map(|path| [super::testing::path(path)].into());
@@ -28,14 +28,14 @@ fn json(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// Those of `answers` that are applied.
+/// Returns those of `answers` that are applied; empty if all are refused.
 fn applied(declared: Option<&str>, answers: &[String]) -> String {
     let applied = answers.iter().filter(|answer| plan(declared, answer).is_ok());
     applied.flat_map(|answer| [answer.as_str(), "\n----\n"]).collect()
 }
 
 #[test]
-fn what_is_beside_a_change_in_any_form_is_not_lost() {
+fn nothing_next_to_a_change_in_any_form_is_lost() {
     for answer in [DIFF.to_owned(), BLOCK.to_owned(), patch(""), format!("```\n{}```\n", patch(""))]
     {
         assert!(plan(None, &answer).is_ok(), "{answer}");
@@ -67,7 +67,7 @@ fn what_is_beside_a_change_in_any_form_is_not_lost() {
 }
 
 #[test]
-fn another_form_is_read_only_if_every_line_has_its_place() {
+fn another_form_is_accepted_only_if_every_line_has_its_place() {
     let answers = [
         format!("{BLOCK}\ng\n```\nB\n```\n"),
         format!("{BLOCK}In g:\n{}", BLOCK.strip_prefix("f\n").unwrap()),
@@ -92,7 +92,7 @@ fn another_form_is_read_only_if_every_line_has_its_place() {
 }
 
 #[test]
-fn json_says_nothing_but_a_diff() {
+fn json_may_contain_only_a_diff() {
     let (diff, other) = (json(DIFF), json(OTHER));
     for answer in [
         format!("{{\"diff\": {diff}}}"),
@@ -115,7 +115,7 @@ fn json_says_nothing_but_a_diff() {
 }
 
 #[test]
-fn reasoning_is_never_carried_out() {
+fn changes_in_reasoning_are_never_applied() {
     let draft = BLOCK.replace("\nA\n", "\ndraft\n");
     let answers = [
         format!("<think>\nMaybe\n{draft}No, that br"),
@@ -129,7 +129,7 @@ fn reasoning_is_never_carried_out() {
 }
 
 #[test]
-fn a_change_that_is_only_shown_is_not_made() {
+fn a_change_that_is_only_shown_is_not_applied() {
     let answers = [
         format!("docs/p.md\n\n````md\n# How\n\n```diff\n{DIFF}```\n````\n"),
         format!("Do not do this:\n\n````text\nFor instance:\n```diff\n{DIFF}```\n````\n"),
@@ -138,14 +138,18 @@ fn a_change_that_is_only_shown_is_not_made() {
     ];
     assert_eq!(applied(None, &answers), "");
     assert!(plan(None, &format!("````\n```diff\n{DIFF}```\n````\n")).is_ok(), "only wrapped twice");
-    let behind = "```\n--- /dev/null\n+++ b/new\n@@ -0,0 +1,3 @@\n+1\n+2\n\n```\n3```\n";
-    assert_eq!(applied(None, &[behind.to_owned()]), "", "a line of it stands behind the fence");
-    // Each fence is around all others, and none is closed.
+    let after_fence = "```\n--- /dev/null\n+++ b/new\n@@ -0,0 +1,3 @@\n+1\n+2\n\n```\n3```\n";
+    assert_eq!(
+        applied(None, &[after_fence.to_owned()]),
+        "",
+        "a line of the file is after the fence"
+    );
+    // Each fence surrounds all others, and none is closed.
     assert_eq!(applied(None, &["```x\n".repeat(200_000) + DIFF]), "");
 }
 
 #[test]
-fn hunks_without_names_are_not_of_another_file_than_the_one_beside_them() {
+fn hunks_without_names_are_not_assigned_to_another_file_than_the_one_named_nearby() {
     let hunk = "@@ @@\n-b\n+B\n";
     assert!(plan(Some("f"), &format!("```diff\n{hunk}```\n")).is_ok());
     let answers = [
@@ -159,7 +163,7 @@ fn hunks_without_names_are_not_of_another_file_than_the_one_beside_them() {
 }
 
 #[test]
-fn what_ends_within_a_fence_may_end_anywhere() {
+fn an_answer_that_ends_inside_a_fence_may_have_been_cut_anywhere() {
     let long = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+return compute\n";
     assert!(plan(None, &format!("```diff\n{long}")).is_ok(), "only the fence is missing");
     let answers = [
@@ -174,7 +178,7 @@ fn what_ends_within_a_fence_may_end_anywhere() {
 }
 
 #[test]
-fn entities_are_taken_for_what_they_stand_for_only_where_nothing_else_is() {
+fn entities_are_decoded_only_if_the_file_has_none() {
     let hunk = |body: &str| format!("--- a/page\n+++ b/page\n@@ @@\n{body}");
     let answers =
         [hunk("-&lt;hr&gt;\n+&lt;br&gt;\n"), hunk(" &lt;b&gt;x&lt;/b&gt;\n+<i>1 &lt; 2</i>\n")];
@@ -182,7 +186,7 @@ fn entities_are_taken_for_what_they_stand_for_only_where_nothing_else_is() {
 }
 
 #[test]
-fn a_hunk_that_fits_loosely_elsewhere_may_be_done_where_its_result_is() {
+fn a_hunk_that_matches_loosely_elsewhere_may_already_be_applied() {
     let files = Files::default().file("f", "a  b\nc\nx\nd\n\na b\nc\nd\n");
     let answer = "--- a/f\n+++ b/f\n@@ -9,4 +9,3 @@\n a b\n c\n-x\n d\n";
     let refusal = super::testing::plan_of(&files, &["f"], answer).unwrap_err();

@@ -1,43 +1,44 @@
-//! What Markdown writes otherwise than other files, in added lines: escapes such as `\_` in code, and `<br>` for a newline. Pure.
+//! Detects escapes that do not belong in added lines: `\_` of Markdown or `\"` of JSON in code, and `<br>` for a
+//! newline. Pure.
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
-use super::look::{Look, is_of_word};
+use super::file_style::{FileStyle, is_of_word};
 use super::refuse::Reason;
 
-/// Languages in which a backslash stands in strings and comments only.
+/// Languages in which a backslash occurs only in strings and comments.
 const STRICT: [&str; 17] = [
     "rs", "c", "h", "cc", "cpp", "hpp", "cxx", "java", "go", "kt", "cs", "swift", "py", "js", "ts",
     "json", "toml",
 ];
-/// Of those, the ones that have texts of several lines, or expressions, in which it may stand without a quote before it.
+/// Those of them with multi-line strings or expressions in which a backslash needs no quote before it.
 const WITH_TEXTS: [&str; 3] = ["py", "js", "ts"];
-/// Old lines of a hunk that are searched for one word.
+/// The maximum number of old lines of a hunk that are searched for a word.
 const LOOKED_AT: usize = 200;
-/// How a new line is written in HTML.
+/// The ways to write a line break in HTML.
 const BREAKS: [&str; 3] = ["<br>", "<br/>", "<br />"];
 
-/// What is wrong with the lines that `body` adds.
-pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+/// Returns what is wrong with the lines that `body` adds.
+pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
-    if look.is_prose() {
-        return broken(look, body);
+    if style.is_prose() {
+        return broken(style, body);
     }
     let damage = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
-    if let Some(line) = added.clone().find(|line| is_typeset(look, line.text)) {
-        return damage(line, "has quotes or brackets of a text instead of those of code");
+    if let Some(line) = added.clone().find(|line| is_typeset(style, line.text)) {
+        return damage(line, "has typographic quotes or brackets instead of those of code");
     }
-    if let Some(line) = added.clone().find(|line| is_of_json(look, line.text)) {
-        return damage(line, "has a character escaped as in JSON");
+    if let Some(line) = added.clone().find(|line| is_of_json(style, line.text)) {
+        return damage(line, "has a character that is escaped as in JSON");
     }
-    if let Some(line) = with_escaped_quotes(look, body) {
-        return damage(line, "has quotes escaped as in JSON");
+    if let Some(line) = with_escaped_quotes(style, body) {
+        return damage(line, "has quotes that are escaped as in JSON");
     }
-    let line = added.find(|line| is_escaped(look, body, line.text))?;
-    damage(line, "has a character escaped as in Markdown")
+    let line = added.find(|line| is_escaped(style, body, line.text))?;
+    damage(line, "has a character that is escaped as in Markdown")
 }
 
-/// The code of a line, up to a quote; none of a comment.
+/// Returns the code of a line, up to the first quote; empty for a comment.
 fn code_of(line: &[u8]) -> &[u8] {
     let text = line.trim_ascii_start();
     let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
@@ -45,19 +46,19 @@ fn code_of(line: &[u8]) -> &[u8] {
     if is_comment { b"" } else { code }
 }
 
-/// Whether a line has a character such as `<` escaped as JSON does, where that means nothing.
-fn is_of_json(look: &Look<'_>, line: &[u8]) -> bool {
+/// Returns true if a line has a character such as `<` escaped as in JSON, where the escape has no meaning.
+fn is_of_json(style: &FileStyle<'_>, line: &[u8]) -> bool {
     let has = |escape: &&[u8]| memchr::memmem::find(code_of(line), escape).is_some();
     let escapes: [&[u8]; 3] = [b"\\u003c", b"\\u003e", b"\\u0026"];
     memchr::memchr(b'\\', line).is_some()
-        && look.is_of(&STRICT)
+        && style.is_of(&STRICT)
         && escapes.iter().any(has)
         && !code_of(line).contains(&b'/')
 }
 
-/// The first line with a quote, if every quote of the added lines is escaped, and none of the file.
+/// Returns the first line with a quote, if every quote in the added lines is escaped and none in the file is.
 fn with_escaped_quotes<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<&'h HunkLine<'a>> {
     let quoted = || {
@@ -68,18 +69,18 @@ fn with_escaped_quotes<'h, 'a>(
         let mut before = line.text.split(|byte| *byte == b'"').rev().skip(1);
         before.all(|part| part.ends_with(b"\\"))
     };
-    // The first quote of all is an escaped one, in code: not one in a string of other quotes.
+    // The very first quote is escaped and in code, not inside a string with other quotes.
     let is_code = |line: &HunkLine<'_>| {
         let code = code_of(line.text);
         code.ends_with(b"\\") && code.iter().any(|byte| b"(=[".contains(byte))
     };
-    let first = quoted().next().filter(|line| look.is_of(&STRICT) && is_code(line))?;
-    (quoted().all(is_escaped) && !look.habits().has_escaped_quotes).then_some(first)
+    let first = quoted().next().filter(|line| style.is_of(&STRICT) && is_code(line))?;
+    (quoted().all(is_escaped) && !style.habits().has_escaped_quotes).then_some(first)
 }
 
-/// Whether code has curly quotes around a string, or wide brackets behind a name, which no file of code has.
-fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
-    if line.is_ascii() || !look.is_of(&STRICT) {
+/// Returns true if code has curly quotes around a string, or wide brackets after a name, which no code has.
+fn is_typeset(style: &FileStyle<'_>, line: &[u8]) -> bool {
+    if line.is_ascii() || !style.is_of(&STRICT) {
         return false;
     }
     let code = String::from_utf8_lossy(code_of(line));
@@ -93,49 +94,52 @@ fn is_typeset(look: &Look<'_>, line: &[u8]) -> bool {
     let is_call = code.split_once('\u{ff08}').is_some_and(|(code, _)| {
         code.ends_with(|c: char| c.is_ascii_alphanumeric()) && code.is_ascii()
     });
-    let has = |c| look.has_char(c);
+    let has = |c| style.has_char(c);
     ends_like_code
         && (is_string && !has('\u{201c}') && !has('\u{2018}') || is_call && !has('\u{ff08}'))
         || is_call && code.trim_end().ends_with(':') && !has('\u{ff08}')
 }
 
-/// Whether a line has `\_` in an identifier, or `\*` before an argument or between two factors, where code is written.
-fn is_escaped(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
-    if memchr::memchr(b'\\', line).is_none() || !look.is_of(&STRICT) {
+/// Returns true if code has `\_` in an identifier, or `\*` before an argument or between two factors.
+fn is_escaped(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+    if memchr::memchr(b'\\', line).is_none() || !style.is_of(&STRICT) {
         return false;
     }
     let text = line.trim_ascii_start();
     let is_comment = [&b"//"[..], b"#", b"*", b"/*"].iter().any(|mark| text.starts_with(mark));
     let code = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
-    // A text of several lines has neither.
-    let is_code = !look.is_of(&WITH_TEXTS) || code.iter().any(|byte| b"(=".contains(byte));
+    // A multi-line string has neither.
+    let is_code = !style.is_of(&WITH_TEXTS) || code.iter().any(|byte| b"(=".contains(byte));
     let mut words = code.split(|byte| !(is_of_word(*byte) || *byte == b'\\'));
     !is_comment
         && is_code
-        && (words.any(|word| is_escaped_name(look, is_declaration(code), word))
-            || has_escaped_star(look, body, code))
-        && !look.habits().has_escapes
+        && (words.any(|word| is_escaped_name(style, is_declaration(code), word))
+            || has_escaped_star(style, body, code))
+        && !style.habits().has_escapes
 }
 
-/// Whether a line begins with a word that no text begins with.
+/// Returns true if a line begins with a word that no prose begins with.
 fn is_declaration(code: &[u8]) -> bool {
     let words: [&[u8]; 7] =
         [b"def ", b"class ", b"async def ", b"import ", b"function ", b"const ", b"export "];
     words.iter().any(|word| code.starts_with(word))
 }
 
-/// Whether an identifier has `\_` in it; where that may be text, only if the file has it without.
-fn is_escaped_name(look: &Look<'_>, is_declaration: bool, word: &[u8]) -> bool {
+/// Returns true if an identifier has `\_` in it. If it may be text, the file must also have it without the backslash.
+fn is_escaped_name(style: &FileStyle<'_>, is_declaration: bool, word: &[u8]) -> bool {
     let is_between = |part: &[u8]| {
         matches!(part, [before, b'\\', b'_'] if is_of_word(*before)) && word.first() != Some(&b'\\')
     };
     let plain: Vec<u8> = word.iter().copied().filter(|byte| *byte != b'\\').collect();
     word.windows(3).any(is_between)
-        && (!look.is_of(&WITH_TEXTS) || is_declaration || look.is_empty() || look.has_word(&plain))
+        && (!style.is_of(&WITH_TEXTS)
+            || is_declaration
+            || style.is_empty()
+            || style.has_word(&plain))
 }
 
-/// Whether `\*` stands before an argument that the old lines have without the backslash, or between two factors.
-fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool {
+/// Returns true if `\*` precedes an argument that old lines have without the backslash, or is between two factors.
+fn has_escaped_star(style: &FileStyle<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool {
     memchr::memmem::find_iter(code, b"\\*").any(|at| {
         let (before, behind) = code.split_at_checked(at).unwrap_or((code, b""));
         let is_argument = matches!(before.trim_ascii_end().last(), Some(b'(' | b','));
@@ -150,23 +154,24 @@ fn has_escaped_star(look: &Look<'_>, body: &[HunkLine<'_>], code: &[u8]) -> bool
         let is_product =
             is_product && is_factor(before.trim_ascii_end().last()) && is_factor(behind.get(3));
         is_argument && plain.len() > stars / 2 && is_there(body, &plain)
-            || is_product && !look.is_of(&WITH_TEXTS)
+            || is_product && !style.is_of(&WITH_TEXTS)
     })
 }
 
-/// Whether old lines of a hunk have this text.
+/// Returns true if old lines of a hunk have this text.
 fn is_there(body: &[HunkLine<'_>], text: &[u8]) -> bool {
     let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
     old.any(|line| memchr::memmem::find(line.text, text).is_some())
 }
 
-/// A line of a new text in which `<br>` stands for a newline: a heading, an item or a fence ends in one, or begins behind one.
-fn broken(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
-    if !look.is_empty() || look.is_of(&["diff", "patch", "snap"]) {
+/// Finds a line of a new text in which `<br>` stands for a newline: a heading, item or fence ends in one, or begins
+/// after one.
+fn broken(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+    if !style.is_empty() || style.is_of(&["diff", "patch", "snap"]) {
         return None;
     }
     let texts = || body.iter().filter(|line| !line.text.trim_ascii().is_empty());
-    let has = "has a `<br>` where a new line is meant";
+    let has = "has a `<br>` where a newline is meant";
     let damage = |line: &HunkLine<'_>| Damage::at(Reason::DamagedLine, line, has);
     let begins_one = |line: &HunkLine<'_>| {
         let text = std::str::from_utf8(line.text).unwrap_or_default();
@@ -190,7 +195,7 @@ fn broken(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
             || text.starts_with("* ")
             || text.starts_with("```")
     };
-    let is_plain = look.is_of(&["txt", "rst", "adoc", "org"]);
+    let is_plain = style.is_of(&["txt", "rst", "adoc", "org"]);
     if !is_plain && !all.iter().any(is_structure) {
         return None;
     }
@@ -209,11 +214,11 @@ mod tests {
 
     fn is_damaged(name: &str, file: &str, hunk: &str) -> bool {
         let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
-        found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
+        found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
     }
 
     #[test]
-    fn escapes_of_markdown_are_told_in_code() {
+    fn escapes_in_code_are_found() {
         for (name, file, hunk) in [
             ("a.rs", "let my_var = 1;\n", " let my_var = 1;\n+let x = my\\_var + 1;"),
             ("a.rs", "", "+fn run\\_all() {}"),
@@ -259,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_break_for_a_newline_is_told_in_a_new_text() {
+    fn a_br_tag_for_a_newline_is_found_in_a_new_text() {
         for (name, hunk) in [
             ("a.md", "+# Title<br><br>## Use<br>Run it."),
             ("a.md", "+# Title<br>\n+Text<br>\n+- a<br>"),

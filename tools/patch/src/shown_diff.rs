@@ -1,15 +1,15 @@
-//! Diffs that an answer only shows, within another text. Pure.
+//! Detects diffs that an answer only shows as an example, within another text. Pure.
 
 use super::fence::Fence;
 
-/// Fences around nothing but a fence that are looked into.
+/// The maximum number of nested fences, with nothing else in them, that are looked into.
 const MAX_WRAPS: usize = 3;
-/// Languages of fences in which a diff may stand behind other lines.
+/// Languages of fences in which a diff may follow other lines.
 const MAY_HOLD_DIFFS: [&[u8]; 9] =
     [b"", b"diff", b"patch", b"udiff", b"sh", b"bash", b"shell", b"console", b"text"];
 
-/// The line, from 0, of a fence around a text in which a diff is shown: it has a fence of its own, or is code in which the diff is
-/// not first.
+/// Returns the line, from 0, of a fence around a text that shows a diff: the diff has a fence of its own, or follows
+/// other code.
 pub(super) fn example(lines: &[&[u8]]) -> Option<usize> {
     let (mut at, mut wraps) = (0, 0);
     while at < lines.len() {
@@ -26,14 +26,14 @@ pub(super) fn example(lines: &[&[u8]]) -> Option<usize> {
     None
 }
 
-/// A fence, with the lines in it.
+/// A fenced block.
 struct Block<'l, 'a> {
     language: &'a [u8],
     inside: &'l [&'a [u8]],
 }
 
 impl<'l, 'a> Block<'l, 'a> {
-    /// What the line at `at` opens. It ends with the answer if nothing closes it.
+    /// Returns the block that the line at `at` opens. An unclosed block ends with the answer.
     fn at(lines: &'l [&'a [u8]], at: usize) -> Option<Self> {
         let line = lines.get(at)?;
         let fence = at_the_edge(line)?;
@@ -43,13 +43,13 @@ impl<'l, 'a> Block<'l, 'a> {
         Some(Block { language, inside: rest.get(..len)? })
     }
 
-    /// The lines that are not blank.
+    /// Yields the lines that are not blank, with their indices.
     fn written(&self) -> impl Iterator<Item = (usize, &'a [u8])> {
         let lines = (0..).zip(self.inside.iter().copied());
         lines.filter(|(_, line)| !line.trim_ascii().is_empty())
     }
 
-    /// Where a diff begins in it.
+    /// Returns the index of the line at which a diff begins.
     fn diff(&self) -> Option<usize> {
         let starts =
             |at: usize, mark: &[u8]| self.inside.get(at).is_some_and(|line| line.starts_with(mark));
@@ -58,7 +58,7 @@ impl<'l, 'a> Block<'l, 'a> {
         (0..self.inside.len()).find(begins)
     }
 
-    /// Whether there is nothing in it but another fence.
+    /// Returns true if the block contains nothing but another fenced block.
     fn only_wraps(&self) -> bool {
         let inner = self.written().next().and_then(|(_, line)| at_the_edge(line));
         inner.is_some_and(|inner| {
@@ -67,7 +67,7 @@ impl<'l, 'a> Block<'l, 'a> {
         })
     }
 
-    /// Whether it only shows the diff that begins at `diff`.
+    /// Returns true if the block only shows the diff that begins at `diff`.
     fn shows(&self, diff: usize) -> bool {
         let mut before = self.written().take_while(|(at, _)| *at < diff).peekable();
         let is_code = before.peek().is_some_and(|(_, line)| {
@@ -77,7 +77,7 @@ impl<'l, 'a> Block<'l, 'a> {
     }
 }
 
-/// The fence that a line opens without a blank before it; lines of hunks have theirs behind a marker.
+/// Returns the fence that an unindented line opens; in hunks, fences come after a marker.
 fn at_the_edge(line: &[u8]) -> Option<Fence> {
     Fence::opening(line).filter(|_| !line.starts_with(b" "))
 }

@@ -1,40 +1,40 @@
-//! What old lines may differ in from the file, and when a hunk is done already.
+//! How old lines may differ from the file, and when a hunk is already applied.
 
 use super::testing::applied;
 use super::*;
 
 const CODE: &str = "import os\n\nclass Cart:\n    size   = 1  # one\n    weight = 2  # two\n\n    def total(self, a, b):\n        return a  + b\n\n    def count(self):\n        return \"0\"  # none\n";
 
-/// What was forgiven in hunks that make `after` of [`CODE`].
-fn made(hunks: &str, old: &str, new: &str) -> Vec<Tolerance> {
+/// Applies `hunks` to [`CODE`], which must replace `old` with `new`; returns the tolerances used.
+fn tolerances(hunks: &str, old: &str, new: &str) -> Vec<Tolerance> {
     let (after, repairs) = applied(CODE, hunks).unwrap_or_else(|reason| panic!("{reason}"));
     assert_eq!(after, CODE.replace(old, new), "{hunks}");
     repairs.into_iter().map(|(tolerance, _)| tolerance).collect()
 }
 
 #[test]
-fn spaces_between_words_of_removed_lines_are_forgiven() {
+fn spaces_between_words_of_removed_lines_are_tolerated() {
     let hunk = "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a + b \n+        return b\n \n";
-    assert_eq!(made(hunk, "return a  + b", "return b"), [Tolerance::Gaps]);
+    assert_eq!(tolerances(hunk, "return a  + b", "return b"), [Tolerance::Gaps]);
     let moved = hunk.replace("-7,3 +7,3", "-70,3 +70,3");
     let place = [Tolerance::Gaps, Tolerance::Position];
-    assert_eq!(made(&moved, "return a  + b", "return b"), place);
+    assert_eq!(tolerances(&moved, "return a  + b", "return b"), place);
     let context = "@@ -4,2 +4,2 @@\n     size = 1 # one\n-    weight = 2 # two\n+    weight = 3\n";
-    assert_eq!(made(context, "weight = 2  # two", "weight = 3"), [Tolerance::Gaps]);
+    assert_eq!(tolerances(context, "weight = 2  # two", "weight = 3"), [Tolerance::Gaps]);
 }
 
 #[test]
-fn white_space_that_may_mean_something_is_not() {
+fn white_space_that_may_matter_is_not_tolerated() {
     for hunk in [
-        // Before a line.
+        // Indentation.
         "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-    return a + b\n+    return b\n \n",
-        // In what the hunk is about.
+        // White space that the hunk changes.
         "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a + b\n+        return a   + b\n \n",
-        // Behind what may begin a string.
+        // After a quote, which may begin a string.
         "@@ -10,2 +10,2 @@\n     def count(self):\n-        return \"0\" # none\n+        return \"1\"\n",
         // A tab.
         "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a\t+ b\n+        return b\n \n",
-        // None.
+        // No space at all.
         "@@ -7,3 +7,3 @@\n     def total(self, a, b):\n-        return a+ b\n+        return b\n \n",
     ] {
         assert_eq!(applied(CODE, hunk), Err(Reason::HunkNotFound), "{hunk}");
@@ -47,16 +47,16 @@ fn white_space_that_may_mean_something_is_not() {
 }
 
 #[test]
-fn context_of_another_indentation_does_where_lines_are_replaced() {
+fn context_may_be_indented_differently_where_lines_are_replaced() {
     let hunk = "@@ -7,3 +7,3 @@\n   def total(self, a, b):\n-        return a  + b\n+        return b\n \n";
-    assert_eq!(made(hunk, "return a  + b", "return b"), [Tolerance::Space]);
+    assert_eq!(tolerances(hunk, "return a  + b", "return b"), [Tolerance::Space]);
     let added =
         "@@ -7,2 +7,3 @@\n   def total(self, a, b):\n+        a += 1\n         return a  + b\n";
     assert_eq!(applied(CODE, added), Err(Reason::IndentMismatch));
 }
 
 #[test]
-fn what_is_done_is_left_wherever_it_is() {
+fn a_change_that_is_already_made_is_skipped_wherever_it_is() {
     let hunk = |line: usize, old: &str, new: &str| {
         format!(
             "@@ -{line},5 +{line},5 @@\n \n     def total(self, a, b):\n{old}{new} \n     def count(self):\n"
@@ -64,10 +64,11 @@ fn what_is_done_is_left_wherever_it_is() {
     };
     let new = "+        return a  + b\n";
     for old in ["", "-        return a\n"] {
-        let repairs = made(&hunk(60, old, new), "", "");
+        let repairs = tolerances(&hunk(60, old, new), "", "");
         assert!(repairs.contains(&Tolerance::AlreadyApplied), "{old}: {repairs:?}");
     }
-    // Not what only looks like it: the old lines are in the file, the new ones twice, or context says nothing.
+    // Similar, but not already made: the old lines are in the file, the new ones are there twice, or the context
+    // identifies nothing.
     let twice = CODE.replace(
         "\n    def count",
         "\n    def total(self, a, b):\n        return a  + b\n\n    def count",
@@ -90,14 +91,14 @@ fn what_is_done_is_left_wherever_it_is() {
 }
 
 #[test]
-fn who_misread_what_is_there_is_not_told_that_it_is_done() {
+fn a_hunk_that_misread_the_file_is_not_taken_for_applied() {
     let file = "match a {\n    X => one(),\n    Y => two(),\n}\nlast\nmatch b {\n    X => one(),\n    Z => three(),\n}\n";
     let hunk = "@@ -60,3 +60,3 @@\n     X => one(),\n-    Z => tree(),\n+    Y => two(),\n }\n";
     assert_eq!(applied(file, hunk), Err(Reason::HunkNotFound));
 }
 
 #[test]
-fn what_only_other_hunks_make_is_not_done() {
+fn lines_that_only_other_hunks_make_do_not_count_as_applied() {
     let file = "a\nb\nc\n\nx\nnew\nc\n";
     let hunks = "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n@@ -12,2 +12,3 @@\n x\n+new\n c\n";
     let (after, repairs) = applied(file, hunks).unwrap();
@@ -106,8 +107,8 @@ fn what_only_other_hunks_make_is_not_done() {
 }
 
 #[test]
-fn what_may_be_due_or_done_is_not_guessed_from_what_is_done() {
-    // Both hunks are done, and the lines that the second wants are in another place as they were here.
+fn a_hunk_is_not_taken_for_applied_because_another_one_is() {
+    // Both hunks are applied already, and the old lines of the second are also in another place.
     let file =
         "one\ntwo\nthree\nfour\nend\n\nif x:\n    a\n    log()\n    b\n\nif y:\n    a\n    b\n";
     let first = "@@ -31,3 +31,4 @@\n one\n+two\n three\n four\n";
@@ -120,13 +121,13 @@ fn what_may_be_due_or_done_is_not_guessed_from_what_is_done() {
 }
 
 #[test]
-fn hunks_before_it_say_where_a_hunk_would_be_done() {
+fn earlier_hunks_determine_where_a_hunk_would_be_applied() {
     let file = "a\nb\nc\nok\nd\nno\ne\nno\nf\n";
     let hunks = "@@ -1,3 +1 @@\n-a\n-b\n-c\n+abc\n@@ -7 +4 @@\n-no\n+ok\n";
     assert_eq!(applied(file, hunks).unwrap_err(), Reason::AmbiguousHunk);
 }
 
-/// Two blocks alike, one above the other, with `first` on the second line of the upper one.
+/// Two similar blocks, far apart, with `first` on the second line of the upper one and `second` in the lower one.
 fn twice(first: &str, second: &str) -> String {
     let between: Vec<String> = (1..=60).map(|n| format!("line {n}")).collect();
     let between = between.join("\n");
@@ -138,7 +139,7 @@ fn limit(at: usize, old: &str) -> String {
 }
 
 #[test]
-fn white_space_that_is_lost_at_line_ends_does_not_lead_elsewhere() {
+fn white_space_lost_at_line_ends_does_not_move_a_hunk() {
     let crlf = twice("limit = 1", "limit = 1").replacen('\n', "\r\n", 3);
     for file in [twice("limit = 1  ", "limit = 1"), crlf] {
         let old = file.lines().nth(1).unwrap();
@@ -153,7 +154,7 @@ fn white_space_that_is_lost_at_line_ends_does_not_lead_elsewhere() {
 }
 
 #[test]
-fn what_fits_better_elsewhere_than_at_its_line_is_not_guessed() {
+fn a_hunk_that_matches_better_elsewhere_than_at_its_line_is_refused() {
     let file = twice("limit = 1", "limit = 1  ");
     assert_eq!(applied(&file, &limit(1, "limit = 1  ")), Err(Reason::AmbiguousHunk));
     let alike = |context: &str| twice("limit = 1", "limit = 1").replacen("name = x", context, 1);
@@ -166,13 +167,13 @@ fn what_fits_better_elsewhere_than_at_its_line_is_not_guessed() {
     let far = quoted.clone() + "name = \u{2019}x\u{2019}\nlimit = 1\nend\n";
     assert!(applied(&quoted, &hunk).is_ok());
     assert_eq!(applied(&far, &hunk), Err(Reason::AmbiguousHunk));
-    // Of several, too.
+    // Also if there are several such places.
     let thrice = alike("name  =  x") + "name = x\nlimit = 1\nend\n";
     assert_eq!(applied(&thrice, &limit(1, "limit = 1")), Err(Reason::AmbiguousHunk));
 }
 
 #[test]
-fn a_place_that_another_hunk_names_is_no_second_place() {
+fn a_place_that_another_hunk_states_is_not_a_candidate() {
     let file = twice("limit = 1", "limit = 1").replacen("name = x", "name  =  x", 1);
     let both = limit(1, "limit = 1") + &limit(64, "limit = 1");
     let (after, _) = applied(&file, &both).unwrap();
@@ -180,7 +181,7 @@ fn a_place_that_another_hunk_names_is_no_second_place() {
 }
 
 #[test]
-fn what_is_done_here_may_be_due_where_it_fits_loosely() {
+fn a_hunk_that_is_applied_here_but_matches_loosely_elsewhere_is_refused() {
     for due in ["limit = 1", "limit = 1  ", "limit  = 1"] {
         let file = twice("limit = 2", due);
         assert_eq!(applied(&file, &limit(1, "limit = 1")), Err(Reason::AmbiguousHunk), "{due}");
@@ -188,7 +189,7 @@ fn what_is_done_here_may_be_due_where_it_fits_loosely() {
 }
 
 #[test]
-fn the_whole_new_file_is_not_put_before_the_old_one() {
+fn a_complete_new_file_is_not_inserted_before_the_old_one() {
     for (file, added) in [("a\n", "+a\n+b\n"), ("a\nb\nc\n", "+a\n+x\n+b \n"), ("a\n", "+a\n")] {
         let hunk = format!("@@ -0,0 +1,{} @@\n{added}", added.lines().count());
         assert_eq!(applied(file, &hunk), Err(Reason::AmbiguousHunk), "{hunk}");

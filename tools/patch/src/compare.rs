@@ -1,4 +1,4 @@
-//! How two lines are compared, from exactly to loosely. Every tier forgives what those before it do.
+//! Compares lines, from exactly to most loosely. Every tier tolerates what the tiers before it do.
 
 use std::borrow::Cow;
 
@@ -10,28 +10,28 @@ use super::tolerance::Tolerance;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tier {
     Exact,
-    /// Line ends may differ.
+    /// Ignores line ends.
     Eol,
-    /// White space before them too.
+    /// Also ignores white space at the ends of lines.
     Trailing,
-    /// Context may have lost its marker.
+    /// Also accepts context that lost its marker.
     Marker,
-    /// Look-alike punctuation of context is the same.
+    /// Also treats look-alike punctuation in context as equal.
     Punctuation,
-    /// White space of context is the same.
+    /// Also ignores white space in context.
     Space,
-    /// So is white space between the words of removed lines.
+    /// Also ignores white space between the words of removed lines.
     Gaps,
 }
 
 impl Tier {
-    /// Every tier but the first, in order.
+    /// All tiers except the first, in order.
     pub(super) const LOOSE: [Tier; 6] =
         [Tier::Eol, Tier::Trailing, Tier::Marker, Tier::Punctuation, Tier::Space, Tier::Gaps];
-    /// The last one.
+    /// The last tier.
     pub(super) const LOOSEST: Tier = Tier::Gaps;
 
-    /// What it forgives.
+    /// Returns the tolerance that the tier needs; `None` for the exact one.
     pub(super) fn tolerance(self) -> Option<Tolerance> {
         match self {
             Tier::Exact => None,
@@ -44,7 +44,7 @@ impl Tier {
         }
     }
 
-    /// The form in which lines are compared.
+    /// Returns the form in which lines are compared.
     fn key(self) -> Key {
         match self {
             Tier::Exact | Tier::Eol => Key::Text,
@@ -54,7 +54,7 @@ impl Tier {
         }
     }
 
-    /// Whether a line of the file can be what a line of a hunk says it is.
+    /// Returns true if a line of the file matches a line of a hunk.
     pub(super) fn same(self, line: &HunkLine<'_>, file: &Line<'_>) -> bool {
         match self {
             Tier::Exact => line.text == file.text && line.eol == file.eol && !line.is_bare(),
@@ -76,7 +76,7 @@ impl Tier {
     }
 }
 
-/// A form of a line that is the same for lines some tier takes for the same.
+/// A normalized form of a line: lines that a tier considers equal have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Text,
@@ -86,7 +86,7 @@ enum Key {
 }
 
 impl Key {
-    /// The form of `text`.
+    /// Normalizes `text`.
     fn of(self, text: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Key::Text => Cow::Borrowed(text),
@@ -100,7 +100,7 @@ impl Key {
     }
 }
 
-/// Typographic quotes, dashes, dots and spaces, and what is typed for them.
+/// Typographic quotes, dashes, dots and spaces, with their ASCII equivalents.
 pub(super) const LOOK_ALIKES: [(char, &str); 15] = [
     ('\u{201c}', "\""),
     ('\u{201d}', "\""),
@@ -134,7 +134,7 @@ fn plain(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain.into_bytes())
 }
 
-/// The words of a line, one space between them.
+/// Returns the words of a line, joined with single spaces.
 fn words(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(words_of(text).collect::<Vec<_>>().join(&b' '))
 }
@@ -143,12 +143,12 @@ pub(super) fn words_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// The white space that a line begins with.
+/// Returns the white space at the start of a line.
 pub(super) fn indentation(text: &[u8]) -> &[u8] {
     text.get(..text.len() - text.trim_ascii_start().len()).unwrap_or_default()
 }
 
-/// A number that is the same for lines that any tier takes for the same, and hardly ever for others.
+/// Returns a number that is equal for lines that any tier considers equal, and rarely equal for others.
 pub(super) fn fingerprint(text: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
@@ -161,13 +161,15 @@ pub(super) fn fingerprint(text: &[u8]) -> u64 {
     })
 }
 
-/// Whether a line of a hunk is that of the file, with or without the white space and the CR that it ends with.
+/// Returns true if a line of a hunk equals that of the file, apart from trailing white space and CR that only the file
+/// has.
 pub(super) fn lacks_only_end(line: &HunkLine<'_>, file: &Line<'_>) -> bool {
     let is_end = line.eol == file.eol || line.eol == Eol::Lf;
     is_end && (line.text == file.text || line.text == file.text.trim_ascii_end())
 }
 
-/// Whether the ends of two matched lines agree, as far as they say anything: LF against CRLF does not.
+/// Returns true if the ends of two matched lines are compatible: LF and CRLF are not, but a missing end matches
+/// anything.
 pub(super) fn ends_agree(line: Eol, file: Eol) -> bool {
     line == file || line == Eol::None || file == Eol::None
 }
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tier_forgives_its_own() {
+    fn each_tier_tolerates_one_more_difference() {
         let cases = [
             (" a b", "a b\n", Tier::Exact),
             (" a b\r", "a b\n", Tier::Eol),
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_lines_are_never_loosened_beyond_white_space() {
+    fn removed_lines_are_compared_loosely_only_in_white_space() {
         assert!(same(Tier::Space, "-a b ", "a b\n"));
         assert!(!same(Tier::Space, "-a  b", "a b\n"));
         assert!(!same(Tier::Gaps, "-  a b", " a b\n"));

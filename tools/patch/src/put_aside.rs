@@ -1,4 +1,4 @@
-//! Sections for files that are not declared: whether the rest of a diff can do without them. Pure.
+//! Sections for undeclared files: decides whether the rest of a diff works without them. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,20 @@ use tree::{Change, RepoPath};
 use super::body::Kind;
 use super::resolve::{Intent, Target};
 
-/// A section of a diff that was not applied, since its file is not among the declared ones.
+/// A section of a diff that was not applied because its file is not declared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutAside {
-    /// The file.
+    /// The undeclared file.
     pub path: RepoPath,
-    /// The section, as the answer has it.
+    /// The section, exactly as in the answer.
     pub text: String,
 }
 
-/// Whether nothing of `rest`, which makes `changes`, needs what `strays` would do.
+/// Returns true if `rest`, which makes `changes`, does not need the `strays`.
 ///
-/// A name that a stray brings in must not appear in what the rest adds, nor one that it takes away in what the rest adds
-/// or takes away, too; a file that it creates must not be mentioned; and nothing may move between the two.
+/// A name that a stray introduces must not appear in lines that the rest adds. A name that a stray removes must not
+/// appear in lines that the rest adds or removes. A file that a stray creates must not be mentioned, and nothing may
+/// move between the two.
 pub(super) fn stands_alone(
     strays: &[Target<'_, '_>],
     rest: &[Target<'_, '_>],
@@ -38,10 +39,10 @@ pub(super) fn stands_alone(
     strays.iter().all(|stray| !is_mentioned(stray, &added) && !is_entangled(stray, &gained, &lost))
 }
 
-/// Names, as programs write them.
+/// Identifiers, as in program text.
 type Names<'a> = BTreeSet<&'a [u8]>;
 
-/// Whether a name that the stray brings in or takes away is new or gone in the rest, too.
+/// Returns true if a name that the stray introduces or removes is also new or gone in the rest.
 fn is_entangled(stray: &Target<'_, '_>, gained: &Names<'_>, lost: &Names<'_>) -> bool {
     if is_prose(&stray.path) {
         return false;
@@ -57,7 +58,7 @@ fn is_entangled(stray: &Target<'_, '_>, gained: &Names<'_>, lost: &Names<'_>) ->
         || taken.any(|name| gained.contains(name) || lost.contains(name))
 }
 
-/// Names that files have after the changes and not before, and the other way round.
+/// Returns the names that only the files after the changes have, and those that only the files before have.
 fn gained_and_lost(changes: &[Change]) -> (Names<'_>, Names<'_>) {
     let (mut gained, mut lost) = (Names::new(), Names::new());
     for Change { before, after, .. } in changes {
@@ -69,11 +70,11 @@ fn gained_and_lost(changes: &[Change]) -> (Names<'_>, Names<'_>) {
     (gained, lost)
 }
 
-/// Whether `text` names the file of a stray: its name, or without its ending if it is a new one.
+/// Returns true if `text` names the stray's file: its full name or, for a new file, the name without extension.
 fn is_mentioned(stray: &Target<'_, '_>, text: &[u8]) -> bool {
     let name = stray.path.name();
     let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
-    // What such a file is called by is its directory.
+    // Such a file is referred to by its directory.
     let module = match stem {
         "mod" | "index" | "__init__" | "lib" | "main" => {
             stray.path.parent().map(|parent| parent.name().to_owned())
@@ -85,7 +86,7 @@ fn is_mentioned(stray: &Target<'_, '_>, text: &[u8]) -> bool {
     created.iter().map(String::as_str).chain([name]).any(|name| is_named(name.as_bytes(), text))
 }
 
-/// Whether `name` stands in `text`, not as a part of a longer name.
+/// Returns true if `name` occurs in `text` other than as part of a longer name.
 fn is_named(name: &[u8], text: &[u8]) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_none_or(|byte| !is_of_name(*byte));
     memchr::memmem::find_iter(text, name).any(|at| {
@@ -94,7 +95,7 @@ fn is_named(name: &[u8], text: &[u8]) -> bool {
     })
 }
 
-/// The text of all lines of a kind.
+/// Yields the text of all lines of a kind.
 fn lines_of<'t>(targets: &'t [Target<'_, '_>], kind: Kind) -> impl Iterator<Item = &'t [u8]> {
     let hunks = targets.iter().flat_map(|target| target.hunks);
     let bodies = hunks.filter_map(|hunk| hunk.readings.first()).flat_map(|reading| &reading.body);
@@ -105,13 +106,13 @@ fn is_of_name(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
 
-/// The names in a text.
+/// Yields the names in a text.
 fn names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let words = text.split(|byte| !is_of_name(*byte));
     words.filter(|word| word.first().is_some_and(|byte| !byte.is_ascii_digit()))
 }
 
-/// Whether a file is text for people: what programs call things does not come from there.
+/// Returns true if a file is text for people, which introduces no program identifiers.
 fn is_prose(path: &RepoPath) -> bool {
     let name = path.name().to_ascii_lowercase();
     match name.rsplit_once('.') {

@@ -1,18 +1,18 @@
-//! Line numbers that were copied into a hunk with the lines they stood before: when they are taken off. Pure.
+//! Removes line numbers that were copied into a hunk along with the lines after them. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::fold::Tier;
+use super::compare::Tier;
 use super::gutter;
 use super::header::Numbers;
 use super::locate::Image;
 use super::section::{Hunk, Reading};
 
-/// The hunk without numbers, placed where they say; none if one of them may be content.
+/// Returns the hunk without its line numbers, at the place that they state; `None` if one of them may be content.
 ///
-/// Every old line must carry the number that it has in the file, and the header must not name another place that fits. Added lines then carry none, or all of them do (blank
-/// ones aside), counted on from the lines before them and in their
-/// column, in a file that has no such lines of its own. `shift` is by how
-/// many lines earlier hunks have moved new line numbers.
+/// Every old line must carry the number that it has in the file, and the header must not name another place that
+/// matches. Either no added line carries a number, or all of them do (blank ones aside): continuing from the lines
+/// before them, in their column, and in a file that has no such lines of its own. `shift` is the number of lines by
+/// which earlier hunks have moved new line numbers.
 pub(super) fn without_numbers<'a>(
     image: &Image<'_>,
     hunk: &Hunk<'a>,
@@ -32,14 +32,14 @@ pub(super) fn without_numbers<'a>(
         let new = first.checked_add_signed(shift)?;
         Some(Hunk {
             numbers: Some(Numbers { old: first, old_count, new, new_count }),
-            readings: vec![Reading { body, forgives: reading.forgives }],
+            readings: vec![Reading { body, tolerates: reading.tolerates }],
             rival: None,
             ..*hunk
         })
     })
 }
 
-/// The lines of `body` without their numbers, the first old of which is `first`.
+/// Returns the lines of `body` without their numbers; the first old one must be `first`.
 fn bare<'a>(
     image: &Image<'_>,
     body: &[HunkLine<'a>],
@@ -60,7 +60,7 @@ fn bare<'a>(
         let found = gutter::read(line.text);
         let (number, rest) = match (line.kind, found) {
             (Kind::Added, None) if !added_carry || line.text.trim_ascii().is_empty() => {
-                // A blank line may have been counted, or not.
+                // A blank line may have been counted or not.
                 expected = expected.map(|[least, most]| [least, most + 1]);
                 count.pass(line.kind);
                 lines.push(*line);
@@ -71,7 +71,7 @@ fn bare<'a>(
         };
         let is_right = match line.kind {
             Kind::Context | Kind::Removed => number == count.old,
-            Kind::Added if !stands_in(&columns, line.text) => false,
+            Kind::Added if !is_aligned(&columns, line.text) => false,
             Kind::Added => match expected {
                 Some([least, most]) => (least..=most).contains(&number),
                 None => count.may_begin(number),
@@ -88,25 +88,25 @@ fn bare<'a>(
     Some(lines)
 }
 
-/// How many bytes of a line come before its bar.
+/// Returns the number of bytes before the bar of a line.
 fn column(text: &[u8]) -> Option<usize> {
     gutter::read(text)?;
     text.iter().position(|byte| *byte == b'|')
 }
 
-/// Whether the bar of an added line stands below those of old lines, of which a context line may lack one space: taken
-/// over as it was shown, it has given it for its marker.
-fn stands_in(columns: &[usize], text: &[u8]) -> bool {
+/// Returns true if the bar of an added line is aligned with those of old lines. A context line may have one space less:
+/// copied as it was shown, it used that space for its marker.
+fn is_aligned(columns: &[usize], text: &[u8]) -> bool {
     column(text).is_some_and(|at| columns.iter().any(|old| at == *old || at == old + 1))
 }
 
-/// The numbers that lines have, on their way through a hunk.
+/// The line numbers at a position in a hunk.
 struct Count {
-    /// Of the next old line.
+    /// The number of the next old line.
     old: usize,
-    /// Of the next new line.
+    /// The number of the next new line.
     new: usize,
-    /// Of the first line of the change that is passed.
+    /// The number of the first line of the current change.
     block: usize,
 }
 
@@ -119,7 +119,8 @@ impl Count {
         }
     }
 
-    /// Whether added lines may be numbered from `number` on: as they will be, as those they replace, or on from them.
+    /// Returns true if added lines may be numbered from `number` on: by their new numbers, by those of the lines they
+    /// replace, or continuing from those.
     fn may_begin(&self, number: usize) -> bool {
         [self.new, self.block, self.old].contains(&number)
     }
@@ -132,10 +133,10 @@ mod tests {
 
     const FILE: &str = "one\ntwo\n\nfour\nfive\n";
 
-    /// What `body` is without numbers.
+    /// Returns `body` without numbers.
     fn bare_of(file: &str, body: &str, shift: isize) -> Option<String> {
         let lines: Vec<&[u8]> = body.lines().map(str::as_bytes).collect();
-        let readings = vec![Reading { body: read_all(&lines, 1), forgives: None }];
+        let readings = vec![Reading { body: read_all(&lines, 1), tolerates: None }];
         let hunk = Hunk { header: b"@@", at: 1, numbers: None, readings, rival: None };
         let bare = without_numbers(&Image::of(file.as_bytes()), &hunk, shift)?;
         let line = |line: &HunkLine<'_>| {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn true_numbers_come_off() {
+    fn correct_numbers_are_removed() {
         let plain = " two\n \n-four\n+4\n+and\n five\n";
         for body in [
             "    2| two\n    3|\n-   4| four\n+4\n+and\n    5| five",
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_content_stays() {
+    fn numbers_that_may_be_content_stay() {
         for body in [
             "    2| two\n-   5| four\n+4",
             "    3| two\n-   4| four\n+4",

@@ -1,15 +1,15 @@
-//! What white space of old lines may differ in, so that the new lines are right all the same. Where a hunk belongs is known
-//! by then.
+//! Decides which white space differences in old lines still leave the new lines correct. The place of the hunk is
+//! already known.
 
 use super::body::{HunkLine, Kind};
-use super::fold::{Tier, indentation, words_of};
+use super::compare::{Tier, indentation, words_of};
 use super::lines::Line;
 use super::refuse::Reason;
 
-/// An old line of a hunk, and the line of the file that it stands for.
+/// An old line of a hunk and the line of the file that it matched.
 type Pair<'x> = (&'x HunkLine<'x>, Line<'x>);
 
-/// Checks what `tier` forgave in old lines.
+/// Checks the differences that `tier` tolerated in old lines.
 pub(super) fn check(
     reading: &[HunkLine<'_>],
     matched: &[Pair<'_>],
@@ -26,8 +26,8 @@ pub(super) fn check(
     }
 }
 
-/// Where indentation was forgiven in context, it must have been tabs for spaces throughout, or every new line must replace one
-/// that is indented as in the file; and added lines must not be indented by what was wrong.
+/// Checks tolerated differences in the indentation of context: they must be tabs for spaces throughout, or every new
+/// line must replace one that is indented as in the file. Added lines must not repeat the wrong indentation.
 fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(), Reason> {
     let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
     for (line, file) in matched.iter().filter(|(line, _)| !line.text.trim_ascii().is_empty()) {
@@ -52,8 +52,8 @@ fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(
     Ok(())
 }
 
-/// Whether all context is further in, or out, by the same: where a block moves, one line that does not go along is
-/// another one.
+/// Returns true if all context is shifted by the same number of columns: in a block that moved, a line with another
+/// shift is a different line.
 fn is_shifted(matched: &[Pair<'_>]) -> bool {
     let is_context =
         |(line, _): &&Pair<'_>| line.kind == Kind::Context && !line.text.trim_ascii().is_empty();
@@ -66,7 +66,8 @@ fn is_shifted(matched: &[Pair<'_>]) -> bool {
     })
 }
 
-/// Whether all that is added stands next to a removed line: those are indented as in the file, whatever context is.
+/// Returns true if all added lines are next to a removed line. Those are indented as in the file, whatever the context
+/// looks like.
 fn only_replaces(reading: &[HunkLine<'_>]) -> bool {
     let replaces = |run: &[HunkLine<'_>]| {
         let mut removed = run.iter().filter(|line| line.kind == Kind::Removed);
@@ -76,8 +77,8 @@ fn only_replaces(reading: &[HunkLine<'_>]) -> bool {
     runs.all(|run| added(run).next().is_none() || replaces(run))
 }
 
-/// Whether a removed line differs from that of the file in spaces between words only, outside of what may be a string; and
-/// not in what the hunk is about.
+/// Returns true if a removed line differs from the file only in spaces between words, not inside what may be a string,
+/// and not in what the hunk changes.
 fn is_sound(reading: &[HunkLine<'_>], (line, file): &Pair<'_>) -> bool {
     if line.text.trim_ascii_end() == file.text.trim_ascii_end() {
         return true;
@@ -98,7 +99,7 @@ fn added<'h, 'a>(reading: &'h [HunkLine<'a>]) -> impl Iterator<Item = &'h HunkLi
     reading.iter().filter(|line| line.kind == Kind::Added)
 }
 
-/// How far indentation reaches with tabs of `tab` columns.
+/// Returns the width of an indentation with tabs of `tab` columns.
 fn width(indentation: &[u8], tab: usize) -> usize {
     indentation.iter().map(|byte| if *byte == b'\t' { tab } else { 1 }).sum()
 }

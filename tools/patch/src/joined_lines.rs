@@ -1,49 +1,49 @@
-//! Lines of an answer that ran into each other, where a newline was lost: headers behind a line, a line behind the header of a hunk, the
-//! end of what surrounds a diff behind its last line. Pure.
+//! Splits lines of an answer that ran into each other when a newline was lost: headers after a line, a line after a
+//! hunk header, or the end of a wrapping after the last line. Pure.
 
 use super::body;
 use super::fence::Fence;
 use super::header::{self, Numbers, is_structural};
 
-/// What became of the lines.
+/// The result of splitting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glue {
     None,
     Cut,
-    /// There is some at this line, from 0, and it cannot be told where to cut.
+    /// A line, from 0, is glued, but it is unclear where to split it.
     Unclear(usize),
 }
 
-/// Lines that are cut in one answer, at most: the others are moved for each.
+/// The maximum number of lines that are split in one answer: each split moves all later lines.
 const MAX_CUTS: usize = 64;
 
-/// What a diff is wrapped in stands in so many lines right above it.
+/// The opening of a wrapping is searched in this many lines directly above the diff.
 const WRAPPING: usize = 16;
 
-/// Cuts lines where it is plain that two of them ran into each other.
+/// Splits lines where two of them clearly ran into each other.
 pub(super) fn cut(lines: &mut Vec<&[u8]>) -> Glue {
     let Some(first) = lines.iter().position(|line| is_structural(line)) else { return Glue::None };
     let (mut at, mut cuts) = (first, 0);
-    // What the header of the hunk that a line is in says is still to come, above that line.
+    // What the header of the current hunk still announces, as of this line.
     let mut due: Option<Due> = None;
     while let Some(line) = lines.get(at).copied() {
         let (rest, next) = (lines.get(at + 1..).unwrap_or_default(), at + 1);
         if line.starts_with(b"@@") {
             let numbers = header::numbers(line);
             due = numbers.map(Due::of);
-            if let Some(behind) = behind_header(line)
+            if let Some(glued) = after_header(line)
                 && !numbers.is_some_and(|numbers| holds(rest, numbers))
             {
-                let with = [&[behind], rest].concat();
+                let with = [&[glued], rest].concat();
                 if !numbers.is_some_and(|numbers| holds(&with, numbers)) || cuts == MAX_CUTS {
                     return Glue::Unclear(at);
                 }
-                let end = line.len() - behind.len();
-                lines.splice(at..next, [line.get(..end).unwrap_or_default(), behind]);
+                let end = line.len() - glued.len();
+                lines.splice(at..next, [line.get(..end).unwrap_or_default(), glued]);
                 cuts += 1;
             }
         } else if let Some(end) =
-            names_behind(line, rest).or_else(|| hunk_behind(line, due?.without(line), rest))
+            names_in(line, rest).or_else(|| hunk_in(line, due?.without(line), rest))
         {
             if cuts == MAX_CUTS {
                 return Glue::Unclear(at);
@@ -59,7 +59,7 @@ pub(super) fn cut(lines: &mut Vec<&[u8]>) -> Glue {
     if ends_in_a_closing(lines, first) || cuts > 0 { Glue::Cut } else { Glue::None }
 }
 
-/// Lines of a hunk that are still to come, old and new; fewer than none if there are more than its header says.
+/// The old and new lines of a hunk that are still to come; negative if there are more than its header says.
 #[derive(Debug, Clone, Copy)]
 struct Due {
     old: isize,
@@ -72,7 +72,7 @@ impl Due {
         Due { old: count(numbers.old_count), new: count(numbers.new_count) }
     }
 
-    /// What is to come behind `line`.
+    /// Returns what is still to come after `line`.
     fn without(self, line: &[u8]) -> Due {
         let (old, new) = match line.first() {
             Some(b'+') => (0, 1),
@@ -84,7 +84,7 @@ impl Due {
     }
 }
 
-/// Whether the counts of a header hold for the lines below it, and nothing like them follows.
+/// Returns true if the counts of a header hold for the lines below it, and the next line is not a line of a hunk.
 fn holds(below: &[&[u8]], numbers: Numbers) -> bool {
     body::read_counted(below, 0, numbers, false).is_some_and(|counted| {
         let next = below.get(counted.taken).copied().unwrap_or_default();
@@ -96,16 +96,17 @@ fn is_marked(line: &[u8]) -> bool {
     line.first().is_some_and(|byte| b" +-".contains(byte))
 }
 
-/// What follows the numbers of a hunk, where that is a line of it: git puts a line there that begins with a letter.
-fn behind_header(line: &[u8]) -> Option<&[u8]> {
+/// Returns the text after the numbers of a hunk header if it is a line of the hunk: the text that git puts there begins
+/// with a letter.
+fn after_header(line: &[u8]) -> Option<&[u8]> {
     let end = memchr::memmem::find(line.get(2..)?, b"@@")? + 4;
     let rest = line.get(end..)?;
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
     matches!(rest, [b'+' | b'-', ..]).then_some(rest)
 }
 
-/// Where the first header of the next file begins in `line`: the one below names the same file.
-fn names_behind(line: &[u8], rest: &[&[u8]]) -> Option<usize> {
+/// Returns where the first header of the next file begins in `line`; the line below must name the same file.
+fn names_in(line: &[u8], rest: &[&[u8]]) -> Option<usize> {
     let next = rest.first()?;
     if let Some(named) = next.strip_prefix(b"+++ b/") {
         let at = memchr::memmem::rfind(line, b"--- ").filter(|at| *at > 0)?;
@@ -118,8 +119,8 @@ fn names_behind(line: &[u8], rest: &[&[u8]]) -> Option<usize> {
     memchr::memmem::rfind(line, b"diff --git a/").filter(|at| is_header && *at > 0)
 }
 
-/// Where the header of the next hunk begins in `line`, behind which nothing is `due` of the hunk above.
-fn hunk_behind(line: &[u8], due: Due, rest: &[&[u8]]) -> Option<usize> {
+/// Returns where the header of the next hunk begins in `line`; nothing may be `due` of the hunk above after that.
+fn hunk_in(line: &[u8], due: Due, rest: &[&[u8]]) -> Option<usize> {
     let at = memchr::memmem::rfind(line, b"@@ -").filter(|at| *at > 1 && is_marked(line))?;
     header::numbers(line.get(at..)?)?;
     let next = rest.first()?;
@@ -127,7 +128,8 @@ fn hunk_behind(line: &[u8], due: Due, rest: &[&[u8]]) -> Option<usize> {
     (is_whole && is_marked(next) && !is_structural(next)).then_some(at)
 }
 
-/// Takes off the last line what closes a block that was opened above the diff: glued to it, or behind a marker that is not counted.
+/// Removes the end of a block that was opened above the diff from the last line: glued to it, or after a marker that is
+/// not counted.
 fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
     let above = lines.get(first.saturating_sub(WRAPPING)..first).unwrap_or_default();
     let Some(last) = lines.iter().rposition(|line| !line.trim_ascii().is_empty()) else {
@@ -149,7 +151,7 @@ fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
     {
         line = text;
     }
-    // Quotes close what they open: where the diff has others, one of those may be meant.
+    // Triple quotes also open a string: if the diff has others, this one may belong to one of those.
     let is_only = |quotes: &[u8]| {
         let rest = lines.get(first..).unwrap_or_default();
         rest.iter().map(|line| memchr::memmem::find_iter(line, quotes).count()).sum::<usize>() == 1
@@ -161,7 +163,7 @@ fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
     };
     while let Some(closing) = open.iter().find(|closing| is_glued(line, closing)) {
         let text = line.get(..line.len() - closing.len()).unwrap_or_default();
-        // Where the line opens it as well, it is its own.
+        // If the line also opens the tag, the closing one belongs to it.
         let name = closing.strip_prefix(b"</").and_then(|name| name.strip_suffix(b">"));
         if name.is_some_and(|name| memchr::memmem::find(text, &[b"<", name].concat()).is_some()) {
             break;
@@ -175,7 +177,7 @@ fn ends_in_a_closing(lines: &mut [&[u8]], first: usize) -> bool {
     true
 }
 
-/// Whether the last hunk is as long as it says without line `last`.
+/// Returns true if the last hunk is as long as its header says without line `last`.
 fn is_counted_out(lines: &[&[u8]], last: usize) -> bool {
     let above = lines.get(..last).unwrap_or_default();
     let header = above.iter().rposition(|line| line.starts_with(b"@@"));
@@ -185,10 +187,10 @@ fn is_counted_out(lines: &[&[u8]], last: usize) -> bool {
     })
 }
 
-/// Quotes around texts of several lines.
+/// Quotes around multi-line strings.
 const QUOTES: [&[u8]; 2] = [b"\"\"\"", b"'''"];
 
-/// What closes the blocks that a line opens: tags, a fence, a here-document, a string, a patch.
+/// Returns the ends of the blocks that a line opens: tags, a fence, a here-document, a string, a patch.
 fn closings(line: &[u8]) -> Vec<Vec<u8>> {
     let text = line.trim_ascii();
     if let Some(quotes) = QUOTES.iter().find(|quotes| text.ends_with(quotes)) {
@@ -230,7 +232,7 @@ mod tests {
     const HEAD: &str = "--- a/f\n+++ b/f\n";
 
     #[test]
-    fn lines_that_ran_into_each_other_are_cut() {
+    fn lines_that_ran_into_each_other_are_split() {
         for (glued, parted) in [
             ("@@ -1 +1 @@\n-a\n+b--- a/g\n+++ b/g\n@@ -1 +1 @@\n-x\n+y", "+b\n--- a/g\n+++ b/g"),
             ("@@ -1 +1 @@\n-a\n+b--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+y", "+b\n--- /dev/null\n"),
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_whole_are_left() {
+    fn lines_that_did_not_run_into_each_other_are_left() {
         for whole in [
             "@@ -1 +1 @@ fn x\n-a\n+b",
             "@@ -1 +1 @@ -x\n-a\n+b",

@@ -1,63 +1,63 @@
-//! White space of added lines that is not what the file has there: spaces for tabs, hard spaces, signs that are shown for tabs. Only where
-//! the file, or the lines around, show what is meant. Pure.
+//! Detects white space in added lines that differs from that of the file: spaces for tabs, hard spaces, characters
+//! displayed for tabs. Only differences that the file, or the lines around, make clear are reported. Pure.
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
-use super::look::{HARD_SPACES, HIDDEN, Look, TAB_SIGNS, begins_with};
+use super::file_style::{FileStyle, HARD_SPACES, HIDDEN, TAB_SIGNS, begins_with};
 use super::refuse::Reason;
 
-/// Old lines of a hunk that an added line is compared with.
+/// The maximum number of old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
-/// Files in which tabs stand between columns.
+/// Extensions of files with tab-separated columns.
 const TABLES: &[&str] = &["tsv", "tab"];
 
-/// What is wrong with the white space of the lines that `body` adds.
-pub(super) fn found(look: &Look<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+/// Returns what is wrong with the white space of the lines that `body` adds.
+pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || {
         let added = body.iter().filter(|line| line.kind == Kind::Added);
         added.filter(|line| !line.text.trim_ascii().is_empty())
     };
     let damaged = |line: &HunkLine<'_>, has| Some(Damage::at(Reason::DamagedLine, line, has));
-    // Old lines tell first what the file does: most of the time it need not be asked.
-    let may_be_table = look.is_of(TABLES)
+    // Old lines are checked first: most of the time the file need not be read.
+    let may_be_table = style.is_of(TABLES)
         || body.iter().any(|line| line.is_old() && line.text.trim_ascii().contains(&b'\t'));
-    if let Some(line) = added().find(|line| may_be_table && lost_its_columns(look, line.text)) {
-        return damaged(line, "has no tabs between its columns, as all lines of the file have");
+    if let Some(line) = added().find(|line| may_be_table && lost_its_columns(style, line.text)) {
+        return damaged(line, "has no tabs between its columns, but every line of the file does");
     }
-    if !look.is_code() {
+    if !style.is_code() {
         return None;
     }
-    if let Some(line) = added().find(|line| has_tab_sign(look, body, line.text)) {
-        return damaged(line, "has a sign for a tab instead of a tab");
+    if let Some(line) = added().find(|line| has_tab_sign(style, body, line.text)) {
+        return damaged(line, "begins with a character displayed for a tab, instead of a tab");
     }
-    if let Some(line) = added().find(|line| has_drawn_spaces(look, line.text)) {
-        return damaged(line, "has signs for spaces instead of spaces");
+    if let Some(line) = added().find(|line| has_drawn_spaces(style, line.text)) {
+        return damaged(line, "begins with characters displayed for spaces, instead of spaces");
     }
-    if let Some(line) = added().find(|line| has_hidden(look, line.text)) {
-        return damaged(line, "has a character that cannot be seen");
+    if let Some(line) = added().find(|line| has_hidden(style, line.text)) {
+        return damaged(line, "has an invisible character");
     }
-    if let Some(line) = added().find(|line| has_hard_space(look, line.text)) {
-        return damaged(line, "has a hard space (U+00A0 or one like it) instead of a space");
+    if let Some(line) = added().find(|line| has_hard_space(style, line.text)) {
+        return damaged(line, "has a hard space (U+00A0 or similar) instead of a space");
     }
-    if let Some(line) = tabbed(look, body) {
+    if let Some(line) = tabbed(style, body) {
         let has = "is indented with tabs where the file has spaces";
         return Some(Damage::at(Reason::IndentStyleMismatch, line, has));
     }
-    let line = untabbed_recipe(look, body).or_else(|| untabbed(look, body))?;
+    let line = untabbed_recipe(style, body).or_else(|| untabbed(style, body))?;
     let has = "is indented with spaces where the file has tabs";
     Some(Damage::at(Reason::IndentStyleMismatch, line, has))
 }
 
-/// Whether a line has gaps where every line of the file has tabs: wide ones, or as many as those.
-fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
+/// Returns true if a line has gaps where every line of the file has tabs: wide gaps, or the same number of them.
+fn lost_its_columns(style: &FileStyle<'_>, line: &[u8]) -> bool {
     if memchr::memchr(b'\t', line).is_some() || line.starts_with(b"#") {
         return false;
     }
-    let is_table = look.is_of(TABLES);
-    if look.is_empty() && !is_table {
+    let is_table = style.is_of(TABLES);
+    if style.is_empty() && !is_table {
         return false;
     }
-    let columns = look.habits().columns;
+    let columns = style.habits().columns;
     let text = line.trim_ascii();
     let is_wide = |gap: &[u8]| memchr::memmem::find(text, gap).is_some();
     let gaps = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).count() - 1;
@@ -65,53 +65,55 @@ fn lost_its_columns(look: &Look<'_>, line: &[u8]) -> bool {
     (columns.is_some() || is_table) && has_gaps || columns.is_some_and(|tabs| tabs == gaps)
 }
 
-/// Whether a line begins with what is shown for a tab, where tabs are used.
-fn has_tab_sign(look: &Look<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
+/// Returns true if a line begins with a character displayed for a tab, in a file that uses tabs.
+fn has_tab_sign(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
     if line.is_ascii() || begins_with(line, &TAB_SIGNS).is_none() {
         return false;
     }
-    if !look.is_empty() {
-        let habits = look.habits();
+    if !style.is_empty() {
+        let habits = style.habits();
         return habits.tabbed > 0 && !habits.has_tab_signs;
     }
     let is_indented =
         |line: &HunkLine<'_>| line.text.starts_with(b" ") || line.text.starts_with(b"\t");
-    let is_of_tabs = look.is_makefile() || look.is_of(&["go"]);
+    let is_of_tabs = style.is_makefile() || style.is_of(&["go"]);
     is_of_tabs || body.len() > 1 && !body.iter().any(is_indented)
 }
 
-/// Whether a line is indented with what is shown for spaces.
-fn has_drawn_spaces(look: &Look<'_>, line: &[u8]) -> bool {
+/// Returns true if a line is indented with characters displayed for spaces.
+fn has_drawn_spaces(style: &FileStyle<'_>, line: &[u8]) -> bool {
     let is_drawn = |sign: &&&str| line.starts_with(sign.repeat(2).as_bytes());
     let Some(sign) = ["·", "␣", "&nbsp;"].iter().find(is_drawn) else { return false };
-    let may_be_meant = sign.chars().next().is_some_and(|c| look.has_char(c));
-    !look.is_markup() && (sign.is_ascii() || !may_be_meant)
+    let may_be_meant = sign.chars().next().is_some_and(|c| style.has_char(c));
+    !style.is_markup() && (sign.is_ascii() || !may_be_meant)
 }
 
-/// Whether a line has a character without a width, outside of what may be a string or a comment.
-fn has_hidden(look: &Look<'_>, line: &[u8]) -> bool {
+/// Returns true if a line has a zero-width character outside of what may be a string or a comment.
+fn has_hidden(style: &FileStyle<'_>, line: &[u8]) -> bool {
     // A new file may begin with a byte order mark.
-    let line = line.strip_prefix("\u{feff}".as_bytes()).filter(|_| look.is_empty()).unwrap_or(line);
-    !line.is_ascii() && !look.is_markup() && has_one_of(look, code_of(line), &HIDDEN)
+    let line =
+        line.strip_prefix("\u{feff}".as_bytes()).filter(|_| style.is_empty()).unwrap_or(line);
+    !line.is_ascii() && !style.is_markup() && has_one_of(style, code_of(line), &HIDDEN)
 }
 
-/// Whether a line has a hard space before its text, or in it and outside of what may be a string or a comment.
-fn has_hard_space(look: &Look<'_>, line: &[u8]) -> bool {
+/// Returns true if a line has a hard space in its indentation, or elsewhere outside of what may be a string or a
+/// comment.
+fn has_hard_space(style: &FileStyle<'_>, line: &[u8]) -> bool {
     if line.is_ascii() {
         return false;
     }
-    let is_indented = begins_with(line, &HARD_SPACES).is_some_and(|c| !look.has_char(c));
-    is_indented || !look.is_markup() && has_one_of(look, code_of(line), &HARD_SPACES)
+    let is_indented = begins_with(line, &HARD_SPACES).is_some_and(|c| !style.has_char(c));
+    is_indented || !style.is_markup() && has_one_of(style, code_of(line), &HARD_SPACES)
 }
 
-/// Whether `code` has one of these characters, and the file has not.
-fn has_one_of(look: &Look<'_>, code: &[u8], characters: &[char]) -> bool {
+/// Returns true if `code` has one of these characters and the file does not.
+fn has_one_of(style: &FileStyle<'_>, code: &[u8], characters: &[char]) -> bool {
     let has =
         |c: &&char| memchr::memmem::find(code, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
-    characters.iter().find(has).is_some_and(|c| !look.has_char(*c))
+    characters.iter().find(has).is_some_and(|c| !style.has_char(*c))
 }
 
-/// A line up to what may be a string or a comment.
+/// Returns a line up to what may be a string or a comment.
 fn code_of(line: &[u8]) -> &[u8] {
     if begins_with(line, &['*', ';', '%']).is_some() {
         return b"";
@@ -120,9 +122,10 @@ fn code_of(line: &[u8]) -> &[u8] {
     memchr::memmem::find(code, b"//").and_then(|at| code.get(..at)).unwrap_or(code)
 }
 
-/// A line that is indented with tabs, in a file of a language that takes no tabs where there are spaces, and that has none.
-fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
-    if !look.is_of(&["py", "pyi"]) {
+/// Returns a line that is indented with tabs, in a file without tabs whose language does not accept tabs mixed with
+/// spaces.
+fn tabbed<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    if !style.is_of(&["py", "pyi"]) {
         return None;
     }
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
@@ -130,14 +133,17 @@ fn tabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkL
         added.find(|line| line.text.starts_with(b"\t") && !line.text.trim_ascii().is_empty())?;
     let is_spaced = |line: &HunkLine<'_>| line.is_old() && line.text.starts_with(b"  ");
     let may_be_text = body.iter().any(|line| memchr::memmem::find(line.text, b"\"\"\"").is_some());
-    let habits = look.habits();
+    let habits = style.habits();
     let is_told = habits.tabbed == 0 && habits.spaced > 1 && body.iter().any(is_spaced);
     (is_told && !may_be_text).then_some(line)
 }
 
-/// A line of a recipe that is indented with spaces: `make` takes none but tabs.
-fn untabbed_recipe<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
-    if !look.is_makefile() {
+/// Returns a line of a recipe that is indented with spaces: `make` accepts only tabs.
+fn untabbed_recipe<'h, 'a>(
+    style: &FileStyle<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<&'h HunkLine<'a>> {
+    if !style.is_makefile() {
         return None;
     }
     let new: Vec<&HunkLine<'_>> =
@@ -151,7 +157,7 @@ fn untabbed_recipe<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<
     })
 }
 
-/// Whether a line of a makefile names a target, with a recipe below it.
+/// Returns true if a line of a makefile names a target whose recipe follows.
 fn is_rule(line: &[u8]) -> bool {
     let Some(at) = memchr::memchr(b':', line) else { return false };
     let is_target = line.first().is_some_and(|byte| !b" \t#".contains(byte));
@@ -160,7 +166,7 @@ fn is_rule(line: &[u8]) -> bool {
     is_target && !head.contains(&b'=') && !rest.contains(&b'=') && !rest.contains(&b';')
 }
 
-/// Whether a line is one that `make` reads itself, which may be indented with anything.
+/// Returns true if a line is read by `make` itself; such a line may be indented with anything.
 fn is_of_make(line: &[u8]) -> bool {
     const WORDS: [&[u8]; 12] = [
         b"ifeq",
@@ -185,12 +191,12 @@ fn is_of_make(line: &[u8]) -> bool {
         || name > 0 && signs.iter().any(|sign| rest.starts_with(sign))
 }
 
-/// What may open a text of several lines.
+/// Marks that may open a multi-line string or comment.
 const OPENERS: [&[u8]; 6] = [b"`", b"\"\"\"", b"'''", b"<<", b"/*", b"<pre"];
 
-/// A line that is indented with spaces, in a file that is indented with tabs throughout, and behind a line that is. What may be in a text
-/// of several lines is left.
-fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+/// Returns a line that is indented with spaces, in a file that is indented with tabs throughout, after a line that is.
+/// Lines that may be in a multi-line string are left alone.
+fn untabbed<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let is_spaced = |line: &&HunkLine<'_>| {
         line.kind == Kind::Added
             && line.text.starts_with(b"  ")
@@ -203,7 +209,7 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
     if body.iter().any(|line| line.is_old() && line.text.starts_with(b"  ")) {
         return None;
     }
-    let habits = look.habits();
+    let habits = style.habits();
     if habits.tabbed < 2 || habits.spaced > 0 {
         return None;
     }
@@ -211,7 +217,7 @@ fn untabbed<'h, 'a>(look: &Look<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hun
         line.text.trim_ascii_end().ends_with(b"\\")
             || OPENERS.iter().any(|opener| memchr::memmem::find(line.text, opener).is_some())
     };
-    // Where white space alone is changed, that is what is meant.
+    // If a hunk changes nothing but white space, that is intended.
     let is_old = |text: &[u8]| {
         let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
         old.any(|old| old.text.trim_ascii() == text.trim_ascii())
@@ -235,7 +241,7 @@ mod tests {
 
     fn reason(name: &str, file: &str, hunk: &str) -> Option<Reason> {
         let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
-        let damage = found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1));
+        let damage = found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1));
         damage.map(|damage| damage.reason)
     }
 
@@ -243,7 +249,7 @@ mod tests {
     const TABLE: &str = "id\tname\n1\tone\n2\ttwo\n";
 
     #[test]
-    fn spaces_for_tabs_are_told_where_the_file_has_tabs_throughout() {
+    fn spaces_for_tabs_are_found_in_files_with_tabs_throughout() {
         for (name, file, hunk) in [
             ("a.go", GO, " \ta()\n+    c()\n \tb()"),
             ("a.go", GO, " }\n+\n+func g() {\n+    c()\n+    d()\n+}"),
@@ -282,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_without_their_tabs_are_told() {
+    fn columns_without_their_tabs_are_found() {
         for (name, file, line) in [
             ("a.tsv", TABLE, "3    three"),
             ("a", TABLE, "3 three"),
@@ -306,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_for_tabs_are_told() {
+    fn characters_displayed_for_tabs_are_found() {
         for (name, file, hunk) in [
             ("a.go", GO, " \ta()\n+→c()"),
             ("a.go", GO, " \ta()\n+→→if c() {\n+→→}"),
@@ -328,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_or_hidden_is_told_in_code() {
+    fn displayed_spaces_and_invisible_characters_are_found_in_code() {
         for line in ["··return 1", "␣␣x = 1", "&nbsp;&nbsp;x", "x\u{200b} = 1", "\u{feff}x"] {
             let found = reason("a.py", "x = 1\n", &format!("+{line}"));
             assert_eq!(found, Some(Reason::DamagedLine), "{line}");
@@ -345,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn hard_spaces_are_told_in_code() {
+    fn hard_spaces_are_found_in_code() {
         for (name, line) in [
             ("a.py", "\u{a0}\u{a0}\u{a0}\u{a0}return 1"),
             ("a.py", "x\u{a0}=\u{a0}2"),

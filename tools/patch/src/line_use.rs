@@ -1,45 +1,45 @@
-//! What every line of an answer is taken for, and whether one that is passed over looks like a part of the diff. Pure.
+//! Classifies every line of an answer, and decides whether a skipped line looks like part of the diff. Pure.
 
 use super::body;
-use super::elision::{is_placeholder, says_it_goes_on};
+use super::elision::{is_placeholder, says_incomplete};
 use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
 use super::section::{Reading, Section};
 
-/// What a line of an answer is taken for. Every line is taken for something.
+/// The use of a line of an answer. Every line has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It names a file, an operation or a hunk.
+    /// Names a file, an operation or a hunk.
     Header,
-    /// A line of a hunk; which of those at its end belong to it is settled where the file is known.
+    /// Is a line of a hunk. Which of the lines at its end belong to it is decided once the file is known.
     Body,
-    /// It opens a fence.
+    /// Opens a fence.
     Opens,
-    /// It closes one.
+    /// Closes a fence.
     Closes,
-    /// There is nothing on it.
+    /// Is blank.
     Blank,
-    /// It is passed over.
+    /// Is skipped.
     Prose,
 }
 
-/// What is found about the lines that are passed over.
+/// The verdict on the skipped lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// Nothing: they are prose around a diff.
+    /// They are prose around a diff.
     Sound,
-    /// Prose stands among the hunks of one fence, every one of which is as long as its header says.
+    /// Prose occurs among the hunks of one fence, all of which are as long as their headers say.
     Among,
-    /// This one, from 0, looks like a part of a hunk.
+    /// This line, from 0, looks like part of a hunk.
     Stray(usize),
 }
 
-/// Judges the lines of `uses` that are passed over.
+/// Judges the lines that `uses` marks as skipped.
 ///
-/// Behind the first section no line with a marker is prose, and nothing is between names and the hunks they lack. Right
-/// behind a fence, no line is prose if the last hunk has fewer lines than its header says, and further down none that looks like
-/// context.
+/// After the first section, no line with a marker is prose, and nothing may come between names and the hunks they lack.
+/// Directly after a fence, no line is prose if the last hunk has fewer lines than its header says, and further down no
+/// line that looks like context is.
 pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> Finding {
     let mut walk = Walk::default();
     let mut found = Finding::Sound;
@@ -54,7 +54,7 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
         if let Some(hunk) = hunks.next_if(|hunk| hunk.at == at + 1) {
             let holds = |reading: &Reading<'_>| body::holds(&reading.body, hunk.numbers);
             walk.is_sure = hunk.readings.iter().any(holds);
-            // What has more old lines than the header says is not how it is meant, where another reading has not.
+            // A reading with more old lines than the header says is unlikely if there is another one.
             let old = |reading: &&Reading<'_>| body::counts(&reading.body).0;
             let is_likely =
                 |reading: &&Reading<'_>| hunk.numbers.is_none_or(|it| old(reading) <= it.old_count);
@@ -75,50 +75,55 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
     found
 }
 
-/// Where a walk through the lines is.
+/// The state of the walk through the lines.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one place")]
 struct Walk {
-    /// The line before.
+    /// The use of the previous line.
     before: Option<Use>,
     in_fence: bool,
-    /// A section has begun.
+    /// True once a section has begun.
     has_begun: bool,
-    /// The fence says that a diff is in it.
+    /// True if the fence is labelled as a diff.
     in_diff: bool,
-    /// A hunk has begun in the fence.
+    /// True once a hunk has begun in the fence.
     in_hunks: bool,
-    /// The last hunk has fewer lines than its header says.
+    /// True if the last hunk has fewer lines than its header says.
     lacks: bool,
-    /// The last hunk has as many lines as its header says.
+    /// True if the last hunk has as many lines as its header says.
     is_sure: bool,
-    /// A fence was opened right behind the lines of a hunk that may go on.
+    /// True if a fence was opened directly after a hunk that may continue.
     in_break: bool,
-    /// A fence was closed behind a hunk that may go on, and no other hunk has begun since.
+    /// True if a fence was closed after a hunk that may continue, and no other hunk has begun since.
     is_cut: bool,
-    /// The last section is named and has no hunk.
+    /// True if the last section has names but no hunk yet.
     expects_hunks: bool,
+    /// True if only blank lines have followed the names of a file.
+    below_names: bool,
 }
 
 impl Walk {
-    /// Whether a line that is passed over here looks like a part of a hunk.
+    /// Returns true if a line skipped here looks like part of a hunk.
     fn is_stray(&self, line: &[u8]) -> bool {
-        let behind_fence = self.before == Some(Use::Closes);
-        let behind_lines = self.before == Some(Use::Body) && self.is_sure;
-        let may_be_said = !self.in_fence && self.is_sure && is_said(line);
+        let after_fence = self.before == Some(Use::Closes);
+        let after_lines = self.before == Some(Use::Body) && self.is_sure;
+        let may_be_said = !self.in_fence && (self.is_sure || !self.has_begun) && is_said(line);
         let is_summary = !self.in_fence && is_summary(line);
         is_marked(line)
             && !is_summary
             && !may_be_said
             && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
-            || self.has_begun && (is_elision(line) || body::has_look_alike_marker(line))
+            || self.has_begun && is_elision(line)
+            || self.has_begun && !is_summary && body::has_look_alike_marker(line)
+            || self.has_begun && !self.in_fence && is_code(line)
+            || self.in_fence && self.below_names
             || is_extended(line)
                 && !may_be_said
                 && (has_mode(line) || self.has_begun && !self.in_fence)
-            || behind_lines && !is_remark(line)
+            || after_lines && !is_remark(line)
             || self.in_hunks && (is_name(line) || !is_remark(line))
-            || behind_fence && self.lacks
+            || after_fence && self.lacks
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
             || self.in_break
@@ -143,11 +148,15 @@ impl Walk {
             Use::Header => self.is_cut = false,
             Use::Blank | Use::Prose => {}
         }
+        if what != Use::Blank {
+            let is_names = line.starts_with(b"--- ") || line.starts_with(b"+++ ");
+            self.below_names = what == Use::Header && is_names;
+        }
         self.before = Some(what);
     }
 }
 
-/// Whether a line begins with a marker, and is neither an item of a list nor a rule.
+/// Returns true if a line begins with a marker and is neither a list item nor a rule.
 fn is_marked(line: &[u8]) -> bool {
     match line {
         [b'+' | b'-', b' ', rest @ ..] => rest.starts_with(b" ") && !rest.trim_ascii().is_empty(),
@@ -156,7 +165,7 @@ fn is_marked(line: &[u8]) -> bool {
     }
 }
 
-/// Whether a line that begins with `-`, or like a header, is a sentence: `-1 is returned if there is none.`
+/// Returns true if a line that begins with `-`, or like a header, is a sentence: `-1 is returned if there is none.`
 fn is_said(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end();
@@ -165,8 +174,18 @@ fn is_said(line: &[u8]) -> bool {
     is_sentence && !text.starts_with('+') || text.starts_with("-> ")
 }
 
-/// Whether a line that begins with `+` counts the lines of a change, `+3 lines, -1 line`, or is the border of a table.
+/// Returns true if an unindented line of prose can only be code: a bracket alone, or one that opens a block.
+fn is_code(line: &[u8]) -> bool {
+    let text = line.trim_ascii_end();
+    let is_closing = text.starts_with(b"}") && text.iter().all(|byte| b"});,".contains(byte));
+    let opens = text.len() > 2 && (text.ends_with(b" {") || text.ends_with(b"){"));
+    let is_out = !text.first().is_some_and(u8::is_ascii_whitespace);
+    is_out && (is_closing || opens || text.starts_with(b"def ") && text.ends_with(b"):"))
+}
+
+/// Returns true if a line counts the lines of a change, `+3 lines, -1 line`, `+3 −1`, or is the border of a table.
 fn is_summary(line: &[u8]) -> bool {
+    const MINUS: [char; 3] = ['-', '\u{2212}', '\u{2013}'];
     let is_border = line.len() > 2
         && line.first() == line.last()
         && line.iter().any(|byte| b"-=".contains(byte))
@@ -179,10 +198,19 @@ fn is_summary(line: &[u8]) -> bool {
             !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
         })
     };
-    is_border || text.contains("line") && counts(&['+']) && counts(&['-', '\u{2212}', '\u{2013}'])
+    let is_count = |word: &str| {
+        let number = word.trim_start_matches(|c| c == '+' || MINUS.contains(&c));
+        let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+        is_number || matches!(word, "line" | "lines" | "file" | "files" | "")
+    };
+    let is_only = text.split(|c: char| c.is_whitespace() || ",/()".contains(c)).all(is_count);
+    let both = counts(&['+']) && counts(&MINUS);
+    is_border
+        || both && (is_only || text.contains("line"))
+        || is_only && counts(&MINUS[1..]) && text.contains("line")
 }
 
-/// Whether a line tells an operation or a mode, as it does below `diff --git`.
+/// Returns true if a line states an operation or a mode, as below `diff --git`.
 pub(super) fn is_extended(line: &[u8]) -> bool {
     const MARKS: [&str; 8] = [
         "rename from ",
@@ -197,13 +225,14 @@ pub(super) fn is_extended(line: &[u8]) -> bool {
     MARKS.iter().any(|mark| line.starts_with(mark.as_bytes()))
 }
 
-/// Whether a line ends in the mode of a file.
+/// Returns true if a line ends in a file mode.
 fn has_mode(line: &[u8]) -> bool {
     let mode = line.trim_ascii_end().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     mode.len() == 6 && mode.iter().all(u8::is_ascii_digit)
 }
 
-/// Whether a line right behind a hunk may be a remark, or close what the hunk is wrapped in, and not code that lost its marker.
+/// Returns true if a line directly after a hunk may be a remark or the end of a wrapping, rather than code that lost
+/// its marker.
 fn is_remark(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
@@ -221,21 +250,21 @@ fn is_remark(line: &[u8]) -> bool {
     is_sentence || is_around || is_separator
 }
 
-/// Whether a line is nothing but the name of a file, as headings have it.
+/// Returns true if a line consists of a file name, as in headings.
 fn is_name(line: &[u8]) -> bool {
     let text = str::from_utf8(line).unwrap_or_default();
     let is_heading = text.trim_start().starts_with(['*', '`', '#']);
     path_in(text).is_some_and(|name| is_heading || name.contains(['/', '.']))
 }
 
-/// Whether a line stands for others that were left out, in brackets or behind an ellipsis.
+/// Returns true if a line stands for omitted lines, in brackets or after an ellipsis.
 pub(super) fn is_elision(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let inner = match line {
         [b'[' | b'(' | b'<', inner @ .., b']' | b')' | b'>'] => inner,
         _ => line,
     };
-    is_placeholder(line) || is_placeholder(&[b"#", inner].concat()) || says_it_goes_on(line)
+    is_placeholder(line) || is_placeholder(&[b"#", inner].concat()) || says_incomplete(line)
 }
 
 #[cfg(test)]
@@ -243,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markers_are_told_from_lists_and_rules() {
+    fn markers_are_told_apart_from_lists_and_rules() {
         for line in ["+x", "-x", "+    x", "-\tx"] {
             assert!(is_marked(line.as_bytes()), "{line}");
         }
@@ -253,11 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn summaries_and_tables_are_no_lines_of_a_hunk() {
+    fn summaries_and_table_borders_are_not_lines_of_a_hunk() {
         for line in ["+1 line, -0 lines in total.", "+-----+----+", "+12/-3 lines", "+===+"] {
             assert!(is_summary(line.as_bytes()), "{line}");
         }
-        for line in ["+1", "+12 lines", "+x - 1 line", "+-x", "+a", "+-"] {
+        assert!(is_summary("+3 \u{2212}1".as_bytes()) && is_summary("\u{2212}1 line".as_bytes()));
+        for line in ["+1", "+12 lines", "+x - 1 line", "+-x", "+a", "+-", "-1", "-1 line"] {
             assert!(!is_summary(line.as_bytes()), "{line}");
         }
     }
@@ -275,7 +305,19 @@ mod tests {
     }
 
     #[test]
-    fn elisions_are_told_from_prose() {
+    fn code_is_told_apart_from_prose() {
+        for line in ["}", "});", "fn helper() -> u32 {", "if (x){", "def f(self):", "};"] {
+            assert!(is_code(line.as_bytes()), "{line}");
+        }
+        for line in
+            ["{", "    if x {", "Run `f() {}`.", "def is a keyword:", ")", "The end.", "", "x = 1"]
+        {
+            assert!(!is_code(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn placeholders_are_told_apart_from_prose() {
         for line in [
             "[… remaining lines omitted …]",
             "(... rest unchanged ...)",

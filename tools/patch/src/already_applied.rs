@@ -1,18 +1,18 @@
-//! Whether the file has what a hunk would make of it already. Nothing is searched here but that.
+//! Detects hunks that the file already contains. Nothing else is searched for here.
 
 use super::body::{self, HunkLine, Kind};
-use super::fold::Tier;
+use super::compare::Tier;
 use super::locate::Image;
 use super::section::Hunk;
 use super::tolerance::{Tolerance, Tolerances};
 
-/// Places at which the context of a hunk is looked at; what stands in more places says nothing.
+/// The maximum number of places at which the context of a hunk is checked; context in more places identifies nothing.
 const MAX_PLACES: usize = 200;
 
-/// Whether the new lines are where the header says that they, or the old ones, are: the line, from 0. Hunks before it that are
-/// due will move its new lines by `shift`.
+/// Returns the line, from 0, if the new lines are already where the header puts them or the old ones. Earlier hunks
+/// that still have to be applied will move the new lines by `shift`.
 ///
-/// That lines are gone proves nothing: what is left of a hunk without added lines is found by chance.
+/// The absence of old lines proves nothing: the rest of a hunk without added lines can match by chance.
 pub(super) fn at_its_line(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -23,12 +23,13 @@ pub(super) fn at_its_line(
     results(hunk).find_map(|new| {
         let now = numbers.new.saturating_add_signed(-shift);
         let starts = [now, numbers.old].map(|line| line.saturating_sub(1));
-        // Exactly: what a hunk changes may be white space only.
+        // Compare exactly: the hunk may change nothing but white space.
         starts.into_iter().find(|start| image.fits(&new, *start, Tier::Exact))
     })
 }
 
-/// Where a hunk that changes nothing, and has as many lines as its header says, shows what the file has: the line, from 0.
+/// Returns the line, from 0, where a hunk that changes nothing, and has as many lines as its header says, matches the
+/// file.
 pub(super) fn only_shows(image: &Image<'_>, hunk: &Hunk<'_>) -> Option<usize> {
     let body = &hunk.readings.first()?.body;
     if body::has_change(body) || !body::holds(body, hunk.numbers) {
@@ -38,10 +39,10 @@ pub(super) fn only_shows(image: &Image<'_>, hunk: &Hunk<'_>) -> Option<usize> {
     image.places(&shown, Tier::Exact).first().copied()
 }
 
-/// The only place where the new lines are, of a hunk whose old lines are nowhere: the line, from 0.
+/// Returns the only place, from 0, of the new lines of a hunk whose old lines are nowhere.
 ///
-/// They must stand between context of the hunk, and that context nowhere else around other lines: who has misread what is
-/// there would be told that it is done.
+/// They must be between context of the hunk, and that context must not occur elsewhere around other lines: otherwise an
+/// author who misread the file would be told that the change is already made.
 pub(super) fn elsewhere(image: &Image<'_>, hunk: &Hunk<'_>, allowed: Tolerances) -> Option<usize> {
     if !allowed.allow(Tolerance::AlreadyApplied) || !allowed.allow(Tolerance::Position) {
         return None;
@@ -62,8 +63,8 @@ pub(super) fn elsewhere(image: &Image<'_>, hunk: &Hunk<'_>, allowed: Tolerances)
     })
 }
 
-/// Whether one of the hunks has its old lines somewhere in a file, and what it makes of them, too: it may be due in the one
-/// place, or done in the other.
+/// Returns true if a file has both the old and the new lines of one of the hunks: it may still have to be applied in
+/// one place, or be applied already in the other.
 pub(super) fn is_open(bytes: &[u8], hunks: &[&Hunk<'_>]) -> bool {
     let image = Image::of(bytes);
     let is_there =
@@ -75,7 +76,7 @@ pub(super) fn is_open(bytes: &[u8], hunks: &[&Hunk<'_>]) -> bool {
     })
 }
 
-/// The new lines of every reading that adds some.
+/// Yields the new lines of every reading that adds some.
 pub(super) fn results<'h, 'a>(hunk: &'h Hunk<'a>) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
     let adds = |body: &&Vec<HunkLine<'_>>| body.iter().any(|line| line.kind == Kind::Added);
     let bodies = hunk.readings.iter().map(|reading| &reading.body);
@@ -89,7 +90,7 @@ fn lines_of<'h, 'a>(
     body.iter().filter(|line| is_wanted(line)).collect()
 }
 
-/// Whether the rarest line that a body takes away is in the file yet.
+/// Returns true if the rarest line that a body removes is still in the file.
 fn is_due(image: &Image<'_>, body: &[HunkLine<'_>]) -> bool {
     let stays =
         |gone: &HunkLine<'_>| body.iter().any(|line| line.is_new() && line.text == gone.text);
@@ -100,7 +101,7 @@ fn is_due(image: &Image<'_>, body: &[HunkLine<'_>]) -> bool {
     rarest.is_some_and(|line| image.count(line.text) > 0)
 }
 
-/// Whether what a body adds, at `start`, has context that says something on both sides, or an end of the file.
+/// Returns true if the lines that a body adds at `start` have non-blank context, or an end of the file, on both sides.
 fn is_held(image: &Image<'_>, body: &[HunkLine<'_>], start: usize, len: usize) -> bool {
     let is_added = |line: &HunkLine<'_>| line.kind == Kind::Added;
     let says = |lines: &[HunkLine<'_>]| {
@@ -113,7 +114,8 @@ fn is_held(image: &Image<'_>, body: &[HunkLine<'_>], start: usize, len: usize) -
         && (start + len == image.lines.len() || says(&back))
 }
 
-/// Whether the context of these old lines stands elsewhere than at `there`, whatever stands in place of removed lines.
+/// Returns true if the context of these old lines also occurs outside `there`, whatever is in place of the removed
+/// lines.
 fn stands_elsewhere(
     image: &Image<'_>,
     old: &[&HunkLine<'_>],

@@ -1,19 +1,22 @@
-//! Marks that were put around code to show that it is new, and came along with it: the same one at every added line. Pure.
+//! Detects marks that were put around code to show that it is new and were copied with it: the same mark on every added
+//! line. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::look::Look;
+use super::file_style::FileStyle;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
-/// What stands before lines that are quoted, entered, or new.
+/// Extensions of files that contain only strings and other values.
+const DATA: [&str; 4] = ["csv", "tsv", "json", "po"];
+/// Marks before quoted, entered or new lines.
 const PREFIXES: [&str; 3] = [">>> ", "> ", "+ "];
 
-/// A line of a hunk of which every added line has the same mark, and what it has.
+/// Returns a line of a hunk whose added lines all have the same mark, and a description of the mark.
 pub(super) fn found<'h, 'a>(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
-    if !look.is_code() {
+    if !style.is_code() {
         return None;
     }
     let mut added = Vec::new();
@@ -26,37 +29,41 @@ pub(super) fn found<'h, 'a>(
     let every = |is_marked: &dyn Fn(&str) -> bool| added.iter().all(|(_, text)| is_marked(text));
     if let [(first, _), ..] = added[..]
         && every(&|it| it.starts_with("\u{1b}["))
-        && !look.has_char('\u{1b}')
+        && !style.has_char('\u{1b}')
     {
-        return Some((first, "begins with the code of a colour"));
+        return Some((first, "begins with the escape code of a colour"));
     }
     let [(first, text), _, ..] = added[..] else { return None };
     let has = if wrapper_of(text).is_some_and(|mark| every(&|it| wrapper_of(it) == Some(mark))) {
-        "stands between marks of Markdown"
-    } else if !look.is_markup()
+        "is enclosed in Markdown marks"
+    } else if !style.is_markup()
         && tag_of(text).is_some_and(|tag| every(&|it| tag_of(it) == Some(tag)))
     {
-        "stands between tags that mark a change"
+        "is enclosed in tags that mark a change"
     } else if PREFIXES.iter().any(|prefix| {
         let is_indented = |it: &str| it.starts_with(&format!("{prefix} "));
         every(&|it| it.starts_with(prefix)) && added.iter().any(|(_, it)| is_indented(it))
     }) {
-        "has a mark before its text, as all added lines have"
+        "has a mark before its text, as all added lines do"
     } else if every(&|it| it.ends_with("^M")) {
-        "has a carriage return written in letters"
+        "has a carriage return written as `^M`"
+    } else if !style.is_of(&DATA)
+        && is_list(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>())
+    {
+        "is a string of a JSON list, as all added lines are"
     } else if every(&is_coloured) {
-        "has the code of a colour"
+        "has the escape code of a colour"
     } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
-        "ends in an arrow and words that all added lines have"
-    } else if has_sign(look, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
-        "has a sign that all added lines have, and the file has not"
+        "ends in an arrow and a remark, as all added lines do"
+    } else if has_sign(style, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
+        "has a sign that all added lines have and the file does not"
     } else {
         return None;
     };
     Some((first, has))
 }
 
-/// What a line stands between: stars, tildes or signs of equality, two or more, or backquotes.
+/// Returns the Markdown mark that encloses a line: two stars, tildes or equal signs, or a backquote.
 fn wrapper_of(text: &str) -> Option<&str> {
     let text = text.trim();
     let mark = ["**", "==", "~~", "`"].into_iter().find(|mark| text.starts_with(mark))?;
@@ -66,7 +73,7 @@ fn wrapper_of(text: &str) -> Option<&str> {
     is_text.then_some(mark)
 }
 
-/// The tag that a line stands in.
+/// Returns the tag that encloses a line.
 fn tag_of(text: &str) -> Option<&str> {
     let text = text.trim();
     let rest = text.strip_prefix('<')?;
@@ -75,7 +82,23 @@ fn tag_of(text: &str) -> Option<&str> {
     (is_closed && TAGS.contains(&name)).then_some(name)
 }
 
-/// Whether a line begins and ends with the code of a colour that lost its first character.
+/// Returns true if all lines are the strings of a list, with commas and without indentation, and some strings contain
+/// the indentation instead.
+fn is_list(lines: &[&str]) -> bool {
+    let string = |(at, text): (usize, &&str)| {
+        let is_last = at + 1 == lines.len();
+        let text = text.strip_prefix('"')?;
+        text.strip_suffix("\",")
+            .or_else(|| text.strip_suffix('"').filter(|_| is_last))
+            .map(str::to_owned)
+    };
+    let strings: Option<Vec<String>> = lines.iter().enumerate().map(string).collect();
+    strings.is_some_and(|strings| {
+        strings.iter().any(|text| text.starts_with("  ") || text.starts_with('\t'))
+    })
+}
+
+/// Returns true if a line begins and ends with colour codes that lost their escape character.
 fn is_coloured(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('[') else { return false };
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
@@ -84,7 +107,7 @@ fn is_coloured(text: &str) -> bool {
         && (text.ends_with("[0m") || text.ends_with("[m"))
 }
 
-/// Whether all lines end in the same remark behind an arrow, and it is not in a comment.
+/// Returns true if all lines end in the same remark after an arrow, outside of a comment.
 fn has_arrow(lines: &[&str]) -> bool {
     const ARROWS: [&str; 4] = ["<--", "\u{2190}", "\u{1f448}", "\u{21d0}"];
     let remark = |text: &str| {
@@ -97,8 +120,8 @@ fn has_arrow(lines: &[&str]) -> bool {
     remarks.first().is_some_and(|first| first.is_some() && remarks.iter().all(|it| it == first))
 }
 
-/// Whether all lines begin, or end, with the same sign that is no letter and that the file has nowhere. Comments may.
-fn has_sign(look: &Look<'_>, lines: &[&str]) -> bool {
+/// Returns true if all lines begin, or end, with the same non-letter sign that the file does not have. Comments may.
+fn has_sign(style: &FileStyle<'_>, lines: &[&str]) -> bool {
     let is_sign = |c: char| {
         let is_punctuation =
             matches!(u32::from(c), 0x2010..=0x2027 | 0x3000..=0x303f | 0xff00..=0xffef);
@@ -115,7 +138,7 @@ fn has_sign(look: &Look<'_>, lines: &[&str]) -> bool {
     };
     let found =
         of_all(|text| text.chars().next()).or_else(|| of_all(|text| text.chars().next_back()));
-    found.is_some_and(|c| !look.has_char(c)) && !lines.iter().any(|text| is_comment(text.trim()))
+    found.is_some_and(|c| !style.has_char(c)) && !lines.iter().any(|text| is_comment(text.trim()))
 }
 
 #[cfg(test)]
@@ -126,11 +149,11 @@ mod tests {
     fn is_marked(name: &str, file: &str, added: &[&str]) -> bool {
         let lines: Vec<String> = added.iter().map(|line| format!("+{line}")).collect();
         let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
-        found(&Look::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
+        found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
     }
 
     #[test]
-    fn marks_at_every_added_line_are_told() {
+    fn marks_on_every_added_line_are_found() {
         for added in [
             ["**x = 1**", "**y = 2**"],
             ["`x = 1`", "    `y = 2`"],
@@ -146,6 +169,7 @@ mod tests {
             ["x = 1 \u{1f448} this line", "y = 2 \u{1f448} this line"],
             ["**f(**a)**", "**}**"],
             ["x = 1\u{b}", "y = 2\u{b}"],
+            ["\"if x:\",", "\"    y()\""],
         ] {
             assert!(is_marked("a.py", "z = 0\n", &added), "{added:?}");
             assert!(!is_marked("a.md", "z = 0\n", &added), "{added:?}");
@@ -154,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lines_may_have_in_common_is_left() {
+    fn marks_that_may_be_code_are_left() {
         for added in [
             ["**kwargs,", "**options"],
             ["======", "======"],
@@ -165,6 +189,8 @@ mod tests {
             ["+ a", "+ b"],
             ["x = 1  # <-- new", "y = 2  # <-- new"],
             ["x <-- y", "z <-- w"],
+            ["\"if x:\",", "\"y()\","],
+            ["    \"if x:\",", "    \"    y()\","],
             ["# eins \u{2713}", "# zwei \u{2713}"],
             ["# \u{8fd9}\u{3002}", "# \u{90a3}\u{3002}"],
             ["a\u{e9}", "b\u{e9}"],

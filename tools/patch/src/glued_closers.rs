@@ -1,12 +1,13 @@
-//! What closes a string or a comment at the end of a hunk and was opened nowhere in the file: it closed what the diff stood in. Pure.
+//! Detects a closing quote, comment end or tag at the end of a hunk that the file never opened: it belongs to the text
+//! around the diff. Pure.
 
 use super::body::HunkLine;
 use super::damage::Damage;
+use super::file_style::FileStyle;
 use super::lines::show;
-use super::look::Look;
 use super::refuse::Reason;
 
-/// What closes something, behind what opens it: first what is the beginning of others.
+/// Pairs of opening and closing marks; a mark that ends with another one comes first.
 const PAIRS: [[&[u8]; 2]; 7] = [
     [b"\"\"\"", b"\"\"\""],
     [b"'''", b"'''"],
@@ -16,17 +17,17 @@ const PAIRS: [[&[u8]; 2]; 7] = [
     [b"`", b"`"],
     [b"\"", b"\""],
 ];
-/// How many of them are in texts for people, too, and always in pairs.
+/// The number of these pairs that texts for people also always use in pairs.
 const IN_TEXTS: usize = 2;
 
-/// A line that ends a hunk and has something glued to it which leaves the file `after` with one more than it had: `before`, they were in
-/// pairs. `last` are the added lines that end hunks.
+/// Finds a line at the end of a hunk with a closing mark glued to it. The marks must be balanced in the file `before`,
+/// and the file `after` must have one too many. `last` are the added lines that end hunks.
 pub(super) fn glued(
-    look: &Look<'_>,
+    style: &FileStyle<'_>,
     [before, after]: [&[u8]; 2],
     last: &[(usize, HunkLine<'_>)],
 ) -> Option<(usize, Damage)> {
-    if look.is_of(&["diff", "patch", "snap", "vim"]) {
+    if style.is_of(&["diff", "patch", "snap", "vim"]) {
         return None;
     }
     let end_in = |line: &HunkLine<'_>, mark: &str| {
@@ -36,7 +37,7 @@ pub(super) fn glued(
     if let Some((hunk, line, tag)) = glued_tag([before, after], last) {
         return Some((hunk, end_in(line, &tag)));
     }
-    let pairs = if look.is_prose() { PAIRS.get(..IN_TEXTS) } else { Some(&PAIRS[..]) };
+    let pairs = if style.is_prose() { PAIRS.get(..IN_TEXTS) } else { Some(&PAIRS[..]) };
     pairs.unwrap_or_default().iter().find_map(|pair| {
         let [_, close] = pair;
         let is_it = |line: &HunkLine<'_>| {
@@ -54,7 +55,8 @@ pub(super) fn glued(
     })
 }
 
-/// A line that ends a hunk and has a closing tag glued to it, of which the file had as many as opening ones, and has one more `after`.
+/// Finds a line at the end of a hunk with a glued closing tag, if the file had as many closing as opening tags and has
+/// one more `after`.
 fn glued_tag<'l, 'a>(
     [before, after]: [&[u8]; 2],
     last: &'l [(usize, HunkLine<'a>)],
@@ -71,7 +73,7 @@ fn glued_tag<'l, 'a>(
     })
 }
 
-/// How many of a pair are left over in `text`; of what opens and closes alike, none or one.
+/// Returns how many closing marks of a pair are left over in `text`; for identical marks, 0 or 1.
 fn excess(text: &[u8], [open, close]: [&[u8]; 2]) -> isize {
     let count = |mark: &[u8]| memchr::memmem::find_iter(text, mark).count().cast_signed();
     if open == close { count(close) % 2 } else { count(close) - count(open) }
@@ -81,16 +83,16 @@ fn excess(text: &[u8], [open, close]: [&[u8]; 2]) -> isize {
 mod tests {
     use super::*;
 
-    /// What is wrong with the last line of `after`, which is added to `before`.
-    fn told(name: &str, before: &str, after: &str) -> bool {
+    /// Returns true if damage is found in the last line of `after`, which is added to `before`.
+    fn is_found(name: &str, before: &str, after: &str) -> bool {
         let raw = format!("+{}", after.lines().last().unwrap());
         let last = [(0, HunkLine::read(raw.as_bytes(), 1))];
-        let look = Look::of(before.as_bytes(), name);
-        glued(&look, [before.as_bytes(), after.as_bytes()], &last).is_some()
+        let style = FileStyle::of(before.as_bytes(), name);
+        glued(&style, [before.as_bytes(), after.as_bytes()], &last).is_some()
     }
 
     #[test]
-    fn what_closes_nothing_is_told() {
+    fn a_mark_that_closes_nothing_is_found() {
         for (name, before, after) in [
             ("a.py", "x = 1\n", "x = 2\"\"\"\n"),
             ("a.py", "\"\"\"Doc.\"\"\"\n", "\"\"\"Doc.\"\"\"\nx = 2'''\n"),
@@ -103,12 +105,12 @@ mod tests {
             ("a.js", "f(`a`)\n", "f(`a`)\ng()`\n"),
             ("a.rs", "let a = \"b\";\n", "let a = \"b\";\nlet c = 1;\"\n"),
         ] {
-            assert!(told(name, before, after), "{after}");
+            assert!(is_found(name, before, after), "{after}");
         }
     }
 
     #[test]
-    fn what_closes_something_is_left() {
+    fn a_mark_that_closes_something_is_left() {
         for (name, before, after) in [
             ("a.py", "", "def f():\n    \"\"\"Do it.\n\n    All of it.\"\"\"\n"),
             ("a.py", "x = 1\n", "x = 1\n\"\"\"\n"),
@@ -125,7 +127,7 @@ mod tests {
             ("a.vim", "", "\" a remark, and a quote\"\n"),
             ("a.rs", "", "let a = '\"';\n"),
         ] {
-            assert!(!told(name, before, after), "{after}");
+            assert!(!is_found(name, before, after), "{after}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! What a file looks like as a whole, as far as that tells which added lines cannot be meant for it. Each question is answered once,
-//! however many hunks ask it. Pure.
+//! Properties of a whole file that show which added lines cannot be meant for it. Each property is computed once,
+//! however many hunks need it. Pure.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::lines::pieces;
 
-/// Files in which text for people stands, and may show whatever else is damage.
+/// Extensions of text for people, which may show anything that would be damage elsewhere.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
-/// Files in which characters are escaped as in HTML, besides those.
+/// Further extensions of files that contain HTML entities.
 const MARKUP: &[&str] = &[
     "html",
     "htm",
@@ -84,16 +84,16 @@ const MARKUP: &[&str] = &[
     "ui",
     "ipynb",
 ];
-/// Spaces that are not the one that is typed.
+/// Spaces other than U+0020.
 pub(super) const HARD_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u{3000}'];
-/// Characters without a width, and such as only break a line.
+/// Zero-width characters and those that only break a line.
 pub(super) const HIDDEN: [char; 8] =
     ['\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{feff}', '\u{ad}'];
-/// Characters that are shown for a tab.
+/// Characters that are displayed in place of a tab.
 pub(super) const TAB_SIGNS: [char; 4] = ['→', '⇥', '␉', '»'];
 
-/// A file, and what was found out about it.
-pub(super) struct Look<'f> {
+/// A file and the properties computed so far.
+pub(super) struct FileStyle<'f> {
     file: &'f [u8],
     name: &'f str,
     ending: String,
@@ -101,7 +101,7 @@ pub(super) struct Look<'f> {
     words: OnceCell<HashSet<&'f [u8]>>,
     characters: OnceCell<HashSet<char>>,
     habits: OnceCell<Habits>,
-    /// How often the file was read from its first byte to its last.
+    /// How many times the whole file was read.
     #[cfg(test)]
     pub(super) passes: std::cell::Cell<usize>,
 }
@@ -110,28 +110,28 @@ pub(super) struct Look<'f> {
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one file")]
 pub(super) struct Habits {
-    /// It has characters that are escaped as in HTML.
+    /// True if the file has HTML entities.
     pub(super) has_entities: bool,
-    /// It has the first mark of a conflict.
+    /// True if the file has the first mark of a merge conflict.
     pub(super) has_conflicts: bool,
-    /// A line begins with a character that is shown for a tab.
+    /// True if a line begins with a character that is displayed in place of a tab.
     pub(super) has_tab_signs: bool,
-    /// It has `\"`.
+    /// True if the file has `\"`.
     pub(super) has_escaped_quotes: bool,
-    /// It has `\_` or `\*`.
+    /// True if the file has `\_` or `\*`.
     pub(super) has_escapes: bool,
-    /// Lines that are indented with tabs, and with two spaces or more.
+    /// The number of lines that are indented with tabs, and with at least two spaces.
     pub(super) tabbed: usize,
     pub(super) spaced: usize,
-    /// How many tabs every line has behind its text, if that is the same for all.
+    /// The number of tabs inside every line, if it is the same for all lines and not 0.
     pub(super) columns: Option<usize>,
 }
 
-impl<'f> Look<'f> {
-    pub(super) fn of(file: &'f [u8], path: &'f str) -> Look<'f> {
+impl<'f> FileStyle<'f> {
+    pub(super) fn of(file: &'f [u8], path: &'f str) -> FileStyle<'f> {
         let name = path.rsplit('/').next().unwrap_or_default();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-        Look {
+        FileStyle {
             file,
             name,
             ending,
@@ -144,19 +144,19 @@ impl<'f> Look<'f> {
         }
     }
 
-    /// The bytes, for a question about all of them.
+    /// Returns the bytes, for a question about all of them.
     fn whole(&self) -> &'f [u8] {
         #[cfg(test)]
         self.passes.set(self.passes.get() + 1);
         self.file
     }
 
-    /// Whether it is still to be made.
+    /// Returns true if the file is empty or yet to be created.
     pub(super) fn is_empty(&self) -> bool {
         self.file.is_empty()
     }
 
-    /// Whether its name ends like one of `kinds`.
+    /// Returns true if the file has one of these extensions.
     pub(super) fn is_of(&self, kinds: &[&str]) -> bool {
         kinds.contains(&self.ending.as_str())
     }
@@ -174,24 +174,24 @@ impl<'f> Look<'f> {
         ["makefile", "gnumakefile"].contains(&stem.as_str()) || self.is_of(&["mk", "mak"])
     }
 
-    /// Whether its name says that it holds code or data, in which every character counts.
+    /// Returns true if its name says that the file holds code or data, in which every character counts.
     pub(super) fn is_code(&self) -> bool {
         (self.is_makefile() || !self.ending.is_empty()) && !self.is_prose()
     }
 
-    /// Whether it has this line, however far in.
+    /// Returns true if the file has this line, with any indentation.
     pub(super) fn has_line(&self, line: &[u8]) -> bool {
         let lines = || pieces(self.whole()).map(<[u8]>::trim_ascii).collect();
         self.lines.get_or_init(lines).contains(line.trim_ascii())
     }
 
-    /// Whether it has this identifier.
+    /// Returns true if the file has this identifier.
     pub(super) fn has_word(&self, word: &[u8]) -> bool {
         let words = || self.whole().split(|byte| !is_of_word(*byte)).collect();
         self.words.get_or_init(words).contains(word)
     }
 
-    /// Whether it has this character, which is not a letter or sign of ASCII.
+    /// Returns true if the file has this character, which must be a control character or not ASCII.
     pub(super) fn has_char(&self, c: char) -> bool {
         let is_rare = |c: &char| !c.is_ascii() || c.is_ascii_control();
         let all = || String::from_utf8_lossy(self.whole()).chars().filter(is_rare).collect();
@@ -227,12 +227,12 @@ impl Habits {
     }
 }
 
-/// Whether a byte is one of an identifier.
+/// Returns true if a byte can be part of an identifier.
 pub(super) fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The one of `signs` that a line begins with, behind spaces.
+/// Returns the one of `signs` that a line begins with, after any white space.
 pub(super) fn begins_with(line: &[u8], signs: &[char]) -> Option<char> {
     let text = line.trim_ascii_start();
     signs.iter().copied().find(|c| text.starts_with(c.encode_utf8(&mut [0; 4]).as_bytes()))

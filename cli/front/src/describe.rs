@@ -1,4 +1,7 @@
-//! Events of the past in words. What the user and models said is quoted, so lines have to be made harmless before they are shown.
+//! Describes recorded events in words. Text of the user and of models is quoted unchanged, so callers must make lines harmless
+//! before they show them.
+
+use std::fmt::Display;
 
 use actors::checks::Findings;
 use actors::child::ChildEnd;
@@ -16,19 +19,20 @@ use serde::Serialize;
 use serde_json::json;
 use tree::RepoPath;
 
-/// An event in a line: number, kind, what it says.
+/// Returns an event in one line: its number, kind and description.
 pub fn event(story: &Story, entry: &StoryEntry) -> String {
-    let said = entry.event.as_ref().map(|event| said(story, entry, event)).unwrap_or_default();
+    let text =
+        entry.event.as_ref().map(|event| description(story, entry, event)).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!("lane {lane}: ")).unwrap_or_default();
     let part = entry.part.as_ref().map(|part| format!("{part}: ")).unwrap_or_default();
-    let (seq, name, said) = (entry.seq, entry.name(), said.replace('\n', " "));
-    let line = format!("#{seq:<4} {name:<20} {lane}{part}{said}");
+    let (seq, name, text) = (entry.seq, entry.name(), text.replace('\n', " "));
+    let line = format!("#{seq:<4} {name:<20} {lane}{part}{text}");
     line.trim_end().to_owned()
 }
 
-/// What an event says; nothing where its kind says it all.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others say no more than their kind")]
-fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
+/// Describes an event; empty if its kind already says everything.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the kind of every other event says everything")]
+fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
     if let Some(iteration) = iteration(event) {
         return format!("iteration {iteration}");
     }
@@ -36,7 +40,7 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         return format!("plan {version}: {}", beginning(&plan.steps.join("; ")));
     }
     if let Some((of, why)) = refusal(event) {
-        return format!("{of} not taken: {}", beginning(&why));
+        return format!("{of} refused: {}", beginning(&why));
     }
     match event {
         Event::TurnAdded { speaker, text, .. } => {
@@ -50,25 +54,25 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             format!("{} looked at {}", role.as_str(), beginning(&looks.join(", ")))
         }
         Event::ToolResult { role, tool, arguments, ok, .. } => {
-            let failed = if *ok { "" } else { ": it failed" };
+            let failed = if *ok { "" } else { " (failed)" };
             format!("{} calls {tool} {}{failed}", role.as_str(), beginning(arguments))
         }
         Event::QaReport { review } => beginning(&review.to_string()),
         Event::ToolsFound { tools } => {
             let names: Vec<String> = tools.iter().map(OwnTool::name).collect();
-            format!("the workspace brings {}", beginning(&names.join(", ")))
+            format!("tools of the workspace: {}", beginning(&names.join(", ")))
         }
         Event::UserAsked { .. }
         | Event::UserAnswered { .. }
         | Event::UserSaid { .. }
-        | Event::UserSteered { .. } => with_the_user(event),
+        | Event::UserSteered { .. } => exchange_with_user(event),
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }
         Event::RouterEscalation { reason_codes, from, to, .. } => {
-            format!("{to} is asked in place of {from}: {}", words(reason_codes))
+            format!("asking {to} instead of {from}: {}", words(reason_codes))
         }
-        Event::DiffRead { failed: Some(why), .. } => format!("no change was read: {why}"),
+        Event::DiffRead { failed: Some(why), .. } => format!("the diff could not be read: {why}"),
         Event::CommandTried { command, exit, .. } => format!("{}: {exit}", beginning(command)),
         Event::FilesNeeded { files } => {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
@@ -80,16 +84,18 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::ChecksBarred { commands, .. } => {
             format!("would not be run: {}", beginning(&commands.join(", ")))
         }
-        Event::EditorDone { reason } => format!("nothing more: {}", beginning(&reason.to_string())),
+        Event::EditorDone { reason } => {
+            format!("nothing to add: {}", beginning(&reason.to_string()))
+        }
         Event::SessionStateChanged { to, .. } => to.to_string(),
-        Event::TransitionRefused { from, to } => format!("{from} does not lead to {to}"),
+        Event::TransitionRefused { from, to } => format!("no transition from {from} to {to}"),
         Event::PatchStaged { patch, title, files, .. } => {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("patch {patch} · {title} · {}", beginning(&files.join(", ")))
         }
         Event::PatchApplied { patch } => format!("patch {patch} applied"),
         Event::CommitSettled { patch, outcome, .. } => format!("patch {patch} {}", word(outcome)),
-        Event::ApprovalAsked { action, why, .. } => format!("{action}: asked, since {why}"),
+        Event::ApprovalAsked { action, why, .. } => format!("{action}: needs approval: {why}"),
         Event::ApprovalGiven { left_out, said, .. } => approved(left_out, said.as_deref()),
         Event::ApprovalDenied { action, why, .. } => {
             let [what, why] = [action.to_string(), why.to_string()];
@@ -98,7 +104,9 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::VerificationRun { .. } => check(event).unwrap_or_default(),
         Event::OldTreeTested { outcome, .. } => on_old_tree(*outcome).to_owned(),
         Event::VerifyCompleted { outcome, .. } => word(outcome),
-        Event::FailureClassified { class, errors } => format!("{}, {errors} errors", word(class)),
+        Event::FailureClassified { class, errors } => {
+            format!("{}, {}", word(class), counted(*errors, "error"))
+        }
         Event::ModelRequest { .. } => story.call(entry).map(asked).unwrap_or_default(),
         Event::ModelReply { .. } | Event::CallDropped { .. } => {
             story.call(entry).map(|call| format!("answer to #{}", call.seq)).unwrap_or_default()
@@ -108,29 +116,32 @@ fn said(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::SourcesRead { files, files_total, .. } => format!("{files} of {files_total} files"),
         Event::ResearchStep { step, round, asked, answered, new } => {
             let step = step.name();
-            format!("{step} {round}: {answered} of {asked} answered, {new} new findings")
+            let new = counted(*new, "new finding");
+            format!("{step} {round}: {answered} of {asked} answered, {new}")
         }
-        Event::ResearchCut { .. } => "the time that is left is kept for the card".to_owned(),
+        Event::ResearchCut { .. } => {
+            "research ends early to leave enough of the budget for the card".to_owned()
+        }
         Event::CardMade { version, hash, .. } => format!("version {version}, {hash}"),
         Event::CardAnswered { answer, .. } => match answer {
-            CardAnswer::Modify(words) => format!("to be changed: {}", beginning(words)),
+            CardAnswer::Modify(words) => format!("changes requested: {}", beginning(words)),
             CardAnswer::Approved | CardAnswer::Rejected | CardAnswer::NoOne => word(answer),
         },
         Event::TaskAnswered { task, answer } => {
             format!("task {task}: {}", if answer.is_some() { "done" } else { "no answer" })
         }
-        Event::ProgramPaused { .. } => "a program asks small questions".to_owned(),
+        Event::ProgramPaused { .. } => "a program asks child questions".to_owned(),
         Event::ProgramEnded { end, .. } => format!("the program ended: {}", word(end)),
         Event::ChildEnded { end } => match end {
             ChildEnd::Answered(from) => format!("answered ({})", word(from)),
             ChildEnd::Failed(why) => why.to_string(),
-            ChildEnd::Cancelled => "given up".to_owned(),
+            ChildEnd::Cancelled => "cancelled".to_owned(),
         },
         _ => String::new(),
     }
 }
 
-/// The iteration that begins with an event.
+/// Returns the iteration that starts with an event; `None` for events that start none.
 pub const fn iteration(event: &Event) -> Option<u32> {
     if let Event::ArchitectStarted { iteration }
     | Event::EditorStarted { iteration }
@@ -142,7 +153,7 @@ pub const fn iteration(event: &Event) -> Option<u32> {
     None
 }
 
-/// The plan that there is with an event, and its version.
+/// Returns the plan that an event created or revised, with its version; `None` for other events.
 pub const fn plan(event: &Event) -> Option<(u32, &Plan)> {
     if let Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } =
         event
@@ -152,8 +163,8 @@ pub const fn plan(event: &Event) -> Option<(u32, &Plan)> {
     None
 }
 
-/// What was not taken, plan, draft or patch, and why.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others refuse nothing")]
+/// Returns what was refused (plan, draft, answer or patch) and why; `None` for other events.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other events are not refusals")]
 pub fn refusal(event: &Event) -> Option<(&'static str, String)> {
     Some(match event {
         Event::PlanRefused { error } => ("plan", error.to_string()),
@@ -167,7 +178,7 @@ pub fn refusal(event: &Event) -> Option<(&'static str, String)> {
     })
 }
 
-/// What came of a command of a verification.
+/// Describes the result of a check; `None` for other events.
 pub fn check(event: &Event) -> Option<String> {
     let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, findings, .. } =
         event
@@ -180,23 +191,22 @@ pub fn check(event: &Event) -> Option<String> {
     Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{walls}{masked})", word(outcome)))
 }
 
-/// How many secrets were taken out of what a command printed, if there were any.
+/// Returns how many secrets were masked in the output of a command; `None` if there were none.
 pub fn masked(findings: Option<&Findings>) -> Option<String> {
     let masked = findings.map(|findings| findings.masked).filter(|masked| *masked > 0)?;
-    let secrets = if masked == 1 { "secret" } else { "secrets" };
-    Some(format!("{masked} {secrets} in the output masked"))
+    Some(format!("{} in the output masked", counted(masked, "secret")))
 }
 
-/// How far a command was confined, where it was not wholly.
+/// Returns the confinement of a command as a suffix; empty if it was fully confined, or not recorded.
 pub fn walls(findings: Option<&Findings>) -> &'static str {
     match findings.and_then(|findings| findings.confined) {
-        Some(Degree::Floor) => ", confined in part",
+        Some(Degree::Floor) => ", partly confined",
         Some(Degree::None) => ", not confined",
         Some(Degree::Full) | None => "",
     }
 }
 
-/// Says when the user is asked, which the mode decides before the approval does.
+/// Returns when the user is asked. The mode takes precedence over the approval setting.
 pub fn approval(policy: &Policy) -> String {
     match policy.mode {
         Mode::Plan => "read-only".to_owned(),
@@ -206,9 +216,15 @@ pub fn approval(policy: &Policy) -> String {
     }
 }
 
-/// An enum that is written as one word, for people.
+/// Returns an enum that is serialized as one word, with spaces for underscores.
 pub fn word(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().replace('_', " ")
+}
+
+/// Returns a count with its noun: `1 question` or `3 questions`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 fn asked(Call { role, model, retry, .. }: &Call) -> String {
@@ -219,7 +235,7 @@ fn asked(Call { role, model, retry, .. }: &Call) -> String {
     }
 }
 
-/// What is known of a call, a line for each thing.
+/// Describes a model call, one fact per line.
 pub fn call(call: &Call) -> Vec<String> {
     let Some(CallReply { seq, outcome, message, usage, cost_nano_usd, avoidable_misses, .. }) =
         &call.reply
@@ -249,19 +265,19 @@ pub fn call(call: &Call) -> Vec<String> {
     lines
 }
 
-/// What came of the tests of a change without it.
+/// Describes the result of running the tests of a change without the change.
 pub const fn on_old_tree(outcome: OldTree) -> &'static str {
     match outcome {
         OldTree::Fails => "the tests of the change fail without it",
-        OldTree::Passes => "the tests of the change pass without it, too",
+        OldTree::Passes => "the tests of the change also pass without it",
         OldTree::SaysNothing => {
-            "without the change its tests cannot be built, which says nothing about them"
+            "without the change, its tests cannot be built, which proves nothing"
         }
         OldTree::NotRun => "the tests of the change could not be run without it",
     }
 }
 
-/// How a request ended.
+/// Describes how a request ended.
 pub fn outcome(delivery: &Delivery) -> String {
     match delivery {
         Delivery::Delivered { verified: Verified::NotNeeded } => "answered".to_owned(),
@@ -275,7 +291,8 @@ pub fn outcome(delivery: &Delivery) -> String {
     }
 }
 
-/// The criteria of a plan, of a change that was delivered: each with the check that shows it, if one passed that does.
+/// Returns the acceptance criteria of the plan, each with the passed check that shows it, if there is one. Empty if no change was
+/// delivered.
 pub fn criteria<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<Criterion<'p>> {
     let Delivery::Delivered { verified } = delivery else { return Vec::new() };
     let passed = match verified {
@@ -287,23 +304,23 @@ pub fn criteria<'p>(plan: Option<&'p Plan>, delivery: &Delivery) -> Vec<Criterio
     of_plan.map(|it| Criterion { shown_by: it.shown_by.filter(|_| passed), ..it }).collect()
 }
 
-/// How it was decided what a message is.
+/// Returns how the intent of a message was decided.
 const fn why(reason: IntentBy) -> &'static str {
     match reason {
         IntentBy::Flag => "a flag or the command",
         IntentBy::Words => "its words",
         IntentBy::Model => "asking a model",
-        IntentBy::Default => "default: nothing could say",
+        IntentBy::Default => "default: nothing else decided",
     }
 }
 
-/// Which model answers, and why.
+/// Returns which model answers, and why.
 pub fn routed(model: &str, assessment: &Assessment) -> String {
     let Assessment { score, reasons, choice, .. } = assessment;
     let who = match choice {
         Choice::Own => format!("{model} answers"),
         Choice::MaxThink => format!("{model}, which thinks longest, answers"),
-        Choice::Uncertain => "a small model is asked which one answers".to_owned(),
+        Choice::Uncertain => "a small model decides which one answers".to_owned(),
     };
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", words(reasons)) };
     format!("{who} (score {score}{why})")
@@ -313,7 +330,7 @@ fn words(reasons: &[Reason]) -> String {
     reasons.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-/// The beginning of a text that may be long.
+/// Returns the first 100 characters of a text, with an ellipsis if there are more.
 fn beginning(text: &str) -> String {
     const LENGTH: usize = 100;
     let mut beginning: String = text.chars().take(LENGTH).collect();
@@ -323,28 +340,30 @@ fn beginning(text: &str) -> String {
     beginning
 }
 
-/// What the user and a model said to each other.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other events are nothing that was said")]
-fn with_the_user(event: &Event) -> String {
+/// Describes a question, answer or message between the user and a model.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are not such messages")]
+fn exchange_with_user(event: &Event) -> String {
     match event {
-        Event::UserAsked { question, .. } => format!("the user is asked: {}", beginning(question)),
+        Event::UserAsked { question, .. } => {
+            format!("question to the user: {}", beginning(question))
+        }
         Event::UserAnswered { answer } => {
-            answer.as_deref().map_or("no user is there to answer".to_owned(), beginning)
+            answer.as_deref().map_or("no answer from the user".to_owned(), beginning)
         }
         Event::UserSaid { words } => format!("the user says: {}", beginning(words)),
         Event::UserSteered { words } => {
-            format!("the model is told: {}", beginning(&words.join(" ")))
+            format!("sent to the model: {}", beginning(&words.join(" ")))
         }
         _ => String::new(),
     }
 }
 
-/// A yes, with what was left out and why.
+/// Describes an approval, with the files that were left out and why.
 pub fn approved(left_out: &[RepoPath], said: Option<&str>) -> String {
     if left_out.is_empty() {
         return "approved".to_owned();
     }
     let paths: Vec<&str> = left_out.iter().map(RepoPath::as_str).collect();
     let why = said.map(|said| format!(": {}", beginning(said))).unwrap_or_default();
-    format!("approved, but for {}{why}", beginning(&paths.join(", ")))
+    format!("approved except {}{why}", beginning(&paths.join(", ")))
 }

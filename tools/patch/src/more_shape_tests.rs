@@ -1,19 +1,19 @@
-//! More shapes of answers, as the families of models write them, three cases each: what becomes of them is the intended file, or a
-//! refusal.
+//! More shapes of answers, as different model families write them, three cases each: each is applied as intended, or
+//! refused.
 
 use std::fmt::Write as _;
 
 use super::Refusal;
 use super::testing::{Files, path, plan_of};
 
-/// A file, and what is to become of it.
+/// A file, an answer, and the intended file.
 struct Case {
     before: String,
     after: String,
     answer: String,
 }
 
-/// A file, a right hunk of it, and the file after.
+/// A file, a correct hunk of it, and the file after.
 struct Base(&'static str, &'static str, &'static str);
 
 /// Code with tabs, generics and quotes; a text with fences, hard breaks and dashes; code whose lines recur.
@@ -46,14 +46,14 @@ impl Base {
         format!("{NAMES}{}", self.1)
     }
 
-    /// With every line of a body changed.
+    /// The diff with every line of a body changed.
     fn bodies(&self, change: impl Fn(&str) -> String) -> Case {
         let line = |line: &str| if line.starts_with("@@") { line.to_owned() } else { change(line) };
         let hunks: String = self.1.lines().map(|each| line(each) + "\n").collect();
         self.of(format!("{NAMES}{hunks}"))
     }
 
-    /// With every line of a body changed that has this marker.
+    /// The diff with every line of a body with this marker changed.
     fn marked(&self, marker: char, change: impl Fn(&str) -> String) -> Case {
         self.bodies(|line| match line.strip_prefix(marker) {
             Some(text) => format!("{marker}{}", change(text)),
@@ -67,7 +67,7 @@ impl Base {
         self.of(format!("{NAMES}{hunks}"))
     }
 
-    /// Old and new lines of each of its hunks.
+    /// The old and new lines of each hunk.
     fn sides(&self) -> Vec<[String; 2]> {
         let side = |hunk: &str, other: char| -> String {
             let lines = hunk.lines().skip(1).filter(|line| !line.starts_with(other));
@@ -77,12 +77,12 @@ impl Base {
         hunks.map(|hunk| [side(hunk, '+'), side(hunk, '-')]).collect()
     }
 
-    /// The sides of each hunk, written so.
+    /// The sides of each hunk, in the given form.
     fn blocks(&self, block: impl Fn(&str, &str) -> String) -> String {
         self.sides().iter().map(|[old, new]| block(old, new)).collect()
     }
 
-    /// The hunks with bare headers.
+    /// The hunks with this header instead of their own.
     fn bare(&self, header: &str) -> String {
         let line =
             |line: &str| if line.starts_with("@@") { header.into() } else { line.to_owned() };
@@ -91,7 +91,8 @@ impl Base {
 }
 
 impl Case {
-    /// What becomes of it: `=` the intended file, `0` nothing, `!` another one, or why it is refused.
+    /// Describes the result: `=` for the intended file, `0` for no change, `!` for another file, or the reason for
+    /// refusing it.
     fn outcome(&self) -> String {
         let files = Files::default().file("f", &self.before).file("g", "x\n");
         match plan_of(&files, &["f", "g"], &self.answer) {
@@ -124,13 +125,13 @@ fn crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
 }
 
-/// A way to write a diff.
+/// A name, and a way to write a diff.
 type Shape = (&'static str, fn(&Base) -> Case);
 
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn shapes() -> Vec<Shape> {
     vec![
-        ("right", |b| b.of(b.diff())),
+        ("correct", |b| b.of(b.diff())),
         ("apply_patch", |b| {
             b.of(format!("*** Begin Patch\n*** Update File: f\n{}*** End Patch\n", b.bare("@@")))
         }),
@@ -149,16 +150,16 @@ fn shapes() -> Vec<Shape> {
         ("patch in a shell, no fence", |b| {
             b.of(format!("patch -p1 <<'PATCH'\n{}PATCH\n", b.diff()))
         }),
-        ("a value of JSON", |b| b.of(format!("```json\n{{\"diff\": {}}}\n```\n", json(&b.diff())))),
-        ("a value of JSON, no fence", |b| {
+        ("a JSON value", |b| b.of(format!("```json\n{{\"diff\": {}}}\n```\n", json(&b.diff())))),
+        ("a JSON value, no fence", |b| {
             b.of(format!("{{\"path\": \"f\", \"patch\": {}, \"note\": \"done\"}}", json(&b.diff())))
         }),
-        ("a text of JSON", |b| b.of(json(&b.diff()) + "\n")),
-        ("lines of JSON", |b| {
+        ("a JSON string", |b| b.of(json(&b.diff()) + "\n")),
+        ("a JSON array of lines", |b| {
             let lines: Vec<String> = b.diff().lines().map(json).collect();
             b.of(format!("[\n  {}\n]\n", lines.join(",\n  ")))
         }),
-        ("a call of a tool", |b| {
+        ("a tool call", |b| {
             b.of(format!(
                 "<tool_call>\n{{\"name\": \"apply_diff\", \"arguments\": {{\"diff\": {}}}}}\n</tool_call>\n",
                 json(&b.diff())
@@ -211,10 +212,10 @@ fn shapes() -> Vec<Shape> {
             let (head, rest) = b.1.split_once('\n').unwrap();
             b.of(format!("{NAMES}{head}\n // ... existing code ...\n{rest}"))
         }),
-        ("existing code behind a hunk", |b| {
+        ("existing code after a hunk", |b| {
             b.of(format!("{} // ... rest of the code ...\n", b.diff()))
         }),
-        ("existing code in the place of old lines", |b| {
+        ("existing code instead of old lines", |b| {
             b.bodies(|line| {
                 if line.starts_with('-') { "-# ... existing code ...".into() } else { line.into() }
             })
@@ -238,7 +239,7 @@ fn shapes() -> Vec<Shape> {
             let kept = diff.rsplit_once("\n+").unwrap().0;
             b.of(format!("```diff\n{kept}\n"))
         }),
-        ("cut behind a header", |b| b.of(format!("{}@@ -1,", b.diff()))),
+        ("cut after a header", |b| b.of(format!("{}@@ -1,", b.diff()))),
         ("a fence for every hunk, with prose", |b| {
             let case = b.headers(|line| format!("```\nThen:\n```diff\n{line}"));
             b.of(format!("First:\n```diff\n{}```\n", case.answer))
@@ -268,13 +269,13 @@ fn shapes() -> Vec<Shape> {
             b.headers(|line| line.replace("@@ -", "@@ ").replace(" +", " "))
         }),
         ("headers with one sign", |b| b.headers(|line| line.replace("@@", "@"))),
-        ("a space behind every marker", |b| {
+        ("a space after every marker", |b| {
             b.bodies(|line| {
                 let (marker, text) = line.split_at(1);
                 format!("{marker} {text}")
             })
         }),
-        ("a space behind every plus and minus", |b| {
+        ("a space after every plus and minus", |b| {
             b.bodies(|line| {
                 let (marker, text) = line.split_at(1);
                 if marker == " " { line.to_owned() } else { format!("{marker} {text}") }
@@ -285,7 +286,7 @@ fn shapes() -> Vec<Shape> {
         }),
         ("line numbers before markers", |b| b.bodies(|line| format!("4 {line}"))),
         ("line numbers with a bar before markers", |b| b.bodies(|line| format!("  12 | {line}"))),
-        ("copied numbers behind markers", |b| {
+        ("copied numbers after markers", |b| {
             b.bodies(|line| {
                 let (marker, text) = line.split_at(1);
                 if marker == "+" { line.to_owned() } else { format!("{marker}12|{text}") }
@@ -337,13 +338,13 @@ fn shapes() -> Vec<Shape> {
                 b.diff()
             ))
         }),
-        ("a commit as it is shown", |b| {
+        ("output of git show", |b| {
             b.of(format!(
                 "commit 1234567890123456789012345678901234567890\nAuthor: A <a@b.c>\nDate:   Mon Sep 17 00:00:00 2001\n\n    Do it\n\ndiff --git a/f b/f\nindex 1234567..89abcde 100644\n{}",
                 b.diff()
             ))
         }),
-        ("names with moments", |b| {
+        ("names with timestamps", |b| {
             b.of(format!(
                 "--- a/f\t2026-01-01 00:00:00.000000000 +0000\n+++ b/f\t2026-01-02 00:00:00.000000000 +0000\n{}",
                 b.1
@@ -360,7 +361,7 @@ fn shapes() -> Vec<Shape> {
         ("a name in the fence", |b| b.of(format!("```diff f\n{}```\n", b.1))),
         ("a name above the fence", |b| b.of(format!("`f`:\n```diff\n{}```\n", b.1))),
         ("an index line alone", |b| b.of(format!("diff --git a/f b/f\n{}", b.1))),
-        ("binary files behind it", |b| {
+        ("binary files after it", |b| {
             b.of(format!("{}Binary files a/g.png and b/g.png differ\n", b.diff()))
         }),
         ("only in a directory", |b| b.of(format!("Only in b: tmp\n{}", b.diff()))),
@@ -372,14 +373,14 @@ fn shapes() -> Vec<Shape> {
         ("sed", |b| {
             b.of(format!("```sh\nsed -i 's/x/y/' {}\n```\n", if b.0.is_empty() { "" } else { "f" }))
         }),
-        ("the other way round", |b| {
+        ("old and new swapped", |b| {
             b.bodies(|line| match line.split_at(1) {
                 ("+", text) => format!("-{text}"),
                 ("-", text) => format!("+{text}"),
                 _ => line.to_owned(),
             })
         }),
-        ("a second answer behind a rule", |b| {
+        ("a second answer after a rule", |b| {
             b.of(format!("{}\n---\n\nThe lines above replace the old ones.\n", b.diff()))
         }),
         ("a heading per file", |b| {
@@ -397,10 +398,10 @@ fn shapes() -> Vec<Shape> {
                 b.diff().lines().flat_map(|line| ["    ", line, "\n"]).collect::<String>()
             ))
         }),
-        ("a last line without its end", |b| b.of(b.diff().trim_end_matches('\n').to_owned())),
+        ("no newline at the end", |b| b.of(b.diff().trim_end_matches('\n').to_owned())),
         ("end marks in words", |b| b.of(format!("BEGIN DIFF\n{}END DIFF\n", b.diff()))),
         ("stars around it", |b| b.of(format!("**Diff**\n\n{}\n**End**\n", b.diff()))),
-        ("a summary right behind", |b| {
+        ("a summary right after", |b| {
             b.of(format!("```diff\n{}```\nChanges made:\n+ one\n- two\n", b.diff()))
         }),
         ("a bar before every line", |b| {
@@ -412,26 +413,26 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// Those of which a case is refused: what they mean may be something else, or is not there.
+/// The shapes that are refused in at least one case: they may mean something else, or lack the change.
 const REFUSED: [&str; 30] = [
     "entities in context only",
     "entities in a page",
     "curly quotes throughout",
     "tabs as spaces throughout",
     "existing code in context",
-    "existing code behind a hunk",
-    "existing code in the place of old lines",
+    "existing code after a hunk",
+    "existing code instead of old lines",
     "existing code added",
     "cut in a new line",
     "cut in a fence",
-    "cut behind a header",
+    "cut after a header",
     "a fence for every hunk, with prose",
     "headers with one sign",
-    "a space behind every plus and minus",
+    "a space after every plus and minus",
     "no markers before context",
     "line numbers before markers",
     "line numbers with a bar before markers",
-    "copied numbers behind markers",
+    "copied numbers after markers",
     "search and replace, cut",
     "edits in JSON",
     "parameters of an edit",
@@ -441,13 +442,13 @@ const REFUSED: [&str; 30] = [
     "only the old name",
     "a diff of words",
     "sed",
-    "the other way round",
+    "old and new swapped",
     "a bar before every line",
     "blank lines without a marker among new ones",
 ];
 
 #[test]
-fn shapes_of_models_are_applied_as_they_are_meant_or_refused() {
+fn shapes_of_models_are_applied_as_intended_or_refused() {
     let mut told = String::new();
     for (name, shape) in shapes() {
         let row: Vec<String> = BASES.iter().map(|base| shape(base).outcome()).collect();
@@ -459,7 +460,7 @@ fn shapes_of_models_are_applied_as_they_are_meant_or_refused() {
     assert_eq!(told, "");
 }
 
-/// What becomes of the files `a`, with this text, and `b`, with two lines.
+/// Applies `answer` to the files `a`, with this text, and `b`, with two lines.
 fn both(before: &str, answer: &str) -> Result<Vec<String>, &'static str> {
     let files = Files::default().file("a", before).file("b", "x\ny\n");
     let declared = if answer.contains("c\n") { &["a", "b", "c"][..] } else { &["a", "b"] };
@@ -473,7 +474,7 @@ fn both(before: &str, answer: &str) -> Result<Vec<String>, &'static str> {
 }
 
 #[test]
-fn an_answer_in_another_form_is_taken_whole_or_not_at_all() {
+fn an_answer_in_another_form_is_applied_completely_or_not_at_all() {
     let update = "*** Update File: a\n@@\n 1\n-2\n+two\n";
     let patch = |body: &str| format!("Sure.\n\n*** Begin Patch\n{body}*** End Patch\n\nDone.\n");
     let block = |path: &str, old: &str, new: &str| {
@@ -491,7 +492,7 @@ fn an_answer_in_another_form_is_taken_whole_or_not_at_all() {
         (patch(update), done.clone()),
         (patch(&format!("{update}*** Add File: c\n+new\n")), and("c \"new\\n\"")),
         (patch(&format!("{update}*** Update File: b\n x\n-y\n+z\n")), and("b \"x\\nz\\n\"")),
-        // Where it is to be is said in words that are not followed.
+        // A text above the hunk says where it belongs, which is not supported.
         (
             patch(&format!("{update}*** Update File: b\n x\n-y\n+z\n*** End of File\n")),
             Err("unsupported_format"),
@@ -526,7 +527,7 @@ fn an_answer_in_another_form_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_file_to_be_made_is_not_left_out_by_a_format_that_can_make_none() {
+fn a_new_file_is_not_left_out_by_a_format_that_cannot_create_files() {
     let files = Files::default().file("a", "1\n2\n");
     let block = "a\n<<<<<<< SEARCH\n2\n=======\ntwo\n>>>>>>> REPLACE\n";
     assert!(plan_of(&files, &["a"], block).is_ok());
@@ -535,7 +536,7 @@ fn a_file_to_be_made_is_not_left_out_by_a_format_that_can_make_none() {
 }
 
 #[test]
-fn a_format_that_is_understood_and_does_not_fit_is_not_refused_for_its_form_alone() {
+fn a_translation_that_does_not_apply_is_named_in_the_refusal() {
     let files = Files::default().file("a", "1\n2\n");
     let block = |old: &str| format!("a\n<<<<<<< SEARCH\n{old}\n=======\ntwo\n>>>>>>> REPLACE\n");
     let patch = "*** Begin Patch\n*** Update File: a\n@@\n-none\n+two\n*** End Patch\n";
@@ -551,7 +552,7 @@ fn a_format_that_is_understood_and_does_not_fit_is_not_refused_for_its_form_alon
 }
 
 #[test]
-fn what_is_escaped_in_the_file_stays_so() {
+fn entities_of_the_file_stay_escaped() {
     let diff = |body: &str| format!("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n{body}");
     let page = "<p>1 &lt; 2</p>\n<p>3</p>\n";
     let made = |body: &str| both(page, &diff(body)).map(|mut all| all.remove(0));
@@ -559,14 +560,14 @@ fn what_is_escaped_in_the_file_stays_so() {
         made(" <p>1 &lt; 2</p>\n-<p>3</p>\n+<p>3 &gt; 2</p>\n"),
         Ok("a \"<p>1 &lt; 2</p>\\n<p>3 &gt; 2</p>\\n\"".to_owned())
     );
-    // Escaped once more, all of it: a file with entities of its own does not tell that.
+    // Everything is escaped once more: in a file with entities of its own, that is not detectable.
     assert_eq!(
         made(
             " &lt;p&gt;1 &amp;lt; 2&lt;/p&gt;\n-&lt;p&gt;3&lt;/p&gt;\n+&lt;p&gt;4 &amp;amp; 3&lt;/p&gt;\n"
         ),
         Err("hunk_not_found")
     );
-    // Only the old lines are, or not all of the new ones.
+    // Only the old lines are escaped, or not all of the new ones.
     assert_eq!(
         made(" &lt;p&gt;1 &amp;lt; 2&lt;/p&gt;\n-&lt;p&gt;3&lt;/p&gt;\n+<p>4 &amp; 3</p>\n"),
         Err("hunk_not_found")

@@ -1,0 +1,547 @@
+//! Reads the text around a diff for statements that contradict it: that a block is not meant, or that it is to be
+//! applied differently than it is written. Pure.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+use tree::RepoPath;
+
+use super::blocks;
+use super::fence::Fence;
+use super::header;
+use super::line_use::Use;
+use super::refuse::{PatchMismatch, Reason};
+use super::resolve::Target;
+use super::section::Hunk;
+use super::tolerance::Tolerance;
+
+/// The number of lines above a section that are searched for a command.
+const COMMAND: usize = 8;
+/// The maximum number of other characters in a line that consists of a file name: a marker, a comment sign, `file:`.
+const COMMENT: usize = 12;
+/// The maximum number of new files whose names are searched for in added lines.
+const MAX_DUE: usize = 16;
+/// The maximum number of words before the file name in a heading that is followed by other headers.
+const FEW_WORDS: usize = 2;
+/// The same, if no headers follow.
+const SOME_WORDS: usize = 4;
+/// The maximum number of strings of a JSON block that are tried as file names.
+const MAX_STRINGS: usize = 256;
+/// The maximum length of a caption, in bytes.
+const MAX_CAPTION: usize = 100;
+
+/// Returns what the text around the sections says against applying them as written.
+pub(super) fn against(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &[Target<'_, '_>],
+    declared: Option<&BTreeSet<RepoPath>>,
+    is_known: &dyn Fn(&RepoPath) -> bool,
+) -> Option<PatchMismatch> {
+    let is_otherwise = |target: &Target<'_, '_>| {
+        applied_otherwise(lines, uses, target, is_known)
+            .or_else(|| heads_another(lines, uses, target))
+    };
+    rejected(lines, uses, targets)
+        .or_else(|| edits_in_json(lines, uses, is_known))
+        .or_else(|| copied_headers(lines, uses, targets, declared?))
+        .or_else(|| targets.iter().find_map(is_otherwise))
+}
+
+/// Finds a file that is changed in several blocks, one of which has a caption that calls it a draft or wrong.
+fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
+    let several: BTreeSet<&RepoPath> = blocks::in_several(targets, uses);
+    if several.is_empty() {
+        return None;
+    }
+    let parts = targets.iter().filter(|target| several.contains(&target.path));
+    parts.into_iter().find_map(|target| {
+        let at = caption(lines, uses, target.span.start)
+            .filter(|at| lines.get(*at).is_some_and(|line| rejects(line)))?;
+        let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
+        let note = mismatch.note.clone().unwrap_or_default();
+        let file = Some(target.path.as_str().to_owned());
+        Some(PatchMismatch { file, ..mismatch }.note(format!(
+            "{note} It says that its block is not meant: send only the block that is."
+        )))
+    })
+}
+
+/// Returns the line of prose, from 0, above the fence or the headers at `start`.
+fn caption(lines: &[&[u8]], uses: &[Use], start: usize) -> Option<usize> {
+    let above =
+        uses.get(..start)?.iter().rposition(|what| !matches!(what, Use::Blank | Use::Opens))?;
+    let is_prose = uses.get(above) == Some(&Use::Prose);
+    (is_prose && lines.get(above)?.len() <= MAX_CAPTION).then_some(above)
+}
+
+/// Returns true if a caption consists only of words about the block itself, and one of them rejects it: `First attempt
+/// (wrong):`.
+fn rejects(line: &[u8]) -> bool {
+    const REJECTING: &str = "bad discarded draft earlier ignore incorrect obsolete old outdated previous rejected scrapped wrong";
+    const OTHERS: &str = "a an and answer apply attempt be before block change code diff do don first for had here i initial \
+        is it me my no not one only or patch please proposed reference second should solution t that the \
+        this to try use version was what you your";
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let text = text.to_lowercase().replace('\u{2019}', "'");
+    let mut words =
+        text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).peekable();
+    let is_negated = (text.contains("not ") || text.contains("n't "))
+        && (text.contains(" apply") || text.contains(" use"));
+    let is_struck = text.trim().starts_with("~~") && text.trim().ends_with("~~");
+    let has_any = words.peek().is_some();
+    let (mut rejects, mut is_about_it) = (is_negated || is_struck, true);
+    for word in words {
+        let is_rejecting = REJECTING.split(' ').any(|it| it == word);
+        rejects |= is_rejecting;
+        is_about_it &= is_rejecting || OTHERS.split(' ').any(|it| it == word);
+    }
+    has_any && rejects && is_about_it
+}
+
+/// Finds a section whose command, or the line above its fence, reverses the diff, or applies it in another directory
+/// that also has such a file.
+fn applied_otherwise(
+    lines: &[&[u8]],
+    uses: &[Use],
+    target: &Target<'_, '_>,
+    is_known: &dyn Fn(&RepoPath) -> bool,
+) -> Option<PatchMismatch> {
+    let above = (0..target.span.start).rev().take(COMMAND);
+    let above =
+        above.take_while(|at| matches!(uses.get(*at), Some(Use::Prose | Use::Blank | Use::Opens)));
+    let text = |at: usize| {
+        lines.get(at).and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default()
+    };
+    let above: Vec<&str> =
+        above.filter(|at| uses.get(*at) != Some(&Use::Blank)).map(text).collect();
+    let is_command =
+        |line: &&str| line.contains("<<") && (line.contains("patch") || line.contains("git apply"));
+    let opens = |line: &str| Fence::opening(line.as_bytes()).is_some();
+    let mut directories: Vec<&str> = Vec::new();
+    let mut is_reversed = false;
+    if let Some(command) = above.iter().position(is_command) {
+        // Lines above the command in the same fence are commands as well.
+        for line in above.iter().skip(command).take_while(|line| !opens(line)) {
+            let words: Vec<&str> =
+                line.split([' ', ';', '&']).filter(|word| !word.is_empty()).collect();
+            is_reversed |= words.iter().any(|word| matches!(*word, "-R" | "--reverse"));
+            for (word, next) in words.iter().zip(words.iter().skip(1).map(Some).chain([None])) {
+                let with =
+                    ["--directory=", "-d"].iter().find_map(|option| word.strip_prefix(option));
+                match *word {
+                    "cd" | "pushd" | "-C" | "-d" | "--directory" => directories.extend(next),
+                    _ => directories.extend(with),
+                }
+            }
+        }
+    } else if let Some(line) = above.iter().find(|line| !opens(line)) {
+        let is_heading = line.trim_end().ends_with(':');
+        let words = || line.split(|c: char| c.is_whitespace() || "`'\"*():,".contains(c));
+        is_reversed = is_heading
+            && line.contains("apply")
+            && words().any(|word| matches!(word, "-R" | "--reverse"));
+        directories
+            .extend(words().filter(|word| is_heading && word.len() > 1 && word.ends_with('/')));
+    }
+    let path = target.path.as_str();
+    if is_reversed {
+        let mismatch = PatchMismatch::file(Reason::UnsupportedFormat, path);
+        return Some(mismatch.note(
+            "The command around it reverses the diff. Write the diff in its final direction, without that option.",
+        ));
+    }
+    let is_elsewhere = |directory: &&str| {
+        let directory =
+            directory.trim_matches(['\'', '"']).trim_start_matches("./").trim_end_matches('/');
+        let below = RepoPath::parse(&format!("{directory}/{path}"));
+        below.is_ok_and(|below| below != target.path && is_known(&below))
+    };
+    let directory = directories.into_iter().find(is_elsewhere)?;
+    let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, path);
+    Some(mismatch.note(format!(
+        "The text above names the directory `{directory}`: write the full path of the file in the headers."
+    )))
+}
+
+/// Finds hunks without names below a heading with the name of another file with the same extension: `Create a new file
+/// lib/other.py:`.
+fn heads_another(lines: &[&[u8]], uses: &[Use], target: &Target<'_, '_>) -> Option<PatchMismatch> {
+    if !target.tolerates.contains(&Tolerance::NoHeader) {
+        return None;
+    }
+    let path = target.path.as_str();
+    let ending = target.path.name().rsplit_once('.').map(|(_, ending)| ending)?;
+    let line = lines.get(caption(lines, uses, target.span.start)?)?;
+    let names = blocks::paths_in(line);
+    let is_it = |name: &RepoPath| {
+        let name = name.as_str();
+        path == name || path.ends_with(&format!("/{name}")) || name.ends_with(&format!("/{path}"))
+    };
+    let is_like_it =
+        |name: &&RepoPath| name.name().rsplit_once('.').is_some_and(|(_, it)| it == ending);
+    let other = names.iter().find(is_like_it).filter(|_| !names.iter().any(is_it))?;
+    let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, path);
+    let note = format!(
+        "The line above its hunks names `{other}`: put `--- a/path` and `+++ b/path` before the hunks."
+    );
+    is_heading_of(line, other, SOME_WORDS).then(|| mismatch.note(note))
+}
+
+/// Finds a section whose headers were copied from the section before: they are the same, although the text between
+/// names a declared file that nothing changes, as the heading of the next block or with both blocks making the same
+/// change.
+fn copied_headers(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &[Target<'_, '_>],
+    declared: &BTreeSet<RepoPath>,
+) -> Option<PatchMismatch> {
+    let touched: BTreeSet<&RepoPath> = targets.iter().flat_map(Target::paths).collect();
+    let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(name);
+    targets.windows(2).find_map(|pair| {
+        let [before, target] = pair else { return None };
+        if before.path != target.path {
+            return None;
+        }
+        let is_same = OnceCell::new();
+        let is_same = || *is_same.get_or_init(|| is_same_change(before.hunks, target.hunks));
+        let heading = caption(lines, uses, target.span.start);
+        let between = before.span.end..target.span.start;
+        let mut prose = between.filter(|at| uses.get(*at) == Some(&Use::Prose));
+        prose.find_map(|at| {
+            let line = lines.get(at)?;
+            let names = blocks::paths_in(line);
+            let other = names.iter().find(|name| is_left(name))?;
+            let is_heading = || heading == Some(at) && is_heading_of(line, other, FEW_WORDS);
+            if !is_heading() && !is_same() {
+                return None;
+            }
+            let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, target.path.as_str());
+            Some(mismatch.note(format!(
+                "Line {} of the answer names `{other}`, but the headers below it name another file.",
+                at + 1
+            )))
+        })
+    })
+}
+
+/// Returns true if a line says little more than a file name, and ends in it: `Now lib/other.py:`.
+fn is_heading_of(line: &[u8], path: &RepoPath, words: usize) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || "`'\"*:".contains(c));
+    let before = text.strip_suffix(path.as_str());
+    before.is_some_and(|before| {
+        before.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).count()
+            <= words
+    })
+}
+
+/// Returns true if the hunks have the same lines.
+fn is_same_change(one: &[Hunk<'_>], other: &[Hunk<'_>]) -> bool {
+    let lines = |hunk: &Hunk<'_>| {
+        let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
+        body.iter().map(|line| (line.kind, line.text.to_vec())).collect::<Vec<_>>()
+    };
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| lines(one) == lines(other))
+}
+
+/// Finds a JSON block next to the diff with edits of a file, which would be lost.
+fn edits_in_json(
+    lines: &[&[u8]],
+    uses: &[Use],
+    is_known: &dyn Fn(&RepoPath) -> bool,
+) -> Option<PatchMismatch> {
+    const SIDES: [[&str; 2]; 5] = [
+        ["\"old", "\"new"],
+        ["\"search", "\"replace"],
+        ["\"before", "\"after"],
+        ["\"find", "\"replace"],
+        ["\"original", "\"updated"],
+    ];
+    let mut start = None;
+    for (at, what) in uses.iter().enumerate() {
+        match what {
+            Use::Opens => start = Some(at + 1),
+            Use::Closes => {
+                let from = start.take().unwrap_or(at);
+                let block = lines.get(from..at).unwrap_or_default().join(&b'\n');
+                let text = String::from_utf8_lossy(&block);
+                let is_json = text.trim_start().starts_with(['{', '[']);
+                let has_sides =
+                    || SIDES.iter().any(|sides| sides.iter().all(|side| text.contains(side)));
+                let names_one = || {
+                    text.split('"')
+                        .take(MAX_STRINGS)
+                        .any(|part| RepoPath::parse(part).is_ok_and(|path| is_known(&path)))
+                };
+                if is_json && has_sides() && names_one() {
+                    let mismatch = PatchMismatch::line(Reason::UnsupportedFormat, lines, from);
+                    let note = mismatch.note.clone().unwrap_or_default();
+                    return Some(mismatch.note(format!(
+                        "{note} It contains edits that are not in the diff: write them as hunks."
+                    )));
+                }
+            }
+            Use::Header | Use::Body => start = None,
+            Use::Blank | Use::Prose => {}
+        }
+    }
+    None
+}
+
+/// Returns true if the answer mentions changes that the diff does not make: prose after it, or the heading of a hunk,
+/// names a declared file that nothing changes; an added line consists of the name of such a file that does not exist
+/// yet; or prose after it corrects or extends it.
+pub(super) fn says_more(
+    lines: &[&[u8]],
+    uses: &[Use],
+    touched: &[&RepoPath],
+    declared: &BTreeSet<RepoPath>,
+    exists: &dyn Fn(&RepoPath) -> bool,
+) -> bool {
+    const MORE: [&[u8]; 4] =
+        [b"correction", b"same change", b"remaining occurrences", b"leave it out"];
+    let is_change = |what: &Use| matches!(what, Use::Header | Use::Body);
+    let Some(last) = uses.iter().rposition(is_change) else { return false };
+    let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(&name);
+    let names_one = |line: &[u8]| blocks::paths_in(line).iter().any(is_left);
+    let due = declared.iter().filter(|path| is_left(path) && !exists(path));
+    let due: Vec<&RepoPath> = due.take(MAX_DUE).collect();
+    (0..).zip(lines.iter().zip(uses)).any(|(at, (line, what))| match what {
+        Use::Prose if at > last => {
+            let said = line.to_ascii_lowercase();
+            let has = |words: &&[u8]| memchr::memmem::find(&said, words).is_some();
+            MORE.iter().any(has) || names_one(line)
+        }
+        Use::Header => header::heading(line).is_some_and(names_one),
+        Use::Body if line.starts_with(b"+") && !due.is_empty() => {
+            let is_alone = |path: &&&RepoPath| line.len() <= path.as_str().len() + COMMENT;
+            due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(path))
+        }
+        Use::Body | Use::Opens | Use::Closes | Use::Blank | Use::Prose => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Files, path, plan_of};
+    use super::*;
+
+    const FILE: &str = "a\nb\nc\nd\ne\nf\ng\nh\n";
+    const FIRST: &str = "--- a/f.py\n+++ b/f.py\n@@ -2 +2 @@\n-b\n+B\n";
+    const SECOND: &str = "--- a/f.py\n+++ b/f.py\n@@ -7 +7 @@\n-g\n+G\n";
+
+    /// Applies `answer` and returns the new text of `f.py`, which also exists in `sub`; or the first reason for
+    /// refusing it.
+    fn after(answer: &str) -> Result<String, Reason> {
+        let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
+        let plan = plan_of(&files, &["f.py", "sub/f.py"], answer)
+            .map_err(|refusal| refusal.mismatches[0].reason)?;
+        let change = plan.changes.iter().find(|change| change.path == path("f.py"));
+        let state = change.and_then(|change| change.after.as_ref());
+        Ok(state.map_or(FILE.to_owned(), |state| String::from_utf8(state.bytes.to_vec()).unwrap()))
+    }
+
+    #[test]
+    fn a_block_that_its_caption_rejects_is_refused() {
+        let answer = |caption: &str| {
+            format!("{caption}\n\n```diff\n{FIRST}```\n\nThis:\n\n```diff\n{SECOND}```\n")
+        };
+        for caption in [
+            "First attempt (wrong, ignore):",
+            "Do NOT apply this one, it is what you had:",
+            "Your earlier change was:",
+            "\u{274c} Wrong:",
+            "~~Attempt 1~~",
+            "**Draft**",
+        ] {
+            assert_eq!(after(&answer(caption)), Err(Reason::ContradictoryFileOps), "{caption}");
+            let alone = format!("{caption}\n\n```diff\n{FIRST}```\n");
+            assert!(after(&alone).is_ok(), "{caption}: there is no other block");
+        }
+        for caption in [
+            "First, the import:",
+            "The wrong sign is corrected:",
+            "Ignore errors of `close`:",
+            "The previous call is replaced:",
+            "We do not use the cache any more:",
+            "Retry attempts:",
+            "Step 1:",
+            "In the first block:",
+        ] {
+            assert!(after(&answer(caption)).is_ok(), "{caption}");
+        }
+    }
+
+    #[test]
+    fn a_draft_that_is_commented_out_is_refused() {
+        let answer = format!("<!--\n```diff\n{FIRST}```\n-->\n\n```diff\n{SECOND}```\n");
+        assert_eq!(after(&answer), Err(Reason::ContradictoryFileOps));
+        let lost = format!(
+            "analysisHm:\n\n```diff\n{FIRST}```\n\nNo.assistantfinalSo:\n\n```diff\n{SECOND}```\n"
+        );
+        assert_eq!(after(&lost), Err(Reason::ContradictoryFileOps));
+        let around = format!(
+            "<!-- a remark -->\n```diff\n{FIRST}```\n<!-- another -->\n```diff\n{SECOND}```\n"
+        );
+        assert!(after(&around).is_ok());
+    }
+
+    #[test]
+    fn a_command_that_reverses_or_redirects_a_diff_is_refused() {
+        for (command, reason) in [
+            ("patch -R -p1 <<EOF", Reason::UnsupportedFormat),
+            ("git apply --reverse <<'EOF'", Reason::UnsupportedFormat),
+            ("git apply --directory=sub <<EOF", Reason::ContradictoryHeaders),
+            ("patch -d sub -p1 <<EOF", Reason::ContradictoryHeaders),
+            ("cd sub\npatch -p1 <<EOF", Reason::ContradictoryHeaders),
+            ("cd sub && git apply <<EOF", Reason::ContradictoryHeaders),
+        ] {
+            let answer = format!("```sh\n{command}\n{FIRST}EOF\n```\n");
+            assert_eq!(after(&answer), Err(reason), "{command}");
+        }
+        for command in [
+            "patch -p1 <<EOF",
+            "git apply <<'EOF'",
+            "cd project && patch -p1 <<EOF",
+            "cd /repo\ngit apply <<EOF",
+            "patch -d . -p1 <<EOF",
+            "git apply --recount <<EOF",
+        ] {
+            let answer = format!("```sh\n{command}\n{FIRST}EOF\n```\n");
+            assert_eq!(after(&answer).as_deref(), Ok("a\nB\nc\nd\ne\nf\ng\nh\n"), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_heading_that_reverses_or_redirects_a_diff_is_refused() {
+        let answer = |heading: &str| format!("{heading}\n\n```diff\n{FIRST}```\n");
+        assert_eq!(
+            after(&answer("Apply in reverse (`git apply -R`):")),
+            Err(Reason::UnsupportedFormat)
+        );
+        assert_eq!(after(&answer("In the directory `sub/`:")), Err(Reason::ContradictoryHeaders));
+        for heading in
+            ["Apply with `git apply`:", "In the directory `other/`:", "The file in `sub/` stays."]
+        {
+            assert!(after(&answer(heading)).is_ok(), "{heading}");
+        }
+        let undo = format!("```diff\n{FIRST}```\n\nTo undo it, use `git apply -R`:\n");
+        assert!(after(&undo).is_ok());
+    }
+
+    #[test]
+    fn hunks_without_names_below_the_name_of_another_file_are_refused() {
+        let hunk = "@@ -2 +2 @@\n-b\n+B\n";
+        let outcome = |line: &str| {
+            let files = Files::default().file("f.py", FILE);
+            let answer = format!("{line}\n\n```diff\n{hunk}```\n");
+            plan_of(&files, &["f.py"], &answer).map_err(|refusal| refusal.mismatches[0].reason)
+        };
+        for line in ["Create a new file `lib/other.py`:", "In **helper_f.py**:", "In `helper.py`:"]
+        {
+            assert_eq!(outcome(line).unwrap_err(), Reason::ContradictoryHeaders, "{line}");
+        }
+        for line in [
+            "In `f.py`:",
+            "As `os.path` does:",
+            "Unlike `g.py`, `f.py` has:",
+            "The test in `tests/test_f.py` fails, so:",
+            "It is not a part of what is in `g.py`:",
+            "The change:",
+        ] {
+            let plan = outcome(line).unwrap();
+            assert_eq!(plan.repairs[0].tolerance, Tolerance::NoHeader, "{line}");
+        }
+    }
+
+    #[test]
+    fn headers_that_were_copied_from_the_block_before_are_refused() {
+        let answer = |said: &str, second: &str| {
+            format!("```diff\n{FIRST}```\n\n{said}\n\n```diff\n{second}```\n")
+        };
+        for said in [
+            "And for sub/f.py:",
+            "### `sub/f.py`\n\nThe same change.",
+            "$ git diff sub/f.py",
+            "\"path\": \"sub/f.py\",",
+        ] {
+            assert_eq!(after(&answer(said, FIRST)), Err(Reason::ContradictoryHeaders), "{said}");
+        }
+        assert_eq!(after(&answer("Now `sub/f.py`:", SECOND)), Err(Reason::ContradictoryHeaders));
+        for said in ["Once more:", "In `f.py`:", "See `other.py`:"] {
+            assert!(after(&answer(said, FIRST)).is_ok(), "{said}");
+        }
+        for said in ["`sub/f.py` uses this; further down:", "`f.py` is called from `sub/f.py`:"] {
+            assert!(after(&answer(said, SECOND)).is_ok(), "{said}");
+        }
+        let changed = FIRST.replace("/f.py", "/sub/f.py");
+        let both = format!("{}\n```diff\n{changed}```\n", answer("And for sub/f.py:", FIRST));
+        assert!(after(&both).is_ok(), "the other file is changed as well");
+    }
+
+    #[test]
+    fn json_edits_next_to_a_diff_are_refused() {
+        let answer = |json: &str| format!("```diff\n{FIRST}```\n\n```json\n{json}\n```\n");
+        for json in [
+            "{\"file\": \"f.py\", \"changes\": [{\"line\": 4, \"old\": \"d\", \"new\": \"D\"}]}",
+            "[\n  {\"path\": \"f.py\", \"search\": \"d\", \"replace\": \"D\"}\n]",
+        ] {
+            assert_eq!(after(&answer(json)), Err(Reason::UnsupportedFormat), "{json}");
+        }
+        for json in
+            ["{\"old\": 1, \"new\": 2}", "{\"file\": \"f.py\", \"line\": 4}", "{\"a\": \"f.py\"}"]
+        {
+            assert!(after(&answer(json)).is_ok(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_mention_of_an_unchanged_file_after_the_diff_is_recorded() {
+        let noted = |said: &str| {
+            let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
+            let answer = format!("In `sub/f.py` it is so.\n\n```diff\n{FIRST}```\n\n{said}\n");
+            let plan = plan_of(&files, &["f.py", "sub/f.py"], &answer).unwrap();
+            plan.repairs.iter().any(|repair| repair.tolerance == Tolerance::Tail)
+        };
+        for said in [
+            "It is like `sub/f.py`.",
+            "One correction: leave out the last line.",
+            "Do the same change elsewhere.",
+        ] {
+            assert!(noted(said), "{said}");
+        }
+        for said in
+            ["", "That is `f.py`.", "See `other.py`.", "The rest is correct.", "No remaining uses."]
+        {
+            assert!(!noted(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_mention_of_an_unchanged_file_in_the_diff_is_recorded() {
+        let noted = |old: &str, new: &str| {
+            let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
+            let answer = FIRST.replace(old, new);
+            let plan = plan_of(&files, &["f.py", "sub/f.py", "g.py"], &answer).unwrap();
+            plan.repairs.iter().any(|repair| repair.tolerance == Tolerance::Tail)
+        };
+        assert!(noted("@@ -2 +2 @@", "@@ -2 +2 @@ (also in sub/f.py)"));
+        assert!(noted("+B", "+# file: g.py"));
+        for text in ["+# file: sub/f.py", "+# what g.py needs to be made right", "+# other.py"] {
+            assert!(!noted("+B", text), "{text}");
+        }
+        assert!(!noted("@@ -2 +2 @@", "@@ -2 +2 @@ import f.py"));
+    }
+
+    #[test]
+    fn a_caption_is_judged_as_a_whole() {
+        assert!(rejects(b"Ignore this one:") && rejects("Don\u{2019}t use this:".as_bytes()));
+        for caption in
+            ["Use this one:", "", "---", "Ignore whitespace:", "Drafts are kept:", "Version 2:"]
+        {
+            assert!(!rejects(caption.as_bytes()), "{caption}");
+        }
+    }
+}
