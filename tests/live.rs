@@ -479,3 +479,23 @@ fn a_shell_command_reports_its_exit_and_can_be_stopped() {
     ends(&mut screen, 0);
     assert_eq!(processes_left_in(world.project.root()), [""; 0]);
 }
+
+#[test]
+fn secrets_in_the_output_of_a_shell_line_are_masked() {
+    let world = World::greeting(Vec::new()).configure("[sandbox]\nmode = \"off\"\n");
+    world.project.write(".env", "DATABASE_PASSWORD=Tr0ub4dor-and-3\n");
+    let token = format!("ghp_{}", "x9Y".repeat(12));
+    world.project.write("token.txt", &format!("token {token}\n"));
+    for args in [&["--plain"][..], &[]] {
+        let mut program = world.deepseek(args.iter().copied());
+        let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);
+        screen.until_shown("›");
+        screen.types("!cat .env token.txt; echo done\r");
+        screen.until("done", |rows| rows.iter().any(|row| row == "done"));
+        screen.types("\x04");
+        assert_eq!(screen.terminal.ends(), Some(0));
+        let shown = screen.terminal.shown();
+        assert!(shown.matches("[redacted:").count() >= 2, "{shown}");
+        assert!(!shown.contains("Tr0ub4dor") && !shown.contains(&token), "{shown}");
+    }
+}

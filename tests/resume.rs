@@ -316,7 +316,10 @@ fn a_session_in_use_by_another_process_is_refused() {
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let run = world.deepseek(["-r", "latest", "-p", "x"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("another process is using the session"), "{}", run.stderr);
+    let id = session.file_name().unwrap().to_str().unwrap();
+    let (_, short) = id.split_at(id.len() - 6);
+    let says = format!("another process is using the session {short}\n");
+    assert!(run.stderr.contains(&says), "{}", run.stderr);
     drop(lock);
     ends_and_replays(&world, &["run"], 0);
     assert_eq!(world.project.read("greet.txt"), "hello world\n");

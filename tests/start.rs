@@ -1,5 +1,7 @@
 //! First steps: the workspace directory, `--set`, output formats, `init`, and starting without a key.
 
+use mock::Reply;
+
 use crate::support::{Project, Provider, Terminal, World, greeting_fix};
 
 #[test]
@@ -70,7 +72,7 @@ fn failures_are_json_documents_with_json_output() {
 
 #[test]
 fn times_are_shown_in_the_users_time_zone_and_ids_by_their_ends() {
-    let world = World::greeting(vec![mock::Reply::text("It is.").to("analysis")]);
+    let world = World::greeting(vec![Reply::text("It is.").to("analysis")]);
     world.deepseek(["ask", "Is it?"]).run();
     let json = world.deepseek(["sessions", "--output", "json"]).run();
     let id = json.events[0][0]["id"].as_str().unwrap().to_owned();
@@ -122,7 +124,7 @@ fn there_is_a_manual_page_for_each_command() {
 
 #[test]
 fn working_in_the_home_directory_gives_a_warning() {
-    let world = World::greeting(vec![mock::Reply::text("It is.").to("analysis")]);
+    let world = World::greeting(vec![Reply::text("It is.").to("analysis")]);
     let home = world.home().display().to_string();
     let run = world.deepseek(["ask", "Is it?", "--workspace", &home]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -173,4 +175,28 @@ fn without_a_key_the_hint_says_where_to_get_and_how_to_store_one() {
     assert_eq!(login.code, Some(0), "{}", login.stderr);
     let status = world.deepseek(["auth", "status"]).env_remove("DEEPSEEK_API_KEY").run();
     assert_eq!(status.code, Some(0), "{}", status.stderr);
+}
+
+#[test]
+fn a_slash_command_as_a_request_makes_no_model_call() {
+    let world = World::greeting(vec![Reply::text("One.").to("analysis")]);
+    for (text, hint) in [
+        ("/cost", "`deepseek usage`"),
+        ("/undo", "`deepseek rewind`"),
+        ("/status", "`deepseek` starts a conversation"),
+        ("/statsu", "did you mean /status?"),
+        ("/review HEAD", "`deepseek review HEAD`"),
+    ] {
+        let piped = world.deepseek(Vec::<&str>::new()).input(text).run();
+        let given = world.deepseek(["-p", text]).run();
+        for run in [piped, given] {
+            assert_eq!(run.code, Some(2), "{text}: {}", run.stderr);
+            assert!(run.stderr.contains(hint), "{text}: {}", run.stderr);
+        }
+    }
+    assert_eq!(world.provider.roles(), "");
+    // A request that says what it is needs no model to decide that.
+    let run = world.deepseek(Vec::<&str>::new()).input("/ask What is a lexer?\n").run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "analysis");
 }

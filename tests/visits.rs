@@ -341,8 +341,54 @@ fn clear_starts_a_new_session() {
     screen.until("the request is running", |rows| {
         rows.iter().filter(|row| row.contains("tokens in")).count() == 2
     });
+    // The old one was closed, and can be resumed.
+    screen.types("/resume\r");
+    screen.until_shown("❯");
+    screen.types("lexer\r");
+    screen.until_shown("continues session ");
+    screen.until_shown("    One.");
     leaves(&mut screen);
     assert_eq!(world.deepseek(["sessions"]).run().stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_session_that_is_open_elsewhere_is_not_resumed() {
+    let world = World::greeting(vec![Reply::text("One.").to("analysis")]);
+    world.deepseek(["ask", "What is a lexer?"]).run();
+    let mut first = talk(&world, &["-c"]);
+    first.until_shown("    One.");
+    let mut second = talk(&world, &[]);
+    second.types("/resume\r");
+    second.until_shown("❯");
+    second.types("\r");
+    // The conversation goes on in its own session.
+    second.until_shown("another process is using the session ");
+    second.types("/status\r");
+    second.until_shown("  approval   suggest");
+    leaves(&mut second);
+    leaves(&mut first);
+}
+
+#[test]
+fn changes_of_a_resumed_session_can_be_undone() {
+    for plain in [false, true] {
+        let world = World::greeting(greeting_fix());
+        let words = ["--force-execute", "--approval", "auto", "-p", "Fix the greeting"];
+        let run = world.deepseek(words).run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(world.project.read("greet.txt"), "hello world\n");
+        let args: &[&str] = if plain { &["-c", "--plain"] } else { &["-c"] };
+        let mut screen = talk(&world, args);
+        screen.until_shown("  › Fix the greeting");
+        screen.types("/undo\r");
+        let redo =
+            if plain { "to redo: deepseek rewind latest" } else { "to redo: /rewind latest" };
+        screen.until_shown(redo);
+        assert_eq!(world.project.read("greet.txt"), "hello\n");
+        screen.until("the prompt is back", |rows| rows.iter().rev().any(|row| row.trim() == "›"));
+        screen.types("\x04");
+        assert_eq!(screen.terminal.ends(), Some(0));
+    }
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl tui::Host for ProgramHost {
             Err(error) => return render::warn(error.render().to_string().trim_end()),
         };
         if let Err(error) = crate::perform(&cli, &self.around) {
-            render::warn(&render::harmless(&error.to_string()));
+            render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
         }
     }
 
@@ -113,6 +113,11 @@ impl tui::Host for ProgramHost {
     fn session(&self, called: &str) -> Result<String, String> {
         let past = Past::find(&self.around, &self.here()).map_err(|error| error.to_string())?;
         past.here(called).map_err(|error| error.to_string())
+    }
+
+    fn is_open(&self, session: &str) -> bool {
+        let past = Past::find_quietly(&self.around, &self.here());
+        past.is_ok_and(|past| past.is_open(session))
     }
 
     fn reviewable(&self, what: &str) -> Result<(), String> {

@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use front::error::{CliError, Kind};
 use orchestrator::chat::Intent;
+use orchestrator::request::Request;
 #[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
@@ -269,8 +270,8 @@ fn takes(command: Option<&Command>) -> Takes {
 
 fn chat(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     match commands::chat::prompt(around, global)? {
-        Some(text) => {
-            blocking(commands::chat::once(around, global, text, commands::chat::intent(global)))
+        Some(Request { text, intent, .. }) => {
+            blocking(commands::chat::once(around, global, text, intent))
         }
         None => blocking(commands::chat::converse(around, global)),
     }

@@ -83,7 +83,7 @@ impl Past {
     /// Returns the latest session of this workspace whose last request was interrupted.
     pub(crate) fn interrupted(&self) -> Result<String, CliError> {
         // A request that another process is running is not interrupted.
-        let is_it = |it: &Summary| it.is_cut_short() && !is_in_use(&self.dir(&it.id));
+        let is_it = |it: &Summary| it.is_cut_short() && !self.is_open(&it.id);
         self.latest(&is_it)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "there is no interrupted request in this workspace")
                 .hint("`deepseek -c` continues the most recent session")
@@ -110,6 +110,11 @@ impl Past {
     /// Returns the directory of a session.
     pub(crate) fn dir(&self, session: &str) -> PathBuf {
         self.history.homes.dir(session)
+    }
+
+    /// Returns true if a process has this session open.
+    pub(crate) fn is_open(&self, session: &str) -> bool {
+        is_in_use(&self.dir(session))
     }
 
     /// Lists sessions, newest first within each workspace.

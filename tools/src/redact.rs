@@ -8,6 +8,7 @@ mod encoded;
 mod shapes;
 #[cfg(test)]
 mod shapes_tests;
+mod stream;
 mod table;
 mod unmask;
 mod values;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use sha2::{Digest as _, Sha256};
 
+pub use self::stream::Stream;
 pub use self::unmask::unmask;
 use self::values::SHORTEST;
 pub use self::values::{is_secret_name, values_in, values_of_variables};

@@ -144,7 +144,7 @@ const fn cure(class: ErrorClass) -> &'static str {
             "start a new session, or set llm.context_window_tokens to what the model accepts"
         }
         ErrorClass::InvalidRequest => {
-            "check that the server at llm.base_url has the model of llm.*.model (`deepseek config show`), or choose another with --model"
+            "check that the server at llm.base_url has the model of llm.*.model (`deepseek config show`), or choose another with `deepseek --model NAME`"
         }
         ErrorClass::Transport => {
             "check the network and llm.base_url, also whether it is http or https: `deepseek doctor`"

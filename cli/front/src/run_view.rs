@@ -124,6 +124,31 @@ struct CurrentPlan {
     steps: Vec<(String, Option<StepMark>)>,
 }
 
+/// The checkpoint that undoes the last request which changed something, found from the events of a session in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UndoPoint {
+    /// The checkpoint before the first change of that request; `None` if no request has changed anything.
+    start: Option<u64>,
+    /// True once the last request has changed something.
+    has_changed: bool,
+}
+
+impl UndoPoint {
+    /// Takes in the next event.
+    pub fn note(&mut self, event: &Event) {
+        if let Event::RunStarted { intent, .. } = event
+            && *intent != Intent::Review
+        {
+            self.has_changed = false;
+        }
+        if let Event::CheckpointCreated { checkpoint, .. } = event
+            && !std::mem::replace(&mut self.has_changed, true)
+        {
+            self.start = Some(*checkpoint);
+        }
+    }
+}
+
 /// A view of a run and its usage. All times count from the same arbitrary moment.
 #[derive(Debug)]
 pub struct RunView {
@@ -141,10 +166,7 @@ pub struct RunView {
     staged: Vec<StagedFile>,
     /// Where the last diff of each lane was read leniently; shown to the user who approves it.
     tolerated: BTreeMap<Option<LaneId>, String>,
-    /// The checkpoint before the first change of the last run that changed something.
-    start: Option<u64>,
-    /// True if the current run has changed something.
-    has_changed: bool,
+    undo: UndoPoint,
     /// The last failure of a call, so that it is shown once.
     last_failure: Option<ModelError>,
     streamed: String,
@@ -174,8 +196,7 @@ impl RunView {
             plan: CurrentPlan::default(),
             staged: Vec::new(),
             tolerated: BTreeMap::new(),
-            start: None,
-            has_changed: false,
+            undo: UndoPoint::default(),
             last_failure: None,
             streamed: String::new(),
             used: Used::default(),
@@ -225,7 +246,7 @@ impl RunView {
     pub fn earlier(&mut self, scope: &Scope, event: &Event, at: Duration) {
         let lane = scope.lane();
         self.lanes.event(lane, event, at.saturating_sub(self.started));
-        self.note_start(event);
+        self.undo.note(event);
         self.note_plan(lane, event);
         self.count(event, lane);
         match scope.child() {
@@ -309,7 +330,12 @@ impl RunView {
 
     /// Returns the checkpoint before the first change of the last run that changed something.
     pub const fn start(&self) -> Option<u64> {
-        self.start
+        self.undo.start
+    }
+
+    /// Sets what can be undone of the requests that the session had before it was opened.
+    pub const fn resumes_after(&mut self, undo: UndoPoint) {
+        self.undo = undo;
     }
 
     /// Returns the usage so far.
@@ -390,20 +416,6 @@ impl RunView {
         if is_answer && self.shows.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));
-        }
-    }
-
-    /// Records the checkpoint from the start of the run.
-    fn note_start(&mut self, event: &Event) {
-        if let Event::RunStarted { intent, .. } = event
-            && *intent != Intent::Review
-        {
-            self.has_changed = false;
-        }
-        if let Event::CheckpointCreated { checkpoint, .. } = event
-            && !std::mem::replace(&mut self.has_changed, true)
-        {
-            self.start = Some(*checkpoint);
         }
     }
 }

@@ -145,6 +145,13 @@ impl Session {
         Ok(Self { id, orchestrator, signals, interrupted, lock, work: Work::Idle, reviews })
     }
 
+    /// Closes the session, so that it can be opened again. A request that is running is dropped.
+    pub async fn close(self) {
+        let Self { orchestrator, signals, work, .. } = self;
+        drop((signals, work));
+        orchestrator.close().await;
+    }
+
     /// Releases the workspace to other processes until the next request.
     pub fn release(&mut self) {
         self.lock.held = None;

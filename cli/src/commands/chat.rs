@@ -11,6 +11,7 @@ use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::Interrupt;
+use front::run_view::{CommandsGiven, UndoPoint};
 use front::session::{Session, Which};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -33,9 +34,9 @@ use crate::render;
 use crate::surroundings::Surroundings;
 
 /// Returns the single request from `-p` or standard input. Returns `None` if standard input is a terminal.
-pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<String>, CliError> {
+pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Request>, CliError> {
     if let Some(prompt) = &global.prompt {
-        return filled(prompt).map(Some);
+        return given(prompt, global).map(Some);
     }
     if around.stdin_is_terminal {
         return Ok(None);
@@ -44,7 +45,43 @@ pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<St
     io::stdin().read_to_string(&mut text).map_err(|error| {
         CliError::new(Kind::Usage, format!("cannot read standard input: {error}"))
     })?;
-    filled(&text).map(Some)
+    given(&text, global).map(Some)
+}
+
+/// Reads a request that may begin with a slash command, as in a conversation. Commands that are not requests are refused,
+/// because a model cannot perform them.
+fn given(text: &str, global: &Global) -> Result<Request, CliError> {
+    let text = filled(text)?;
+    let only_there = |hint: &str| {
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let error = format!("{word} is a command of the conversation, not a request");
+        CliError::new(Kind::Usage, error).hint(hint)
+    };
+    if !text.starts_with('/') {
+        return Ok(Request::new(text, intent(global)));
+    }
+    match tui::line(&text) {
+        Line::Request(text, said) => Ok(Request::new(text, wanted(said, global))),
+        Line::Review(what) => {
+            Err(only_there(&format!("`{}`", format!("deepseek review {what}").trim_end())))
+        }
+        Line::Program(words) => Err(only_there(&format!("`deepseek {}`", words.join(" ")))),
+        Line::Not(why) => Err(CliError::new(Kind::Usage, why)),
+        Line::Undo => Err(only_there("`deepseek rewind` lists the checkpoints")),
+        Line::Resume(_) => Err(only_there("`deepseek -r ID` resumes a session")),
+        Line::Shell(_)
+        | Line::Set(..)
+        | Line::Help(_)
+        | Line::Status
+        | Line::Clear
+        | Line::Exit => Err(only_there("`deepseek` starts a conversation; `deepseek --help`")),
+    }
+}
+
+/// Returns the intent of a request that names one itself, together with the flags.
+fn wanted(said: Option<Intent>, global: &Global) -> Option<Intent> {
+    let by_flag = intent(global);
+    if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
 }
 
 fn filled(text: &str) -> Result<String, CliError> {
@@ -175,18 +212,25 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
 async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
-    let mut view = render::view(around, global);
+    let mut view = render::view_naming(around, global, CommandsGiven::OfTheConversation);
     let which = which(around, global)?;
     let mut drive =
         Drive::open(around, &settings, workspace.clone(), which.clone(), Use::Write, view.as_mut())
             .await?;
+    let earlier = match &which {
+        Which::New => Earlier::default(),
+        Which::Earlier(id) => Earlier::of(around, global, id),
+    };
     let banner = banner(around, global, &settings, &workspace, &which, &drive.session);
+    let banner = earlier.turns.iter().fold(banner, |banner, turns| banner + "\n" + turns);
     if around.has_live_rows(global) {
-        let opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
+        let mut opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
+        opening.undo = earlier.undo;
         let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
         return tui::converse(drive.session, opening, host).await;
     }
     view.note(&banner);
+    view.resumes_after(earlier.undo);
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     view.note("Ask a question or describe a change. /help lists commands; Ctrl-D exits.");
     let history = around.state_dir()?.join("history");
@@ -226,7 +270,10 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
                 "" => {}
                 "exit" | "quit" => break,
                 text => match plain.perform(text, &mut drive, view.as_mut()).await? {
-                    Some(left) => return Ok(left),
+                    Some(left) => {
+                        drive.session.close().await;
+                        return Ok(left);
+                    }
                     None if drive.leaves => break,
                     None => {}
                 },
@@ -269,19 +316,28 @@ fn banner(
     let resume = interrupted.map(|id| {
         format!("\na request was interrupted here; to resume it: {command} {}", short(&id))
     });
-    let earlier = match which {
-        Which::New => None,
-        Which::Earlier(id) => past_turns(around, global, id),
-    };
-    let earlier = earlier.map(|lines| format!("\n{lines}")).unwrap_or_default();
-    banner.lines() + &earlier + &resume.unwrap_or_default()
+    banner.lines() + &resume.unwrap_or_default()
 }
 
-/// The last turns of an earlier session; none where they cannot be read.
-fn past_turns(around: &Surroundings, global: &Global, session: &str) -> Option<String> {
-    let story = Past::find_quietly(around, global).ok()?.story(session).ok()?;
-    let own = story.entries.iter().filter(|it| it.lane.is_none() && it.part.is_none());
-    recap::lines(session, own.filter_map(|entry| entry.event.as_ref()))
+/// What a conversation needs to know about the earlier requests of its session.
+#[derive(Default)]
+struct Earlier {
+    /// Lines about the last turns; `None` if there are none or they cannot be read.
+    turns: Option<String>,
+    undo: UndoPoint,
+}
+
+impl Earlier {
+    /// Reads it from the session with this id.
+    fn of(around: &Surroundings, global: &Global, session: &str) -> Self {
+        let story = Past::find_quietly(around, global).and_then(|past| past.story(session));
+        let Ok(story) = story else { return Self::default() };
+        let mut undo = UndoPoint::default();
+        story.entries.iter().filter_map(|it| it.event.as_ref()).for_each(|it| undo.note(it));
+        let own = story.entries.iter().filter(|it| it.lane.is_none() && it.part.is_none());
+        let turns = recap::lines(session, own.filter_map(|entry| entry.event.as_ref()));
+        Self { turns, undo }
+    }
 }
 
 /// Collects what a conversation with live rows needs to start.
@@ -314,6 +370,7 @@ fn opening(
         history: around.workspace_state(workspace)?.join("history.jsonl"),
         require: global.require.map(Require::level),
         banner,
+        undo: UndoPoint::default(),
     })
 }
 
@@ -353,10 +410,8 @@ impl Plain<'_> {
             |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
         match tui::line(text) {
             Line::Request(text, said) => {
-                let by_flag = intent(self.global);
-                let wanted =
-                    if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) };
-                self.request(Request::new(text, wanted), drive, view).await?;
+                let request = Request::new(text, wanted(said, self.global));
+                self.request(request, drive, view).await?;
             }
             Line::Review(what) => match review::check(&self.workspace, &what) {
                 Ok(()) => {
@@ -395,6 +450,7 @@ impl Plain<'_> {
             Line::Status => view.note(&self.facts.lines()),
             Line::Resume(called) => match self.host.session(&called) {
                 Ok(id) if id == drive.session.id => view.note("this session is already open"),
+                Ok(id) if self.host.is_open(&id) => view.note(&tui::open_elsewhere(&id)),
                 Ok(id) => return Ok(Some(Left::For(id))),
                 Err(why) => view.note(&not(&why)),
             },
@@ -462,8 +518,11 @@ impl Plain<'_> {
 
 /// Reports an undelivered request. It does not end the conversation.
 fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
-    if let Err(error) = exit::of(delivery, global.require.map(Require::level)) {
-        view.note(&error.to_string());
+    // That the user has stopped it is already shown.
+    if *delivery != Delivery::Cancelled
+        && let Err(error) = exit::of(delivery, global.require.map(Require::level))
+    {
+        view.note(&tui::as_slash_commands(&error.to_string()));
     }
 }
 

@@ -149,8 +149,9 @@ async fn go(
             taken: Taken::Whole,
         };
         exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())?;
+        let command = if around.in_conversation { "/rewind" } else { "deepseek rewind" };
         view.note(&format!(
-            "undone: all deepseek changes since checkpoint {number}; to redo: deepseek rewind latest"
+            "undone: all deepseek changes since checkpoint {number}; to redo: {command} latest"
         ));
     }
     if global.output != Output::Text {

@@ -11,6 +11,7 @@ use front::error::{CliError, Kind};
 use policy::{Rules, Verdict};
 use sandbox::{Confining, Network, Writes};
 use shell::{CommandLine, CommandOutcome, Exit, Fence, Hears, RunOptions};
+use tools::redact::{Redactor, Stream, values_in};
 
 use crate::flags::Global;
 use crate::render;
@@ -39,14 +40,17 @@ pub(crate) async fn run(
 }
 
 /// Like [`run`], but away from the terminal: passes the output to `hears` as it comes, and returns how the command ended if
-/// it failed, and what was discarded. Dropping the future kills the command.
+/// it failed, and what was discarded. Secrets in the output are masked. Dropping the future kills the command.
 pub(crate) async fn captured(
     around: &Surroundings,
     global: &Global,
     command: &[String],
     hears: Hears<'_>,
 ) -> Result<String, CliError> {
-    let outcome = confined(around, global, command, hears).await?;
+    let mut masked = Stream::new(redactor(around, global).await?);
+    let outcome =
+        confined(around, global, command, &mut |bytes| hears(&masked.take_in(bytes))).await?;
+    hears(&masked.end());
     let exit = match outcome.exit {
         Exit::Code(code) if code != 0 => Some(format!("exit {code}")),
         Exit::Code(_) | Exit::NotStarted(_) | Exit::NotFound | Exit::TimedOut | Exit::Signal(_) => {
@@ -55,6 +59,28 @@ pub(crate) async fn captured(
     };
     let lines: Vec<String> = notes(&outcome).into_iter().chain(exit).collect();
     Ok(lines.join("\n"))
+}
+
+/// Returns a redactor for the secrets of this environment and workspace, as checks of a run are masked.
+async fn redactor(around: &Surroundings, global: &Global) -> Result<Redactor, CliError> {
+    let workspace = around.workspace(global)?;
+    let settings = around.settings(global, &workspace)?;
+    let key = around.access(&settings, &workspace).key;
+    let key = key.map(|key| key.expose().to_owned()).filter(|key| !key.is_empty());
+    let redactor = around.redactor().knowing(key);
+    let rules = rules(&settings)?;
+    let read = tokio::task::spawn_blocking(move || {
+        let is_secret = |path: &str| matches!(rules.may_read(path), Verdict::Deny { .. });
+        let texts = tree::secret_texts(&workspace, &is_secret);
+        redactor.knowing(texts.iter().flat_map(|text| values_in(text)))
+    });
+    read.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))
+}
+
+fn rules(settings: &Settings) -> Result<Rules, CliError> {
+    let config = &settings.config;
+    Rules::new(&config.policy, config.agent_loop.safety_gate)
+        .map_err(|error| CliError::caused(Kind::Usage, &error))
 }
 
 /// Runs a command confined. Fails if commands cannot be confined here.
@@ -88,8 +114,7 @@ pub(crate) fn fence(
         NetworkReach::Own => Network::Own,
         NetworkReach::Host => Network::Host,
     };
-    let rules = Rules::new(&config.policy, config.agent_loop.safety_gate)
-        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let rules = rules(settings)?;
     let root = workspace.to_owned();
     Ok(Fence {
         sandbox: around.sandbox(settings, workspace)?,

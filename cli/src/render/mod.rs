@@ -25,8 +25,8 @@ pub(crate) use document::document;
 pub(crate) use front::describe;
 pub(crate) use front::diff::{changes_as_text, harmless_text as harmless};
 pub(crate) use front::paint::Paint;
-use front::run_view::CommandsGiven;
 pub(crate) use front::run_view::settled;
+use front::run_view::{CommandsGiven, UndoPoint};
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
 pub(crate) use terminal::Terminal;
 
@@ -142,6 +142,9 @@ pub(crate) trait View: Send {
     fn start(&self) -> Option<u64> {
         None
     }
+
+    /// Sets what can be undone of the requests that the session had before it was opened.
+    fn resumes_after(&mut self, _undo: UndoPoint) {}
 
     /// Shows a note to the user.
     fn note(&mut self, text: &str);

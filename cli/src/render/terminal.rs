@@ -9,7 +9,7 @@ use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::diff::harmless;
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shown, Shows, Streams};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shown, Shows, Streams, UndoPoint};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
@@ -151,6 +151,10 @@ impl View for Terminal {
 
     fn start(&self) -> Option<u64> {
         self.run.start()
+    }
+
+    fn resumes_after(&mut self, undo: UndoPoint) {
+        self.run.resumes_after(undo);
     }
 
     fn tick(&mut self) {

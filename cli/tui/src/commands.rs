@@ -1,6 +1,7 @@
 //! The slash commands of the conversation. Pure.
 
 use orchestrator::chat::Intent;
+use tools::ids::short;
 
 use crate::conversation::Setting;
 
@@ -185,11 +186,23 @@ pub fn line(text: &str) -> Line {
         What::Now | What::Queue | What::Redraw | What::Transcript => {
             Line::Not(format!("{text} is not available in plain mode"))
         }
-        What::Program(words) => {
-            let words = words.iter().copied().chain(rest.split_whitespace());
-            Line::Program(words.map(str::to_owned).collect())
-        }
+        What::Program(words) => of_the_program(words, rest).map_or_else(Line::Not, Line::Program),
     }
+}
+
+/// Returns the words of a command of the program. Without words of the user, one that has several parts shows or lists; an
+/// error says what it needs.
+pub(crate) fn of_the_program(words: &[&str], rest: &str) -> Result<Vec<String>, String> {
+    let part = match words {
+        [.., "--lane"] if rest.is_empty() => {
+            return Err("/lanes NN: the number of a lane".to_owned());
+        }
+        ["config" | "policy"] if rest.is_empty() => Some("show"),
+        ["memory" | "tools"] if rest.is_empty() => Some("list"),
+        _ => None,
+    };
+    let words = words.iter().copied().chain(part).chain(rest.split_whitespace());
+    Ok(words.map(str::to_owned).collect())
 }
 
 /// Returns true if the line starts with a path instead of a command.
@@ -218,6 +231,11 @@ pub fn as_slash_commands(text: &str) -> String {
         let is_here = COMMANDS.iter().any(|command| command.name == name);
         text + if is_here { "`/" } else { GIVEN } + part
     })
+}
+
+/// Says that a session cannot be resumed now, because another process has it open.
+pub fn open_elsewhere(session: &str) -> String {
+    format!("another process is using the session {}", short(session))
 }
 
 /// Returns the lines of `/help`.
@@ -293,13 +311,17 @@ mod tests {
             ("/edit fix it", request("fix it", Some(Intent::Edit))),
             ("/review HEAD~1", Line::Review("HEAD~1".to_owned())),
             ("/diff --run latest", words(&["diff", "--run", "latest"])),
+            ("/config", words(&["config", "show"])),
+            ("/config get llm.base_url", words(&["config", "get", "llm.base_url"])),
+            ("/tools", words(&["tools", "list"])),
+            ("/lanes 02", words(&["diff", "--lane", "02"])),
             ("/mode yolo", Line::Set(Setting::Mode, "yolo".to_owned())),
             ("!ls -l", Line::Shell("ls -l".to_owned())),
             ("/quit", Line::Exit),
         ] {
             assert_eq!(line(text), asked, "{text}");
         }
-        for text in ["/comit", "/now stop", "/mode", "/edit", "!", "/resume"] {
+        for text in ["/comit", "/now stop", "/mode", "/edit", "!", "/resume", "/lanes"] {
             assert!(matches!(line(text), Line::Not(_)), "{text}");
         }
         assert!(plain_help().contains("/commit") && !plain_help().contains("/redraw"));

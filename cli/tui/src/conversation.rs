@@ -354,6 +354,8 @@ impl Conversation {
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
         self.asked.clear();
+        // What is hinted at is about the request: that it runs, or how to stop it.
+        self.hint = None;
         self.rings = Some("the request has ended");
     }
 
@@ -366,6 +368,7 @@ impl Conversation {
     /// Ends the shell command with this message, which may be empty, and shows the rest of its output.
     pub(crate) fn ran(&mut self, message: &str) {
         self.work = Work::Idle;
+        self.hint = None;
         let lines = std::mem::take(&mut self.shell_output);
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
         lines.iter().for_each(|line| self.say_line(line));

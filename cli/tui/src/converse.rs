@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::delivery::Level;
+use actors::delivery::{Delivery, Level};
 use actors::event::Event;
 use actors::publisher::Signal;
 use config::Config;
@@ -16,6 +16,7 @@ use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::paint::{Background, Paint};
+use front::run_view::UndoPoint;
 use front::session::{Happened, Session};
 use orchestrator::lock::LockError;
 use orchestrator::orchestrator::Outcome;
@@ -54,6 +55,8 @@ pub struct Opening {
     pub require: Option<Level>,
     /// The first lines to print.
     pub banner: String,
+    /// What `/undo` undoes before the first request.
+    pub undo: UndoPoint,
 }
 
 /// A running shell command. Resolves to a message about its end, or an error if it was not run. Dropping it kills the command and
@@ -83,6 +86,9 @@ pub trait Host: Send + Sync {
 
     /// Resolves a session name to its id, or returns the reason why there is no such session.
     fn session(&self, called: &str) -> Result<String, String>;
+
+    /// Returns true if a session is open, in this process or in another one.
+    fn is_open(&self, session: &str) -> bool;
 
     /// Checks that these changes can be reviewed, or returns the reason why not.
     fn reviewable(&self, what: &str) -> Result<(), String>;
@@ -119,6 +125,7 @@ pub async fn converse(
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
     let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());
     talk.say(&as_slash_commands(&opening.banner));
+    talk.run.resumes_after(opening.undo);
     let mut it = Converse {
         talk,
         session,
@@ -144,8 +151,12 @@ pub async fn converse(
     let last = it.screen.leave(Terminal::size());
     terminal::write(&last).ok();
     let left = it.left.take();
-    drop(it);
-    ended.map(|()| left.unwrap_or(Left::ForGood))
+    let Converse { session, terminal, .. } = it;
+    drop(terminal);
+    ended?;
+    let Some(left) = left else { return Ok(Left::ForGood) };
+    session.close().await;
+    Ok(left)
 }
 
 struct Converse {
@@ -395,7 +406,10 @@ impl Converse {
         if at.saturating_sub(self.request_begun) < LONG {
             self.talk.take_ring();
         }
-        if let Err(error) = exit::of(&outcome.delivery, self.require) {
+        // That the user has stopped it is already shown.
+        if outcome.delivery != Delivery::Cancelled
+            && let Err(error) = exit::of(&outcome.delivery, self.require)
+        {
             self.talk.say(&harmless_text(&as_slash_commands(&error.to_string())));
         }
         self.session.release();

@@ -4,7 +4,9 @@
 //! disk, the journal waits for space, and so does everything that waits for the journal. If the file cannot be written,
 //! the thread ends and all waits end with it: the journal fails closed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -22,6 +24,7 @@ use thiserror::Error;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tools::clock::Clock;
+use tools::ids::short;
 use tools::regular;
 
 use super::blobs::{self, Base};
@@ -41,8 +44,8 @@ pub enum LogError {
         #[source]
         source: io::Error,
     },
-    /// Another process is using the session.
-    #[error("another process is using the session {0}")]
+    /// Another process is using the session in this directory.
+    #[error("another process is using the session {}", name(.0))]
     InUse(PathBuf),
     /// The journal is damaged before its last line.
     #[error(transparent)]
@@ -52,10 +55,20 @@ pub enum LogError {
     Thread(#[source] io::Error),
 }
 
+/// Returns the short id of the session in the directory `dir`.
+fn name(dir: &Path) -> Cow<'_, str> {
+    match dir.file_name().map(OsStr::to_string_lossy) {
+        Some(Cow::Borrowed(id)) => Cow::Borrowed(short(id)),
+        Some(id) => id,
+        None => dir.to_string_lossy(),
+    }
+}
+
 /// A journal that is being written.
 pub struct Journal {
     dir: PathBuf,
     failure: Arc<OnceLock<String>>,
+    lives: watch::Receiver<()>,
 }
 
 /// Limits of a journal.
@@ -167,7 +180,14 @@ impl Journal {
                 drop((entries, alive));
             })
             .map_err(LogError::Thread)?;
-        Ok((Self { dir: dir.to_owned(), failure }, Publisher::new(sender, screen, lives)))
+        let journal = Self { dir: dir.to_owned(), failure, lives: lives.clone() };
+        Ok((journal, Publisher::new(sender, screen, lives)))
+    }
+
+    /// Waits until the file is written and closed, which happens once all publishers are dropped.
+    pub async fn closed(&self) {
+        // The sender is never used: the wait ends when it is dropped.
+        self.lives.clone().changed().await.ok();
     }
 
     /// The session's directory.

@@ -58,6 +58,9 @@ pub enum KeepToError {
     Unanswered(#[from] Unanswered),
 }
 
+/// How long closing a session may take.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// A handle to the running orchestrator.
 #[derive(Clone)]
 pub struct Orchestrator {
@@ -200,6 +203,19 @@ impl Orchestrator {
     /// Ends the session; the current request is dropped.
     pub fn stop(&self) {
         self.actor.stop(None);
+    }
+
+    /// Ends the session like [`Self::stop`], and waits until it can be opened again, at most for a short while.
+    pub async fn close(self) {
+        let closed = async {
+            if let Err(error) = self.actor.stop_and_wait(None, None).await {
+                tracing::debug!(%error, "the orchestrator has already stopped");
+            }
+            self.journal.closed().await;
+        };
+        if tokio::time::timeout(CLOSING, closed).await.is_err() {
+            tracing::warn!("the session is still open");
+        }
     }
 
     /// The actor itself, for its supervisor.

@@ -11,14 +11,17 @@ use super::lines::{list, reason, style, used};
 use super::{Lane, LaneTable, Stage};
 use crate::diff::harmless_text as harmless;
 use crate::paint::Paint;
+use crate::run_view::CommandsGiven;
 
 impl LaneTable {
-    /// Returns the outcome of each lane, with its cost and changed files, and the command that shows the changes.
+    /// Returns the outcome of each lane, with its cost and changed files, and the command that shows the changes where
+    /// there is one.
     pub(crate) fn ending(
         &self,
         ended: &[EndedLane],
         kept: &[PathBuf],
         paint: Paint,
+        commands: CommandsGiven,
     ) -> Vec<String> {
         let written = ended.iter().any(|lane| lane.end == LaneEnd::Merged);
         let mut lines = Vec::new();
@@ -40,7 +43,7 @@ impl LaneTable {
             lines.extend(own.map(|path| format!("  its worktree: {}", path.display())));
         }
         if self.lanes.values().any(|lane| !lane.files.is_empty() || !lane.staged.is_empty()) {
-            lines.push("what a lane changed: deepseek diff --lane NN".to_owned());
+            lines.extend(commands.way("what a lane changed", "diff --lane NN"));
         }
         lines
     }

@@ -13,6 +13,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::lines::Detail;
 use super::*;
 use crate::paint::Paint;
+use crate::run_view::CommandsGiven;
 
 fn id(number: u8) -> LaneId {
     LaneId::new(number).unwrap()
@@ -275,7 +276,7 @@ fn the_end_shows_the_outcome_of_each_lane() {
     ];
     let kept = ["/s/lanes/r/02-1".into()];
     assert_eq!(
-        table.ending(&ends, &kept, Paint::Plain),
+        table.ending(&ends, &kept, Paint::Plain, CommandsGiven::OfTheShell),
         [
             "lane 01 a — merged · a.txt · 12345 tokens · $0.0123",
             "lane 02 b — failed: no diff · 12345 tokens · $0.0123",
@@ -294,11 +295,13 @@ fn a_stopped_run_shows_the_progress_of_its_lanes() {
         (Some(id(1)), Event::EditorStarted { iteration: 2 }),
     ];
     assert_eq!(
-        table(&began).ending(&[], &[], Paint::Plain),
+        table(&began).ending(&[], &[], Paint::Plain, CommandsGiven::OfTheShell),
         [
             "lane 01 a — stopped while editing 2 · 0 tokens · $0.0000",
             "lane 02 b — never started · 0 tokens · $0.0000",
         ]
     );
-    assert!(LaneTable::default().ending(&[], &[], Paint::Plain).is_empty());
+    assert!(
+        LaneTable::default().ending(&[], &[], Paint::Plain, CommandsGiven::OfTheShell).is_empty()
+    );
 }

@@ -9,7 +9,7 @@ use orchestrator::orchestrator::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;
-use super::{CommandsGiven, Commits, RunView};
+use super::{CommandsGiven, Commits, RunView, Shows};
 use crate::describe::criteria;
 use crate::diff::{harmless, harmless_text};
 
@@ -42,7 +42,8 @@ impl RunView {
                 shown_by.map_or("not checked".to_owned(), |it| format!("`{}`", harmless(it)));
             self.say(format!("  accept: {} — {shown}", harmless(criterion)));
         }
-        for line in self.lanes.ending(&outcome.lanes, &outcome.kept, self.shows.paint) {
+        let Shows { paint, commands, .. } = self.shows;
+        for line in self.lanes.ending(&outcome.lanes, &outcome.kept, paint, commands) {
             self.say(format!("  {line}"));
         }
         for left in &outcome.put_aside {
@@ -104,7 +105,7 @@ impl RunView {
         let commands = self.shows.commands;
         let mut ways = Vec::new();
         let to_start = outcome.rollbacks.iter().find(|it| it.to == Target::Start);
-        let undo = match (self.start, to_start) {
+        let undo = match (self.start(), to_start) {
             _ if outcome.changes.is_empty() => None,
             (Some(checkpoint), _) => Some(format!("rewind {checkpoint}")),
             (None, Some(Rollback { patch, .. })) => Some(format!("apply {patch}")),

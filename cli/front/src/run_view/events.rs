@@ -51,7 +51,7 @@ impl RunView {
         self.note_plan(lane, &envelope.event);
         self.count(&envelope.event, lane);
         self.note_tolerated(lane, &envelope.event);
-        self.note_start(&envelope.event);
+        self.undo.note(&envelope.event);
         if envelope.scope.is_part() {
             self.part_event(&envelope.scope, &envelope.event);
             return;

@@ -123,11 +123,13 @@ impl Conversation {
                     at,
                 ),
             },
-            What::Program(words) => {
-                let rest = rest.split_whitespace();
-                let words = words.iter().copied().chain(rest).map(str::to_owned).collect();
-                return self.program(words, text, at);
-            }
+            What::Program(words) => match commands::of_the_program(words, rest) {
+                Ok(words) => return self.program(words, text, at),
+                Err(why) => {
+                    self.composer.set(&format!("{text} "));
+                    self.hint_at(why, at);
+                }
+            },
         }
         Vec::new()
     }

@@ -6,7 +6,7 @@ use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
 use super::{Converse, Left, Then, no_terminal};
-use crate::commands::as_slash_commands;
+use crate::commands::{as_slash_commands, open_elsewhere};
 use crate::conversation::{Act, Setting};
 use crate::terminal::Terminal;
 
@@ -82,12 +82,15 @@ impl Converse {
             }
             Act::Resume(called) => {
                 let host = Arc::clone(&self.host);
-                let found = tokio::task::spawn_blocking(move || host.session(&called));
+                let found = tokio::task::spawn_blocking(move || {
+                    host.session(&called).map(|id| (host.is_open(&id), id))
+                });
                 match found.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
-                    Ok(id) if id == self.session.id => {
+                    Ok((_, id)) if id == self.session.id => {
                         self.talk.say("this session is already open");
                     }
-                    Ok(id) => {
+                    Ok((true, id)) => self.talk.say(&open_elsewhere(&id)),
+                    Ok((false, id)) => {
                         self.left = Some(Left::For(id));
                         return Ok(Then::End);
                     }
