@@ -245,7 +245,7 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     screen.types("/apply\r");
     screen.until_shown("d show the diff");
     // A no says where the patch is kept, and Esc is a no.
-    screen.presses("\x1b", "you said no");
+    screen.presses("\x1b", "you declined");
     screen.until_shown("the patch is kept, not applied");
     screen.types("/apply\r");
     screen.until_shown("d show the diff");

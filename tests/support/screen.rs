@@ -94,7 +94,7 @@ impl Screen {
 
     /// Presses keys repeatedly until `what` is shown, because a question ignores keys until it has been drawn.
     pub(crate) fn presses(&mut self, keys: &str, what: &str) {
-        for _ in 0..10_000 {
+        for _ in 0..400 {
             if self.rows().iter().any(|row| row.contains(what)) {
                 return;
             }
