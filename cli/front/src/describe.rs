@@ -112,6 +112,14 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             story.call(entry).map(|call| format!("answer to #{}", call.seq)).unwrap_or_default()
         }
         Event::RunFinished { delivery, .. } => outcome(delivery),
+        _ => in_mission(event),
+    }
+}
+
+/// Describes an event of a mission; empty for all others.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are described elsewhere")]
+fn in_mission(event: &Event) -> String {
+    match event {
         Event::MissionPhaseChanged { from, to } => format!("{from} → {to}"),
         Event::SourcesRead { files, files_total, .. } => format!("{files} of {files_total} files"),
         Event::ResearchStep { step, round, asked, answered, new } => {
@@ -222,7 +230,7 @@ pub fn word(value: &impl Serialize) -> String {
 }
 
 /// Returns a count with its noun: `1 question` or `3 questions`.
-pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

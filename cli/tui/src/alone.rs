@@ -135,6 +135,7 @@ pub async fn ask(
 }
 
 /// Handles a key at a question outside of a conversation, where there is no input.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
 fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_topmost =
         it.visit.is_none() && it.asked.front().is_some_and(|asked| asked.words.is_none());

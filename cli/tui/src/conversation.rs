@@ -362,7 +362,9 @@ impl Conversation {
     /// Shows the output of the shell command since the last call.
     pub(crate) fn print_shell_output(&mut self) {
         let lines = self.shell_output.lock().unwrap_or_else(PoisonError::into_inner).ready();
-        lines.iter().for_each(|line| self.say_line(line));
+        for line in &lines {
+            self.say_line(line);
+        }
     }
 
     /// Ends the shell command with this message, which may be empty, and shows the rest of its output.
@@ -371,7 +373,9 @@ impl Conversation {
         self.hint = None;
         let lines = std::mem::take(&mut self.shell_output);
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
-        lines.iter().for_each(|line| self.say_line(line));
+        for line in &lines {
+            self.say_line(line);
+        }
         if !message.is_empty() {
             self.say(&harmless_text(message));
         }

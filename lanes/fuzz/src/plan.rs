@@ -31,7 +31,7 @@ pub fn check(input: &[u8]) {
     for may_end in [MayEnd::Applied, MayEnd::NothingApplied] {
         match draft::parse(&answer, may_end) {
             Ok(EditorAnswer::Diff(diff)) => {
-                assert_eq!(diff, answer, "a diff is passed on unchanged")
+                assert_eq!(diff, answer, "a diff is passed on unchanged");
             }
             Ok(EditorAnswer::NeedFiles(files)) => assert!(!files.is_empty()),
             Ok(EditorAnswer::Done { .. }) => assert_eq!(may_end, MayEnd::Applied),

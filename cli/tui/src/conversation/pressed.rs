@@ -187,6 +187,7 @@ impl Conversation {
     }
 
     /// Handles a key during a search in earlier messages.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
     fn search_key(&mut self, key: &Key, at: Duration) {
         match key {
             Key::Enter | Key::CtrlEnter | Key::Tab | Key::Up | Key::Down => {
