@@ -42,7 +42,6 @@ pub(crate) fn lines<'e>(session: &str, events: impl Iterator<Item = &'e Event>) 
     (!turns.is_empty()).then(|| lines.join("\n"))
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "a few lines leave out most events")]
 fn take_in(turns: &mut Vec<Turn>, event: &Event) {
     match (event, turns.last_mut()) {
         (Event::TurnAdded { speaker: Side::User, text, .. }, _) => {

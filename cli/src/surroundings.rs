@@ -37,6 +37,7 @@ pub(crate) fn completing() -> Option<String> {
 }
 
 /// The environment of the process.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     pub(crate) vars: BTreeMap<String, String>,

@@ -427,7 +427,9 @@ impl Plain<'_> {
                     self.program(vec!["rewind".to_owned(), checkpoint.to_string()]).await?;
                 }
                 None => {
-                    view.note("no request has changed anything here yet; /rewind lists checkpoints")
+                    view.note(
+                        "no request has changed anything here yet; /rewind lists checkpoints",
+                    );
                 }
             },
             Line::Shell(line) => self.shell(&line, drive, view).await?,
@@ -508,7 +510,9 @@ impl Plain<'_> {
             }
         };
         let rest = output.lock().unwrap_or_else(PoisonError::into_inner).end();
-        rest.iter().for_each(|line| render::line(line));
+        for line in &rest {
+            render::line(line);
+        }
         if !ran.is_empty() {
             view.note(&render::harmless(&ran));
         }

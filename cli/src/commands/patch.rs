@@ -362,7 +362,7 @@ fn tell_text(answer: &Answer) -> io::Result<()> {
         (true, _) => writeln!(out, "nothing to change")?,
         (false, Written::Yes) => writeln!(out, "applied")?,
         (false, Written::No) => {
-            writeln!(out, "nothing was written; `patch apply` would write this")?
+            writeln!(out, "nothing was written; `patch apply` would write this")?;
         }
     }
     out.flush()?;
