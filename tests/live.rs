@@ -485,7 +485,7 @@ fn secrets_in_the_output_of_a_shell_line_are_masked() {
     let world = World::greeting(Vec::new()).configure("[sandbox]\nmode = \"off\"\n");
     world.project.write(".env", "DATABASE_PASSWORD=Tr0ub4dor-and-3\n");
     let token = format!("ghp_{}", "x9Y".repeat(12));
-    world.project.write("token.txt", &format!("token {token}\n"));
+    world.project.write("token.txt", format!("token {token}\n"));
     for args in [&["--plain"][..], &[]] {
         let mut program = world.deepseek(args.iter().copied());
         let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);

@@ -226,7 +226,7 @@ fn escape_ends_a_search_and_restores_the_draft() {
         it.composer.set("a draft");
         it.key(Key::Ctrl('r'), after(1));
         types(&mut it, "bef", 2);
-        assert_eq!(it.menu.as_ref().map(super::super::completion::Menu::choice), Some("before"));
+        assert_eq!(it.menu.as_ref().map(Menu::choice), Some("before"));
         it.key(end.clone(), after(3));
         assert_eq!((it.composer.text(), it.menu.is_none()), ("a draft".to_owned(), true));
         // The same if nothing matches; Enter then sends nothing.
