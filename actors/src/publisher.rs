@@ -57,7 +57,7 @@ pub struct Question {
     pub what: Proposal,
     /// Why it needs approval.
     pub why: String,
-    /// Receives the answer. Dropping it means that nobody can answer.
+    /// Receives the answer. Dropping it means that there is no user to answer.
     pub answer: oneshot::Sender<Answer>,
 }
 
@@ -68,7 +68,7 @@ pub struct OpenQuestion {
     pub scope: Scope,
     /// The question.
     pub text: String,
-    /// Receives the answer. Dropping it means that nobody can answer.
+    /// Receives the answer. Dropping it means that there is no user to answer.
     pub answer: oneshot::Sender<String>,
 }
 
@@ -328,7 +328,7 @@ impl Publisher {
         self.screen.send(Signal::Confined(level)).await.ok();
     }
 
-    /// Asks the user for approval. `None` if nobody can answer.
+    /// Asks the user for approval. `None` if there is no user to answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
         self.screen
@@ -338,7 +338,7 @@ impl Publisher {
         answered.await.ok()
     }
 
-    /// Asks the user a question that is answered in words. `None` if nobody can answer.
+    /// Asks the user a question that is answered in words. `None` if there is no user to answer.
     pub async fn ask_for_words(&self, text: String) -> Option<String> {
         let (answer, answered) = oneshot::channel();
         let question = OpenQuestion { scope: self.scope.clone(), text, answer };

@@ -43,7 +43,7 @@ pub struct Redactor(Arc<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Mixed into every mask, so that nobody can test a guessed value against a mask.
+    /// Mixed into every mask, so that a guessed value cannot be tested against a mask.
     salt: String,
     values: BTreeSet<String>,
     /// Matches the values in plain and in encoded form.
