@@ -214,6 +214,17 @@ fn progress_of_the_last_request_is_gone_when_the_next_starts() {
 }
 
 #[test]
+fn a_request_can_be_stopped_before_it_has_begun() {
+    let slow = Reply::of(mock::Behaviour::KeepaliveForever).to("analysis");
+    let world = World::greeting(vec![slow]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("/ask wait\r\x03");
+    screen.until_shown("✗ stopped");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
 fn an_unknown_command_and_an_unknown_revision_are_reported_at_once() {
     let world = World::greeting(Vec::new());
     let mut screen = edits(&world, 24, 100);
@@ -491,7 +502,10 @@ fn secrets_in_the_output_of_a_shell_line_are_masked() {
         let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);
         screen.until_shown("›");
         screen.types("!cat .env token.txt; echo done\r");
-        screen.until("done", |rows| rows.iter().any(|row| row == "done"));
+        screen.until("the prompt after the output", |rows| {
+            let mut below = rows.iter().skip_while(|row| *row != "done");
+            below.any(|row| row.starts_with('›'))
+        });
         screen.types("\x04");
         assert_eq!(screen.terminal.ends(), Some(0));
         let shown = screen.terminal.shown();

@@ -181,9 +181,9 @@ impl Session {
     /// Starts a request. The previous one must have ended: [`Self::next`] has returned its end.
     pub fn begin(&mut self, request: Request) {
         let (orchestrator, reviews) = (self.orchestrator.clone(), self.reviews);
+        let outcome = orchestrator.run(request);
         self.work = Work::Running(Box::pin(async move {
-            let outcome = orchestrator.run(request).await;
-            Done::Run(match outcome {
+            Done::Run(match outcome.await {
                 Ok(outcome) if reviews => Ok(Box::new(reviewed(&orchestrator, outcome).await)),
                 outcome => outcome.map(Box::new),
             })
@@ -193,10 +193,9 @@ impl Session {
     /// Resumes the interrupted run. Returns false if there is none.
     pub fn resume(&mut self) -> bool {
         let Some(interrupted) = self.interrupted.take() else { return false };
-        let orchestrator = self.orchestrator.clone();
-        self.work = Work::Running(Box::pin(async move {
-            Done::Run(orchestrator.take_up(interrupted).await.map(Box::new))
-        }));
+        let outcome = self.orchestrator.take_up(interrupted);
+        self.work =
+            Work::Running(Box::pin(async move { Done::Run(outcome.await.map(Box::new)) }));
         true
     }
 

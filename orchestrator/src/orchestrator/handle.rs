@@ -141,25 +141,30 @@ impl Orchestrator {
         Ok(Self { actor, journal })
     }
 
-    /// Takes a request to its delivery.
-    pub async fn run(&self, request: Request) -> Result<Outcome, Unanswered> {
-        self.drive(request, None).await
+    /// Starts a request, and returns a future that waits for its delivery.
+    pub fn run(&self, request: Request) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+        self.drive(request, None)
     }
 
-    /// Resumes an interrupted run. Completed work is not repeated.
-    pub async fn take_up(&self, cut_short: CutShort) -> Result<Outcome, Unanswered> {
-        self.drive(cut_short.request, Some(cut_short.recorded)).await
+    /// Resumes an interrupted run like [`Self::run`]. Completed work is not repeated.
+    pub fn take_up(
+        &self,
+        cut_short: CutShort,
+    ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+        self.drive(cut_short.request, Some(cut_short.recorded))
     }
 
-    async fn drive(
+    /// The message is sent before the future is polled, so that a later [`Self::cancel`] or [`Self::steer`] finds the run.
+    fn drive(
         &self,
         request: Request,
         recorded: Option<RecordedRun>,
-    ) -> Result<Outcome, Unanswered> {
-        match self.actor.call(|reply| Msg::Run { request, recorded, reply }, None).await {
-            Ok(CallResult::Success(outcome)) => Ok(outcome),
-            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
-            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+    ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+        let (reply, outcome) = ractor::concurrency::oneshot();
+        let sent = self.actor.cast(Msg::Run { request, recorded, reply: reply.into() });
+        async move {
+            sent.map_err(|_| Unanswered::Stopped)?;
+            outcome.await.map_err(|_| Unanswered::Stopped)
         }
     }
 
