@@ -82,7 +82,9 @@ fn has_tab_sign(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bo
 
 /// Returns true if a line is indented with characters displayed for spaces.
 fn has_drawn_spaces(style: &FileStyle<'_>, line: &[u8]) -> bool {
-    let is_drawn = |sign: &&&str| line.starts_with(sign.repeat(2).as_bytes());
+    let is_drawn = |sign: &&&str| {
+        line.strip_prefix(sign.as_bytes()).is_some_and(|rest| rest.starts_with(sign.as_bytes()))
+    };
     let Some(sign) = ["·", "␣", "&nbsp;"].iter().find(is_drawn) else { return false };
     let may_be_meant = sign.chars().next().is_some_and(|c| style.has_char(c));
     !style.is_markup() && (sign.is_ascii() || !may_be_meant)

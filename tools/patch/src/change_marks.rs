@@ -19,43 +19,38 @@ pub(super) fn found<'h, 'a>(
     if !style.is_code() {
         return None;
     }
-    let mut added = Vec::new();
-    for line in body.iter().filter(|line| line.kind == Kind::Added) {
-        let text = std::str::from_utf8(line.text).ok()?;
-        if !text.trim().is_empty() {
-            added.push((line, text));
-        }
-    }
-    let every = |is_marked: &dyn Fn(&str) -> bool| added.iter().all(|(_, text)| is_marked(text));
-    if let [(first, _), ..] = added[..]
-        && every(&|it| it.starts_with("\u{1b}["))
-        && !style.has_char('\u{1b}')
-    {
+    let added = body.iter().filter(|line| line.kind == Kind::Added);
+    // Bytes that are not text have none of the marks.
+    let added = added.map(|line| (line, std::str::from_utf8(line.text).unwrap_or("?")));
+    let mut added = added.filter(|(_, text)| !text.trim().is_empty());
+    let texts = added.clone().map(|(_, text)| text);
+    let every = |is_marked: &dyn Fn(&str) -> bool| texts.clone().all(is_marked);
+    let (first, text) = added.next()?;
+    if every(&|it| it.starts_with("\u{1b}[")) && !style.has_char('\u{1b}') {
         return Some((first, "begins with the escape code of a colour"));
     }
-    let [(first, text), _, ..] = added[..] else { return None };
+    added.next()?;
     let has = if wrapper_of(text).is_some_and(|mark| every(&|it| wrapper_of(it) == Some(mark))) {
         "is enclosed in Markdown marks"
-    } else if !style.is_markup()
-        && tag_of(text).is_some_and(|tag| every(&|it| tag_of(it) == Some(tag)))
+    } else if tag_of(text).is_some_and(|tag| every(&|it| tag_of(it) == Some(tag)))
+        && !style.is_markup()
     {
         "is enclosed in tags that mark a change"
     } else if PREFIXES.iter().any(|prefix| {
-        let is_indented = |it: &str| it.starts_with(&format!("{prefix} "));
-        every(&|it| it.starts_with(prefix)) && added.iter().any(|(_, it)| is_indented(it))
+        let is_indented =
+            |it: &str| it.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(' '));
+        every(&|it| it.starts_with(prefix)) && texts.clone().any(is_indented)
     }) {
         "has a mark before its text, as all added lines do"
     } else if every(&|it| it.ends_with("^M")) {
         "has a carriage return written as `^M`"
-    } else if !style.is_of(&DATA)
-        && is_list(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>())
-    {
+    } else if is_list(texts.clone()) && !style.is_of(&DATA) {
         "is a string of a JSON list, as all added lines are"
     } else if every(&is_coloured) {
         "has the escape code of a colour"
-    } else if has_arrow(&added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
+    } else if have_arrow(text, texts.clone()) {
         "ends in an arrow and a remark, as all added lines do"
-    } else if has_sign(style, &added.iter().map(|(_, text)| *text).collect::<Vec<_>>()) {
+    } else if have_sign(style, text, &texts) {
         "has a sign that all added lines have and the file does not"
     } else {
         return None;
@@ -84,18 +79,18 @@ fn tag_of(text: &str) -> Option<&str> {
 
 /// Returns true if all lines are the strings of a list, with commas and without indentation, and some strings contain
 /// the indentation instead.
-fn is_list(lines: &[&str]) -> bool {
-    let string = |(at, text): (usize, &&str)| {
-        let is_last = at + 1 == lines.len();
-        let text = text.strip_prefix('"')?;
-        text.strip_suffix("\",")
-            .or_else(|| text.strip_suffix('"').filter(|_| is_last))
-            .map(str::to_owned)
-    };
-    let strings: Option<Vec<String>> = lines.iter().enumerate().map(string).collect();
-    strings.is_some_and(|strings| {
-        strings.iter().any(|text| text.starts_with("  ") || text.starts_with('\t'))
-    })
+fn is_list<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
+    let mut texts = texts.peekable();
+    let mut has_indented = false;
+    while let Some(text) = texts.next() {
+        let is_last = texts.peek().is_none();
+        let string = text.strip_prefix('"').and_then(|text| {
+            text.strip_suffix("\",").or_else(|| text.strip_suffix('"').filter(|_| is_last))
+        });
+        let Some(string) = string else { return false };
+        has_indented |= string.starts_with("  ") || string.starts_with('\t');
+    }
+    has_indented
 }
 
 /// Returns true if a line begins and ends with colour codes that lost their escape character.
@@ -107,38 +102,44 @@ fn is_coloured(text: &str) -> bool {
         && (text.ends_with("[0m") || text.ends_with("[m"))
 }
 
-/// Returns true if all lines end in the same remark after an arrow, outside of a comment.
-fn has_arrow(lines: &[&str]) -> bool {
-    const ARROWS: [&str; 4] = ["<--", "\u{2190}", "\u{1f448}", "\u{21d0}"];
-    let remark = |text: &str| {
-        let at = ARROWS.iter().filter_map(|arrow| text.rfind(arrow)).min()?;
-        let (code, remark) = text.split_at_checked(at)?;
-        let is_comment = ["//", "#", "/*"].iter().any(|mark| code.contains(mark));
-        (!is_comment && !code.trim().is_empty()).then(|| remark.to_owned())
-    };
-    let remarks: Vec<Option<String>> = lines.iter().map(|text| remark(text.trim_end())).collect();
-    remarks.first().is_some_and(|first| first.is_some() && remarks.iter().all(|it| it == first))
+/// Returns true if all lines end in the same remark after an arrow as the first, outside of a comment.
+fn have_arrow<'t>(first: &str, mut texts: impl Iterator<Item = &'t str>) -> bool {
+    remark_of(first).is_some_and(|remark| texts.all(|text| remark_of(text) == Some(remark)))
 }
 
-/// Returns true if all lines begin, or end, with the same non-letter sign that the file does not have. Comments may.
-fn has_sign(style: &FileStyle<'_>, lines: &[&str]) -> bool {
-    let is_sign = |c: char| {
+/// Returns the arrow that ends the code of a line, and the remark after it.
+fn remark_of(text: &str) -> Option<&str> {
+    const ARROWS: [&str; 4] = ["<--", "\u{2190}", "\u{1f448}", "\u{21d0}"];
+    let text = text.trim_end();
+    let at = ARROWS.iter().filter_map(|arrow| text.rfind(arrow)).min()?;
+    let (code, remark) = text.split_at_checked(at)?;
+    let is_comment = ["//", "#", "/*"].iter().any(|mark| code.contains(mark));
+    (!is_comment && !code.trim().is_empty()).then_some(remark)
+}
+
+/// Returns true if all lines begin, or end, with the same non-letter sign as the first, and the file does not have it.
+/// Comments may.
+fn have_sign<'t>(
+    style: &FileStyle<'_>,
+    first: &str,
+    texts: &(impl Iterator<Item = &'t str> + Clone),
+) -> bool {
+    let is_sign = |c: &char| {
         let is_punctuation =
-            matches!(u32::from(c), 0x2010..=0x2027 | 0x3000..=0x303f | 0xff00..=0xffef);
+            matches!(u32::from(*c), 0x2010..=0x2027 | 0x3000..=0x303f | 0xff00..=0xffef);
         let is_visible = !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace();
-        is_visible && !is_punctuation || c == '\u{b}'
+        is_visible && !is_punctuation || *c == '\u{b}'
     };
     let is_comment =
         |text: &str| ["//", "#", "*", "/*", "--", ";"].iter().any(|mark| text.starts_with(mark));
     let of_all = |sign: fn(&str) -> Option<char>| {
-        let signs: Vec<Option<char>> =
-            lines.iter().map(|text| sign(text.trim_matches([' ', '\t', '\r']))).collect();
-        let first = signs.first().copied().flatten();
-        first.filter(|c| is_sign(*c) && signs.iter().all(|sign| *sign == first))
+        let sign = |text: &str| sign(text.trim_matches([' ', '\t', '\r']));
+        let of_first = sign(first).filter(is_sign);
+        of_first.filter(|c| texts.clone().all(|text| sign(text) == Some(*c)))
     };
     let found =
         of_all(|text| text.chars().next()).or_else(|| of_all(|text| text.chars().next_back()));
-    found.is_some_and(|c| !style.has_char(c)) && !lines.iter().any(|text| is_comment(text.trim()))
+    found.is_some_and(|c| !style.has_char(c)) && !texts.clone().any(|text| is_comment(text.trim()))
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn placeholder<'h, 'a>(
     };
     let elides = |line: &HunkLine<'_>| {
         elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
-            || has_no_dots(line.text) && is_dots(line.text)
+            || is_dots(line.text) && has_no_dots(line.text)
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !style.has_line(line.text);
     let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
@@ -87,6 +87,7 @@ fn placeholder<'h, 'a>(
 /// the run adds.
 fn in_place_of_code<'h, 'a>(run: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
     let of = |kind| run.iter().filter(move |line| line.kind == kind);
+    of(Kind::Removed).find(|line| elision::is_code(line.text))?;
     let may_stand = |line: &&HunkLine<'_>| {
         elision::may_stand_for_code(line.text).is_some()
             || elision::mentions_unchanged(line.text).is_some()
@@ -155,7 +156,7 @@ fn garbled<'h, 'a>(
             && (in_new || texts().next().and_then(|line| number(line.text)) == Some(1))
     };
     // If the file is numbered here, added lines are numbered as well.
-    let has_numbers = body.iter().any(|line| line.is_old() && number(line.text).is_some());
+    let has_numbers = || body.iter().any(|line| line.is_old() && number(line.text).is_some());
     // Next to tags, special characters are escaped on purpose.
     let in_markup = || style.is_markup() || body.iter().any(|line| is_tagged(line.text));
     let found = [
@@ -171,7 +172,7 @@ fn garbled<'h, 'a>(
             .map(|line| (line, "has a merge conflict marker")),
         texts()
             .next()
-            .filter(|_| is_numbered(&all()) && !has_numbers && !is_counted())
+            .filter(|_| is_numbered(&all()) && !has_numbers() && !is_counted())
             .map(|line| (line, "has a line number")),
         texts()
             .next()
@@ -180,7 +181,7 @@ fn garbled<'h, 'a>(
         every(&|line| in_new && line.starts_with(b"+")).map(|line| (line, "has a second `+`")),
         every(&|line| line.ends_with(b"\\n") && !line.ends_with(b"\\\\n"))
             .map(|line| (line, "ends in `\\n` written as text")),
-        every(&|line| !style.is_markup() && line.ends_with(b"<br>"))
+        every(&|line| line.ends_with(b"<br>") && !style.is_markup())
             .map(|line| (line, "has a `<br>` where a newline is meant")),
         every(&|line| in_new && !style.is_markup() && line.starts_with(b" "))
             .filter(|_| style.is_of(&["py"]) || texts().any(|line| !line.text.starts_with(b"  ")))
@@ -235,6 +236,9 @@ fn is_tagged(line: &[u8]) -> bool {
 
 /// Returns true if a line has escaped characters outside of quotes and comments.
 fn has_entity(line: &[u8]) -> bool {
+    if memchr::memchr(b'&', line).is_none() {
+        return false;
+    }
     let text = line.trim_ascii_start();
     // A line with a tag of its own was not escaped.
     let is_tag = |part: &[u8]| matches!(part, [b'<', next] if next.is_ascii_lowercase() || b"/!".contains(next));
@@ -249,10 +253,10 @@ fn has_entity(line: &[u8]) -> bool {
 /// Returns true if a letter of a line was lost, or arrived as bytes of another encoding: old lines have the letter
 /// itself.
 fn has_lost_letters(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(line) else { return false };
     if line.is_ascii() {
         return false;
     }
+    let Ok(text) = std::str::from_utf8(line) else { return false };
     // A lost letter is inside a word; text about U+FFFD has it alone.
     let is_lost = |(at, lost): (usize, &str)| {
         let [before, behind] =
@@ -275,7 +279,12 @@ fn has_lost_letters(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -
 
 /// Returns true if a line shows a word diff: `[-old-]{+new+}`.
 fn is_word_diff(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b"-]{+").is_some() && memchr::memmem::find(line, b"+}").is_some()
+    memchr::memchr_iter(b']', line).any(|at| {
+        let [before, behind] = [line.get(..at), line.get(at..)].map(Option::unwrap_or_default);
+        before.ends_with(b"-")
+            && behind.starts_with(b"]{+")
+            && memchr::memmem::find(line, b"+}").is_some()
+    })
 }
 
 /// Returns true if a line begins with a tab that is written as text.
@@ -302,6 +311,9 @@ fn is_fenced(lines: &[&[u8]]) -> bool {
 
 /// Returns the number before a line, in the format that models are shown or in others: `12: x`, `12\tx`, `12→x`.
 fn number(line: &[u8]) -> Option<usize> {
+    if !line.trim_ascii_start().first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
     let other = || {
         let line = std::str::from_utf8(line).ok()?.trim_start();
         let end = line.find(|c: char| !c.is_ascii_digit())?;

@@ -116,16 +116,21 @@ fn names_in(line: &[u8], rest: &[&[u8]]) -> Option<usize> {
     }
     let below: [&[u8]; 4] = [b"--- ", b"index ", b"new file mode ", b"deleted file mode "];
     let is_header = below.iter().any(|mark| next.starts_with(mark));
-    memchr::memmem::rfind(line, b"diff --git a/").filter(|at| is_header && *at > 0)
+    if !is_header {
+        return None;
+    }
+    memchr::memmem::rfind(line, b"diff --git a/").filter(|at| *at > 0)
 }
 
 /// Returns where the header of the next hunk begins in `line`; nothing may be `due` of the hunk above after that.
 fn hunk_in(line: &[u8], due: Due, rest: &[&[u8]]) -> Option<usize> {
-    let at = memchr::memmem::rfind(line, b"@@ -").filter(|at| *at > 1 && is_marked(line))?;
+    if (due.old, due.new) != (0, 0) || !is_marked(line) {
+        return None;
+    }
+    let at = memchr::memmem::rfind(line, b"@@ -").filter(|at| *at > 1)?;
     header::numbers(line.get(at..)?)?;
     let next = rest.first()?;
-    let is_whole = (due.old, due.new) == (0, 0);
-    (is_whole && is_marked(next) && !is_structural(next)).then_some(at)
+    (is_marked(next) && !is_structural(next)).then_some(at)
 }
 
 /// Removes the end of a block that was opened above the diff from the last line: glued to it, or after a marker that is
