@@ -674,6 +674,10 @@ fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
         assert_eq!(after(file, &cut(counts)).unwrap(), file.replace('b', "B"), "{counts}");
     }
     assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there as well");
+    assert_eq!(after(file, &cut("5 +1,2")), Err(Reason::TruncatedDiff), "only removed lines");
+    assert!(after(file, &cut("4 +1,2")).is_ok(), "two lines may be a miscount");
+    let without_context = cut("6 +1,2").replace(" a\n", "-a\n+A\n");
+    assert!(after(file, &without_context).is_ok(), "a diff without context");
 }
 
 #[test]

@@ -418,11 +418,18 @@ fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
 }
 
-/// Returns true if a hunk at its stated line ends in a change and lacks lines of both sides that its header announces,
-/// although the file continues.
+/// The number of old lines by which a hunk may be miscounted.
+const MISCOUNTED: usize = 2;
+
+/// Returns true if a hunk at its stated line ends in a change, although the file continues, and lacks lines that its
+/// header announces: on both sides, or several old ones after context.
 fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let (old, new) = body::counts(place.reading);
-    let lacks = hunk.numbers.is_some_and(|it| old < it.old_count && new < it.new_count);
+    let begins_in_context = place.reading.first().is_some_and(|line| line.kind == Kind::Context);
+    let lacks = hunk.numbers.is_some_and(|it| {
+        old < it.old_count && new < it.new_count
+            || begins_in_context && old + MISCOUNTED < it.old_count && new <= it.new_count
+    });
     let ends_in_change = place.reading.last().is_some_and(|line| line.kind != Kind::Context);
     let at_its_line = !has_moved(place);
     lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
