@@ -121,7 +121,10 @@ fn a_line_number_that_the_heading_contradicts_is_refused() {
     let without_context = |stated: usize| {
         format!("@@ -{stated},2 +{stated},1 @@ def alpha(x):\n-    check(x)\n     y = x * 2\n")
     };
-    assert!(applied(&before, &without_context(7)).is_ok(), "the heading of context left out");
+    for line in [2, 7] {
+        let after = applied(&before, &without_context(line));
+        assert!(after.is_ok(), "the heading is right above, or of context left out");
+    }
     let many: String = (0..20).map(|n| part(&format!("def of_{n}(x):"))).collect();
     assert_eq!(applied(&many, &hunk(2, "def of_19(x):")), Err(Reason::AmbiguousHunk));
     let first = without_context(97).replace("alpha", "of_0");

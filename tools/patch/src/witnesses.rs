@@ -75,10 +75,11 @@ pub(super) fn against_heading(
         return None;
     }
     let bytes = image.lines.bytes();
+    let start = image.lines.start_of(place.start);
     // A hunk whose leading context was left out keeps the heading of that context.
     let begins_in_context = place.reading.first().is_some_and(|line| line.kind == Kind::Context);
     let left_out = if begins_in_context { 0 } else { CONTEXT };
-    let start = image.lines.start_of(place.start.saturating_sub(left_out));
+    let context = image.lines.start_of(place.start.saturating_sub(left_out));
     let is_heading = |at: &usize| begins_a_line(bytes, *at);
     // Usually, the heading is a few lines above, and nothing else has to be searched.
     let reach = start.saturating_sub(REACH);
@@ -90,12 +91,14 @@ pub(super) fn against_heading(
     let alike = memchr::memmem::find_iter(bytes, heading).filter(is_heading);
     let headings: Vec<usize> = alike.take(MAX_ALIKE + 1).collect();
     let old: Vec<&HunkLine<'_>> = place.reading.iter().filter(|line| line.is_old()).collect();
-    let own = image.lines.start_of(place.start)..image.lines.start_of(place.start + old.len());
-    let is_consistent = |at: &usize| own.contains(at) || is_below(bytes, *at, start);
+    let own = start..image.lines.start_of(place.start + old.len());
+    let is_consistent = |at: &usize| {
+        own.contains(at) || is_below(bytes, *at, start) || is_below(bytes, *at, context)
+    };
     if headings.len() > MAX_ALIKE || headings.iter().any(is_consistent) {
         return None;
     }
-    let fits = |line: &usize| image.fits(&old, *line, place.tier);
+    let fits = |line: &usize| *line != place.start && image.fits(&old, *line, place.tier);
     let mut parts = headings.iter().flat_map(|at| part_below(image, *at));
     let other = parts.find(fits)?;
     let note = format!(
