@@ -674,6 +674,30 @@ fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
         assert_eq!(after(file, &cut(counts)).unwrap(), file.replace('b', "B"), "{counts}");
     }
     assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there as well");
+    assert_eq!(after(file, &cut("5 +1,2")), Err(Reason::TruncatedDiff), "only removed lines");
+    assert!(after(file, &cut("4 +1,2")).is_ok(), "two lines may be a miscount");
+    let without_context = cut("6 +1,2").replace(" a\n", "-a\n+A\n");
+    assert!(after(file, &without_context).is_ok(), "a diff without context");
+}
+
+#[test]
+fn a_token_in_brackets_is_removed_from_an_added_line_if_nothing_else_has_its_name() {
+    let diff = |old: &str| format!("{NAMES}@@ -1,2 +1,3 @@\n a\n {old}\n+d()[EOS]\n");
+    assert_eq!(after("a\nb\n", &diff("b")).unwrap(), "a\nb\nd()\n");
+    assert_eq!(after("a\nEOS = 3\n", &diff("EOS = 3")).unwrap(), "a\nEOS = 3\nd()[EOS]\n");
+    let file = "a\nb\nc\nEOS = 3\n";
+    assert_eq!(after(file, &diff("b")), Err(Reason::StrayLine), "the file has that name");
+    let context = format!("{NAMES}@@ -1,2 +1,2 @@\n-a\n+A\n b[EOS]\n");
+    assert_eq!(after("a\nb[EOS]\n", &context).unwrap(), "A\nb[EOS]\n");
+}
+
+#[test]
+fn a_fence_before_a_token_is_removed_although_it_is_not_opened() {
+    let diff = |old: &str, last: &str| format!("{NAMES}@@ -1,2 +1,3 @@\n a\n {old}\n+{last}\n");
+    assert_eq!(after("a\nb\n", &diff("b", "d```<|im_end|>")).unwrap(), "a\nb\nd\n");
+    assert_eq!(after("a\nb\n", &diff("b", "d```")).unwrap(), "a\nb\nd```\n");
+    assert_eq!(after("a\n```\n", &diff("```", "d```<|im_end|>")).unwrap(), "a\n```\nd\n");
+    assert_eq!(after("a\nb\n", &diff("b", "`d` ```d```</s>")).unwrap(), "a\nb\n`d` ```d```\n");
 }
 
 #[test]

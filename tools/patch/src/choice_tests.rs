@@ -89,6 +89,80 @@ fn near_is_not_needed_where_only_other_hunks_moved_the_lines() {
     assert_eq!(after.lines().nth(265), Some("// new"));
 }
 
+/// A part of a file below a heading, with the same lines as any other part.
+fn part(heading: &str) -> String {
+    format!("{heading}\n    check(x)\n    y = x * 2\n    return y\n\n")
+}
+
+#[test]
+fn a_line_number_that_the_heading_contradicts_is_refused() {
+    let before = part("def alpha(x):") + &part("def beta(x):");
+    let hunk = |line: usize, heading: &str| {
+        format!(
+            "@@ -{line},3 +{line},3 @@ {heading}\n     check(x)\n-    y = x * 2\n+    y = x * 3\n     return y\n"
+        )
+    };
+    assert_eq!(applied(&before, &hunk(2, "def beta(x):")), Err(Reason::AmbiguousHunk));
+    assert_eq!(applied(&before, &hunk(7, "def alpha(x):")), Err(Reason::AmbiguousHunk));
+    for (line, heading) in [
+        (2, "def alpha(x):"),
+        (7, "def beta(x):"),
+        (2, "def gamma(x):"),
+        (2, "check(x)"),
+        (7, "def be"),
+    ] {
+        let after = applied(&before, &hunk(line, heading)).map(|(after, _)| after);
+        let changed = after.unwrap().lines().position(|line| line.ends_with('3'));
+        assert_eq!(changed, Some(line), "{heading}");
+    }
+    let others = part("int alpha(int x) {") + &part("void beta(int x) {");
+    let heading = "int alpha(int x) {";
+    assert_eq!(applied(&others, &hunk(7, heading)), Err(Reason::AmbiguousHunk));
+    let without_context = |stated: usize| {
+        format!("@@ -{stated},2 +{stated},1 @@ def alpha(x):\n-    check(x)\n     y = x * 2\n")
+    };
+    for line in [2, 7] {
+        let after = applied(&before, &without_context(line));
+        assert!(after.is_ok(), "the heading is right above, or of context left out");
+    }
+    let many: String = (0..20).map(|n| part(&format!("def of_{n}(x):"))).collect();
+    assert_eq!(applied(&many, &hunk(2, "def of_19(x):")), Err(Reason::AmbiguousHunk));
+    let first = without_context(97).replace("alpha", "of_0");
+    assert_eq!(applied(&many, &first), Err(Reason::AmbiguousHunk));
+    let elsewhere = before.replacen("y = x * 2", "y = x * 4", 2).replacen('4', "2", 1);
+    assert!(applied(&elsewhere, &hunk(2, "def beta(x):")).is_ok(), "it does not match there");
+    let files = Files::default().file("f", &before);
+    let answer = format!("--- a/f\n+++ b/f\n{}", hunk(2, "def beta(x):"));
+    let told = plan_of(&files, &["f"], &answer).unwrap_err().for_model();
+    for text in ["at line 2, as its header states", "at line 7, below `def beta(x):`"] {
+        assert!(told.contains(text), "{told}");
+    }
+}
+
+#[test]
+fn a_line_number_that_the_other_hunks_contradict_is_refused() {
+    let before = file_with(&ALIKE, &[20, 30, 40, 50, 60], 80);
+    let change = |stated: usize, line: usize| {
+        format!("@@ -{stated} +{stated} @@\n-line {line}\n+new {line}\n")
+    };
+    let refused = |hunks: [String; 3]| applied(&before, &hunks.concat()).err();
+    let (ambiguous, insertion) = (Some(Reason::AmbiguousHunk), insertion(30));
+    let middle = || insertion.clone();
+    assert_eq!(refused([change(5, 5), middle(), change(56, 56)]), None);
+    assert_eq!(refused([change(8, 5), middle(), change(56, 56)]), None, "nothing is 3 lines up");
+    assert_eq!(refused([change(5, 15), middle(), change(56, 56)]), ambiguous, "10 lines down");
+    assert_eq!(refused([change(5, 5), middle(), change(66, 56)]), ambiguous, "10 lines up");
+    assert_eq!(refused([change(2, 35), middle(), change(56, 56)]), ambiguous, "not in order");
+    assert_eq!(refused([change(35, 35), middle(), change(56, 56)]), None, "no order at all");
+    assert_eq!(refused([change(30, 5), middle(), change(56, 56)]), ambiguous, "the same line");
+    let files = Files::default().file("f", &before);
+    let answer = format!("--- a/f\n+++ b/f\n{}{insertion}", change(5, 15));
+    let told = plan_of(&files, &["f"], &answer).unwrap_err().for_model();
+    for text in ["at line 30, as its header states, but also at line 40", "hunk 1 is at line 15"] {
+        assert!(told.contains(text), "{told}");
+    }
+}
+
 #[test]
 fn copied_line_numbers_are_removed() {
     let before = "one\ntwo\n\nfour\nfive\n";

@@ -148,6 +148,15 @@ pub(super) fn indentation(text: &[u8]) -> &[u8] {
     text.get(..text.len() - text.trim_ascii_start().len()).unwrap_or_default()
 }
 
+/// Returns the indentation of a line and its first word, or its first character if that is not of a word: how the lines
+/// begin that are headings of the same kind.
+pub(super) fn beginning(text: &[u8]) -> &[u8] {
+    let indentation = indentation(text).len();
+    let rest = text.get(indentation..).unwrap_or_default();
+    let word = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count().max(1);
+    text.get(..indentation + word).unwrap_or(text)
+}
+
 /// Returns a number that is equal for lines that any tier considers equal, and rarely equal for others.
 pub(super) fn fingerprint(text: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

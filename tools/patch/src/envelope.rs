@@ -103,7 +103,7 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
     }
     if allowed.allow(Tolerance::Leaked)
         && let Some(last) = lines.iter().rposition(|line| !line.is_empty())
-        && let Some(open) = open_fence(&lines)
+        && let Some(open) = open_fence(&lines).or_else(|| token.and(fence_of_prompt(&lines)))
         && let Some(line) = lines.get_mut(last)
         && let Some(text) = open.unglued(line)
     {
@@ -129,6 +129,12 @@ fn open_fence(lines: &[&[u8]]) -> Option<Fence> {
         Some(fence) => Some(fence),
         None => Fence::opening(line).filter(|_| !line.starts_with(b" ")),
     })
+}
+
+/// Returns the fence that the prompt may have opened, if no line of the answer is one.
+fn fence_of_prompt(lines: &[&[u8]]) -> Option<Fence> {
+    let is_fence = |line: &&[u8]| Fence::opening(line).is_some() && !line.starts_with(b" ");
+    Fence::opening(b"```").filter(|_| !lines.iter().any(is_fence))
 }
 
 /// Returns true if the last line looks like one of a hunk and has a closing fence glued to it, although no fence is

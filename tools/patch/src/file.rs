@@ -19,6 +19,7 @@ use super::locate::{
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
+use super::witnesses::{self, Contradiction, Found};
 
 /// The new bytes of a file, and the tolerances used.
 #[derive(Debug, Default)]
@@ -47,6 +48,8 @@ struct Placed<'a> {
     tolerated: Vec<Tolerated>,
     /// The hunks, from 0, that end in an added line, with that line.
     last: Vec<(usize, HunkLine<'a>)>,
+    /// The places of hunks whose headers state a line.
+    found: Vec<Found>,
     /// The hunks, from 0, that have no place, and why.
     refused: Vec<(usize, PatchMismatch)>,
 }
@@ -82,8 +85,10 @@ impl Reader {
         }
         let image = Image::of(base);
         let style = FileStyle::of(base, name);
-        let Placed { edits, mut tolerated, last, mut refused } =
+        let Placed { edits, mut tolerated, last, found, mut refused } =
             self.place(&image, &style, hunks, name);
+        refused.extend(against_neighbours(&image, hunks, &found, name));
+        refused.sort_by_key(|(index, _)| *index);
         if hunks.len() > 1
             && let Some([a, b]) = edit::twice(&edits).find(|[a, b]| are_apart(hunks, *a, *b))
         {
@@ -231,20 +236,15 @@ impl Reader {
                     refuse(Reason::StrayLine, &[place.start]);
                 }
                 Search::Found(place)
-                    if has_moved(&place)
-                        && let Some(at) = under_another_heading(image, hunk, place.start) =>
+                    if let Some(mismatch) = against_heading(image, hunk, &place) =>
                 {
-                    let note = format!(
-                        "Its old lines are at line {}, but the heading in its header is line {}, and they are not in that part of the file.",
-                        place.start + 1,
-                        at + 1
-                    );
-                    refuse_as(PatchMismatch::answer(Reason::AmbiguousHunk).note(note));
+                    refuse_as(mismatch);
                 }
                 Search::Found(place) if may_be_whole && holds_most(image, &place) => {
                     refuse(Reason::AmbiguousHunk, &[]);
                 }
                 Search::Found(place) => {
+                    placed.found.extend(Found::of(index, hunk, &place));
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
@@ -418,11 +418,18 @@ fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
 }
 
-/// Returns true if a hunk at its stated line ends in a change and lacks lines of both sides that its header announces,
-/// although the file continues.
+/// The number of old lines by which a hunk may be miscounted.
+const MISCOUNTED: usize = 2;
+
+/// Returns true if a hunk at its stated line ends in a change, although the file continues, and lacks lines that its
+/// header announces: on both sides, or several old ones after context.
 fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let (old, new) = body::counts(place.reading);
-    let lacks = hunk.numbers.is_some_and(|it| old < it.old_count && new < it.new_count);
+    let begins_in_context = place.reading.first().is_some_and(|line| line.kind == Kind::Context);
+    let lacks = hunk.numbers.is_some_and(|it| {
+        old < it.old_count && new < it.new_count
+            || begins_in_context && old + MISCOUNTED < it.old_count && new <= it.new_count
+    });
     let ends_in_change = place.reading.last().is_some_and(|line| line.kind != Kind::Context);
     let at_its_line = !has_moved(place);
     lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
@@ -439,6 +446,42 @@ fn adds_its_neighbours(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
     let end = place.start + place.reading.iter().filter(|line| line.is_old()).count();
     is_at(place.reading.first(), place.start.checked_sub(1))
         || is_at(place.reading.last(), Some(end))
+}
+
+/// Explains why the place of a hunk contradicts the heading in its header.
+fn against_heading(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    place: &Place<'_, '_>,
+) -> Option<PatchMismatch> {
+    if has_moved(place)
+        && let Some(at) = under_another_heading(image, hunk, place.start)
+    {
+        return Some(PatchMismatch::answer(Reason::AmbiguousHunk).note(format!(
+            "Its old lines are at line {}, but the heading in its header is line {}, and they are not in that part of the file.",
+            place.start + 1,
+            at + 1
+        )));
+    }
+    witnesses::against_heading(image, hunk, place)
+        .map(|contradiction| contradiction.explain(image, hunk))
+}
+
+/// Explains why hunks at their stated lines are contradicted by the other hunks of the file.
+fn against_neighbours(
+    image: &Image<'_>,
+    hunks: &[&Hunk<'_>],
+    found: &[Found],
+    name: &str,
+) -> Vec<(usize, PatchMismatch)> {
+    let explain = |(index, contradiction): (usize, Contradiction)| {
+        let hunk = hunks.get(index)?;
+        let mismatch = contradiction.explain(image, hunk);
+        let (file, hunk) = (Some(name.to_owned()), Some(hunk.reference(index, hunks.len())));
+        Some((index, PatchMismatch { file, hunk, ..mismatch }))
+    };
+    let contradicted = witnesses::against_neighbours(image, hunks, found);
+    contradicted.into_iter().filter_map(explain).collect()
 }
 
 /// Returns true if a hunk is not at its stated line.

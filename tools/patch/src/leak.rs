@@ -34,7 +34,7 @@ pub(super) fn without_zero_width(line: &[u8]) -> &[u8] {
 }
 
 /// Splits off a template token at the end of a text, as a server leaves it there: `<|im_end|>`, `<｜end▁of▁sentence｜>`,
-/// `</s>`. Returns the text before it, and the token.
+/// `</s>`. Returns the text before it, and the token, or of `[EOS]` the name, which could also be that of an index.
 ///
 /// The token must occur only once: a text about such tokens also has them elsewhere. No other text has tokens with wide
 /// bars.
@@ -62,6 +62,11 @@ pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
     {
         return Some((before, token));
     }
+    if let Some(before) = text.strip_suffix(b"[EOS]").filter(|before| is_after_an_addition(before))
+        && memchr::memmem::find(before, b"EOS").is_none()
+    {
+        return Some((before, b"EOS"));
+    }
     let roles = [&b"user"[..], b"assistant", b"system"];
     let role =
         roles.iter().find_map(|role| text.strip_suffix(*role).filter(|it| it.ends_with(b"|>")));
@@ -75,6 +80,12 @@ pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_whole = WHOLE.iter().any(|whole| whole.as_bytes() == token);
     let is_only = memchr::memmem::find(before, token).is_none();
     ((is_ours || is_whole) && is_only).then_some((before, token))
+}
+
+/// Returns true if the last line of a text is an added one that is not empty: in context, `[EOS]` is what the file has.
+fn is_after_an_addition(text: &[u8]) -> bool {
+    let line = memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1);
+    matches!(text.get(line..), Some([b'+', _, ..]))
 }
 
 /// Returns true if a name between bars is a template token: two or more words, or a role.
@@ -105,12 +116,14 @@ mod tests {
         assert_eq!(cut("+c</s>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c[/INST]"), Some(&b"+c"[..]));
         assert_eq!(cut("+c[|endofturn|]"), Some(&b"+c"[..]));
-        assert_eq!(cut("+c[EOS]"), None);
+        assert_eq!(cut("+c[EOS]"), Some(&b"+c"[..]));
         assert_eq!(cut("+c<|file_sep|>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c<|END_OF_TURN_TOKEN|>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c<|assistant|>"), Some(&b"+c"[..]));
         assert_eq!(cut("+c\n<|im_start|>user\n"), Some(&b"+c\n"[..]));
-        for text in ["<|im_end|>\n+<|im_end|>", "+c<|x|>", "+a|>"] {
+        for text in
+            ["<|im_end|>\n+<|im_end|>", "+c<|x|>", "+a|>", " c[EOS]", "+[EOS]", " EOS\n+c[EOS]"]
+        {
             assert_eq!(cut(text), None, "{text}");
         }
     }

@@ -47,6 +47,7 @@ mod shown_diff;
 mod surrounding_text;
 mod tolerance;
 mod translate;
+mod witnesses;
 
 pub use difference::LineDifference;
 pub use gutter::numbered;

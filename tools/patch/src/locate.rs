@@ -24,7 +24,7 @@ pub(super) const NEAR: usize = 3;
 const FAR: usize = 40;
 
 /// The maximum number of lines of a part of a file that are examined.
-const MAX_PART: usize = 300;
+pub(super) const MAX_PART: usize = 300;
 /// The maximum number of old lines that may have changed where the header of a hunk says.
 const MAX_CHANGED: usize = 2;
 
@@ -299,15 +299,10 @@ pub(super) fn under_another_heading(
         return None;
     }
     // The next part begins like this one, with the same indentation.
-    let begins = |text: &[u8]| {
-        let indentation = compare::indentation(text).len();
-        let word = text.get(indentation..).unwrap_or_default();
-        let word = word.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-        text.get(..indentation + word).unwrap_or_default().to_vec()
-    };
-    let named = begins(image.lines.get(at)?.text);
+    let named = compare::beginning(image.lines.get(at)?.text);
+    let begins_another = |text: &[u8]| compare::beginning(text) == named;
     let part =
-        || image.lines.from(at + 1).take(MAX_PART).take_while(|line| begins(line.text) != named);
+        || image.lines.from(at + 1).take(MAX_PART).take_while(|line| !begins_another(line.text));
     let is_within = start > at && part().count() >= (start - at).min(MAX_PART);
     let part: HashSet<&[u8]> = part().map(|line| line.text.trim_ascii()).collect();
     let old = old.iter().filter(|text| text.iter().any(u8::is_ascii_alphanumeric));
