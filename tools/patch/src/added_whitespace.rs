@@ -4,6 +4,7 @@
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
 use super::file_style::{FileStyle, HARD_SPACES, HIDDEN, TAB_SIGNS, begins_with};
+use super::indentation;
 use super::refuse::Reason;
 
 /// The maximum number of old lines of a hunk that an added line is compared with.
@@ -42,6 +43,9 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
     if let Some(line) = tabbed(style, body) {
         let has = "is indented with tabs where the file has spaces";
         return Some(Damage::at(Reason::IndentStyleMismatch, line, has));
+    }
+    if let Some((line, has)) = indentation::found(style, body) {
+        return Some(Damage::at(Reason::IndentMismatch, line, has));
     }
     let line = untabbed_recipe(style, body).or_else(|| untabbed(style, body))?;
     let has = "is indented with spaces where the file has tabs";
@@ -127,7 +131,7 @@ fn code_of(line: &[u8]) -> &[u8] {
 /// Returns a line that is indented with tabs, in a file without tabs whose language does not accept tabs mixed with
 /// spaces.
 fn tabbed<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
-    if !style.is_of(&["py", "pyi"]) {
+    if !style.is_of(&["py", "pyi", "yaml", "yml"]) {
         return None;
     }
     let mut added = body.iter().filter(|line| line.kind == Kind::Added);
@@ -260,6 +264,7 @@ mod tests {
             ("Makefile", "all: x\n\tcc\n  ifdef A\n  endif\n", "+t:\n+        echo"),
             ("rules.mk", "", "+all:\n+    cc x.c"),
             ("a.py", "def f():\n    a()\n    b()\n", "     a()\n+\tc()"),
+            ("a.yml", "a:\n  b: 1\n  c: 2\n", "   b: 1\n+\td: 3\n   c: 2"),
         ] {
             assert_eq!(reason(name, file, hunk), Some(Reason::IndentStyleMismatch), "{hunk}");
         }

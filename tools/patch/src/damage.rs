@@ -77,10 +77,28 @@ fn placeholder<'h, 'a>(
             || is_dots(line.text) && has_no_dots(line.text)
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !style.has_line(line.text);
-    let told = body.iter().find(|line| line.kind == Kind::Added && elides(line) && is_new(line));
+    let told = body.iter().enumerate().find_map(|(at, line)| {
+        let is_told = line.kind == Kind::Added && elides(line) && is_new(&line);
+        (is_told && !is_said_of_code_below(body, at)).then_some(line)
+    });
     let runs = || body.split(|line| line.kind == Kind::Context);
     let in_place = || runs().find_map(|run| in_place_of_code(run).filter(is_new));
     told.or_else(|| if style.is_prose() { None } else { in_place() })
+}
+
+/// Returns true if a comment about the rest of something has no dots, and the hunk only inserts it above other code:
+/// then nothing is missing.
+fn is_said_of_code_below(body: &[HunkLine<'_>], at: usize) -> bool {
+    let has = |kind| body.iter().any(|line| line.kind == kind);
+    let is_dotted = |line: &HunkLine<'_>| {
+        ["...", "\u{2026}"]
+            .iter()
+            .any(|dots| memchr::memmem::find(line.text, dots.as_bytes()).is_some())
+    };
+    has(Kind::Context)
+        && !has(Kind::Removed)
+        && body.get(at).is_some_and(|line| !is_dotted(line))
+        && body.get(at + 1).is_some_and(|below| elision::is_code(below.text))
 }
 
 /// Finds a comment that may stand for code, in a run of changes that removes code; if the comment has words, more than
@@ -389,6 +407,7 @@ mod tests {
         }
         for (name, hunk) in [
             ("a.py", &[" x = 1", "+# ...", " y = 2"][..]),
+            ("a.py", &[" x = 1", "+# the rest of it is passed unchanged", "+z = 3", " y = 2"]),
             ("a.py", &["-x = 1", " y = 2", "+# ..."]),
             ("a.py", &["-# a remark", "+# ..."]),
             ("a.py", &["-x = 1", "+# existing code", "+x = 2"]),

@@ -47,9 +47,12 @@ pub(super) fn stands_for_code(line: &[u8]) -> bool {
         || comment(text)
             .or_else(|| text.starts_with(['[', '(']).then_some(text))
             .is_some_and(says_so)
+        // After an odd number of quotes, it is part of a string.
         || has_dots
-            && trailing()
-                .is_some_and(|(_, comment)| is_placeholder(&[b"#", comment.as_bytes()].concat()))
+            && trailing().is_some_and(|(code, comment)| {
+                code.matches('"').count() % 2 == 0
+                    && is_placeholder(&[b"#", comment.as_bytes()].concat())
+            })
 }
 
 /// Returns true if a line that is only a remark, in brackets or a comment, says that the answer is incomplete.

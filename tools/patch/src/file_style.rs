@@ -123,6 +123,8 @@ pub(super) struct Habits {
     /// The number of lines that are indented with tabs, and with at least two spaces.
     pub(super) tabbed: usize,
     pub(super) spaced: usize,
+    /// The number of lines that are indented with an odd number of spaces.
+    pub(super) odd: usize,
     /// The number of tabs inside every line, if it is the same for all lines and not 0.
     pub(super) columns: Option<usize>,
 }
@@ -185,6 +187,11 @@ impl<'f> FileStyle<'f> {
         self.lines.get_or_init(lines).contains(line.trim_ascii())
     }
 
+    /// Returns true if the file has this line, with the same indentation.
+    pub(super) fn has_exactly(&self, line: &[u8]) -> bool {
+        pieces(self.whole()).any(|it| it.trim_ascii_end() == line.trim_ascii_end())
+    }
+
     /// Returns true if the file has this identifier.
     pub(super) fn has_word(&self, word: &[u8]) -> bool {
         let words = || self.whole().split(|byte| !is_of_word(*byte)).collect();
@@ -217,6 +224,8 @@ impl Habits {
         for line in pieces(file).filter(|line| !line.trim_ascii().is_empty()) {
             habits.tabbed += usize::from(line.starts_with(b"\t"));
             habits.spaced += usize::from(line.starts_with(b"  "));
+            let spaces = line.iter().take_while(|byte| **byte == b' ').count();
+            habits.odd += usize::from(spaces % 2 == 1);
             habits.has_tab_signs |= begins_with(line, &TAB_SIGNS).is_some();
             let tabs = memchr::memchr_iter(b'\t', line.trim_ascii()).count();
             is_even &= columns.is_none_or(|columns| columns == tabs);

@@ -28,6 +28,7 @@ mod formats;
 mod glued_closers;
 mod gutter;
 mod header;
+mod indentation;
 mod joined_lines;
 mod leak;
 mod line_use;

@@ -136,7 +136,8 @@ reasons! {
     AmbiguousHunk "ambiguous_hunk" => "Add context lines, or give the correct line number.",
     /// Two hunks change the same lines differently, or one inserts lines directly next to lines that the other changes.
     ConflictingHunks "conflicting_hunks" => "Use one hunk per place.",
-    /// The old lines match only with different indentation, so the new lines would be indented wrongly too.
+    /// The old lines match only with different indentation, so the new lines would be indented wrongly too, or new lines
+    /// are in a column in which the language does not accept them.
     IndentMismatch "indent_mismatch" => "Copy the indentation of the file exactly.",
     /// Tabs and spaces are mixed up, also in the new lines.
     IndentStyleMismatch "indent_style_mismatch" => "Indent as the file does, with tabs or with spaces.",
