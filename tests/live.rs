@@ -410,7 +410,7 @@ fn a_long_paste_is_shown_as_a_label_and_reaches_the_model_unchanged() {
 
 #[test]
 fn file_names_are_completed_and_an_answer_is_formatted_as_it_arrives() {
-    let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n";
+    let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n\n| file | says |\n|--|--|\n| *greet.txt* | hello |\n";
     let world = World::greeting(vec![Reply::text(answer).to("analysis")]);
     let mut screen = edits(&world, 24, 80);
     screen.types("/ask What is in @gr");
@@ -420,7 +420,8 @@ fn file_names_are_completed_and_an_answer_is_formatted_as_it_arrives() {
     screen.types("?\r");
     screen.until_shown("session ");
     let shown = shown(&world, &mut screen);
-    assert!(shown.contains("\nGreeting\n\nIt greets:\n"), "{shown}");
+    let expected = "\nGreeting\n\nIt greets:\n\nhello\n\nfile      │ says\n──────────┼──────\ngreet.txt │ hello\n";
+    assert!(shown.contains(expected), "{shown}");
     screen.types("\x04");
     ends(&mut screen, 0);
 }

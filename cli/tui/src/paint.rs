@@ -57,7 +57,7 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let menu = room.last(menu(it, room.at_most(MOST_OFFERS)), MOST_OFFERS);
     let progress = room.last(progress(it, at), 1);
     let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
-    let open = tail(it.answer.open(), width, room.at_most((height / 3).max(1)));
+    let open = tail(&it.answer.open(), width, room.at_most((height / 3).max(1)));
     let open = room.last(open, height);
     let is_request = it.work.is_a_request();
     let lanes = if is_request { it.run.lane_rows(width, at) } else { Vec::new() };
@@ -294,12 +294,12 @@ fn cut(row: String, width: usize) -> String {
     shown + end
 }
 
-/// Returns the last rows of an incomplete line, wrapped to this width.
+/// Returns the last rows of text that is not printed yet, wrapped to this width.
 fn tail(text: &str, width: usize, most: usize) -> Vec<String> {
     if text.is_empty() || width == 0 {
         return Vec::new();
     }
-    let rows = styled::wrapped(text, width);
+    let rows: Vec<String> = text.lines().flat_map(|line| styled::wrapped(line, width)).collect();
     let first = rows.len().saturating_sub(most);
     rows.into_iter().skip(first).collect()
 }
