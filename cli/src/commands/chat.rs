@@ -226,7 +226,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     if around.has_live_rows(global) {
         let mut opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
         opening.undo = earlier.undo;
-        let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
+        let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace, &settings));
         return tui::converse(drive.session, opening, host).await;
     }
     view.note(&banner);
@@ -243,7 +243,8 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     if has_history {
         editor.load_history(&history).ok();
     }
-    let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone()));
+    let host =
+        Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone(), &settings));
     let mut facts = Facts { session: drive.session.id.clone(), ..Facts::default() };
     facts.workspace = render::harmless(&workspace.display().to_string());
     facts.update(&settings.config);
