@@ -187,7 +187,7 @@ fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
     terminal.until("[y/N; no: WHY, show]", 1);
     terminal.types("n\r");
     assert_eq!(terminal.ends(), Some(3), "{}", terminal.shown());
-    assert_eq!(staged(), rest);
+    assert_eq!(staged(), rest.replace(r#""declined":false"#, r#""declined":true"#));
     let run = world.deepseek(["apply", "--yes"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.project.path("b.txt").exists());
@@ -381,9 +381,7 @@ fn changes_of_a_resumed_session_can_be_undone() {
         let mut screen = talk(&world, args);
         screen.until_shown("  › Fix the greeting");
         screen.types("/undo\r");
-        let redo =
-            if plain { "to redo: deepseek rewind latest" } else { "to redo: /rewind latest" };
-        screen.until_shown(redo);
+        screen.until_shown("to redo: `/rewind latest`");
         assert_eq!(world.project.read("greet.txt"), "hello\n");
         screen.until("the prompt is back", |rows| rows.iter().rev().any(|row| row.trim() == "›"));
         screen.types("\x04");
@@ -447,4 +445,34 @@ fn a_signal_during_a_full_screen_view_restores_the_main_screen() {
     screen.terminal.signal(Signal::TERM);
     assert_eq!(screen.terminal.ends(), Some(0));
     screen.terminal.until("\x1b[?1049l", 1);
+}
+
+#[test]
+fn a_declined_patch_is_named_as_such() {
+    let world = World::greeting(greeting_fix());
+    let mut terminal = Terminal::start(&mut world.deepseek([
+        "--plain",
+        "--force-execute",
+        "-p",
+        "Fix the greeting",
+    ]));
+    terminal.until("[y/N; no: WHY, show]", 1);
+    terminal.types("n\r");
+    assert_eq!(terminal.ends(), Some(3), "{}", terminal.shown());
+    let staged = world.deepseek(["diff"]).run();
+    assert!(staged.stderr.contains(" · declined · session "), "{}", staged.stderr);
+    let json = world.deepseek(["diff", "--output", "json"]).run().stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["declined"], true);
+    // The message names the patch by its short id, and its files.
+    let id = json["patch"].as_str().unwrap();
+    let short = &id[id.len() - 6..];
+    let said = format!("patch {short}: you declined the change to greet.txt");
+    let shown = terminal.shown();
+    assert_eq!(shown.matches(&said).count(), 2, "{shown}");
+    assert!(shown.contains(&format!("`deepseek apply {short}`")) && !shown.contains(id), "{shown}");
+    let run = world.deepseek(["apply", short, "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let applied = world.deepseek(["diff", short]).run();
+    assert!(applied.stderr.contains(" · applied · "), "{}", applied.stderr);
 }
