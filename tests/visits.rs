@@ -132,7 +132,9 @@ fn a_change_can_be_applied_partially_in_plain_mode() {
 #[test]
 fn colours_are_dark_on_a_light_terminal() {
     const REPLY: &str = "\x1b]11;rgb:ffff/ffff/ffff\x07";
-    let (dark_green, own_green) = ("\x1b[38;5;28m", "\x1b[32m");
+    // Those of the row of settings, and of the start of a hunk.
+    let (grey, dimmed) = ("\x1b[90m", "\x1b[2m");
+    let (blue, cyan) = ("\x1b[34m@@", "\x1b[36m@@");
     for (reply, is_light) in
         [(REPLY, true), ("\x1b]11;rgb:0000/0000/0000\x1b\\", false), ("", false)]
     {
@@ -145,8 +147,10 @@ fn colours_are_dark_on_a_light_terminal() {
         leaves(&mut screen);
         let shown = screen.terminal.shown();
         assert!(!shown.contains("rgb:"), "{shown:?}");
-        assert_eq!(shown.contains(dark_green), is_light, "{reply:?}: {shown:?}");
-        assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
+        assert_eq!(shown.contains(grey), is_light, "{reply:?}: {shown:?}");
+        let since = shown.find("› Fix").unwrap();
+        assert_eq!(shown[since..].contains(dimmed), !is_light, "{reply:?}: {shown:?}");
+        assert!(!shown.contains("38;5;"), "{shown:?}");
     }
     // If a variable names the background, the terminal is not queried, and short-lived commands know it as well.
     let world = two_files_staged();
@@ -154,7 +158,7 @@ fn colours_are_dark_on_a_light_terminal() {
         let mut program = world.deepseek(["diff", "--color", "always"]);
         program.env("COLORFGBG", background).run().stdout
     };
-    assert!(diff("0;15").contains(dark_green) && diff("15;0").contains(own_green));
+    assert!(diff("0;15").contains(blue) && diff("15;0").contains(cyan));
     let mut program = world.deepseek([]);
     let mut screen = Screen::start(program.env("COLORFGBG", "0;15"), 12, 100);
     screen.until_shown("›");
