@@ -367,6 +367,34 @@ fn resizing_the_terminal_duplicates_and_loses_nothing() {
 }
 
 #[test]
+fn resizing_while_an_answer_arrives_leaves_no_fragment() {
+    let words: Vec<String> = (0..600).map(|n| format!("w{n:03}")).collect();
+    let text: Vec<String> = words.chunks(31).map(|line| line.join(" ")).collect();
+    let reply = Reply { chunk_chars: 7, chunk_delay_ms: 4, ..Reply::text(text.join("\n")) };
+    let world = World::greeting(vec![reply.to("analysis")]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("/ask Count\r");
+    for (at, (rows, columns)) in
+        ["w200", "w300", "w400"].into_iter().zip([(12, 40), (24, 80), (12, 40)])
+    {
+        screen.terminal.until(at, 1);
+        screen.resize(rows, columns);
+    }
+    screen.until_shown("session ");
+    screen.is_complete();
+    let all = screen.all();
+    for (ours, most) in [("so far", 1), ("agent · suggest", 1), ("›", 2)] {
+        let count = all.iter().filter(|row| row.contains(ours)).count();
+        assert!(count <= most, "{ours}: {all:#?}");
+    }
+    for word in &words {
+        assert!(all.iter().filter(|row| row.contains(word)).count() <= 1, "{word}: {all:#?}");
+    }
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
 fn a_small_terminal_shows_the_end_of_a_long_change_and_the_choice() {
     let long: Vec<String> = (1..=60).map(|n| format!("+line {n}")).collect();
     let change = format!("--- /dev/null\n+++ b/long.txt\n@@ -0,0 +1,60 @@\n{}\n", long.join("\n"));
