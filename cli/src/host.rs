@@ -39,7 +39,7 @@ impl ProgramHost {
         settings: &Settings,
     ) -> Self {
         let has_live_rows = around.has_live_rows(&global);
-        let given = if has_live_rows { Given::InLiveRows } else { Given::InPlainLines };
+        let given = if has_live_rows { Given::LiveRows } else { Given::PlainLines };
         let around = Surroundings { given, ..around };
         let models = nameable::models(settings);
         Self { around, global: Mutex::new(global), workspace, models }

@@ -39,11 +39,11 @@ pub(crate) fn completing() -> Option<String> {
 /// Where a command of the program is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
-    InAShell,
+    Shell,
     /// As a slash command, in a conversation in plain lines.
-    InPlainLines,
+    PlainLines,
     /// As a slash command, in a conversation that has lent its terminal: questions are asked as it asks them.
-    InLiveRows,
+    LiveRows,
 }
 
 /// The environment of the process.
@@ -73,7 +73,7 @@ impl Surroundings {
             stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
-            given: Given::InAShell,
+            given: Given::Shell,
         })
     }
 
@@ -135,8 +135,8 @@ impl Surroundings {
     /// Returns a text that names commands of the program as they are given here.
     pub(crate) fn naming(&self, text: &str) -> String {
         match self.given {
-            Given::InAShell => text.to_owned(),
-            Given::InPlainLines | Given::InLiveRows => tui::as_slash_commands(text),
+            Given::Shell => text.to_owned(),
+            Given::PlainLines | Given::LiveRows => tui::as_slash_commands(text),
         }
     }
 
@@ -147,7 +147,7 @@ impl Surroundings {
 
     /// Returns how to ask a question by single keys; `None` in plain lines.
     pub(crate) fn asks(&self, global: &Global) -> Option<tui::Asks> {
-        (self.given == Given::InLiveRows).then(|| tui::Asks {
+        (self.given == Given::LiveRows).then(|| tui::Asks {
             paint: self.paint(global.color),
             visits: if self.may_visit(global) { Visits::Allowed } else { Visits::Never },
             cuts: self.terminal_cuts(),

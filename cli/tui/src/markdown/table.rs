@@ -86,7 +86,8 @@ impl Table {
             Some(widths) => self.in_columns(&header, &rows, &widths, page.paint),
             None => as_records(&header, &rows),
         };
-        lines.iter().map(|line| format!("{}\n", format!("{before}{line}").trim_end())).collect()
+        let lines: Vec<String> = lines.iter().map(|line| format!("{before}{line}")).collect();
+        lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
     }
 
     fn in_columns(
