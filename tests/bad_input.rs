@@ -72,6 +72,13 @@ fn a_missing_workspace_request_or_key_is_refused_with_a_hint() {
     refused(&["-p", "Fix it", "--workspace", "nowhere"], "the workspace");
     refused(&["-p", "Fix it", "--workspace", "greet.txt"], "the workspace");
     refused(&["-p", "  "], "the request is empty");
+    // A model cannot run what a conversation runs itself.
+    for request in [&["-p", "!ls -l"][..], &["!ls", "src"], &["-p", "/undo"], &["/undo"]] {
+        refused(request, "conversation");
+    }
+    let run = world.deepseek([]).input("!ls\n").run();
+    assert!(run.code == Some(2) && run.stderr.contains("deepseek sandbox -- "), "{}", run.stderr);
+    assert_eq!(world.provider.requests().len(), 0);
     let mut keyless = world.request("Fix the greeting");
     keyless.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL");
     let run = keyless.run();

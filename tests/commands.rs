@@ -1,7 +1,9 @@
 //! The command line: help, refused arguments, the configuration, and the commands other than requests.
 
 use std::fs;
+use std::num::NonZero;
 
+use crate::docs::ROOT;
 use crate::support::{Program, Project, Provider, World, diff, greeting_fix, plan, wait_until};
 
 /// Creates a world in which no model is called.
@@ -291,6 +293,20 @@ fn doctor_reports_a_missing_key_and_an_unreachable_provider() {
     assert!(run.stdout.contains("DEEPSEEK_API_KEY"), "{}", run.stdout);
 }
 
+/// Returns the lines of the recorded demo, without those that contain a number or a path, which differ between runs.
+fn recorded_demo() -> Vec<String> {
+    const ENOUGH_ROWS: NonZero<u16> = NonZero::new(300).unwrap();
+    const COLUMNS: NonZero<u16> = NonZero::new(100).unwrap();
+    let mut terminal = vt100::Parser::new(ENOUGH_ROWS, COLUMNS, 0);
+    for line in fs::read_to_string(format!("{ROOT}/docs/demo.cast")).unwrap().lines().skip(1) {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        terminal.process(event[2].as_str().unwrap().as_bytes());
+    }
+    let rows = terminal.screen().rows(0, COLUMNS.get()).map(|row| row.trim_end().to_owned());
+    let varies = |row: &String| row.contains("/tmp/") || row.contains(|c: char| c.is_ascii_digit());
+    rows.filter(|row| !row.is_empty() && !varies(row)).collect()
+}
+
 #[test]
 fn the_demo_needs_no_key_and_shows_a_refused_patch_a_failed_check_and_a_delivery() {
     let world = without_answers();
@@ -301,6 +317,12 @@ fn the_demo_needs_no_key_and_shows_a_refused_patch_a_failed_check_and_a_delivery
     let said = run.stdout + &run.stderr;
     for words in ["scripted", "patch refused", "failed (exit", "passed", "Delivered", "calls"] {
         assert!(said.contains(words), "{words}: {said}");
+    }
+    // The recording shows what is said now.
+    let recorded = recorded_demo();
+    assert!(recorded.len() > 20, "{recorded:#?}");
+    for line in recorded {
+        assert!(said.contains(&line), "docs/demo.cast is out of date ({line}): {said}");
     }
     // Other commands do not look into the demo's state, so it must not suggest them.
     assert!(!said.contains("undo: ") && !said.contains("commit: "), "{said}");

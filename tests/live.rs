@@ -92,7 +92,9 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
     for (line, shown) in [
         ("/ask first", "One."),
         ("/thinking on", "from the next request on: thinking on"),
-        ("/thinking loud", "invalid variant: loud"),
+        ("/thinking loud", "there is no thinking loud. Known: on, off, auto"),
+        ("/model falsh", "there is no model falsh; did you mean deepseek-flash?"),
+        ("/mode yolow", "there is no mode yolow; did you mean yolo?"),
         ("/ask second", "Two."),
         ("/model deepseek-v4-pro", "from the next request on: model deepseek-v4-pro"),
         ("/approval auto", "agent · auto · deepseek-v4-pro"),
@@ -365,6 +367,34 @@ fn resizing_the_terminal_duplicates_and_loses_nothing() {
 }
 
 #[test]
+fn resizing_while_an_answer_arrives_leaves_no_fragment() {
+    let words: Vec<String> = (0..600).map(|n| format!("w{n:03}")).collect();
+    let text: Vec<String> = words.chunks(31).map(|line| line.join(" ")).collect();
+    let reply = Reply { chunk_chars: 7, chunk_delay_ms: 4, ..Reply::text(text.join("\n")) };
+    let world = World::greeting(vec![reply.to("analysis")]);
+    let mut screen = edits(&world, 24, 80);
+    screen.types("/ask Count\r");
+    for (at, (rows, columns)) in
+        ["w200", "w300", "w400"].into_iter().zip([(12, 40), (24, 80), (12, 40)])
+    {
+        screen.terminal.until(at, 1);
+        screen.resize(rows, columns);
+    }
+    screen.until_shown("session ");
+    screen.is_complete();
+    let all = screen.all();
+    for (ours, most) in [("so far", 1), ("agent · suggest", 1), ("›", 2)] {
+        let count = all.iter().filter(|row| row.contains(ours)).count();
+        assert!(count <= most, "{ours}: {all:#?}");
+    }
+    for word in &words {
+        assert!(all.iter().filter(|row| row.contains(word)).count() <= 1, "{word}: {all:#?}");
+    }
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
 fn a_small_terminal_shows_the_end_of_a_long_change_and_the_choice() {
     let long: Vec<String> = (1..=60).map(|n| format!("+line {n}")).collect();
     let change = format!("--- /dev/null\n+++ b/long.txt\n@@ -0,0 +1,60 @@\n{}\n", long.join("\n"));
@@ -410,7 +440,7 @@ fn a_long_paste_is_shown_as_a_label_and_reaches_the_model_unchanged() {
 
 #[test]
 fn file_names_are_completed_and_an_answer_is_formatted_as_it_arrives() {
-    let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n";
+    let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n\n| file | says |\n|--|--|\n| *greet.txt* | hello |\n";
     let world = World::greeting(vec![Reply::text(answer).to("analysis")]);
     let mut screen = edits(&world, 24, 80);
     screen.types("/ask What is in @gr");
@@ -420,7 +450,8 @@ fn file_names_are_completed_and_an_answer_is_formatted_as_it_arrives() {
     screen.types("?\r");
     screen.until_shown("session ");
     let shown = shown(&world, &mut screen);
-    assert!(shown.contains("\nGreeting\n\nIt greets:\n"), "{shown}");
+    let expected = "\nGreeting\n\nIt greets:\n\nhello\n\nfile      │ says\n──────────┼──────\ngreet.txt │ hello\n";
+    assert!(shown.contains(expected), "{shown}");
     screen.types("\x04");
     ends(&mut screen, 0);
 }

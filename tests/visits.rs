@@ -132,7 +132,9 @@ fn a_change_can_be_applied_partially_in_plain_mode() {
 #[test]
 fn colours_are_dark_on_a_light_terminal() {
     const REPLY: &str = "\x1b]11;rgb:ffff/ffff/ffff\x07";
-    let (dark_green, own_green) = ("\x1b[38;5;28m", "\x1b[32m");
+    // Those of the row of settings, and of the start of a hunk.
+    let (grey, dimmed) = ("\x1b[90m", "\x1b[2m");
+    let (blue, cyan) = ("\x1b[34m@@", "\x1b[36m@@");
     for (reply, is_light) in
         [(REPLY, true), ("\x1b]11;rgb:0000/0000/0000\x1b\\", false), ("", false)]
     {
@@ -145,8 +147,10 @@ fn colours_are_dark_on_a_light_terminal() {
         leaves(&mut screen);
         let shown = screen.terminal.shown();
         assert!(!shown.contains("rgb:"), "{shown:?}");
-        assert_eq!(shown.contains(dark_green), is_light, "{reply:?}: {shown:?}");
-        assert_eq!(shown.contains(own_green), !is_light, "{reply:?}: {shown:?}");
+        assert_eq!(shown.contains(grey), is_light, "{reply:?}: {shown:?}");
+        let since = shown.find("› Fix").unwrap();
+        assert_eq!(shown[since..].contains(dimmed), !is_light, "{reply:?}: {shown:?}");
+        assert!(!shown.contains("38;5;"), "{shown:?}");
     }
     // If a variable names the background, the terminal is not queried, and short-lived commands know it as well.
     let world = two_files_staged();
@@ -154,7 +158,7 @@ fn colours_are_dark_on_a_light_terminal() {
         let mut program = world.deepseek(["diff", "--color", "always"]);
         program.env("COLORFGBG", background).run().stdout
     };
-    assert!(diff("0;15").contains(dark_green) && diff("15;0").contains(own_green));
+    assert!(diff("0;15").contains(blue) && diff("15;0").contains(cyan));
     let mut program = world.deepseek([]);
     let mut screen = Screen::start(program.env("COLORFGBG", "0;15"), 12, 100);
     screen.until_shown("›");
@@ -187,7 +191,7 @@ fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
     terminal.until("[y/N; no: WHY, show]", 1);
     terminal.types("n\r");
     assert_eq!(terminal.ends(), Some(3), "{}", terminal.shown());
-    assert_eq!(staged(), rest);
+    assert_eq!(staged(), rest.replace(r#""declined":false"#, r#""declined":true"#));
     let run = world.deepseek(["apply", "--yes"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(world.project.path("b.txt").exists());
@@ -247,7 +251,8 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     // A no says where the patch is kept, and Esc is a no.
     screen.presses("\x1b", "you declined");
     screen.until_shown("the patch is kept, not applied");
-    screen.types("/apply\r");
+    // The last Esc may still be pending, and would take the next key with it.
+    screen.types("\x15/apply\r");
     screen.until_shown("d show the diff");
     let diffs = screen.terminal.shown().matches("diff --git a/a.txt").count();
     // A letter typed too early would become a draft; with Alt it never does.
@@ -258,6 +263,8 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
             break;
         }
         screen.types("\x1bd");
+        // Output that was not looked at would end the wait at once.
+        screen.rows();
         screen.rests();
     }
     assert!(is_shown(&screen), "{}", screen.terminal.shown());
@@ -381,9 +388,7 @@ fn changes_of_a_resumed_session_can_be_undone() {
         let mut screen = talk(&world, args);
         screen.until_shown("  › Fix the greeting");
         screen.types("/undo\r");
-        let redo =
-            if plain { "to redo: deepseek rewind latest" } else { "to redo: /rewind latest" };
-        screen.until_shown(redo);
+        screen.until_shown("to redo: `/rewind latest`");
         assert_eq!(world.project.read("greet.txt"), "hello\n");
         screen.until("the prompt is back", |rows| rows.iter().rev().any(|row| row.trim() == "›"));
         screen.types("\x04");
@@ -447,4 +452,34 @@ fn a_signal_during_a_full_screen_view_restores_the_main_screen() {
     screen.terminal.signal(Signal::TERM);
     assert_eq!(screen.terminal.ends(), Some(0));
     screen.terminal.until("\x1b[?1049l", 1);
+}
+
+#[test]
+fn a_declined_patch_is_named_as_such() {
+    let world = World::greeting(greeting_fix());
+    let mut terminal = Terminal::start(&mut world.deepseek([
+        "--plain",
+        "--force-execute",
+        "-p",
+        "Fix the greeting",
+    ]));
+    terminal.until("[y/N; no: WHY, show]", 1);
+    terminal.types("n\r");
+    assert_eq!(terminal.ends(), Some(3), "{}", terminal.shown());
+    let staged = world.deepseek(["diff"]).run();
+    assert!(staged.stderr.contains(" · declined · session "), "{}", staged.stderr);
+    let json = world.deepseek(["diff", "--output", "json"]).run().stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["declined"], true);
+    // The message names the patch by its short id, and its files.
+    let id = json["patch"].as_str().unwrap();
+    let short = &id[id.len() - 6..];
+    let said = format!("patch {short}: you declined the change to greet.txt");
+    let shown = terminal.shown();
+    assert_eq!(shown.matches(&said).count(), 2, "{shown}");
+    assert!(shown.contains(&format!("`deepseek apply {short}`")) && !shown.contains(id), "{shown}");
+    let run = world.deepseek(["apply", short, "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let applied = world.deepseek(["diff", short]).run();
+    assert!(applied.stderr.contains(" · applied · "), "{}", applied.stderr);
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tools::ids::short;
 use tree::FileHash;
 
 /// How a message of the user is treated.
@@ -219,7 +220,7 @@ pub enum Asked {
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Patch(id) => write!(f, "patch {id}"),
+            Self::Patch(id) => write!(f, "patch {}", short(id)),
             Self::Command(text) => write!(f, "`{text}`"),
             Self::Network(text) => write!(f, "the network for `{text}`"),
         }

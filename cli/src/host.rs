@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Parser as _, ValueEnum as _};
-use config::Config;
+use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{KeptSession, Setting};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
 use crate::flags::{ApprovalFlag, Global, Thinking};
-use crate::nameable::kept;
+use crate::nameable::{self, kept};
 use crate::past::Past;
 use crate::render;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Given, Surroundings};
 
 /// The most files of a workspace that are offered for completion.
 const OFFERED_FILES: usize = 50_000;
@@ -26,14 +26,23 @@ pub(crate) struct ProgramHost {
     /// The flags; slash commands such as `/model` change them.
     global: Mutex<Global>,
     workspace: PathBuf,
+    /// The models that were known at the start.
+    models: Vec<String>,
 }
 
 impl ProgramHost {
-    /// Creates a host for these flags and this workspace.
-    pub(crate) fn new(around: Surroundings, global: Global, workspace: PathBuf) -> Self {
-        let in_conversation = around.has_live_rows(&global);
-        let around = Surroundings { in_conversation, ..around };
-        Self { around, global: Mutex::new(global), workspace }
+    /// Creates a host for these flags, and this workspace with its settings.
+    pub(crate) fn new(
+        around: Surroundings,
+        global: Global,
+        workspace: PathBuf,
+        settings: &Settings,
+    ) -> Self {
+        let has_live_rows = around.has_live_rows(&global);
+        let given = if has_live_rows { Given::LiveRows } else { Given::PlainLines };
+        let around = Surroundings { given, ..around };
+        let models = nameable::models(settings);
+        Self { around, global: Mutex::new(global), workspace, models }
     }
 
     fn flags(&self) -> MutexGuard<'_, Global> {
@@ -87,16 +96,25 @@ impl tui::Host for ProgramHost {
 
     fn configured(&self, setting: Setting, value: &str) -> Result<Config, String> {
         let mut changed = self.flags().clone();
+        let settings = |flags: &Global| {
+            self.around.settings(flags, &self.workspace).map_err(|error| error.to_string())
+        };
+        // A model may have been added to the configuration since the start.
+        let mut models = self.models.clone();
+        models.extend(nameable::models(&settings(&changed)?));
+        models.sort();
+        models.dedup();
+        let value = if setting == Setting::Model { value.to_owned() } else { value.to_lowercase() };
+        setting.check(&value, &models)?;
         match setting {
-            Setting::Model => changed.model = Some(value.to_owned()),
-            Setting::Thinking => changed.thinking = Some(Thinking::from_str(value, true)?),
+            Setting::Model => changed.model = Some(value),
+            Setting::Thinking => changed.thinking = Some(Thinking::from_str(&value, true)?),
             Setting::Mode => changed.set.push(("policy.mode".to_owned(), format!("{value:?}"))),
-            Setting::Approval => changed.approval = Some(ApprovalFlag::from_str(value, true)?),
+            Setting::Approval => changed.approval = Some(ApprovalFlag::from_str(&value, true)?),
         }
-        let settings = self.around.settings(&changed, &self.workspace);
-        let settings = settings.map_err(|error| error.to_string())?;
+        let config = settings(&changed)?.config;
         *self.flags() = changed;
-        Ok(settings.config)
+        Ok(config)
     }
 
     fn files(&self) -> Vec<String> {

@@ -133,7 +133,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let done = match &cli.command {
         None => match args::request(&cli.words)? {
             Some(text) => {
-                let intent = commands::chat::intent(global);
+                let Request { text, intent, .. } = commands::chat::request(&text, global)?;
                 blocking(commands::chat::once(around, global, text, intent))
             }
             None => chat(around, global),

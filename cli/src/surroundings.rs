@@ -36,8 +36,17 @@ pub(crate) fn completing() -> Option<String> {
     std::env::var(COMPLETING).ok().filter(|shell| !shell.is_empty())
 }
 
+/// Where a command of the program is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Given {
+    Shell,
+    /// As a slash command, in a conversation in plain lines.
+    PlainLines,
+    /// As a slash command, in a conversation that has lent its terminal: questions are asked as it asks them.
+    LiveRows,
+}
+
 /// The environment of the process.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     pub(crate) vars: BTreeMap<String, String>,
@@ -45,8 +54,7 @@ pub(crate) struct Surroundings {
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
-    /// Whether a conversation has lent the terminal: questions are asked as it asks them.
-    pub(crate) in_conversation: bool,
+    pub(crate) given: Given,
 }
 
 impl Surroundings {
@@ -65,7 +73,7 @@ impl Surroundings {
             stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
-            in_conversation: false,
+            given: Given::Shell,
         })
     }
 
@@ -124,6 +132,14 @@ impl Surroundings {
         is_terminal && can && !logs && !global.plain && global.output == Output::Text
     }
 
+    /// Returns a text that names commands of the program as they are given here.
+    pub(crate) fn naming(&self, text: &str) -> String {
+        match self.given {
+            Given::Shell => text.to_owned(),
+            Given::PlainLines | Given::LiveRows => tui::as_slash_commands(text),
+        }
+    }
+
     /// Returns true if the alternate screen may be used.
     pub(crate) fn may_visit(&self, global: &Global) -> bool {
         self.has_live_rows(global) && !global.no_alt_screen
@@ -131,7 +147,7 @@ impl Surroundings {
 
     /// Returns how to ask a question by single keys; `None` in plain lines.
     pub(crate) fn asks(&self, global: &Global) -> Option<tui::Asks> {
-        self.in_conversation.then(|| tui::Asks {
+        (self.given == Given::LiveRows).then(|| tui::Asks {
             paint: self.paint(global.color),
             visits: if self.may_visit(global) { Visits::Allowed } else { Visits::Never },
             cuts: self.terminal_cuts(),

@@ -36,7 +36,7 @@ use crate::surroundings::Surroundings;
 /// Returns the single request from `-p` or standard input. Returns `None` if standard input is a terminal.
 pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Request>, CliError> {
     if let Some(prompt) = &global.prompt {
-        return given(prompt, global).map(Some);
+        return request(prompt, global).map(Some);
     }
     if around.stdin_is_terminal {
         return Ok(None);
@@ -45,19 +45,19 @@ pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Re
     io::stdin().read_to_string(&mut text).map_err(|error| {
         CliError::new(Kind::Usage, format!("cannot read standard input: {error}"))
     })?;
-    given(&text, global).map(Some)
+    request(&text, global).map(Some)
 }
 
 /// Reads a request that may begin with a slash command, as in a conversation. Commands that are not requests are refused,
-/// because a model cannot perform them.
-fn given(text: &str, global: &Global) -> Result<Request, CliError> {
+/// because a model cannot perform them; so is `!COMMAND`, which runs only where the user sees what it is taken for.
+pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> {
     let text = filled(text)?;
     let only_there = |hint: &str| {
         let word = text.split_whitespace().next().unwrap_or_default();
         let error = format!("{word} is a command of the conversation, not a request");
         CliError::new(Kind::Usage, error).hint(hint)
     };
-    if !text.starts_with('/') {
+    if !text.starts_with(['/', '!']) {
         return Ok(Request::new(text, intent(global)));
     }
     match tui::line(&text) {
@@ -69,12 +69,14 @@ fn given(text: &str, global: &Global) -> Result<Request, CliError> {
         Line::Not(why) => Err(CliError::new(Kind::Usage, why)),
         Line::Undo => Err(only_there("`deepseek rewind` lists the checkpoints")),
         Line::Resume(_) => Err(only_there("`deepseek -r ID` resumes a session")),
-        Line::Shell(_)
-        | Line::Set(..)
-        | Line::Help(_)
-        | Line::Status
-        | Line::Clear
-        | Line::Exit => Err(only_there("`deepseek` starts a conversation; `deepseek --help`")),
+        Line::Shell(_) => {
+            let error = "`!` runs a command in a conversation; it does not begin a request";
+            Err(CliError::new(Kind::Usage, error)
+                .hint("`deepseek sandbox -- COMMAND` runs a command in the sandbox"))
+        }
+        Line::Set(..) | Line::Help(_) | Line::Status | Line::Clear | Line::Exit => {
+            Err(only_there("`deepseek` starts a conversation; `deepseek --help`"))
+        }
     }
 }
 
@@ -226,7 +228,7 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     if around.has_live_rows(global) {
         let mut opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
         opening.undo = earlier.undo;
-        let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace));
+        let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace, &settings));
         return tui::converse(drive.session, opening, host).await;
     }
     view.note(&banner);
@@ -243,7 +245,8 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     if has_history {
         editor.load_history(&history).ok();
     }
-    let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone()));
+    let host =
+        Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone(), &settings));
     let mut facts = Facts { session: drive.session.id.clone(), ..Facts::default() };
     facts.workspace = render::harmless(&workspace.display().to_string());
     facts.update(&settings.config);

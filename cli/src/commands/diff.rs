@@ -8,7 +8,7 @@ use front::error::{CliError, Kind};
 use journal::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
-use tools::ids::called;
+use tools::ids::{called, short};
 use tree::Change;
 
 use crate::checkpoints;
@@ -57,8 +57,14 @@ fn some_lane(text: &str) -> Result<LaneId, NoLaneId> {
 
 fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<(), CliError> {
     let Found { patch, changes } = find(around, global, id)?;
-    let title = format!("patch {} · {} · session {}", patch.id, patch.title, patch.session);
-    let about = json!({ "patch": patch.id, "title": patch.title, "applied": patch.applied });
+    let StagedPatch { id, title, session, applied, declined, .. } = &patch;
+    let state = match (applied, declined) {
+        (true, _) => " · applied",
+        (false, true) => " · declined",
+        (false, false) => "",
+    };
+    let about = json!({ "patch": id, "title": title, "applied": applied, "declined": declined });
+    let title = format!("patch {} · {title}{state} · session {}", short(id), short(session));
     render::changes(around, global, &title, about, &changes);
     Ok(())
 }
@@ -112,11 +118,13 @@ pub(crate) fn find(
         );
     }
     let named = named.first().map(|id| (*id).to_owned());
-    let matching = patches.into_iter().find(|patch| match id {
-        Some(_) => named.as_ref() == Some(&patch.id),
-        // Undo patches are selected only by id.
-        None => !patch.applied && !patch.is_way_back(),
-    });
+    // Undo patches are selected only by id, declined ones only if no other is left.
+    let is_open = |patch: &&StagedPatch| !patch.applied && !patch.is_way_back();
+    let matching = match id {
+        Some(_) => patches.iter().find(|patch| named.as_ref() == Some(&patch.id)),
+        None => patches.iter().filter(is_open).min_by_key(|patch| patch.declined),
+    };
+    let matching = matching.cloned();
     if let Some(patch) = matching {
         let changes = changes(&past.dir(&patch.session), &patch.files)
             .map_err(|error| CliError::caused(Kind::Internal, &error))?;

@@ -96,9 +96,9 @@ fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
             "there are no checkpoints in this workspace yet; one is saved before each change",
         );
     } else {
-        render::warn(
+        render::warn(&around.naming(
             "checkpoints (state before each change); restore one with `deepseek rewind N`",
-        );
+        ));
     }
     for Checkpoint { number, at, note, own, .. } in checkpoints {
         let files = counted(own.len(), "file");
@@ -149,10 +149,9 @@ async fn go(
             taken: Taken::Whole,
         };
         exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())?;
-        let command = if around.in_conversation { "/rewind" } else { "deepseek rewind" };
-        view.note(&format!(
-            "undone: all deepseek changes since checkpoint {number}; to redo: {command} latest"
-        ));
+        view.note(&around.naming(&format!(
+            "undone: all deepseek changes since checkpoint {number}; to redo: `deepseek rewind latest`"
+        )));
     }
     if global.output != Output::Text {
         let mut done = undo_as_json(checkpoint, back);

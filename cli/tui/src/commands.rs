@@ -102,17 +102,9 @@ pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
     })
 }
 
-/// Returns the command that a name was probably meant to be: one that begins with it, or that differs by few letters.
+/// Returns the command that a name was probably meant to be.
 fn nearest(name: &str) -> Option<&'static str> {
-    let names = || COMMANDS.iter().map(|command| command.name);
-    let begins = names().find(|known| !name.is_empty() && known.starts_with(name));
-    let near = || {
-        let by_distance = names().map(|known| (strsim::damerau_levenshtein(name, known), known));
-        let (least, known) = by_distance.min_by_key(|(distance, _)| *distance)?;
-        // A third of the letters may be wrong.
-        (least * 3 <= known.len()).then_some(known)
-    };
-    begins.or_else(near)
+    crate::nearest::nearest(name, COMMANDS.iter().map(|command| command.name))
 }
 
 /// The meaning of a line in plain mode.

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::completion::Menu;
 use crate::composer::Composer;
 use crate::keys::Key;
-use crate::markdown::Markdown;
+use crate::markdown::{Markdown, Page};
 use crate::picker::{KeptSession, Picker};
 use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
@@ -296,17 +296,22 @@ impl Conversation {
         self.rings.take()
     }
 
+    /// Returns what answers are formatted for.
+    fn page(&self) -> Page {
+        Page { paint: self.paint, width: usize::from(self.size.columns) }
+    }
+
     /// Prints the text of the run.
     pub(crate) fn print(&mut self, shown: Vec<Shown>) {
         for shown in shown {
             match shown {
                 Shown::Line(text) => {
-                    let rest = self.answer.end(self.paint);
+                    let rest = self.answer.end(self.page());
                     self.above.push_str(&rest);
                     self.say(&text);
                 }
                 Shown::Piece(text) => {
-                    let lines = self.answer.take_in(&text, self.paint);
+                    let lines = self.answer.take_in(&text, self.page());
                     self.above.push_str(&lines);
                 }
             }
@@ -349,7 +354,7 @@ impl Conversation {
             self.say("  the request ended before this was sent: queued");
             self.queue.push_front(Request::new(words, self.facts.intent));
         }
-        let rest = self.answer.end(self.paint);
+        let rest = self.answer.end(self.page());
         self.above.push_str(&rest);
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;

@@ -10,6 +10,7 @@ mod converse;
 mod history;
 mod keys;
 mod markdown;
+mod nearest;
 mod paint;
 mod picker;
 mod screen;

@@ -19,6 +19,10 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const PROMPT: &str = "› ";
 /// A terminal with fewer rows has no row of settings.
 const ROWS_WITH_STATUS: usize = 5;
+/// Text that is not printed yet takes at most this part of the rows. When a terminal becomes half as wide and half as high, it
+/// wraps the live rows into four times their share of the screen. It moves what does not fit into its history, where nothing
+/// can be erased.
+const OPEN_PART: usize = 8;
 const MOST_OFFERS: usize = 8;
 const MOST_QUEUED: usize = 3;
 const MOST_OF_A_QUESTION: usize = 4;
@@ -57,7 +61,7 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let menu = room.last(menu(it, room.at_most(MOST_OFFERS)), MOST_OFFERS);
     let progress = room.last(progress(it, at), 1);
     let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
-    let open = tail(it.answer.open(), width, room.at_most((height / 3).max(1)));
+    let open = tail(&it.answer.open(), width, room.at_most((height / OPEN_PART).max(1)));
     let open = room.last(open, height);
     let is_request = it.work.is_a_request();
     let lanes = if is_request { it.run.lane_rows(width, at) } else { Vec::new() };
@@ -294,19 +298,46 @@ fn cut(row: String, width: usize) -> String {
     shown + end
 }
 
-/// Returns the last rows of an incomplete line, wrapped to this width.
+/// Returns the last rows of text that is not printed yet, wrapped to this width.
 fn tail(text: &str, width: usize, most: usize) -> Vec<String> {
     if text.is_empty() || width == 0 {
         return Vec::new();
     }
-    let rows = styled::wrapped(text, width);
+    let rows: Vec<String> = text.lines().flat_map(|line| styled::wrapped(line, width)).collect();
     let first = rows.len().saturating_sub(most);
     rows.into_iter().skip(first).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use front::paint::Paint;
+
     use super::*;
+    use crate::conversation::Facts;
+    use crate::markdown::Page;
+
+    #[test]
+    fn the_rows_of_an_answer_that_arrives_fit_a_terminal_of_half_the_size() {
+        for (columns, rows) in [(80, 24), (120, 50), (200, 60)] {
+            let size = Size { columns, rows };
+            let facts = Facts {
+                mode: "agent".to_owned(),
+                approval: "suggest".to_owned(),
+                model: "deepseek-flash".to_owned(),
+                ..Facts::default()
+            };
+            let mut it = Conversation::new(facts, Paint::Plain, Vec::new());
+            it.work = Work::Busy;
+            let page = Page { paint: Paint::Plain, width: usize::from(columns) };
+            it.answer.take_in(&"word ".repeat(2_000), page);
+            let live = frame(&it, size, Duration::ZERO);
+            assert!(live.rows.concat().contains("word word"), "{live:#?}");
+            let half = usize::from(columns / 2);
+            let after: usize =
+                live.rows.iter().map(|row| styled::width(row).max(1).div_ceil(half)).sum();
+            assert!(after <= usize::from(rows / 2), "{after} rows: {live:#?}");
+        }
+    }
 
     #[test]
     fn a_row_that_is_too_long_ends_with_an_ellipsis() {

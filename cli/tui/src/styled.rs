@@ -102,12 +102,7 @@ pub(crate) fn wrapped(painted: &str, width: usize) -> Vec<String> {
 
 /// Adds escape codes to a style.
 fn painted_as(style: Style, codes: &str) -> Style {
-    // A colour of the 256-colour palette.
-    let indexed = codes.strip_prefix("38;5;").and_then(|number| number.parse().ok());
-    indexed.map_or_else(
-        || codes.split(';').fold(style, with),
-        |number| style.fg(Color::Indexed(number)),
-    )
+    codes.split(';').fold(style, with)
 }
 
 fn with(style: Style, code: &str) -> Style {
@@ -159,7 +154,6 @@ pub(crate) fn begins(style: Style) -> String {
             codes.push(code);
         }
     }
-    let indexed;
     let colour = match style.fg {
         Some(Color::Black) => "30",
         Some(Color::Red) => "31",
@@ -177,11 +171,7 @@ pub(crate) fn begins(style: Style) -> String {
         Some(Color::LightMagenta) => "95",
         Some(Color::LightCyan) => "96",
         Some(Color::White) => "97",
-        Some(Color::Indexed(number)) => {
-            indexed = format!("38;5;{number}");
-            &indexed
-        }
-        Some(Color::Reset | Color::Rgb(..)) | None => "",
+        Some(Color::Reset | Color::Indexed(_) | Color::Rgb(..)) | None => "",
     };
     codes.extend(Some(colour).filter(|code| !code.is_empty()));
     if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
@@ -230,8 +220,6 @@ mod tests {
         let text: Vec<&str> = line.spans.iter().map(|span| span.content.as_ref()).collect();
         assert_eq!(text, ["● plan", " two    three"]);
         assert_eq!(begins(line.spans[0].style), "\x1b[1;34m");
-        let of_256 = super::line("\x1b[1m\x1b[38;5;28mok\x1b[0m");
-        assert_eq!(begins(of_256.spans[0].style), "\x1b[1;38;5;28m");
         assert_eq!(begins(line.spans[1].style), "");
     }
 }

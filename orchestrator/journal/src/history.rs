@@ -26,7 +26,7 @@ pub use self::usage::{Call, CallReply, Tally, told_apart};
 use crate::projection::topic::Topic;
 use crate::projection::{Projection, ProjectionError};
 use crate::read::{ReadError, read_valid};
-use crate::staged::{StagedPatch, applied, patches};
+use crate::staged::{StagedPatch, fates, patches};
 
 /// All sessions, seen from one workspace.
 #[derive(Debug)]
@@ -121,13 +121,13 @@ impl History {
             // The damage explains why the journal names no workspace.
             return Err(damage.map_or_else(not_begun, HistoryError::from));
         };
-        // Its patch sets may have been applied in another session.
+        // Its patch sets may have been applied or declined in another session.
         let Gathered { value: sessions, troubles } =
             self.projection(workspace).kept(&self.homes, &[Topic::Commits])?;
         let entries: Vec<StoryEntry> = reading.records.into_iter().map(StoryEntry::from).collect();
         let events = entries.len() as u64;
         let kept = Kept { session: session.to_owned(), events, entries };
-        let value = Story::of(kept, applied(&sessions)).ok_or_else(not_begun)?;
+        let value = Story::of(kept, fates(&sessions)).ok_or_else(not_begun)?;
         Ok(Gathered { value, troubles })
     }
 

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use actors::delivery::StagedFor;
 use actors::event::{Event, StagedFile};
+use actors::words::{Asked, DeniedBy};
 use tree::{Change, Settlement};
 
-use crate::history::{Kept, StoryEntry};
+use crate::history::Kept;
 use crate::read::{ReadError, content};
 
 /// A patch set of a session.
@@ -25,11 +26,22 @@ pub struct StagedPatch {
     pub files: Vec<StagedFile>,
     /// True if it is applied in the workspace.
     pub applied: bool,
+    /// True if the user declined it and it was not applied later.
+    pub declined: bool,
+}
+
+/// What became of patch sets, by their ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fates {
+    /// They are in the workspace.
+    applied: BTreeSet<String>,
+    /// The user declined them.
+    declined: BTreeSet<String>,
 }
 
 impl StagedPatch {
-    /// Returns the patch set that an event stages; `applied` names those that are in the workspace.
-    pub(crate) fn of(session: &str, event: &Event, applied: &BTreeSet<String>) -> Option<Self> {
+    /// Returns the patch set that an event stages.
+    pub(crate) fn of(session: &str, event: &Event, fates: &Fates) -> Option<Self> {
         let Event::PatchStaged { patch, purpose, title, files, .. } = event else { return None };
         Some(Self {
             session: session.to_owned(),
@@ -37,7 +49,8 @@ impl StagedPatch {
             purpose: *purpose,
             title: title.to_string(),
             files: files.clone(),
-            applied: applied.contains(patch),
+            applied: fates.applied.contains(patch),
+            declined: fates.declined.contains(patch) && !fates.applied.contains(patch),
         })
     }
 
@@ -47,22 +60,28 @@ impl StagedPatch {
     }
 }
 
-/// Returns the patch sets that sessions report as applied. One may be staged in one session and applied in another.
-pub(crate) fn applied(sessions: &[Kept]) -> BTreeSet<String> {
-    let patch = |(_, event): (&StoryEntry, &Event)| {
-        if let Event::PatchApplied { patch }
-        | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } = event
-        {
-            return Some(patch.clone());
+/// Returns what sessions report about patch sets. One may be staged in one session and applied in another.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events decide nothing about them")]
+pub(crate) fn fates(sessions: &[Kept]) -> Fates {
+    let mut fates = Fates::default();
+    for (_, event) in sessions.iter().flat_map(Kept::known) {
+        match event {
+            Event::PatchApplied { patch }
+            | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } => {
+                fates.applied.insert(patch.clone());
+            }
+            Event::ApprovalDenied { action: Asked::Patch(patch), by: DeniedBy::User, .. } => {
+                fates.declined.insert(patch.clone());
+            }
+            _ => {}
         }
-        None
-    };
-    sessions.iter().flat_map(Kept::known).filter_map(patch).collect()
+    }
+    fates
 }
 
 /// Returns the patch sets for the workspace, newest first. Those of lanes are for their worktrees and are left out.
 pub(crate) fn patches<'k>(sessions: &'k [Kept]) -> Vec<StagedPatch> {
-    let applied = applied(sessions);
+    let fates = fates(sessions);
     let own = |kept: &'k Kept| kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
     // A patch set that the user took in part is no longer open, whichever session that happened in.
     let events = sessions.iter().flat_map(own);
@@ -70,7 +89,7 @@ pub(crate) fn patches<'k>(sessions: &'k [Kept]) -> Vec<StagedPatch> {
     let mut known = BTreeSet::new();
     let of = |kept: &'k Kept| {
         let patches =
-            own(kept).filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &applied));
+            own(kept).filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &fates));
         patches.filter(|patch| !wholes.contains(patch.id.as_str())).collect::<Vec<_>>()
     };
     let mut patches: Vec<StagedPatch> = sessions.iter().rev().flat_map(of).collect();

@@ -5,6 +5,11 @@ use front::describe::{approval, word};
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
 
+use crate::nearest::nearest;
+
+/// The modes, in the order in which Tab switches them.
+const MODES: [&str; 4] = ["plan", "agent", "yolo", "hetun"];
+
 /// The facts and settings of a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -88,6 +93,33 @@ impl Setting {
         }
     }
 
+    /// Returns the possible values; `None` for models.
+    const fn values(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Model => None,
+            Self::Thinking => Some(&["on", "off", "auto"]),
+            Self::Approval => Some(&["suggest", "auto", "never"]),
+            Self::Mode => Some(&MODES),
+        }
+    }
+
+    /// Checks a value. The error names the possible values, and the one that is probably meant.
+    pub fn check(self, value: &str, models: &[String]) -> Result<(), String> {
+        let models: Vec<&str> = models.iter().map(String::as_str).collect();
+        let values = self.values().unwrap_or(&models);
+        if values.contains(&value) {
+            return Ok(());
+        }
+        let meant = nearest(value, values.iter().copied());
+        let meant = meant.map_or(".".to_owned(), |meant| format!("; did you mean {meant}?"));
+        let (name, known) = (self.name(), values.join(", "));
+        let others = match self {
+            Self::Model => " (llm.prices adds others)",
+            Self::Thinking | Self::Approval | Self::Mode => "",
+        };
+        Err(format!("there is no {name} {value}{meant} Known: {known}{others}"))
+    }
+
     /// Returns the command with its possible values.
     pub(crate) const fn takes(self) -> &'static str {
         match self {
@@ -102,7 +134,6 @@ impl Setting {
 impl Facts {
     /// Returns the mode that is `by` steps after the current one; negative steps go backwards.
     pub(super) fn next_mode(&self, by: isize) -> &'static str {
-        const MODES: [&str; 4] = ["plan", "agent", "yolo", "hetun"];
         let at = MODES.iter().position(|mode| *mode == self.mode).unwrap_or_default();
         let count = isize::try_from(MODES.len()).unwrap_or(1);
         let next = (isize::try_from(at).unwrap_or_default() + by).rem_euclid(count);
@@ -123,5 +154,43 @@ impl Facts {
         self.approval = approval(&config.policy);
         self.model.clone_from(&config.llm.base_model.model);
         self.budget_usd = config.budget.usd;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_value_of_a_setting_is_refused_with_the_known_ones() {
+        let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
+        for (setting, value, why) in [
+            (
+                Setting::Model,
+                "flash",
+                "there is no model flash; did you mean deepseek-flash? Known: deepseek-flash, deepseek-v4-pro (llm.prices adds others)",
+            ),
+            (
+                Setting::Model,
+                "foo",
+                "there is no model foo. Known: deepseek-flash, deepseek-v4-pro (llm.prices adds others)",
+            ),
+            (
+                Setting::Mode,
+                "yolow",
+                "there is no mode yolow; did you mean yolo? Known: plan, agent, yolo, hetun",
+            ),
+            (Setting::Thinking, "loud", "there is no thinking loud. Known: on, off, auto"),
+            (
+                Setting::Approval,
+                "atuo",
+                "there is no approval atuo; did you mean auto? Known: suggest, auto, never",
+            ),
+        ] {
+            assert_eq!(setting.check(value, &models), Err(why.to_owned()));
+        }
+        for (setting, value) in [(Setting::Model, "deepseek-flash"), (Setting::Mode, "hetun")] {
+            assert_eq!(setting.check(value, &models), Ok(()));
+        }
     }
 }

@@ -1,14 +1,12 @@
 //! One session with all its details and the cause of each event. Values only.
 
-use std::collections::BTreeSet;
-
 use actors::event::Event;
 
 use super::causes::{causes, chain, is_of_the_gate};
 use super::entry::{Kept, StoryEntry};
 use super::summary::Summary;
 use super::usage::{Call, calls};
-use crate::staged::StagedPatch;
+use crate::staged::{Fates, StagedPatch};
 
 /// A session with all its events.
 #[derive(Debug)]
@@ -18,8 +16,7 @@ pub struct Story {
     /// Its events, in order.
     pub entries: Vec<StoryEntry>,
     calls: Vec<Call>,
-    /// Ids of the patch sets of all sessions that are applied in the workspace.
-    applied: BTreeSet<String>,
+    fates: Fates,
 }
 
 /// An event with its causes and effects.
@@ -37,9 +34,9 @@ pub struct Explained<'s> {
 
 impl Story {
     /// Builds the story from all events of a session; `None` if the session has not begun.
-    pub(super) fn of(kept: Kept, applied: BTreeSet<String>) -> Option<Self> {
+    pub(super) fn of(kept: Kept, fates: Fates) -> Option<Self> {
         let (summary, calls) = (Summary::of(&kept)?, calls(&kept));
-        Some(Self { summary, entries: kept.entries, calls, applied })
+        Some(Self { summary, entries: kept.entries, calls, fates })
     }
 
     /// Returns the call that an event begins or ends.
@@ -50,7 +47,7 @@ impl Story {
 
     /// Returns the patch set that an event stages.
     pub fn patch(&self, entry: &StoryEntry) -> Option<StagedPatch> {
-        StagedPatch::of(&self.summary.id, entry.event.as_ref()?, &self.applied)
+        StagedPatch::of(&self.summary.id, entry.event.as_ref()?, &self.fates)
     }
 
     /// Explains the event numbered `seq`; `None` if there is no such event.

@@ -1,6 +1,7 @@
 //! Which events are queried across many sessions, and by which query. Pure.
 
 use actors::event::Event;
+use actors::words::Asked;
 
 /// A kind of query across sessions. Events without a topic are only in their journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub(crate) enum Topic {
     Calls,
     /// Staged patch sets.
     Patches,
-    /// Patch sets applied to the workspace.
+    /// What became of patch sets: applied to the workspace, or declined.
     Commits,
     /// Work of lanes.
     Lanes,
@@ -33,7 +34,9 @@ impl Topic {
                 Self::Calls
             }
             Event::PatchStaged { .. } => Self::Patches,
-            Event::PatchApplied { .. } | Event::CommitSettled { .. } => Self::Commits,
+            Event::PatchApplied { .. }
+            | Event::CommitSettled { .. }
+            | Event::ApprovalDenied { action: Asked::Patch(_), .. } => Self::Commits,
             Event::LaneSpawned { .. }
             | Event::LaneCompleted { .. }
             | Event::LaneFailed { .. }

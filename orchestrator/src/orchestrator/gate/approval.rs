@@ -12,11 +12,12 @@ use actors::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
 use policy::{Act, Author, Stage, Verdict, quoted};
 use sandbox::{Confining, Network};
 use shell::CommandLine;
+use tools::ids::short;
 use tree::{Change, RepoPath};
 
 use super::super::SaidTo;
 use super::decision::{Decision, Goes};
-use super::question::{AnsweredBefore, Question, Reply};
+use super::question::{AnsweredBefore, Question, Reply, about};
 use super::{Gate, lines_of};
 
 impl Gate {
@@ -215,9 +216,12 @@ impl Gate {
                     "`deepseek diff --lane {lane}` shows the change; say what should be different"
                 )
             }
-            (Asked::Patch(patch), None) => format!(
-                "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
-            ),
+            (Asked::Patch(patch), None) => {
+                let patch = short(patch);
+                format!(
+                    "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
+                )
+            }
             (Asked::Command(_) | Asked::Network(_), _) => {
                 "say what should be run instead".to_owned()
             }
@@ -254,20 +258,6 @@ impl Gate {
         let by = if let Reply::No { by, .. } = &reply { *by } else { DeniedBy::Nobody };
         self.asked = Some((ask, by));
         Ok(reply)
-    }
-}
-
-/// Returns the files or the command that a proposal is about.
-fn about(proposal: &Proposal) -> String {
-    match proposal {
-        Proposal::Patch(changes, _) => {
-            let paths: Vec<&str> =
-                changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
-            paths.join(", ")
-        }
-        Proposal::Command(text, _) => format!("`{text}`"),
-        Proposal::Mission(_) => "the card of the mission".to_owned(),
-        Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
     }
 }
 

@@ -5,6 +5,7 @@ use actors::event::Event;
 use actors::run::Run;
 use actors::workspace::{CommitRefused, Extent, Staged, Taken};
 use tools::blocking::on_a_thread;
+use tools::ids::short;
 use tree::{Change, Checkpoint, Note};
 
 use super::Gate;
@@ -23,8 +24,9 @@ impl Gate {
         if self.run.publish(event).await.is_err() {
             return (Some(tree), Err(CommitRefused::Gone));
         }
+        let id = short(&patch);
         let hint = format!(
-            "the patch is staged: see it with `deepseek diff {patch}`, apply it with `deepseek apply {patch}`, or run again with `--approval auto`"
+            "the patch is staged: see it with `deepseek diff {id}`, apply it with `deepseek apply {id}`, or run again with `--approval auto`"
         );
         let change = (staged.changes.as_slice(), staged.taken);
         let taken = match self.pass_patch(&patch, change, Goes::IntoTheWorkspace, hint).await {

@@ -16,6 +16,9 @@ use tree::{Change, RepoPath};
 use super::super::SaidTo;
 use super::Gate;
 
+/// More files than this are counted in a reason, not listed.
+const LISTED_FILES: usize = 3;
+
 /// The reply to a question.
 pub(super) enum Reply {
     Yes(Extent),
@@ -127,9 +130,17 @@ impl Effect for Question<'_> {
             }
             Err(no) => no,
         };
+        // An action names a patch only by its id.
+        let what = match &self.proposal {
+            Proposal::Patch(changes, _) if changes.len() > LISTED_FILES => {
+                format!(" the change to {} files", changes.len())
+            }
+            Proposal::Patch(..) => format!(" the change to {}", about(&self.proposal)),
+            Proposal::Command(..) | Proposal::Mission(_) | Proposal::Network(_) => String::new(),
+        };
         let why = match (by, &said) {
-            (DeniedBy::User, None) => "you declined".to_owned(),
-            (DeniedBy::User, Some(words)) => format!("you declined: {words}"),
+            (DeniedBy::User, None) => format!("you declined{what}"),
+            (DeniedBy::User, Some(words)) => format!("you declined{what}: {words}"),
             (DeniedBy::Nobody | DeniedBy::Policy, _) => {
                 format!("{}, and there is no terminal to ask on", self.why)
             }
@@ -173,5 +184,19 @@ impl Effect for AnsweredBefore<'_> {
 
     async fn act(&mut self, _: &Run) -> Result<Option<SaidTo>, JournalClosed> {
         Ok(None)
+    }
+}
+
+/// Returns the files or the command that a proposal is about.
+pub(super) fn about(proposal: &Proposal) -> String {
+    match proposal {
+        Proposal::Patch(changes, _) => {
+            let paths: Vec<&str> =
+                changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
+            paths.join(", ")
+        }
+        Proposal::Command(text, _) => format!("`{text}`"),
+        Proposal::Mission(_) => "the card of the mission".to_owned(),
+        Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
     }
 }
