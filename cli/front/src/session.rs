@@ -194,8 +194,7 @@ impl Session {
     pub fn resume(&mut self) -> bool {
         let Some(interrupted) = self.interrupted.take() else { return false };
         let outcome = self.orchestrator.take_up(interrupted);
-        self.work =
-            Work::Running(Box::pin(async move { Done::Run(outcome.await.map(Box::new)) }));
+        self.work = Work::Running(Box::pin(async move { Done::Run(outcome.await.map(Box::new)) }));
         true
     }
 

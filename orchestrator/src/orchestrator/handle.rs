@@ -142,7 +142,10 @@ impl Orchestrator {
     }
 
     /// Starts a request, and returns a future that waits for its delivery.
-    pub fn run(&self, request: Request) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+    pub fn run(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
         self.drive(request, None)
     }
 
