@@ -1,29 +1,23 @@
 //! `deepseek chat`, `ask` and `plan`: single requests and interactive sessions.
 
-use std::fmt;
+mod plain;
+
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use actors::delivery::Delivery;
 use config::Settings;
-use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
 use front::exit;
-use front::interrupts::Interrupt;
 use front::run_view::{CommandsGiven, UndoPoint};
 use front::session::{Session, Which};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use rustyline::error::ReadlineError;
-use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::ids::short;
-use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Host as _, Left, Line, Opening, Visits};
+use tui::{Facts, Left, Line, Opening, Visits};
 
 use crate::banner::{Banner, Begins};
-use crate::commands::review;
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output, Require};
 use crate::host::ProgramHost;
@@ -32,6 +26,8 @@ use crate::past::Past;
 use crate::recap;
 use crate::render;
 use crate::surroundings::Surroundings;
+
+use plain::Plain;
 
 /// Returns the single request from `-p` or standard input. Returns `None` if standard input is a terminal.
 pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Request>, CliError> {
@@ -235,58 +231,13 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
     view.resumes_after(earlier.undo);
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     view.note("Ask a question or describe a change. /help lists commands; Ctrl-D exits.");
-    let history = around.state_dir()?.join("history");
-    let line_config = LineConfig::builder().auto_add_history(true).build();
-    let mut editor =
-        DefaultEditor::with_config(line_config).map_err(|error| no_terminal(&error))?;
-    // A missing history file is created; anything that is not a readable file is left alone.
-    let has_history = regular::read(&history, MAX_NOTE_BYTES)
-        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
-    if has_history {
-        editor.load_history(&history).ok();
-    }
     let host =
         Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace.clone(), &settings));
     let mut facts = Facts { session: drive.session.id.clone(), ..Facts::default() };
     facts.workspace = render::harmless(&workspace.display().to_string());
     facts.update(&settings.config);
-    let mut plain = Plain { global, workspace, host, facts };
-    loop {
-        drive.session.release();
-        let terminal = Terminal::now();
-        let (returned, line) = tokio::select! {
-            biased;
-            // Listen for signals before showing the prompt: one may be sent as soon as it is visible.
-            leaves = drive.asked_to_leave() => {
-                terminal.restore();
-                return leaves.map(|()| Left::ForGood);
-            }
-            read = read_line(editor) => read?,
-        };
-        editor = returned;
-        // Save now, because the terminal can be closed at any time.
-        if has_history && editor.append_history(&history).is_err() {
-            tracing::warn!("the input history could not be saved");
-        }
-        match line {
-            Ok(line) => match line.trim() {
-                "" => {}
-                "exit" | "quit" => break,
-                text => match plain.perform(text, &mut drive, view.as_mut()).await? {
-                    Some(left) => {
-                        drive.session.close().await;
-                        return Ok(left);
-                    }
-                    None if drive.leaves => break,
-                    None => {}
-                },
-            },
-            Err(ReadlineError::Interrupted) => view.note("(Ctrl-D or /exit to exit)"),
-            Err(ReadlineError::Eof) => break,
-            Err(error) => return Err(no_terminal(&error)),
-        }
-    }
-    Ok(Left::ForGood)
+    let plain = Plain { global, workspace, host, facts, drive, view: view.as_mut() };
+    plain.converse(&around.state_dir()?.join("history")).await
 }
 
 /// Formats the banner, with a hint if a request was interrupted in this workspace.
@@ -377,152 +328,6 @@ fn opening(
     })
 }
 
-/// The terminal's settings, to be restored when reading a line is abandoned.
-struct Terminal(Option<Termios>);
-
-impl Terminal {
-    fn now() -> Self {
-        Self(tcgetattr(io::stdin()).ok())
-    }
-
-    fn restore(self) {
-        let Self(Some(settings)) = self else { return };
-        // If the terminal is gone, there is nothing to restore.
-        tcsetattr(io::stdin(), OptionalActions::Now, &settings).ok();
-        render::leave_prompt();
-    }
-}
-
-/// A conversation of plain lines, as far as its lines are commands.
-struct Plain<'p> {
-    global: &'p Global,
-    workspace: PathBuf,
-    host: Arc<ProgramHost>,
-    facts: Facts,
-}
-
-impl Plain<'_> {
-    /// Does what a line asks for. Why this session is left, if it is.
-    async fn perform(
-        &mut self,
-        text: &str,
-        drive: &mut Drive,
-        view: &mut dyn render::View,
-    ) -> Result<Option<Left>, CliError> {
-        let not =
-            |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
-        match tui::line(text) {
-            Line::Request(text, said) => {
-                let request = Request::new(text, wanted(said, self.global));
-                self.request(request, drive, view).await?;
-            }
-            Line::Review(what) => match review::check(&self.workspace, &what) {
-                Ok(()) => {
-                    let text = format!("review {what}");
-                    let request = Request::new(text.trim_end(), Some(Intent::Review));
-                    self.request(request, drive, view).await?;
-                }
-                Err(error) => view.note(&not(&error)),
-            },
-            Line::Program(words) => self.program(words).await?,
-            Line::Undo => match view.start() {
-                Some(checkpoint) => {
-                    self.program(vec!["rewind".to_owned(), checkpoint.to_string()]).await?;
-                }
-                None => {
-                    view.note(
-                        "no request has changed anything here yet; /rewind lists checkpoints",
-                    );
-                }
-            },
-            Line::Shell(line) => self.shell(&line, drive, view).await?,
-            Line::Set(setting, value) => {
-                let said = match self.host.configured(setting, &value) {
-                    Ok(config) => {
-                        self.facts.update(&config);
-                        let kept = drive.session.configure(config).await;
-                        let Facts { mode, approval, model, .. } = &self.facts;
-                        kept.map_or_else(
-                            |error| format!("error: {error}"),
-                            |()| format!("from the next request on: {mode} · {approval} · {model}"),
-                        )
-                    }
-                    Err(why) => why,
-                };
-                view.note(&render::harmless(&said));
-            }
-            Line::Help(lines) => view.note(&lines),
-            Line::Status => view.note(&self.facts.lines()),
-            Line::Resume(called) => match self.host.session(&called) {
-                Ok(id) if id == drive.session.id => view.note("this session is already open"),
-                Ok(id) if self.host.is_open(&id) => view.note(&tui::open_elsewhere(&id)),
-                Ok(id) => return Ok(Some(Left::For(id))),
-                Err(why) => view.note(&not(&why)),
-            },
-            Line::Clear => return Ok(Some(Left::ForANew)),
-            Line::Exit => return Ok(Some(Left::ForGood)),
-            Line::Not(why) => view.note(&render::harmless(&why)),
-        }
-        Ok(None)
-    }
-
-    /// Takes a request to its delivery.
-    async fn request(
-        &self,
-        request: Request,
-        drive: &mut Drive,
-        view: &mut dyn render::View,
-    ) -> Result<(), CliError> {
-        if let Err(error) = drive.acquire().await {
-            view.note(&error.to_string());
-            return Ok(());
-        }
-        let outcome = drive.run(request, view).await?;
-        tell(&outcome.delivery, self.global, view);
-        Ok(())
-    }
-
-    /// Runs a command of the program, which prints what it has to say.
-    async fn program(&self, words: Vec<String>) -> Result<(), CliError> {
-        let host = Arc::clone(&self.host);
-        let done = tokio::task::spawn_blocking(move || host.command(&words)).await;
-        done.map_err(|error| CliError::caused(Kind::Internal, &error))
-    }
-
-    /// Runs a shell command and prints its output as it arrives.
-    async fn shell(
-        &self,
-        line: &str,
-        drive: &mut Drive,
-        view: &mut dyn render::View,
-    ) -> Result<(), CliError> {
-        let output: Arc<Mutex<CommandOutput>> = Arc::default();
-        let on_output = {
-            let output = Arc::clone(&output);
-            move |bytes: &[u8]| {
-                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-                output.add(bytes);
-                output.ready().iter().for_each(|line| render::line(line));
-            }
-        };
-        let ran = tokio::select! {
-            ran = self.host.shell(line, Box::new(on_output)) => ran.unwrap_or_else(|why| why),
-            interrupt = drive.stopped() => {
-                drive.leaves |= interrupt? == Interrupt::Leave;
-                "stopped".to_owned()
-            }
-        };
-        let rest = output.lock().unwrap_or_else(PoisonError::into_inner).end();
-        for line in &rest {
-            render::line(line);
-        }
-        if !ran.is_empty() {
-            view.note(&render::harmless(&ran));
-        }
-        Ok(())
-    }
-}
-
 /// Reports an undelivered request. It does not end the conversation.
 fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
     // That the user has stopped it is already shown.
@@ -531,20 +336,4 @@ fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
     {
         view.note(&tui::as_slash_commands(&error.to_string()));
     }
-}
-
-/// Reads a line without blocking the runtime.
-async fn read_line(
-    mut editor: DefaultEditor,
-) -> Result<(DefaultEditor, Result<String, ReadlineError>), CliError> {
-    tokio::task::spawn_blocking(move || {
-        let line = editor.readline("› ");
-        (editor, line)
-    })
-    .await
-    .map_err(|error| CliError::caused(Kind::Internal, &error))
-}
-
-fn no_terminal(error: &ReadlineError) -> CliError {
-    CliError::caused(Kind::Internal, error).hint("give the request with -p")
 }
