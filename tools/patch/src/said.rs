@@ -10,7 +10,7 @@ const PARTS: &str = "answer attempt block diff draft edit hunk patch snippet";
 const BACK: &str = "above earlier first former initial last preceding previous prior that those";
 /// Other words of sentences about the parts of an answer.
 const OTHERS: &str = "a about all an are attempts blocks change changes code completely correct diffs edits entirely everything \
-    for from gave had has have hunks i in is it it's just longer made me meant my needed not of one only \
+    for from gave had has have hunks i in incomplete is it it's just longer made me meant my needed not of one only \
     patches proposed right said sent shown solution that's the them there this try unfortunately valid version was \
     were what with wrote you";
 /// Words that reject something.
@@ -23,7 +23,7 @@ pub(super) fn rejects_above(line: &[u8]) -> bool {
     let Some(text) = lowercase(line) else { return false };
     let all: Vec<&str> = words(&text).collect();
     let is_option = is_any(&all, "if optional optionally unless when whether");
-    let corrects_itself = is_any(&all, "hmm oops sorry wait");
+    let corrects_itself = is_any(&all, "hmm oops sorry wait") || all.first() == Some(&"no");
     let rejects = |clause: &str| {
         let words: Vec<&str> = words(clause).collect();
         tells_to_ignore(&words) || calls_wrong(&words, corrects_itself) || replaces(&words)
@@ -42,6 +42,10 @@ fn tells_to_ignore(clause: &[&str]) -> bool {
     else {
         return false;
     };
+    // What follows the part of the answer may be about something else: `and use this one instead`.
+    let ends = rest.iter().position(|word| has("and as because but since so", word));
+    let named = ends.and_then(|at| rest.get(..at)).filter(|named| is_any(named, PARTS));
+    let rest = named.unwrap_or(rest);
     is_any(rest, BACK) && is_about_the_answer(rest)
 }
 
@@ -51,7 +55,9 @@ fn calls_wrong(clause: &[&str], corrects_itself: bool) -> bool {
     let is_denied =
         is_any(clause, "isn't no not wasn't") && is_any(clause, "correct meant needed right valid");
     let is_wrong = is_any(clause, REJECTING) && !is_any(clause, "not") || is_denied;
-    let is_part = is_any(clause, PARTS) && is_any(clause, BACK)
+    let part = clause.iter().position(|word| has(PARTS, word));
+    let after = part.and_then(|at| clause.get(at..)).unwrap_or_default();
+    let is_part = is_any(clause, BACK) && (is_any(after, REJECTING) || part.is_some() && is_denied)
         || clause.starts_with(&["the", "above"])
         || corrects_itself && is_any(clause, "that that's")
         || is_any(clause, "i") && is_any(clause, "made") && is_any(clause, "error mistake");
@@ -79,19 +85,26 @@ fn is_about_the_answer(clause: &[&str]) -> bool {
 
 /// Returns true if a line describes a change that has to be made: `In a.py, change the call as well.`
 pub(super) fn describes_change(line: &[u8]) -> bool {
-    const CHANGE: &str = "adapt add adjust append apply change convert delete do edit extend insert make modify move remove rename \
-        replace rewrite set switch update use";
+    const CHANGE: &str = "adapt add adjust append apply change convert delete edit extend insert modify move remove rename \
+        replace rewrite switch update";
     const CHANGED: &str = "adapted added adjusted changed deleted edited extended modified moved removed renamed replaced updated";
     const DUE: &str = "have has must need needs should";
     let Some(text) = lowercase(line) else { return false };
     let all: Vec<&str> = words(&text).collect();
     let is_denied = is_any(&all, "already don't no not nothing unchanged untouched without");
     let is_due = is_any(&all, DUE) && (is_any(&all, CHANGED) || is_any(&all, CHANGE));
-    let is_told = |clause: &str| {
-        let words: Vec<&str> = words(clause).collect();
-        without_fillers(&words).first().is_some_and(|word| has(CHANGE, word))
+    let is_told = |part: &[&str]| {
+        let words: Vec<&str> = part.iter().flat_map(|text| words(text)).collect();
+        let verb = without_fillers(&words).first();
+        words.first() != Some(&"to") && verb.is_some_and(|verb| has(CHANGE, verb))
     };
-    !is_denied && (is_due || text.contains("by hand") || clauses(&text).any(is_told))
+    // A file name may separate what is told from what is said about it: `In a.py replace b`.
+    let is_name = |word: &&str| word.trim_end_matches('.').contains(['.', '/']);
+    let tells = |clause: &str| {
+        let words: Vec<&str> = clause.split_whitespace().collect();
+        words.split(is_name).any(is_told)
+    };
+    !is_denied && (is_due || text.contains("by hand") || clauses(&text).any(tells))
 }
 
 /// Returns true if a line tells someone to run a command, in backquotes, that changes files: ``Run `git mv a b` first.``
@@ -180,6 +193,9 @@ mod tests {
             "My first attempt was wrong.",
             "The diff above has a mistake; this is the corrected one:",
             "The above is not correct.",
+            "The previous diff was incomplete and incorrect.",
+            "Please discard the previous patch and use this one instead:",
+            "No, that's wrong.",
             "Wait, that is wrong.",
             "I made a mistake.",
             "Use this instead of the diff above:",
@@ -202,6 +218,8 @@ mod tests {
             "The first hunk fixes an error in the parser.",
             "The first diff adds the import, this one the call:",
             "Discard the last line.",
+            "Ignore the first and the last argument.",
+            "The first error was in the block above.",
             "",
         ] {
             assert!(!rejects_above(line.as_bytes()), "{line}");
@@ -213,6 +231,7 @@ mod tests {
         for line in [
             "In `docs/a.md`, change the corresponding lines in the same way.",
             "In `a.yaml`, the call sites have to be changed.",
+            "In a.py replace `b` with `c`.",
             "Next, edit `a.md` and add the same setting.",
             "`a.py` needs the same update by hand.",
         ] {
@@ -223,6 +242,7 @@ mod tests {
             "`a.py` does not need to be changed.",
             "It is added to what `a.py` returns.",
             "The tests in `a.py` pass.",
+            "To update it, see `a.py`.",
         ] {
             assert!(!describes_change(line.as_bytes()), "{line}");
         }

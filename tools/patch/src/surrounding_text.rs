@@ -366,7 +366,9 @@ fn is_about_another(
     let names = blocks::paths_in(line);
     let Some(other) = names.iter().find(|name| is_left(name)) else { return false };
     let is_heading = || {
-        let is_marked = line.starts_with(b"#") || line.trim_ascii_end().ends_with(b":");
+        let is_marked = line.starts_with(b"#")
+            || line.starts_with(b"**")
+            || line.trim_ascii_end().ends_with(b":");
         is_marked && is_heading_of(line, other, FEW_WORDS)
     };
     !names.iter().any(|name| touched.contains(&name))
