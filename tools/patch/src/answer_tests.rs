@@ -192,6 +192,41 @@ fn empty_files_can_be_created_in_every_form() {
     assert_eq!(after("", two).unwrap(), "a\nb\nc\n");
 }
 
+#[test]
+fn names_of_another_file_begin_a_section_below_a_complete_one() {
+    let edit = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
+    let outcome = |answer: &str| {
+        let files = Files::default().file("f", ABC).file("h", "x\n");
+        let plan = plan_of(&files, &["f", "g", "h"], answer)
+            .map_err(|refusal| refusal.mismatches[0].reason)?;
+        Ok(plan.changes.iter().map(|change| change.path.to_string()).collect::<Vec<_>>())
+    };
+    // A whole file without a hunk header.
+    for file in ["--- /dev/null\n+++ b/g\n+1\n+\n+2\n", "--- a/h\n+++ /dev/null\n-x\n"] {
+        assert_eq!(outcome(&format!("{edit}{file}")).unwrap().len(), 2, "{file}");
+        assert_eq!(outcome(&format!("{file}{edit}")).unwrap().len(), 2, "{file}");
+    }
+    // An empty file without names.
+    let git = "diff --git a/g b/g\nnew file mode 100644\n";
+    for index in ["", "index 0000000..e69de29\n"] {
+        assert_eq!(outcome(&format!("{git}{index}{edit}")).unwrap(), ["f", "g"], "{index}");
+    }
+    for wrong in [
+        format!("{git}index 0000000..4d9ae35\n{edit}"),
+        format!("{git}--- /dev/null\n+++ b/h\n@@ -0,0 +1 @@\n+y\n"),
+        format!("diff --git a/g b/g\n{edit}"),
+    ] {
+        assert_eq!(outcome(&wrong), Err(Reason::ContradictoryHeaders), "{wrong}");
+    }
+}
+
+#[test]
+fn counted_lines_that_look_like_names_of_a_new_file_are_content() {
+    let before = "a\n-- /dev/null\nb\n";
+    let hunk = format!("{NAMES}@@ -1,3 +1,3 @@\n a\n--- /dev/null\n+++ c\n b\n");
+    assert_eq!(after(before, &hunk).as_deref(), Ok("a\n++ c\nb\n"));
+}
+
 /// Returns the refusal of an answer for the file `f`, as shown to a model.
 fn told(before: &str, answer: &str) -> String {
     let files = Files::default().file("f", before);

@@ -170,8 +170,11 @@ pub(super) fn search_and_replace(answer: &str) -> Option<String> {
                 written = subject.path;
                 text.push_str(&names_of(subject.path?));
             }
-            let old = side(&mut lines, "=======", fence)?;
-            let new = side(&mut lines, closes, fence)?;
+            let old = side(&mut lines, "=======")?;
+            let new = side(&mut lines, closes)?;
+            if !keeps_its_fences(&old, &new, fence) {
+                return None;
+            }
             text.push_str(&hunk(without_place(&old), &new)?);
         } else if fence.is_some_and(|fence| fence.is_closed_by(line.as_bytes())) {
             fence = None;
@@ -220,13 +223,32 @@ fn hunk(old: &[&str], new: &[&str]) -> Option<String> {
     Some(text)
 }
 
-/// Returns the lines up to the one that ends them; `None` if a line before it looks like a mark or closes the
-/// surrounding fence.
-fn side<'a>(
-    lines: &mut impl Iterator<Item = &'a str>,
-    ends: &str,
-    fence: Option<Fence>,
-) -> Option<Vec<&'a str>> {
+/// Returns true if no line of a block closes the surrounding fence, or those that do are fences of the text: on each
+/// side, opening ones with a language and closing ones alternate, and both sides begin and end alike. Otherwise the block
+/// may be broken in two.
+fn keeps_its_fences(old: &[&str], new: &[&str], around: Option<Fence>) -> bool {
+    let closes = |line: &&&str| around.is_some_and(|it| it.is_closed_by(line.as_bytes()));
+    if !old.iter().chain(new).any(|line| closes(&line)) {
+        return true;
+    }
+    let opening = |lines: &[&str]| -> Vec<bool> {
+        let fences = lines.iter().filter(|line| Fence::opening(line.as_bytes()).is_some());
+        fences.map(|line| !Fence::info(line.as_bytes()).is_empty()).collect()
+    };
+    let (old, new) = (opening(old), opening(new));
+    let alternate = |fences: &[bool]| fences.windows(2).all(|pair| pair.first() != pair.last());
+    let is_closed =
+        |fences: &[bool]| fences.first() == Some(&true) && fences.last() == Some(&false);
+    let is_alike = match (old.is_empty(), new.is_empty()) {
+        (true, _) => is_closed(&new),
+        (_, true) => is_closed(&old),
+        (false, false) => old.first() == new.first() && old.last() == new.last(),
+    };
+    alternate(&old) && alternate(&new) && is_alike
+}
+
+/// Returns the lines up to the one that ends them; `None` if a line before it looks like a mark.
+fn side<'a>(lines: &mut impl Iterator<Item = &'a str>, ends: &str) -> Option<Vec<&'a str>> {
     let looks_like_a_mark = |line: &str| {
         foreign::is_block_mark(line.as_bytes())
             || ["<<<<<", ">>>>>", "=====", "\\ No newline"].iter().any(|run| line.starts_with(run))
@@ -236,7 +258,7 @@ fn side<'a>(
         if line == ends {
             return Some(found);
         }
-        if looks_like_a_mark(line) || fence.is_some_and(|it| it.is_closed_by(line.as_bytes())) {
+        if looks_like_a_mark(line) {
             return None;
         }
         found.push(line);

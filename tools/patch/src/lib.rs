@@ -43,6 +43,7 @@ mod planner;
 mod put_aside;
 mod refuse;
 mod resolve;
+mod said;
 mod section;
 mod shown_diff;
 mod surrounding_text;

@@ -527,6 +527,36 @@ fn an_answer_in_another_form_is_applied_completely_or_not_at_all() {
 }
 
 #[test]
+fn fences_of_the_text_do_not_end_a_search_and_replace_block() {
+    let text = "Run:\n\n```sh\nmake\n```\n\nEnd.\n";
+    let files = Files::default().file("a", text);
+    let outcome = |old: &str, new: &str| {
+        let block =
+            format!("a\n```\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n```\n");
+        let plan = plan_of(&files, &["a"], &block).ok()?;
+        let state = plan.changes[0].after.clone()?;
+        String::from_utf8(state.bytes.to_vec()).ok()
+    };
+    for (old, new) in [
+        ("```sh\nmake\n```", "```sh\nmake all\n```\n\nOr:\n\n```sh\nmake\n```"),
+        ("make\n```", "make all\n```"),
+        ("End.", "```sh\nmake x\n```\n\nEnd."),
+        ("```sh\nmake\n```\n\nEnd.", "End."),
+    ] {
+        assert_eq!(outcome(old, new), Some(text.replace(old, new)), "{new}");
+    }
+    // The block may be broken in two.
+    for (old, new) in [
+        ("End.", "One.\n```\n\nContinued:\n\n```\nEnd."),
+        ("End.", "One.\n```\n\nContinued:\n\n```md\nEnd."),
+        ("make\n```", "make\n```\n\nContinued:\n\n```\nmake all\n```"),
+        ("End.", "One.\n```"),
+    ] {
+        assert_eq!(outcome(old, new), None, "{new}");
+    }
+}
+
+#[test]
 fn a_new_file_is_not_left_out_by_a_format_that_cannot_create_files() {
     let files = Files::default().file("a", "1\n2\n");
     let block = "a\n<<<<<<< SEARCH\n2\n=======\ntwo\n>>>>>>> REPLACE\n";

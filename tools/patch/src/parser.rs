@@ -89,7 +89,8 @@ impl<'l, 'a> Parser<'l, 'a> {
                         if open
                             && last.old.is_none()
                             && last.new.is_none()
-                            && last.hunks.is_empty() =>
+                            && last.hunks.is_empty()
+                            && !last.is_complete_without(&names) =>
                     {
                         (last.old, last.new) = names;
                     }
@@ -192,6 +193,13 @@ impl<'l, 'a> Parser<'l, 'a> {
 
     fn is_pair(&self, index: usize) -> bool {
         self.line(index).starts_with(b"--- ") && self.line(index + 1).starts_with(b"+++ ")
+    }
+
+    /// Returns true if the names at `index` are those of a new or deleted file. As lines of a hunk, both would be about
+    /// `/dev/null`.
+    fn is_whole_file(&self, index: usize) -> bool {
+        let names = |at: usize| self.line(at).get(4..).map(header::name);
+        self.is_pair(index) && [index, index + 1].map(names).contains(&Some(Name::Null))
     }
 
     /// Returns true if the line at `index` can only belong to a body: names directly before it, in a body, are then
@@ -358,7 +366,8 @@ impl<'l, 'a> Parser<'l, 'a> {
         let line = self.line(index);
         line.starts_with(b"@@")
             || line.starts_with(b"diff --git ")
-            || self.is_names(index) && !(self.is_pair(index) && self.is_body(index + 2))
+            || self.is_names(index)
+                && !(self.is_pair(index) && self.is_body(index + 2) && !self.is_whole_file(index))
             || self.is_signature(index)
             || self.is_separator(index)
             || self.closes_fence(line)

@@ -48,6 +48,24 @@ pub(super) struct Reading<'a> {
     pub(super) tolerates: Option<Tolerance>,
 }
 
+impl Section<'_> {
+    /// Returns true if the section creates an empty file, and `names` are those of another file, which exists.
+    pub(super) fn is_complete_without(&self, names: &(Option<Name>, Option<Name>)) -> bool {
+        let (Some(git), Some(_)) = (self.git, self.new_file_mode) else { return false };
+        let (Some(Name::Path(old)), Some(Name::Path(new))) = names else { return false };
+        let is_empty = self.index.is_none_or(|index| {
+            let hash = memchr::memmem::find(index, b"..").and_then(|at| index.get(at + 2..));
+            hash.is_some_and(|hash| hash.starts_with(b"e69de29"))
+        });
+        let bare = |name: &'_ [u8]| {
+            let name = name.trim_ascii_end();
+            name.strip_prefix(b"a/").or(name.strip_prefix(b"b/")).unwrap_or(name).to_vec()
+        };
+        let (old, new) = (bare(old), bare(new));
+        is_empty && old == new && memchr::memmem::find(git, &old).is_none()
+    }
+}
+
 impl Hunk<'_> {
     /// Returns a reference to the hunk for a mismatch; `index` counts from 0.
     pub(super) fn reference(&self, index: usize, of: usize) -> HunkRef {

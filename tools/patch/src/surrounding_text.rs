@@ -12,6 +12,7 @@ use super::header;
 use super::line_use::Use;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
+use super::said;
 use super::section::Hunk;
 use super::tolerance::Tolerance;
 
@@ -43,6 +44,7 @@ pub(super) fn against(
             .or_else(|| heads_another(lines, uses, target))
     };
     rejected(lines, uses, targets)
+        .or_else(|| rejected_below(lines, uses, targets))
         .or_else(|| edits_in_json(lines, uses, is_known))
         .or_else(|| copied_headers(lines, uses, targets, declared?))
         .or_else(|| targets.iter().find_map(is_otherwise))
@@ -63,6 +65,28 @@ fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option
         let file = Some(target.path.as_str().to_owned());
         Some(PatchMismatch { file, ..mismatch }.note(format!(
             "{note} It says that its block is not meant: send only the block that is."
+        )))
+    })
+}
+
+/// Finds a section that the text between it and the next one rejects.
+fn rejected_below(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &[Target<'_, '_>],
+) -> Option<PatchMismatch> {
+    targets.windows(2).find_map(|pair| {
+        let [above, below] = pair else { return None };
+        let mut between = above.span.end..below.span.start;
+        let at = between.find(|at| {
+            uses.get(*at) == Some(&Use::Prose)
+                && lines.get(*at).is_some_and(|line| said::rejects_above(line))
+        })?;
+        let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
+        let note = mismatch.note.clone().unwrap_or_default();
+        let file = Some(above.path.as_str().to_owned());
+        Some(PatchMismatch { file, ..mismatch }.note(format!(
+            "{note} It says that the block above it is not meant: send only what is."
         )))
     })
 }
@@ -291,8 +315,9 @@ fn edits_in_json(
 }
 
 /// Returns true if the answer mentions changes that the diff does not make: prose after it, or the heading of a hunk,
-/// names a declared file that nothing changes; an added line consists of the name of such a file that does not exist
-/// yet; or prose after it corrects or extends it.
+/// names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is headed by
+/// it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or extends
+/// it; or prose tells someone to run a command that changes files.
 pub(super) fn says_more(
     lines: &[&[u8]],
     uses: &[Use],
@@ -305,22 +330,49 @@ pub(super) fn says_more(
     let is_change = |what: &Use| matches!(what, Use::Header | Use::Body);
     let Some(last) = uses.iter().rposition(is_change) else { return false };
     let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(&name);
-    let names_one = |line: &[u8]| blocks::paths_in(line).iter().any(is_left);
+    let has_left = declared.iter().any(is_left);
+    let names_one = |line: &[u8]| has_left && blocks::paths_in(line).iter().any(is_left);
     let due = declared.iter().filter(|path| is_left(path) && !exists(path));
     let due: Vec<&RepoPath> = due.take(MAX_DUE).collect();
+    let mut inside = false;
     (0..).zip(lines.iter().zip(uses)).any(|(at, (line, what))| match what {
+        Use::Prose if !inside && said::tells_to_run(line) => true,
         Use::Prose if at > last => {
             let said = line.to_ascii_lowercase();
             let has = |words: &&[u8]| memchr::memmem::find(&said, words).is_some();
             MORE.iter().any(has) || names_one(line)
         }
+        Use::Prose if !inside && has_left => is_about_another(line, &is_left, touched),
         Use::Header => header::heading(line).is_some_and(names_one),
         Use::Body if line.starts_with(b"+") && !due.is_empty() => {
             let is_alone = |path: &&&RepoPath| line.len() <= path.as_str().len() + COMMENT;
             due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(path))
         }
-        Use::Body | Use::Opens | Use::Closes | Use::Blank | Use::Prose => false,
+        Use::Opens | Use::Closes => {
+            inside = *what == Use::Opens;
+            false
+        }
+        Use::Body | Use::Blank | Use::Prose => false,
     })
+}
+
+/// Returns true if a line above or between sections is about a file that nothing changes, and about no other: it is a
+/// heading with its name, or says that it has to be changed.
+fn is_about_another(
+    line: &[u8],
+    is_left: &dyn Fn(&RepoPath) -> bool,
+    touched: &[&RepoPath],
+) -> bool {
+    let names = blocks::paths_in(line);
+    let Some(other) = names.iter().find(|name| is_left(name)) else { return false };
+    let is_heading = || {
+        let is_marked = line.starts_with(b"#")
+            || line.starts_with(b"**")
+            || line.trim_ascii_end().ends_with(b":");
+        is_marked && is_heading_of(line, other, FEW_WORDS)
+    };
+    !names.iter().any(|name| touched.contains(&name))
+        && (is_heading() || said::describes_change(line))
 }
 
 #[cfg(test)]
@@ -386,6 +438,20 @@ mod tests {
             "<!-- a remark -->\n```diff\n{FIRST}```\n<!-- another -->\n```diff\n{SECOND}```\n"
         );
         assert!(after(&around).is_ok());
+    }
+
+    #[test]
+    fn a_block_that_the_text_below_it_rejects_is_refused() {
+        let answer =
+            |said: &str| format!("```diff\n{FIRST}```\n\n{said}\n\n```diff\n{SECOND}```\n");
+        for said in ["Ignore the diff above, it is wrong. The right change is:", "Scratch that."] {
+            assert_eq!(after(&answer(said)), Err(Reason::ContradictoryFileOps), "{said}");
+        }
+        for said in ["This replaces the approach above.", "`x` is used instead of `b`:"] {
+            assert!(after(&answer(said)).is_ok(), "{said}");
+        }
+        let last = format!("```diff\n{FIRST}```\n\nThe diff above is wrong.\n");
+        assert!(after(&last).is_ok(), "there is no other block");
     }
 
     #[test]
@@ -516,6 +582,32 @@ mod tests {
             ["", "That is `f.py`.", "See `other.py`.", "The rest is correct.", "No remaining uses."]
         {
             assert!(!noted(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_change_that_is_only_described_is_recorded_wherever_the_text_is() {
+        let noted = |above: &str, between: &str| {
+            let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
+            let answer =
+                format!("{above}\n\n```diff\n{FIRST}```\n\n{between}\n\n```diff\n{SECOND}```\n");
+            let plan = plan_of(&files, &["f.py", "sub/f.py"], &answer).unwrap();
+            plan.repairs.iter().any(|repair| repair.tolerance == Tolerance::Tail)
+        };
+        for said in [
+            "In `sub/f.py`, change the corresponding lines.",
+            "### 2. `sub/f.py`\n\nUpdate the entry by hand.",
+            "Run `sed -i 's/a/b/' f.py` first, then apply this:",
+        ] {
+            assert!(noted(said, "") && noted("", said), "{said}");
+        }
+        for said in [
+            "In `sub/f.py` it is so.",
+            "Change the call in `f.py` as `sub/f.py` has it.",
+            "### 1. `f.py`",
+            "Run `python -m pytest sub`.",
+        ] {
+            assert!(!noted(said, "") && !noted("", said), "{said}");
         }
     }
 
