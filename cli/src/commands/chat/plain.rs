@@ -132,7 +132,7 @@ impl Plain<'_> {
             Line::Status => self.view.note(&self.facts.lines()),
             Line::Resume(called) => match self.host.session(&called) {
                 Ok(id) if id == self.drive.session.id => {
-                    self.view.note("this session is already open")
+                    self.view.note("this session is already open");
                 }
                 Ok(id) if self.host.is_open(&id) => self.view.note(&tui::open_elsewhere(&id)),
                 Ok(id) => return Ok(Some(Left::For(id))),
