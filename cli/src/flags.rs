@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use actors::delivery::Level;
 use clap::{Args, ValueEnum};
+use orchestrator::chat::Intent;
 
 /// Flags that every command accepts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
@@ -196,6 +197,25 @@ pub(crate) enum Takes {
 }
 
 impl Global {
+    /// Returns the intent that the flags force; `None` if the request itself decides.
+    pub(crate) const fn intent(&self) -> Option<Intent> {
+        if self.plan_only {
+            Some(Intent::Plan)
+        } else if !self.tools {
+            Some(Intent::Answer)
+        } else if self.force_execute {
+            Some(Intent::Edit)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the intent of a request that may name one itself, together with the flags.
+    pub(crate) fn intent_of(&self, said: Option<Intent>) -> Option<Intent> {
+        let by_flag = self.intent();
+        if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
+    }
+
     /// Returns the first flag that was given but has no meaning for a command.
     pub(crate) fn meaningless(&self, takes: Takes) -> Option<&'static str> {
         let about_requests = [

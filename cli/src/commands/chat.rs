@@ -27,7 +27,7 @@ use crate::recap;
 use crate::render;
 use crate::surroundings::Surroundings;
 
-use plain::Plain;
+use plain::{Plain, tell};
 
 /// Returns the single request from `-p` or standard input. Returns `None` if standard input is a terminal.
 pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Request>, CliError> {
@@ -54,10 +54,10 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
         CliError::new(Kind::Usage, error).hint(hint)
     };
     if !text.starts_with(['/', '!']) {
-        return Ok(Request::new(text, intent(global)));
+        return Ok(Request::new(text, global.intent()));
     }
     match tui::line(&text) {
-        Line::Request(text, said) => Ok(Request::new(text, wanted(said, global))),
+        Line::Request(text, said) => Ok(Request::new(text, global.intent_of(said))),
         Line::Review(what) => {
             Err(only_there(&format!("`{}`", format!("deepseek review {what}").trim_end())))
         }
@@ -76,12 +76,6 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
     }
 }
 
-/// Returns the intent of a request that names one itself, together with the flags.
-fn wanted(said: Option<Intent>, global: &Global) -> Option<Intent> {
-    let by_flag = intent(global);
-    if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
-}
-
 fn filled(text: &str) -> Result<String, CliError> {
     let text = text.trim();
     if text.is_empty() {
@@ -89,19 +83,6 @@ fn filled(text: &str) -> Result<String, CliError> {
             .hint("deepseek -p \"fix the failing test\""));
     }
     Ok(text.to_owned())
-}
-
-/// Returns the intent that the flags force; `None` if the request itself decides.
-pub(crate) fn intent(global: &Global) -> Option<Intent> {
-    if global.plan_only {
-        Some(Intent::Plan)
-    } else if !global.tools {
-        Some(Intent::Answer)
-    } else if global.force_execute {
-        Some(Intent::Edit)
-    } else {
-        None
-    }
 }
 
 /// Returns the session that the flags select.
@@ -307,7 +288,7 @@ fn opening(
     let mut facts = Facts {
         workspace: render::harmless(&workspace.display().to_string()),
         session: session.id.clone(),
-        intent: intent(global),
+        intent: global.intent(),
         commits: around.offers_commits(global),
         visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
         calls: around.calls(),
@@ -326,14 +307,4 @@ fn opening(
         banner,
         undo: UndoPoint::default(),
     })
-}
-
-/// Reports an undelivered request. It does not end the conversation.
-fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
-    // That the user has stopped it is already shown.
-    if *delivery != Delivery::Cancelled
-        && let Err(error) = exit::of(delivery, global.require.map(Require::level))
-    {
-        view.note(&tui::as_slash_commands(&error.to_string()));
-    }
 }

@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use actors::delivery::Delivery;
 use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
+use front::exit;
 use front::interrupts::Interrupt;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -14,21 +16,18 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Host as _, Left, Line};
+use tui::{Facts, Host, Left, Line};
 
 use crate::commands::review;
 use crate::drive::Drive;
-use crate::flags::Global;
-use crate::host::ProgramHost;
+use crate::flags::{Global, Require};
 use crate::render;
-
-use super::{tell, wanted};
 
 /// A conversation of plain lines.
 pub(super) struct Plain<'p> {
     pub(super) global: &'p Global,
     pub(super) workspace: PathBuf,
-    pub(super) host: Arc<ProgramHost>,
+    pub(super) host: Arc<dyn Host>,
     pub(super) facts: Facts,
     pub(super) drive: Drive,
     pub(super) view: &'p mut dyn render::View,
@@ -90,7 +89,7 @@ impl Plain<'_> {
             |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
         match tui::line(text) {
             Line::Request(text, said) => {
-                let request = Request::new(text, wanted(said, self.global));
+                let request = Request::new(text, self.global.intent_of(said));
                 self.request(request).await?;
             }
             Line::Review(what) => match review::check(&self.workspace, &what) {
@@ -189,6 +188,16 @@ impl Plain<'_> {
             self.view.note(&render::harmless(&ran));
         }
         Ok(())
+    }
+}
+
+/// Reports an undelivered request. It does not end the conversation.
+pub(super) fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
+    // That the user has stopped it is already shown.
+    if *delivery != Delivery::Cancelled
+        && let Err(error) = exit::of(delivery, global.require.map(Require::level))
+    {
+        view.note(&tui::as_slash_commands(&error.to_string()));
     }
 }
 
