@@ -35,7 +35,7 @@ pub(crate) use self::lines::{check_in_words, why_it_failed};
 
 /// Text to show for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum ViewItem {
     /// Whole lines about the run.
     Line(String),
     /// A piece of the result, as it arrives. Control characters are made harmless; lines end with a newline.
@@ -178,7 +178,7 @@ pub struct RunView {
     /// The progress of the mission, if the run is one.
     mission: MissionState,
     /// Text that has not been returned yet.
-    shown: Vec<Shown>,
+    shown: Vec<ViewItem>,
 }
 
 impl RunView {
@@ -220,7 +220,7 @@ impl RunView {
     }
 
     /// Records a signal and returns the text to show for it. For questions, see [`Self::question`].
-    pub fn signal(&mut self, signal: &Signal, at: Duration) -> Vec<Shown> {
+    pub fn signal(&mut self, signal: &Signal, at: Duration) -> Vec<ViewItem> {
         match signal {
             Signal::Event(envelope) => self.event(envelope, at),
             Signal::Text(speaker, text) => match speaker.scope.lane() {
@@ -349,18 +349,18 @@ impl RunView {
     }
 
     /// Returns the text to show at the end of a run in the session with this id.
-    pub fn outcome(&mut self, outcome: &Outcome, session: &str, at: Duration) -> Vec<Shown> {
+    pub fn outcome(&mut self, outcome: &Outcome, session: &str, at: Duration) -> Vec<ViewItem> {
         self.ended(outcome, session, at);
         self.plan = CurrentPlan::default();
         std::mem::take(&mut self.shown)
     }
 
     fn say(&mut self, text: impl Into<String>) {
-        self.shown.push(Shown::Line(text.into()));
+        self.shown.push(ViewItem::Line(text.into()));
     }
 
     fn result(&mut self, text: impl Into<String>) {
-        self.shown.push(Shown::Piece(text.into()));
+        self.shown.push(ViewItem::Piece(text.into()));
     }
 
     /// Sets the background of the terminal.

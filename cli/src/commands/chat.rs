@@ -15,7 +15,7 @@ use front::session::{Session, Which};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use tools::ids::short;
-use tui::{Facts, Left, Line, Opening, Visits};
+use tui::{Facts, Left, Opening, PlainLine, Visits};
 
 use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
@@ -57,22 +57,24 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
         return Ok(Request::new(text, global.intent()));
     }
     match tui::line(&text) {
-        Line::Request(text, said) => Ok(Request::new(text, global.intent_of(said))),
-        Line::Review(what) => {
+        PlainLine::Request(text, said) => Ok(Request::new(text, global.intent_of(said))),
+        PlainLine::Review(what) => {
             Err(only_there(&format!("`{}`", format!("deepseek review {what}").trim_end())))
         }
-        Line::Program(words) => Err(only_there(&format!("`deepseek {}`", words.join(" ")))),
-        Line::Not(why) => Err(CliError::new(Kind::Usage, why)),
-        Line::Undo => Err(only_there("`deepseek rewind` lists the checkpoints")),
-        Line::Resume(_) => Err(only_there("`deepseek -r ID` resumes a session")),
-        Line::Shell(_) => {
+        PlainLine::Program(words) => Err(only_there(&format!("`deepseek {}`", words.join(" ")))),
+        PlainLine::Not(why) => Err(CliError::new(Kind::Usage, why)),
+        PlainLine::Undo => Err(only_there("`deepseek rewind` lists the checkpoints")),
+        PlainLine::Resume(_) => Err(only_there("`deepseek -r ID` resumes a session")),
+        PlainLine::Shell(_) => {
             let error = "`!` runs a command in a conversation; it does not begin a request";
             Err(CliError::new(Kind::Usage, error)
                 .hint("`deepseek sandbox -- COMMAND` runs a command in the sandbox"))
         }
-        Line::Set(..) | Line::Help(_) | Line::Status | Line::Clear | Line::Exit => {
-            Err(only_there("`deepseek` starts a conversation; `deepseek --help`"))
-        }
+        PlainLine::Set(..)
+        | PlainLine::Help(_)
+        | PlainLine::Status
+        | PlainLine::Clear
+        | PlainLine::Exit => Err(only_there("`deepseek` starts a conversation; `deepseek --help`")),
     }
 }
 

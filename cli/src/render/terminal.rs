@@ -9,7 +9,9 @@ use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::diff::harmless;
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shown, Shows, Streams, UndoPoint};
+use front::run_view::{
+    Accounts, CommandsGiven, Detail, RunView, Shows, Streams, UndoPoint, ViewItem,
+};
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
@@ -61,11 +63,11 @@ impl Terminal {
         Self { paint, run, bar: None, moves, attendance, screen, asks, begun: Instant::now() }
     }
 
-    fn print(&mut self, shown: Vec<Shown>) {
+    fn print(&mut self, shown: Vec<ViewItem>) {
         for shown in shown {
             match shown {
-                Shown::Line(text) => self.say(&text),
-                Shown::Piece(text) => {
+                ViewItem::Line(text) => self.say(&text),
+                ViewItem::Piece(text) => {
                     self.rest();
                     super::text(&text);
                 }

@@ -109,7 +109,7 @@ fn nearest(name: &str) -> Option<&'static str> {
 
 /// The meaning of a line in plain mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum PlainLine {
     /// A request, with its intent if the line states one.
     Request(String, Option<Intent>),
     /// A review of these changes.
@@ -137,48 +137,50 @@ pub enum Line {
 }
 
 /// Parses a complete line in plain mode.
-pub fn line(text: &str) -> Line {
+pub fn line(text: &str) -> PlainLine {
     if let Some(command) = text.strip_prefix('!') {
         return match command.trim() {
-            "" => Line::Not("usage: !COMMAND runs a command in the sandbox".to_owned()),
-            command => Line::Shell(command.to_owned()),
+            "" => PlainLine::Not("usage: !COMMAND runs a command in the sandbox".to_owned()),
+            command => PlainLine::Shell(command.to_owned()),
         };
     }
     if let Some(question) = text.strip_prefix("? ") {
-        return Line::Request(question.to_owned(), Some(Intent::Answer));
+        return PlainLine::Request(question.to_owned(), Some(Intent::Answer));
     }
     if !text.starts_with('/') {
-        return Line::Request(text.to_owned(), None);
+        return PlainLine::Request(text.to_owned(), None);
     }
     let (what, rest) = match read(text) {
         Ok(read) => read,
-        Err(_) if is_path(text) => return Line::Request(text.to_owned(), None),
-        Err(why) => return Line::Not(why),
+        Err(_) if is_path(text) => return PlainLine::Request(text.to_owned(), None),
+        Err(why) => return PlainLine::Not(why),
     };
-    let request = |intent| Line::Request(rest.to_owned(), Some(intent));
+    let request = |intent| PlainLine::Request(rest.to_owned(), Some(intent));
     match what {
-        What::Help => Line::Help(plain_help()),
-        What::Exit => Line::Exit,
+        What::Help => PlainLine::Help(plain_help()),
+        What::Exit => PlainLine::Exit,
         What::Edit | What::Ask | What::Plan if rest.is_empty() => {
-            Line::Not(format!("usage: {text} TEXT"))
+            PlainLine::Not(format!("usage: {text} TEXT"))
         }
         What::Edit => request(Intent::Edit),
         What::Ask => request(Intent::Answer),
         What::Plan => request(Intent::Plan),
-        What::Review => Line::Review(rest.to_owned()),
-        What::Set(setting) if rest.is_empty() => Line::Not(setting.takes().to_owned()),
-        What::Set(setting) => Line::Set(setting, rest.to_owned()),
-        What::Status => Line::Status,
-        What::Undo => Line::Undo,
+        What::Review => PlainLine::Review(rest.to_owned()),
+        What::Set(setting) if rest.is_empty() => PlainLine::Not(setting.takes().to_owned()),
+        What::Set(setting) => PlainLine::Set(setting, rest.to_owned()),
+        What::Status => PlainLine::Status,
+        What::Undo => PlainLine::Undo,
         What::Resume if rest.is_empty() => {
-            Line::Not("usage: /resume ID; /sessions lists them".to_owned())
+            PlainLine::Not("usage: /resume ID; /sessions lists them".to_owned())
         }
-        What::Resume => Line::Resume(rest.to_owned()),
-        What::Clear => Line::Clear,
+        What::Resume => PlainLine::Resume(rest.to_owned()),
+        What::Clear => PlainLine::Clear,
         What::Now | What::Queue | What::Redraw | What::Transcript => {
-            Line::Not(format!("{text} is not available in plain mode"))
+            PlainLine::Not(format!("{text} is not available in plain mode"))
         }
-        What::Program(words) => of_the_program(words, rest).map_or_else(Line::Not, Line::Program),
+        What::Program(words) => {
+            of_the_program(words, rest).map_or_else(PlainLine::Not, PlainLine::Program)
+        }
     }
 }
 
@@ -294,27 +296,28 @@ mod tests {
 
     #[test]
     fn plain_mode_has_the_same_commands() {
-        let request = |text: &str, intent| Line::Request(text.to_owned(), intent);
-        let words = |words: &[&str]| Line::Program(words.iter().map(|&it| it.to_owned()).collect());
+        let request = |text: &str, intent| PlainLine::Request(text.to_owned(), intent);
+        let words =
+            |words: &[&str]| PlainLine::Program(words.iter().map(|&it| it.to_owned()).collect());
         for (text, asked) in [
             ("fix it", request("fix it", None)),
             ("/src/x.rs fails", request("/src/x.rs fails", None)),
             ("? why", request("why", Some(Intent::Answer))),
             ("/edit fix it", request("fix it", Some(Intent::Edit))),
-            ("/review HEAD~1", Line::Review("HEAD~1".to_owned())),
+            ("/review HEAD~1", PlainLine::Review("HEAD~1".to_owned())),
             ("/diff --run latest", words(&["diff", "--run", "latest"])),
             ("/config", words(&["config", "show"])),
             ("/config get llm.base_url", words(&["config", "get", "llm.base_url"])),
             ("/tools", words(&["tools", "list"])),
             ("/lanes 02", words(&["diff", "--lane", "02"])),
-            ("/mode yolo", Line::Set(Setting::Mode, "yolo".to_owned())),
-            ("!ls -l", Line::Shell("ls -l".to_owned())),
-            ("/quit", Line::Exit),
+            ("/mode yolo", PlainLine::Set(Setting::Mode, "yolo".to_owned())),
+            ("!ls -l", PlainLine::Shell("ls -l".to_owned())),
+            ("/quit", PlainLine::Exit),
         ] {
             assert_eq!(line(text), asked, "{text}");
         }
         for text in ["/comit", "/now stop", "/mode", "/edit", "!", "/resume", "/lanes"] {
-            assert!(matches!(line(text), Line::Not(_)), "{text}");
+            assert!(matches!(line(text), PlainLine::Not(_)), "{text}");
         }
         assert!(plain_help().contains("/commit") && !plain_help().contains("/redraw"));
     }

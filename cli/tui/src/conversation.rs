@@ -15,7 +15,7 @@ use front::command_output::CommandOutput;
 use front::describe::counted;
 use front::diff::{harmless, harmless_text};
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shown, Shows, Streams};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, ViewItem};
 use orchestrator::request::Request;
 use tokio::sync::oneshot;
 
@@ -302,15 +302,15 @@ impl Conversation {
     }
 
     /// Prints the text of the run.
-    pub(crate) fn print(&mut self, shown: Vec<Shown>) {
+    pub(crate) fn print(&mut self, shown: Vec<ViewItem>) {
         for shown in shown {
             match shown {
-                Shown::Line(text) => {
+                ViewItem::Line(text) => {
                     let rest = self.answer.end(self.page());
                     self.above.push_str(&rest);
                     self.say(&text);
                 }
-                Shown::Piece(text) => {
+                ViewItem::Piece(text) => {
                     let lines = self.answer.take_in(&text, self.page());
                     self.above.push_str(&lines);
                 }

@@ -19,7 +19,7 @@ mod terminal;
 mod visit;
 
 pub use alone::{Asks, ask, pick, review};
-pub use commands::{Line, as_slash_commands, line, open_elsewhere};
+pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
 pub use conversation::{Calls, Facts, Setting, Visits};
 pub use converse::{Host, Left, OnOutput, Opening, Shell, converse};
 pub use picker::KeptSession;

@@ -90,14 +90,9 @@ fn placeholder<'h, 'a>(
 /// then nothing is missing.
 fn is_said_of_code_below(body: &[HunkLine<'_>], at: usize) -> bool {
     let has = |kind| body.iter().any(|line| line.kind == kind);
-    let is_dotted = |line: &HunkLine<'_>| {
-        ["...", "\u{2026}"]
-            .iter()
-            .any(|dots| memchr::memmem::find(line.text, dots.as_bytes()).is_some())
-    };
     has(Kind::Context)
         && !has(Kind::Removed)
-        && body.get(at).is_some_and(|line| !is_dotted(line))
+        && body.get(at).is_some_and(|line| !elision::has_dots(line.text))
         && body.get(at + 1).is_some_and(|below| elision::is_code(below.text))
 }
 

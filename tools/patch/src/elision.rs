@@ -28,11 +28,16 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
     WORDS.iter().any(|word| rest.contains(word))
 }
 
+/// Returns true if a line has three dots, or the character for them.
+pub(super) fn has_dots(line: &[u8]) -> bool {
+    let mut dots = memchr::memchr2_iter(b'.', b'\xe2', line).filter_map(|at| line.get(at..));
+    dots.any(|text| text.starts_with(b"...") || text.starts_with("…".as_bytes()))
+}
+
 /// Returns true if an added `line` stands for code, or ends in a comment that does. It accepts more than
 /// `is_placeholder`, which also sees lines that may be prose.
 pub(super) fn stands_for_code(line: &[u8]) -> bool {
-    let mut dots = memchr::memchr2_iter(b'.', b'\xe2', line).filter_map(|at| line.get(at..));
-    let has_dots = dots.any(|text| text.starts_with(b"...") || text.starts_with("…".as_bytes()));
+    let has_dots = has_dots(line);
     let first = line.trim_ascii_start().first();
     if !has_dots && !first.is_some_and(|first| b"/#*<-;%[(".contains(first)) {
         return false;

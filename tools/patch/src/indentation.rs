@@ -5,7 +5,7 @@ use super::file_style::FileStyle;
 
 /// Extensions of files in which the indentation of a line has a meaning.
 const KINDS: [&str; 4] = ["py", "pyi", "yaml", "yml"];
-/// What opens a string of several lines, in which the indentation has none.
+/// The quotes of multi-line strings, in which it has no meaning.
 const QUOTES: [&[u8]; 2] = [b"\"\"\"", b"'''"];
 
 /// Returns an added line in a wrong column, and a description of what is wrong.
@@ -21,7 +21,7 @@ pub(super) fn found<'h, 'a>(
     });
     odd.or_else(|| {
         let child = if style.is_of(&["yaml", "yml"]) { child_of_scalar(style, body) } else { None };
-        child.map(|line| (line, "is in a column in which it, or the line below, is no YAML"))
+        child.map(|line| (line, "is in a column where it, or the line below, is not valid YAML"))
     })
 }
 

@@ -45,10 +45,10 @@ fn view(shows: Shows, events: Vec<Event>) -> (RunView, String) {
     (view, text)
 }
 
-fn lines(told: Vec<Shown>) -> String {
+fn lines(told: Vec<ViewItem>) -> String {
     let line = |told| match told {
-        Shown::Line(line) => format!("{line}\n"),
-        Shown::Piece(piece) => piece,
+        ViewItem::Line(line) => format!("{line}\n"),
+        ViewItem::Piece(piece) => piece,
     };
     told.into_iter().map(line).collect()
 }

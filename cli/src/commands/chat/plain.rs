@@ -16,7 +16,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Host, Left, Line};
+use tui::{Facts, Host, Left, PlainLine};
 
 use crate::commands::review;
 use crate::drive::Drive;
@@ -88,11 +88,11 @@ impl Plain<'_> {
         let not =
             |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
         match tui::line(text) {
-            Line::Request(text, said) => {
+            PlainLine::Request(text, said) => {
                 let request = Request::new(text, self.global.intent_of(said));
                 self.request(request).await?;
             }
-            Line::Review(what) => match review::check(&self.workspace, &what) {
+            PlainLine::Review(what) => match review::check(&self.workspace, &what) {
                 Ok(()) => {
                     let text = format!("review {what}");
                     let request = Request::new(text.trim_end(), Some(Intent::Review));
@@ -100,8 +100,8 @@ impl Plain<'_> {
                 }
                 Err(error) => self.view.note(&not(&error)),
             },
-            Line::Program(words) => self.program(words).await?,
-            Line::Undo => match self.view.start() {
+            PlainLine::Program(words) => self.program(words).await?,
+            PlainLine::Undo => match self.view.start() {
                 Some(checkpoint) => {
                     self.program(vec!["rewind".to_owned(), checkpoint.to_string()]).await?;
                 }
@@ -111,8 +111,8 @@ impl Plain<'_> {
                     );
                 }
             },
-            Line::Shell(line) => self.shell(&line).await?,
-            Line::Set(setting, value) => {
+            PlainLine::Shell(line) => self.shell(&line).await?,
+            PlainLine::Set(setting, value) => {
                 let said = match self.host.configured(setting, &value) {
                     Ok(config) => {
                         self.facts.update(&config);
@@ -127,9 +127,9 @@ impl Plain<'_> {
                 };
                 self.view.note(&render::harmless(&said));
             }
-            Line::Help(lines) => self.view.note(&lines),
-            Line::Status => self.view.note(&self.facts.lines()),
-            Line::Resume(called) => match self.host.session(&called) {
+            PlainLine::Help(lines) => self.view.note(&lines),
+            PlainLine::Status => self.view.note(&self.facts.lines()),
+            PlainLine::Resume(called) => match self.host.session(&called) {
                 Ok(id) if id == self.drive.session.id => {
                     self.view.note("this session is already open");
                 }
@@ -137,9 +137,9 @@ impl Plain<'_> {
                 Ok(id) => return Ok(Some(Left::For(id))),
                 Err(why) => self.view.note(&not(&why)),
             },
-            Line::Clear => return Ok(Some(Left::ForANew)),
-            Line::Exit => return Ok(Some(Left::ForGood)),
-            Line::Not(why) => self.view.note(&render::harmless(&why)),
+            PlainLine::Clear => return Ok(Some(Left::ForANew)),
+            PlainLine::Exit => return Ok(Some(Left::ForGood)),
+            PlainLine::Not(why) => self.view.note(&render::harmless(&why)),
         }
         Ok(None)
     }
