@@ -9,6 +9,7 @@ use search::{
 };
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::asking;
@@ -198,7 +199,7 @@ fn within(text: &str, room: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - room * 2 / 3);
     let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
     let left_out = text.len() - head.len() - tail.len();
-    format!("{head}\n… {left_out} bytes left out …\n{tail}")
+    format!("{head}\n… {} left out …\n{tail}", counted(left_out, "byte"))
 }
 
 /// Carries out looks and formats the results.

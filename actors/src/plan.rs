@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::contract::ContractError;
@@ -138,7 +139,7 @@ impl Reader {
                 }
                 let most = self.limits.max_checks;
                 if self.verify.len() == most {
-                    return Err(format!("a plan may name at most {most} checks"));
+                    return Err(format!("a plan may name at most {}", counted(most, "check")));
                 }
                 self.verify.push(command);
             }
@@ -170,7 +171,10 @@ impl Reader {
         match self.files.iter().find(|file| file.path == path) {
             Some(_) => return Err("each file is declared once, with one intent".to_owned()),
             None if self.files.len() == self.limits.max_files => {
-                return Err(format!("a plan may declare at most {} files", self.limits.max_files));
+                return Err(format!(
+                    "a plan may declare at most {}",
+                    counted(self.limits.max_files, "file")
+                ));
             }
             None => self.files.push(FileIntent { path, lines, intent }),
         }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use index::is_generated;
 use serde::{Deserialize, Serialize};
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::contract::{Contract, ContractError, Leniency, filled, without_dot_slash};
@@ -209,8 +210,8 @@ pub fn shown(
     for (path, text) in readable {
         if text.len() > largest || shown.text.len() + text.len() > max_bytes {
             let why = format!(
-                "{} bytes of diff, for which there is no room beside the others",
-                text.len()
+                "{} of diff, for which there is no room beside the others",
+                counted(text.len(), "byte")
             );
             shown.left_out.push((path, why));
         } else {

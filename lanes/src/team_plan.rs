@@ -11,6 +11,7 @@ use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use actors::team::PlannedLane;
 use serde::{Deserialize, Serialize};
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::pattern::Pattern;
@@ -185,7 +186,10 @@ impl<'a> Reader<'a> {
             return Err("each lane has one LANE line".to_owned());
         }
         if self.lanes.len() >= self.limits.max_lanes {
-            return Err(format!("a plan may have at most {} lanes", self.limits.max_lanes));
+            return Err(format!(
+                "a plan may have at most {}",
+                counted(self.limits.max_lanes, "lane")
+            ));
         }
         let plan =
             LanePlan { id, title, goal, brief: None, owns: Vec::new(), after: BTreeSet::new() };

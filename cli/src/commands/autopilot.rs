@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use actors::ledger::Amount;
 use clap::{Args, Subcommand};
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use front::session::Which;
 use model::price::Usd;
 use orchestrator::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
 use serde_json::json;
+use tools::count::counted;
 
 use self::desk::{Desk, Doing, KeptWork, is_alive};
 use self::pilot::fly;

@@ -5,7 +5,6 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::History;
 use journal::read::read_valid;
@@ -15,6 +14,7 @@ use sandbox::{Confining, Failure, Step};
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
+use tools::count::counted;
 use tools::regular;
 
 use crate::flags::{Global, Output};

@@ -5,11 +5,11 @@ use std::path::Path;
 use actors::delivery::StagedFor;
 use actors::workspace::{Staged, Taken};
 use clap::Args;
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use front::exit;
 use orchestrator::checkpoints::{Manner, WayBack};
 use serde_json::{Value, json};
+use tools::count::counted;
 use tree::{Change, Checkpoint, RepoPath};
 
 use crate::checkpoints;

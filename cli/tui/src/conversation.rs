@@ -12,12 +12,12 @@ use std::time::Duration;
 use actors::publisher::{Answer, OpenQuestion, Question};
 use front::answer::OnScreen;
 use front::command_output::CommandOutput;
-use front::describe::counted;
 use front::diff::{harmless, harmless_text};
 use front::paint::Paint;
 use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, ViewItem};
 use orchestrator::request::Request;
 use tokio::sync::oneshot;
+use tools::count::counted;
 
 use crate::completion::Menu;
 use crate::composer::Composer;

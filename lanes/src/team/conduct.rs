@@ -22,6 +22,7 @@ use actors::talk::Unheard;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, Extent, LeftOut, NotApplied, Staged, Taken};
 use tools::blocking::on_a_thread;
+use tools::count::counted;
 use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
@@ -69,7 +70,7 @@ impl Conductor {
             for lane in ids {
                 self.setup.run.for_lane(lane).give_back();
             }
-            let why = format!("too few calls are left for {} lanes", plan.lanes.len());
+            let why = format!("too few calls are left for {}", counted(plan.lanes.len(), "lane"));
             self.publisher().publish(Event::LanesDeclined { why: why.into() }).await?;
             return Ok(TeamReport::Declined);
         }

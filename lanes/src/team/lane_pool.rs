@@ -19,6 +19,7 @@ use actors::run::Run;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tools::blocking::on_a_thread;
+use tools::count::counted;
 use tree::{RepoPath, TreeId};
 
 use super::integration::{MergedLanes, Red, add};
@@ -92,7 +93,11 @@ impl Lanes {
                 running.push(self.first(*lane)?);
             }
             for (place, lane) in ready.iter().skip(free).enumerate() {
-                let why = format!("queued {}.: at most {width} lanes work in parallel", place + 1);
+                let why = format!(
+                    "number {} in the queue: no more than {} at once",
+                    place + 1,
+                    counted(width, "lane")
+                );
                 self.setup.run.for_lane(*lane).publisher.show_wait(why);
             }
             let Some((lane, report)) = running.next().await else { return Ok(()) };

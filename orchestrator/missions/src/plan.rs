@@ -6,6 +6,7 @@ use actors::contract::{Contract, ContractError, filled, without_dot_slash};
 use actors::lane_id::LaneId;
 use lanes::pattern::Pattern;
 use lanes::team_plan::{LanePlan, TeamPlan};
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::card::{Group, SubTask, TaskKind};
@@ -59,7 +60,7 @@ impl MissionPlan {
             return Err(format!("a mission has at least one task: {TASK}"));
         }
         if writes().count() > bounds.max_writes {
-            return Err(format!("at most {} tasks may write", bounds.max_writes));
+            return Err(format!("only {} may write", counted(bounds.max_writes, "task")));
         }
         for task in &self.subtasks {
             let SubTask { id, kind, reads, writes, commands, .. } = task;
@@ -223,7 +224,10 @@ impl Reader {
             return Err("each task has one TASK line".to_owned());
         }
         if self.tasks.len() >= self.bounds.max_tasks {
-            return Err(format!("a mission may have at most {} tasks", self.bounds.max_tasks));
+            return Err(format!(
+                "a mission may have at most {}",
+                counted(self.bounds.max_tasks, "task")
+            ));
         }
         let task = SubTask {
             id,

@@ -27,6 +27,7 @@ use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
 use missions::research::{self, Research, Researched};
 use ractor::ActorRef;
+use tools::count::counted;
 
 use self::card::{Answering, Taking, not_carried_out};
 use super::end::{Ending, failed, journal_closed};
@@ -209,7 +210,8 @@ impl State {
             let delivery = if unanswered == 0 {
                 Delivery::Delivered { verified: Verified::NotNeeded }
             } else {
-                let detail = format!("{unanswered} tasks that only read have no answer").into();
+                let detail =
+                    format!("{} without an answer", counted(unanswered, "read-only task")).into();
                 Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }
             };
             (delivery, Vec::new(), Vec::new())

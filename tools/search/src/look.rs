@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use index::definitions;
 use thiserror::Error;
+use tools::count::counted;
 use tree::{Entry, Hidden, Listed, ReadTree, RepoPath, TreeError, list_for_models};
 
 pub use self::matches::{FileMatches, Matches};
@@ -57,7 +58,7 @@ pub enum Unseen {
     #[error("it has {0} bytes, which is more than can be read")]
     TooLarge(u64),
     /// The range is past its end. The value is its number of lines.
-    #[error("it has only {0} lines")]
+    #[error("it has only {}", counted(*.0, "line"))]
     NoLines(usize),
     /// It cannot be read.
     #[error("{0}")]
@@ -74,7 +75,7 @@ pub enum Unseen {
     #[error("`{0}` is not a pattern for paths")]
     NoGlob(String),
     /// No line matches. The value is the number of files searched.
-    #[error("nothing matches in {0} files")]
+    #[error("nothing matches in {}", counted(*.0, "file"))]
     NoMatch(usize),
 }
 
@@ -167,8 +168,7 @@ impl<'a> Sights<'a> {
         let mut left = room;
         let named = children.into_iter().map(|(name, files)| match (name.ends_with('/'), files) {
             (false, _) => name,
-            (true, 1) => format!("{name} (1 file)"),
-            (true, files) => format!("{name} ({files} files)"),
+            (true, files) => format!("{name} ({})", counted(files, "file")),
         });
         let names: Vec<String> = named.take_while(|name| take(&mut left, name.len() + 1)).collect();
         Ok(Names { more: all - names.len(), names })

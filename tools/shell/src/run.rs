@@ -15,6 +15,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
+use tools::count::counted;
 
 use super::fence::Fence;
 use super::leftovers::Noted;
@@ -132,7 +133,7 @@ impl Captured {
         let tail = tail.get(tail.len().saturating_sub(keep)..).unwrap_or_default();
         let left_out = self.total - (head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        format!("{head}\n… {left_out} bytes left out …\n{tail}")
+        format!("{head}\n… {} left out …\n{tail}", counted(left_out, "byte"))
     }
 }
 

@@ -8,10 +8,10 @@ use actors::child::ChildEnd;
 use actors::event::Event;
 use actors::turns::Place;
 use actors::words::{CardAnswer, MissionPhase, ResearchStep};
+use tools::count::counted;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::RunView;
-use crate::describe::counted;
 use crate::diff::harmless;
 use crate::lanes::rows::cut;
 

@@ -8,10 +8,10 @@ use actors::lane_id::LaneId;
 use anstyle::AnsiColor;
 use model::price::Usd;
 use model::{AgentRole, ModelError};
+use tools::count::counted;
 use tools::ids;
 
 use super::{Accounts, RunView};
-use crate::describe::counted;
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
 use actors::wording::short;
