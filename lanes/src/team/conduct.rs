@@ -23,6 +23,7 @@ use actors::team::Other;
 use actors::workspace::{CommitRefused, Extent, LeftOut, NotApplied, Staged, Taken};
 use tools::blocking::on_a_thread;
 use tools::count::counted;
+use tools::ids::short;
 use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
@@ -317,14 +318,14 @@ impl Conductor {
         let patch = self.setup.run.fresh_id();
         let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
         self.publisher().publish(Event::staged(&patch, &staged)).await?;
+        let id = short(&patch);
         Ok(Some(match delivery {
             Delivery::NeedsWork { detail, .. } => {
-                let detail =
-                    format!("{detail}; the change is staged as {patch}, not applied").into();
+                let detail = format!("{detail}; the change is staged as {id}, not applied").into();
                 Delivery::NeedsWork { why: NeedsWork::Staged, detail }
             }
             Delivery::Denied { what, hint } => {
-                let hint = format!("{hint}; the change is staged: `deepseek diff {patch}`").into();
+                let hint = format!("{hint}; the change is staged: `deepseek diff {id}`").into();
                 Delivery::Denied { what, hint }
             }
             ended @ (Delivery::Delivered { .. }
