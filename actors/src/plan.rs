@@ -165,9 +165,7 @@ impl Reader {
         let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
         let (path, lines) = ranged(path);
         let bare = without_dot_slash(path, &mut self.tolerances);
-        let path = RepoPath::parse(bare).map_err(|error| {
-            format!("FILE paths are relative to the workspace and inside it: {error}")
-        })?;
+        let path = RepoPath::parse(bare).map_err(|error| error.to_string())?;
         match self.files.iter().find(|file| file.path == path) {
             Some(_) => return Err("each file is declared once, with one intent".to_owned()),
             None if self.files.len() == self.limits.max_files => {
@@ -316,8 +314,7 @@ mod tests {
     fn every_broken_rule_quotes_its_line() {
         assert_eq!(
             rule("PLAN|a\nFILE|../x|b"),
-            "line 3: `FILE|../x|b`: FILE paths are relative to the workspace and inside it: "
-                .to_owned()
+            "line 3: `FILE|../x|b`: ".to_owned()
                 + &RepoPath::parse("../x").unwrap_err().to_string()
         );
         assert!(rule("PLAN|a\nFILE|/etc/passwd|b").contains("line 3: `FILE|/etc/passwd|b`"));

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tools::count::counted;
 use tree::RepoPath;
 
-use crate::pattern::Pattern;
+use crate::pattern::{OwnershipPatternError, Pattern};
 
 const CONTRACT: Contract = Contract { header: "TEAM_PLAN_V1", footer: "TEAM_PLAN_END" };
 const LANE: &str = "LANE|<id>|<title>|<goal>";
@@ -200,10 +200,9 @@ impl<'a> Reader<'a> {
     fn own(&mut self, line: Line<'a>, rest: &str) -> Result<(), String> {
         let (id, text) = rest.split_once('|').unwrap_or((rest, ""));
         let (id, text) = (lane_id(id)?, filled(text.trim(), OWN)?);
-        let pattern: Pattern =
-            without_dot_slash(&text, &mut self.tolerances).parse().map_err(|error| {
-                format!("a lane owns paths relative to the workspace and inside it: {error}")
-            })?;
+        let pattern: Pattern = without_dot_slash(&text, &mut self.tolerances)
+            .parse()
+            .map_err(|error: OwnershipPatternError| error.to_string())?;
         if self.owns.len() >= MAX_OWN_LINES {
             return Err(format!(
                 "a plan may have at most {MAX_OWN_LINES} OWN lines: own directories"

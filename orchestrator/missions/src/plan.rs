@@ -161,10 +161,10 @@ impl Reader {
         let bare = without_dot_slash(&text, &mut Vec::new()).to_owned();
         match key {
             "READS" => task.reads.push(
-                RepoPath::parse(&bare).map_err(|error| format!("a path that is read: {error}"))?,
+                RepoPath::parse(&bare).map_err(|error| format!("READS: {error}"))?,
             ),
             "WRITES" => task.writes.push(
-                bare.parse().map_err(|error| format!("a path that is written: {error}"))?,
+                bare.parse().map_err(|error| format!("WRITES: {error}"))?,
             ),
             "RUN" => task.commands.push(text),
             "EXPECT" => task.expected = Some(text),
@@ -307,7 +307,7 @@ MISSION_PLAN_END";
             ("TASK|04|write|x|y", "needs a line WRITES|04"),
             ("WRITES|01|src/lib.rs", "only reads"),
             ("WRITES|03|src/cache.rs", "one owner"),
-            ("WRITES|02|../out", "a path that is written"),
+            ("WRITES|02|../out", "WRITES: the path leads out"),
             ("READS|09|a", "TASK|09 must precede"),
             ("AFTER|01|03", "waits for"),
             ("UNDER|2|7", "no finding of that number"),
