@@ -1,5 +1,6 @@
-//! Child questions: many small questions on one topic, each asked and ended once. They share a prefix, byte for byte,
-//! so that the provider's prompt cache applies; an answer that was received before is reused, not paid for again.
+//! Child questions: the many short questions into which research on one topic is divided, each asked and ended once.
+//! They share a prefix, byte for byte, so that the provider's prompt cache applies; an answer that was received before is
+//! reused, not paid for again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

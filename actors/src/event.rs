@@ -766,7 +766,7 @@ pub enum Event {
         /// Numbers of the findings whose lines have changed since.
         stale: Vec<u32>,
     },
-    /// A child question is about to be asked: a small question that shares all but its end with many others.
+    /// A child question is about to be asked: one of many short questions whose prompts differ only at the end.
     #[serde(rename = "ChildAsked@v1")]
     ChildAsked {
         /// The question, without the shared part.

@@ -15,12 +15,12 @@ use model::AgentRole;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
 
-/// A plan, and where it was read tolerantly.
+/// A plan, and where the answer deviated from the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamPlanned {
     /// The plan.
     pub plan: TeamPlan,
-    /// Where it was read tolerantly.
+    /// The deviations, which were accepted.
     pub tolerances: Vec<Leniency>,
 }
 

@@ -1,7 +1,7 @@
 //! The lane planner's contract, `TEAM_PLAN_V1`: its grammar, a parser and printer, and queries on plans. Pure.
 //!
-//! Strict and line-oriented, with the same tolerance as the Architect's contract. A lane owns files; no file has two
-//! owners, and a file that no lane owns has none.
+//! It is strict and line-oriented, and allows the same deviations as the Architect's contract. A lane owns files; no file
+//! has two owners, and a file that no lane owns has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -76,7 +76,7 @@ impl TeamPlan {
         CONTRACT.is_begun(answer)
     }
 
-    /// Parses an answer. Also returns where it was read tolerantly.
+    /// Parses an answer. Also returns where the answer deviates from the grammar and was accepted anyway.
     pub fn parse(answer: &str, limits: TeamLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
         let block = CONTRACT.read(answer, |at, text| reader.line(Line { at, text }))?;

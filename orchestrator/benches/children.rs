@@ -1,4 +1,4 @@
-//! Concurrent small questions of a mission, compared with the time if only the model took any.
+//! Concurrent child questions of a mission, compared with the time if only the model took any.
 //!
 //! Prints a table and marks missed targets; it never fails on them. `cargo bench -p deepseek-orchestrator --bench
 //! children`

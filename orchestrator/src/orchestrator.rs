@@ -291,7 +291,7 @@ pub(crate) struct Active {
     slot: Slot,
     crew: Option<Crew>,
     team: Option<Team>,
-    /// The pool that asks small questions.
+    /// The pool that asks child questions.
     children: Option<Children>,
     /// The brief of a mission; `None` for other requests.
     mission: Option<Brief>,

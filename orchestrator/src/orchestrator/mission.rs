@@ -96,7 +96,7 @@ impl State {
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
     }
 
-    /// Starts the pool for small questions of the current request; `None` if that fails, which ends the request.
+    /// Starts the pool for child questions of the current request; `None` if that fails, which ends the request.
     pub(super) async fn spawn_children(&mut self, myself: &ActorRef<Msg>) -> Option<Children> {
         let run = self.active.as_ref()?.run.clone();
         match Children::spawn(run, myself.get_cell()).await {
