@@ -141,7 +141,8 @@ impl Orchestrator {
         Ok(Self { actor, journal })
     }
 
-    /// Starts a request, and returns a future that waits for its delivery.
+    /// Starts a request, and returns a future that waits for its delivery. There is only one request at a time: while
+    /// one is running, others are refused with [`Unanswered::Stopped`].
     pub fn run(
         &self,
         request: Request,

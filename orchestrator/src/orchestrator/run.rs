@@ -54,7 +54,7 @@ use crate::supervision;
 use crate::turn;
 
 impl State {
-    /// Begins a request. There is only one at a time; the caller must not send another before it ends.
+    /// Begins a request. There is only one at a time: while one is running, another is refused by dropping `reply`.
     pub(super) async fn begin(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -62,6 +62,10 @@ impl State {
         recorded: Option<RecordedRun>,
         reply: RpcReplyPort<Outcome>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.active.is_some() {
+            tracing::error!("refused a request, because another one is running");
+            return Ok(());
+        }
         let Beginning { id, terms, current_rules, publisher, redactor, elapsed } = match recorded {
             None => Beginning::new(self),
             Some(recorded) => Beginning::recorded(self, recorded),

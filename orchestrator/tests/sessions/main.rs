@@ -15,6 +15,9 @@ use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
 use testkit::{Heard, Says, World};
 
+// Concurrent requests.
+mod one_at_a_time;
+
 // Concurrent lanes.
 mod isolation;
 mod order;
