@@ -113,7 +113,7 @@ pub async fn ask(
             write(&rows).map_err(gone)?;
         } else {
             visit(false);
-            let above = it.take_above();
+            let above = it.output.take();
             let is_answered = it.asked.is_empty();
             let frame = if is_answered {
                 Frame::default()

@@ -321,7 +321,7 @@ impl Converse {
             return self.write(&(shown + &calls));
         }
         terminal::visit(false);
-        let above = self.talk.take_above();
+        let above = self.talk.output.take();
         let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
         out.push_str(&self.calls());
         self.drawn = Some(at);
@@ -365,7 +365,7 @@ impl Converse {
         let (at, talk, screen) = (self.at(), &mut self.talk, &mut self.screen);
         let waits = |held: &LockError| {
             talk.say(&format!("waiting: {held}"));
-            let (above, size) = (talk.take_above(), Terminal::size());
+            let (above, size) = (talk.output.take(), Terminal::size());
             // A terminal that is gone is noticed by the next frame.
             terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
         };

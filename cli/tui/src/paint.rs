@@ -61,7 +61,7 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let menu = room.last(menu(it, room.at_most(MOST_OFFERS)), MOST_OFFERS);
     let progress = room.last(progress(it, at), 1);
     let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
-    let open = tail(&it.answer.open(), width, room.at_most((height / OPEN_PART).max(1)));
+    let open = tail(&it.output.answer.open(), width, room.at_most((height / OPEN_PART).max(1)));
     let open = room.last(open, height);
     let is_request = it.work.is_a_request();
     let lanes = if is_request { it.run.lane_rows(width, at) } else { Vec::new() };
@@ -329,7 +329,7 @@ mod tests {
             let mut it = Conversation::new(facts, Paint::Plain, Vec::new());
             it.work = Work::Busy;
             let page = Page { paint: Paint::Plain, width: usize::from(columns) };
-            it.answer.take_in(&"word ".repeat(2_000), page);
+            it.output.answer.take_in(&"word ".repeat(2_000), page);
             let live = frame(&it, size, Duration::ZERO);
             assert!(live.rows.concat().contains("word word"), "{live:#?}");
             let half = usize::from(columns / 2);
