@@ -9,7 +9,7 @@ use actors::dialogues::introduction;
 use actors::event::Event;
 use actors::looking::Sources;
 use actors::prompts::{Prompt, Prompts};
-use actors::talk::{Grammar, Talk, Unheard};
+use actors::talk::{AnswerError, Grammar, Talk};
 use actors::wording::Wording;
 use model::AgentRole;
 
@@ -26,7 +26,7 @@ pub struct TeamPlanned {
 
 /// Asks how to split the task of `brief` into at most `lanes.max_lanes` lanes. The model may look at the tree and try
 /// commands.
-pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Unheard> {
+pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
     let run = &commands.run;
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };

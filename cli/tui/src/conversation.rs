@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
-use front::answer::OnScreen;
+use front::answer::ShownQuestion;
 use front::command_output::CommandOutput;
 use front::diff::{harmless, harmless_text};
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, ViewItem};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Streams, ViewItem, ViewOptions};
 use orchestrator::request::Request;
 use tokio::sync::oneshot;
 use tools::count::counted;
@@ -30,7 +30,7 @@ use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
 pub(crate) use self::act::{Act, Work};
-pub use self::facts::{Calls, Facts, Setting, Visits};
+pub use self::facts::{AlternateScreen, Calls, Facts, Setting};
 use self::output::Output;
 
 /// Keys are not taken as the answer to a question that appeared less than this ago.
@@ -45,7 +45,7 @@ const SHOWN: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Waiting,
-    pub(crate) on_screen: OnScreen,
+    pub(crate) on_screen: ShownQuestion,
     since: Duration,
     /// The answer while it is typed: the reason for a no, or the reply to a model.
     pub(crate) words: Option<Composer>,
@@ -114,7 +114,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(facts: Facts, paint: Paint, history: Vec<String>) -> Self {
-        let shows = Shows {
+        let options = ViewOptions {
             paint,
             detail: Detail::Beside,
             streams: Streams::AsItComes,
@@ -122,7 +122,7 @@ impl Conversation {
             commands: CommandsGiven::OfTheConversation,
             commits: facts.commits,
         };
-        let run = RunView::new(shows, Duration::ZERO);
+        let run = RunView::new(options, Duration::ZERO);
         Self {
             facts,
             paint,
@@ -154,7 +154,7 @@ impl Conversation {
     pub(crate) fn for_a_question(
         facts: Facts,
         paint: Paint,
-        on_screen: OnScreen,
+        on_screen: ShownQuestion,
         answer: oneshot::Sender<Answer>,
     ) -> Self {
         let mut alone = Self::new(facts, paint, Vec::new());
@@ -170,7 +170,7 @@ impl Conversation {
 
     /// Shows all printed lines, scrolled to the end.
     pub(super) fn show_transcript(&mut self, at: Duration) {
-        if self.facts.visits == Visits::Never {
+        if self.facts.alternate_screen == AlternateScreen::Never {
             return self.hint_at("use the scrollback of the terminal", at);
         }
         self.visit = Some(Visit::Transcript(Pages::at_end(self.output.lines(), self.size)));
@@ -178,7 +178,8 @@ impl Conversation {
 
     /// Shows the change in question on the alternate screen. Returns false if there is no such change or no alternate screen.
     pub(super) fn review(&mut self) -> bool {
-        let asked = self.asked.front().filter(|_| self.facts.visits == Visits::Allowed);
+        let asked =
+            self.asked.front().filter(|_| self.facts.alternate_screen == AlternateScreen::Allowed);
         let review =
             asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.on_screen.change?));
         self.visit = review.map(Visit::Review);
@@ -313,7 +314,7 @@ impl Conversation {
         self.asks(Waiting::ForWords(question), on_screen, at);
     }
 
-    fn asks(&mut self, question: Waiting, on_screen: OnScreen, at: Duration) {
+    fn asks(&mut self, question: Waiting, on_screen: ShownQuestion, at: Duration) {
         let is_first = self.asked.is_empty();
         let (words, only) = (None, Vec::new());
         self.asked.push_back(Asked { question, on_screen, since: at, words, only });
@@ -330,7 +331,7 @@ impl Conversation {
         if asked.wants_words() && self.composer.is_empty() {
             asked.words = Some(Composer::default());
         }
-        let OnScreen { who, shown, asks, .. } = asked.on_screen.clone();
+        let ShownQuestion { who, shown, asks, .. } = asked.on_screen.clone();
         if !shown.is_empty() {
             self.say(&shown);
         }
@@ -393,7 +394,7 @@ impl Conversation {
         self.present(at);
     }
 
-    fn answered(&mut self, OnScreen { who, asks, .. }: &OnScreen, said: &str) {
+    fn answered(&mut self, ShownQuestion { who, asks, .. }: &ShownQuestion, said: &str) {
         self.say(&format!("  {who}{asks} {said}"));
     }
 

@@ -18,7 +18,7 @@ use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
 use actors::publisher::Publisher;
 use actors::run::Run;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, Extent, LeftOut, NotApplied, Staged, Taken};
 use tools::blocking::on_a_thread;
@@ -107,10 +107,10 @@ impl Conductor {
                 return Ok(Some(plan));
             }
             Ok(_) => "the task does not split into independent parts".to_owned(),
-            Err(Unheard::Unreadable(error)) => {
+            Err(AnswerError::Unreadable(error)) => {
                 format!("the lane planner gave no usable plan: {error}")
             }
-            Err(Unheard::Call(error)) => {
+            Err(AnswerError::Call(error)) => {
                 return Err(call_failed(&error));
             }
         };
@@ -146,8 +146,8 @@ impl Conductor {
                 match lanes.replan(lane, attempt, so_far, &paths).await? {
                     Ok(made) => standing.remade(made),
                     // The conflicting work of the first attempt stands.
-                    Err(undone) => {
-                        standing.keep(&undone);
+                    Err(failed) => {
+                        standing.keep(&failed);
                         standing.conflicted(lane, paths, Other::Lanes);
                     }
                 }
@@ -229,8 +229,8 @@ impl Conductor {
             }
             match lanes.fix(&merged, &found, &red).await? {
                 Ok(made) => standing.fixed(made, found),
-                Err(undone) => {
-                    standing.keep(&undone);
+                Err(failed) => {
+                    standing.keep(&failed);
                     standing.fail_together(&found);
                 }
             }

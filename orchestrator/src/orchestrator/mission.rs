@@ -14,7 +14,7 @@ use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Blob, Event};
 use actors::run::Run;
 use actors::scope::Segment;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::words::{CardAnswer, CardStep, MissionPhase};
 use index::Index;
 use lanes::crew::call_failed;
@@ -273,12 +273,12 @@ impl Drafting {
         run.give_back();
         let mut card = match made {
             Ok(card) => card,
-            Err(Unheard::Unreadable(error)) => {
+            Err(AnswerError::Unreadable(error)) => {
                 let detail = format!("the researcher gave no usable plan: {error}").into();
                 let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
                 return Err(without_card(delivery, &researched));
             }
-            Err(Unheard::Call(error)) => {
+            Err(AnswerError::Call(error)) => {
                 return Err(without_card(call_failed(&error), &researched));
             }
         };

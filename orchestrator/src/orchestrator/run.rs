@@ -18,7 +18,7 @@ use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
 use actors::steering::Steering;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
 use lanes::crew::{Crew, CrewSetup, call_failed};
@@ -198,8 +198,8 @@ impl State {
                         answer: Some(text),
                         ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
                     },
-                    Err(Unheard::Call(error)) => call_failed(&error).into(),
-                    Err(Unheard::Unreadable(error)) => {
+                    Err(AnswerError::Call(error)) => call_failed(&error).into(),
+                    Err(AnswerError::Unreadable(error)) => {
                         let detail = format!("there was no usable answer: {error}").into();
                         Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
                     }
@@ -260,8 +260,8 @@ impl State {
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let setup = CrewSetup { brief, goal, workspace, run };
-        let hired = Crew::spawn(setup, myself.get_cell()).await;
-        let crew: Crew = match hired {
+        let spawned = Crew::spawn(setup, myself.get_cell()).await;
+        let crew: Crew = match spawned {
             Ok(crew) => crew,
             Err(error) => {
                 self.end(failed(FailureKind::Internal, &error.to_string())).await;

@@ -9,12 +9,12 @@ use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{greeting_diff, greeting_plan};
-use testkit::{Says, World, ignore};
+use testkit::{AnswerSource, World, ignore};
 
 /// Fixes the greeting.
 struct Fixing;
 
-impl Says for Fixing {
+impl AnswerSource for Fixing {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         let plans = request.role == AgentRole::Architect;
         Ok(if plans { greeting_plan() } else { greeting_diff() })
