@@ -1,4 +1,4 @@
-//! Missions: research asks many small questions, a card is shown, and only the approval of that card changes anything.
+//! Missions: research asks many child questions, a card is shown, and only the approval of that card changes anything.
 
 use mock::{Behaviour, Options, Reply};
 use serde_json::Value;
@@ -402,7 +402,7 @@ fn wide(count: usize, says: Reply, options: Options) -> World {
     World::of(project, Provider::with(replies, options))
 }
 
-/// Returns the prompt tokens of all small questions, and how many of them were cache hits.
+/// Returns the prompt tokens of all child questions, and how many of them were cache hits.
 fn prompts_of_children(world: &World) -> (u64, u64) {
     let replies = journal(world).into_iter().filter(|event| {
         event["kind"] == "ModelReply@v1"

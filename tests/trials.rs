@@ -110,7 +110,7 @@ fn trial_commands_are_limited_in_number_and_output() {
     let prompt = world.provider.last_message("architect", 2);
     assert!(prompt.len() < 4 * 4_000 + 2_000, "{}", prompt.len());
     assert!(prompt.contains("bytes left out") && prompt.contains("\n99999\n100000"), "{prompt}");
-    assert!(prompt.contains("at most 4 commands are run at once"), "{prompt}");
+    assert!(prompt.contains("only 4 commands may be run at once"), "{prompt}");
 }
 
 #[test]

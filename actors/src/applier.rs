@@ -13,10 +13,10 @@ use tree::{Change, RepoPath};
 
 use crate::Unanswered;
 use crate::delivery::StagedFor;
+use crate::file_reader::FileReader;
 use crate::lane_id::LaneId;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
-use crate::sight::Sight;
 use crate::workspace::{
     CommitRefused, Denied, Extent, LeftOut, NotApplied, Staged, Taken, Workspace,
 };
@@ -70,7 +70,7 @@ pub struct ApplierSetup {
     /// The owner of the tree.
     pub workspace: Arc<dyn Workspace>,
     /// Reads the files of the tree, through the journal.
-    pub sight: Sight,
+    pub file_reader: FileReader,
     /// The run it is part of.
     pub run: Run,
 }
@@ -115,7 +115,7 @@ impl ApplierSetup {
         if !self.run.publisher.follows() && !tree.is_in_place() {
             return Err(not_written(tree.gone()));
         }
-        let look = self.sight.look().await.map_err(|_| Unanswered::Stopped)?;
+        let look = self.file_reader.look().await.map_err(|_| Unanswered::Stopped)?;
         let bounds = &self.run.config().agent_loop;
         let strategy = bounds.apply_strategy;
         let limits = PatchLimits {
@@ -160,7 +160,7 @@ impl ApplierSetup {
                 if let Some(LeftOut { paths, .. }) = &left_out {
                     changes.retain(|change| !paths.contains(&change.path));
                 }
-                self.sight.know(&changes);
+                self.file_reader.know(&changes);
                 Ok(Applied { changes, left_out })
             }
             Err(CommitRefused::Denied(denied)) => Err(ApplyError::Denied(denied)),

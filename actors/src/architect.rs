@@ -20,12 +20,12 @@ use crate::dialogue::Dialogue;
 use crate::draft::NeededFile;
 use crate::event::Event;
 use crate::failure::FailureClass;
+use crate::file_reader::FileReader;
 use crate::looking::Sources;
 use crate::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
-use crate::sight::Sight;
-use crate::talk::{Grammar, Objection, Talk, Unheard};
+use crate::talk::{AnswerError, Grammar, Objection, Talk};
 use crate::wording::Wording;
 use crate::workspace::Unapproved;
 
@@ -78,7 +78,7 @@ pub struct Planned {
 pub enum ArchitectError {
     /// No answer was a valid plan.
     #[error(transparent)]
-    Unheard(#[from] Unheard),
+    AnswerError(#[from] AnswerError),
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -97,7 +97,7 @@ pub struct ArchitectSetup {
     /// Makes its model calls.
     pub caller: Caller,
     /// Used to check whether a declared file can be edited.
-    pub sight: Sight,
+    pub file_reader: FileReader,
     /// What the task starts with.
     pub brief: Arc<Brief>,
     /// Runs the commands that the model wants to try.
@@ -188,7 +188,7 @@ impl Grammar for ArchitectSetup {
             return Ok(Err(uneditable(answer, file, &why)));
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
-        let entries = self.sight.entries(paths, self.bounds().max_file_bytes).await?;
+        let entries = self.file_reader.entries(paths, self.bounds().max_file_bytes).await?;
         let mut files = plan.files.iter().zip(entries);
         if let Some((file, why)) = files.find_map(|(file, entry)| Some((file, unfit(entry)?))) {
             return Ok(Err(uneditable(answer, file, &why)));
@@ -201,7 +201,7 @@ impl Grammar for ArchitectSetup {
         if self.commands.workspace.is_approved() {
             return self.beyond(plan).await;
         }
-        barred::objection(&self.caller.run, &self.sight, &plan.verify).await
+        barred::objection(&self.caller.run, &self.file_reader, &plan.verify).await
     }
 
     fn refused(&self, error: Wording) -> Event {
@@ -218,7 +218,8 @@ impl ArchitectSetup {
     /// asked.
     async fn beyond(&self, plan: &Plan) -> Result<Option<Objection>, JournalClosed> {
         let files: Vec<RepoPath> = plan.files.iter().map(|file| file.path.clone()).collect();
-        let derived = if plan.verify.is_empty() { self.sight.checks().await? } else { Vec::new() };
+        let derived =
+            if plan.verify.is_empty() { self.file_reader.checks().await? } else { Vec::new() };
         let commands = if plan.verify.is_empty() { &derived } else { &plan.verify };
         let Some(beyond) = self.commands.workspace.beyond(&files, commands) else {
             return Ok(None);

@@ -11,10 +11,10 @@ use crate::always::Always;
 use crate::closed::JournalClosed;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
+use crate::file_reader::FileReader;
 use crate::prompts::Prompt;
 use crate::publisher::Attendance;
 use crate::run::Run;
-use crate::sight::Sight;
 use crate::talk::Objection;
 use crate::vacuous::proves_nothing;
 use crate::wording::Wording;
@@ -23,17 +23,17 @@ use crate::wording::Wording;
 /// those that would be run prove nothing.
 pub(crate) async fn objection(
     run: &Run,
-    sight: &Sight,
+    file_reader: &FileReader,
     commands: &[String],
 ) -> Result<Option<Objection>, JournalClosed> {
-    let always = sight.always();
+    let always = file_reader.always();
     let barring = &mut Barring { commands, always };
     let Barred { commands, missing, vacuous, confined } = run.perform(barring).await?;
     if commands.is_empty() && vacuous.is_empty() {
         return Ok(None);
     }
     let is_barred = |command: &String| objected(run, command, confined).is_some();
-    let mut derived = sight.checks().await?;
+    let mut derived = file_reader.checks().await?;
     derived.retain(|command| !is_barred(command));
     let (barred, mut unstarted): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|command| missing.is_empty() || is_barred(command));

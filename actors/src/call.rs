@@ -52,7 +52,7 @@ impl From<AdmissionError> for CallError {
 
 /// How many tokens an answer may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum AnswerLength {
     /// The limit configured for the role.
     Usual,
     /// Twice that, after an answer ran into the limit.
@@ -63,16 +63,16 @@ pub enum Room {
 
 /// What an answer may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Latitude {
+pub struct AnswerLimits {
     /// Its maximum length.
-    pub room: Room,
+    pub length: AnswerLength,
     /// Whether it may call the offered tools.
     pub tools: ToolChoice,
 }
 
-impl Latitude {
+impl AnswerLimits {
     /// The default.
-    pub const USUAL: Self = Self { room: Room::Usual, tools: ToolChoice::Auto };
+    pub const USUAL: Self = Self { length: AnswerLength::Usual, tools: ToolChoice::Auto };
 }
 
 /// The provider's maximum number of output tokens.
@@ -86,7 +86,7 @@ pub struct Caller {
     /// The role that asks.
     pub role: AgentRole,
     /// The configured model of the role.
-    pub hire: ModelRole,
+    pub settings: ModelRole,
 }
 
 impl Caller {
@@ -97,18 +97,18 @@ impl Caller {
 
     /// Has the model answer `dialogue`, and appends the answer to it.
     pub async fn ask(&self, dialogue: &mut Dialogue) -> Result<ModelReply, CallError> {
-        self.ask_with(dialogue, Latitude::USUAL).await
+        self.ask_with(dialogue, AnswerLimits::USUAL).await
     }
 
-    /// Like [`ask`](Self::ask), with this latitude for the answer.
+    /// Like [`ask`](Self::ask), with this limits for the answer.
     pub async fn ask_with(
         &self,
         dialogue: &mut Dialogue,
-        latitude: Latitude,
+        limits: AnswerLimits,
     ) -> Result<ModelReply, CallError> {
         let mut retries = 0;
         loop {
-            match self.attempt(dialogue, latitude, retries).await? {
+            match self.attempt(dialogue, limits, retries).await? {
                 Ok(reply) => {
                     dialogue.hear(&reply);
                     return Ok(reply);
@@ -135,14 +135,14 @@ impl Caller {
     async fn attempt(
         &self,
         dialogue: &Dialogue,
-        latitude: Latitude,
+        limits: AnswerLimits,
         retry: u32,
     ) -> Result<Result<ModelReply, ModelError>, CallError> {
         if self.run.publisher.follows() {
             // Whatever ended the recorded call, such as the time limit, gets a chance to be noticed first.
             tokio::task::yield_now().await;
         }
-        let mut request = self.request(dialogue, latitude);
+        let mut request = self.request(dialogue, limits);
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
         let mut permit = self.run.admission.admit(&request.model, ask).await?;
@@ -202,23 +202,23 @@ impl Caller {
         })
     }
 
-    fn request(&self, dialogue: &Dialogue, latitude: Latitude) -> ChatRequest {
-        let usual = self.hire.max_output_tokens;
-        let max_tokens = match latitude.room {
-            Room::Usual => usual,
-            Room::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
-            Room::Token => 1,
+    fn request(&self, dialogue: &Dialogue, limits: AnswerLimits) -> ChatRequest {
+        let usual = self.settings.max_output_tokens;
+        let max_tokens = match limits.length {
+            AnswerLength::Usual => usual,
+            AnswerLength::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
+            AnswerLength::Token => 1,
         };
         ChatRequest {
             role: self.role,
             run: self.run.id().to_owned(),
             lane: self.run.scope().lane().map(|lane| lane.to_string()),
-            model: self.hire.model.clone(),
-            thinking: self.hire.thinking.then_some(self.hire.effort),
+            model: self.settings.model.clone(),
+            thinking: self.settings.thinking.then_some(self.settings.effort),
             max_tokens,
             max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
             tools: dialogue.tools().to_vec(),
-            tool_choice: latitude.tools,
+            tool_choice: limits.tools,
             messages: dialogue.messages().to_vec(),
         }
     }
@@ -226,7 +226,7 @@ impl Caller {
     /// Returns the terms of a request: only the user decides about mode and reasoning.
     fn terms_of(&self, request: &ChatRequest) -> RequestTerms {
         let reasoning_enabled = request.thinking.is_some();
-        debug_assert_eq!(reasoning_enabled, self.hire.thinking, "reasoning is the user's");
+        debug_assert_eq!(reasoning_enabled, self.settings.thinking, "reasoning is the user's");
         RequestTerms {
             user_mode: self.run.config().policy.mode,
             reasoning_enabled,
@@ -441,13 +441,13 @@ mod tests {
                     let (caller, count) = (run.caller(role), offers.len());
                     let dialogue = Dialogue::new("s".to_owned(), &run.redactor).offering(offers);
                     let all = [
-                        (Room::Usual, ToolChoice::Auto),
-                        (Room::Double, ToolChoice::Auto),
-                        (Room::Usual, ToolChoice::None),
+                        (AnswerLength::Usual, ToolChoice::Auto),
+                        (AnswerLength::Double, ToolChoice::Auto),
+                        (AnswerLength::Usual, ToolChoice::None),
                     ];
-                    for (room, tool_choice) in all {
-                        let latitude = Latitude { room, tools: tool_choice };
-                        let request = caller.request(&dialogue, latitude);
+                    for (length, tool_choice) in all {
+                        let limits = AnswerLimits { length, tools: tool_choice };
+                        let request = caller.request(&dialogue, limits);
                         let terms = caller.terms_of(&request);
                         let expected = RequestTerms {
                             user_mode: mode,

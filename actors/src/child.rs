@@ -1,5 +1,6 @@
-//! Child questions: many small questions on one topic, each asked and ended once. They share a prefix, byte for byte,
-//! so that the provider's prompt cache applies; an answer that was received before is reused, not paid for again.
+//! Child questions: the many short questions into which research on one topic is divided, each asked and ended once.
+//! They share a prefix, byte for byte, so that the provider's prompt cache applies; an answer that was received before is
+//! reused, not paid for again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tools::regular;
 use tree::FileHash;
 
 pub use crate::answered::{AnswerFrom, ChildEnd, NoAnswer};
-use crate::call::{CallError, Caller, Latitude, Room};
+use crate::call::{AnswerLength, AnswerLimits, CallError, Caller};
 use crate::closed::JournalClosed;
 use crate::contract::ContractError;
 use crate::delivery::Limit;
@@ -157,8 +158,8 @@ pub async fn give_up(run: &Run, number: u32) -> Result<(), JournalClosed> {
 pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), CallError> {
     let run = run.at(&run.scope().within(Segment::Child(number)));
     let mut dialogue = common.clone();
-    let latitude = Latitude { room: Room::Token, ..Latitude::USUAL };
-    match run.caller(AgentRole::Child).ask_with(&mut dialogue, latitude).await {
+    let limits = AnswerLimits { length: AnswerLength::Token, ..AnswerLimits::USUAL };
+    match run.caller(AgentRole::Child).ask_with(&mut dialogue, limits).await {
         Ok(_) | Err(CallError::Model(_)) => Ok(()),
         Err(error @ (CallError::Budget(_) | CallError::Admission(_) | CallError::Journal(_))) => {
             Err(error)
@@ -168,9 +169,13 @@ pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), Call
 
 /// Returns the key of a stored answer: a hash of everything that it depends on.
 fn key(caller: &Caller, dialogue: &Dialogue) -> FileHash {
-    let hire = &caller.hire;
-    let model =
-        (KEPT_AS, &hire.model, hire.thinking.then_some(hire.effort), hire.max_output_tokens);
+    let settings = &caller.settings;
+    let model = (
+        KEPT_AS,
+        &settings.model,
+        settings.thinking.then_some(settings.effort),
+        settings.max_output_tokens,
+    );
     // Messages always serialize.
     FileHash::of(&serde_json::to_vec(&(model, dialogue.messages())).unwrap_or_default())
 }

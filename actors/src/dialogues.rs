@@ -20,18 +20,18 @@ impl Dialogues {
         Self { redactor, dialogues: Vec::new() }
     }
 
-    /// Returns the dialogue with the model of `hire`, in its current state.
-    pub fn with(&self, hire: &ModelRole, prompts: &Prompts) -> Dialogue {
-        let known = self.dialogues.iter().find(|(with, _)| is_same(with, hire));
+    /// Returns the dialogue with the model of `settings`, in its current state.
+    pub fn with(&self, settings: &ModelRole, prompts: &Prompts) -> Dialogue {
+        let known = self.dialogues.iter().find(|(with, _)| is_same(with, settings));
         let new = || Dialogue::new(introduction(prompts), &self.redactor);
         known.map_or_else(new, |(_, dialogue)| dialogue.clone())
     }
 
     /// Stores the new state of a dialogue.
-    pub fn keep(&mut self, hire: &ModelRole, dialogue: Dialogue) {
-        match self.dialogues.iter_mut().find(|(with, _)| is_same(with, hire)) {
+    pub fn keep(&mut self, settings: &ModelRole, dialogue: Dialogue) {
+        match self.dialogues.iter_mut().find(|(with, _)| is_same(with, settings)) {
             Some((_, kept)) => *kept = dialogue,
-            None => self.dialogues.push((hire.clone(), dialogue)),
+            None => self.dialogues.push((settings.clone(), dialogue)),
         }
     }
 }
@@ -54,19 +54,19 @@ mod tests {
 
     use super::*;
 
-    fn hire(model: &str, thinking: bool, max_output_tokens: u32) -> ModelRole {
+    fn settings(model: &str, thinking: bool, max_output_tokens: u32) -> ModelRole {
         ModelRole { model: model.into(), thinking, effort: Effort::High, max_output_tokens }
     }
 
     #[test]
     fn roles_of_one_model_continue_one_dialogue() {
         let (prompts, mut dialogues) = (Prompts::default(), Dialogues::new(Redactor::default()));
-        let architect = hire("pro", false, 9);
+        let architect = settings("pro", false, 9);
         let mut said = dialogues.with(&architect, &prompts);
         said.say("hello");
         dialogues.keep(&architect, said.clone());
-        assert_eq!(dialogues.with(&hire("pro", false, 5), &prompts), said);
-        assert!(dialogues.with(&hire("pro", true, 9), &prompts).is_new());
-        assert!(dialogues.with(&hire("flash", false, 9), &prompts).is_new());
+        assert_eq!(dialogues.with(&settings("pro", false, 5), &prompts), said);
+        assert!(dialogues.with(&settings("pro", true, 9), &prompts).is_new());
+        assert!(dialogues.with(&settings("flash", false, 9), &prompts).is_new());
     }
 }

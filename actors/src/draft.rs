@@ -111,8 +111,8 @@ fn needed(line: &str) -> Result<NeededFile, String> {
     let form = "NEED_FILE|<path>|<why>";
     let rest = line.strip_prefix(NEED_FILE).ok_or(ALONE)?;
     let (path, why) = rest.split_once('|').unwrap_or((rest, ""));
-    let path = RepoPath::parse(path.trim().trim_start_matches("./"))
-        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))?;
+    let path =
+        RepoPath::parse(path.trim().trim_start_matches("./")).map_err(|error| error.to_string())?;
     Ok(NeededFile { path, why: filled(why.trim(), form)? })
 }
 
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(read(answer).unwrap(), needed);
         assert_eq!(read(&format!("NEED_CONTEXT|a\n{answer}")).unwrap(), needed);
         assert!(read("NEED_FILE|a").unwrap_err().rule.contains("NEED_FILE|<path>|<why>"));
-        assert!(read("NEED_FILE|../a|b").unwrap_err().rule.contains("inside it"));
+        assert!(read("NEED_FILE|../a|b").unwrap_err().rule.contains("out of the workspace"));
         let mixed = read("NEED_FILE|a|b\nand c").unwrap_err().to_string();
         assert!(mixed.starts_with("line 2: `and c`: NEED_FILE lines stand alone"), "{mixed}");
     }

@@ -25,7 +25,7 @@ use crate::plan::Plan;
 use crate::portion::{self, Hints, Range};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
-use crate::talk::{Grammar, Talk, Unheard};
+use crate::talk::{AnswerError, Grammar, Talk};
 use crate::wording::Wording;
 
 /// Maximum number of definitions listed for the hidden parts of a large file.
@@ -64,7 +64,7 @@ pub struct FileNow {
 pub enum EditorError {
     /// No answer kept the contract, or there was none.
     #[error(transparent)]
-    Unheard(#[from] Unheard),
+    AnswerError(#[from] AnswerError),
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -129,7 +129,7 @@ impl EditorSetup {
         &self,
         dialogue: &mut Dialogue,
         ask: &DraftAsk,
-    ) -> Result<EditorAnswer, Unheard> {
+    ) -> Result<EditorAnswer, AnswerError> {
         let prompts = self.caller.prompts();
         let is_shared = !dialogue.is_new();
         let instructions = prompts.render(Prompt::Editor, &[]);

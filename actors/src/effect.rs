@@ -49,7 +49,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::recording::{Beyond, Recorded, Recording, Requests};
+    use crate::recording::{AtRecordingEnd, Recorded, Recording, Requests};
     use crate::scope::Scope;
     use crate::testing;
     use crate::words::Side;
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(run.perform(&mut Throw(2)).await, Ok(2));
         let recorded = |(seq, event)| Recorded { seq, scope: Scope::of_run("run"), event };
         let recorded: Vec<Recorded> = (1..).zip(events()).map(recorded).collect();
-        let recording = Recording::new(recorded, Beyond::GoOn, Requests::Compared);
+        let recording = Recording::new(recorded, AtRecordingEnd::GoOn, Requests::Compared);
         let (again, new) = testing::run(Some(Arc::new(recording)));
         assert_eq!(again.perform(&mut Throw(6)).await, Ok(4));
         assert_eq!(again.perform(&mut Throw(6)).await, Ok(2));

@@ -42,7 +42,7 @@ pub use self::decisions::Decisions;
 /// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
 /// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt
 /// is not such a change.
-pub const FORMAT: u32 = 10;
+pub const FORMAT: u32 = 11;
 
 /// The format of journals that do not name one.
 const fn first_format() -> u32 {
@@ -766,7 +766,7 @@ pub enum Event {
         /// Numbers of the findings whose lines have changed since.
         stale: Vec<u32>,
     },
-    /// A child question is about to be asked: a small question that shares all but its end with many others.
+    /// A child question is about to be asked: one of many short questions whose prompts differ only at the end.
     #[serde(rename = "ChildAsked@v1")]
     ChildAsked {
         /// The question, without the shared part.

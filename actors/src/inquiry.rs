@@ -3,7 +3,7 @@
 
 use model::ToolChoice;
 
-use crate::call::{Latitude, Room};
+use crate::call::{AnswerLength, AnswerLimits};
 
 /// The state of an inquiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Inquiry {
     /// Answers that may still ask to see something.
     looks: u32,
     /// The maximum length of the next answer.
-    room: Room,
+    length: AnswerLength,
     /// True once an answer was empty.
     was_empty: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) enum Step {
 
 impl Inquiry {
     pub(crate) const fn new(repairs: u32, looks: u32) -> Self {
-        Self { repairs, looks, room: Room::Usual, was_empty: false }
+        Self { repairs, looks, length: AnswerLength::Usual, was_empty: false }
     }
 
     /// Returns true if the next answer may ask to see something.
@@ -58,16 +58,16 @@ impl Inquiry {
         self.looks > 0
     }
 
-    /// Returns the latitude of the next answer.
-    pub(crate) const fn latitude(&self) -> Latitude {
+    /// Returns the limits of the next answer.
+    pub(crate) const fn limits(&self) -> AnswerLimits {
         let tools = if self.may_look() { ToolChoice::Auto } else { ToolChoice::None };
-        Latitude { room: self.room, tools }
+        AnswerLimits { length: self.length, tools }
     }
 
     /// Returns the next step after an answer. A look when none is left breaks the contract.
     pub(crate) fn after(&mut self, heard: Heard) -> Step {
         if heard == Heard::Cut || (heard == Heard::Empty && self.was_empty) {
-            self.room = Room::Double;
+            self.length = AnswerLength::Double;
         }
         self.was_empty |= heard == Heard::Empty;
         match heard {
@@ -136,20 +136,20 @@ mod tests {
     #[test]
     fn tools_are_withdrawn_once_no_look_is_left() {
         let mut inquiry = Inquiry::new(1, 1);
-        assert_eq!(inquiry.latitude().tools, ToolChoice::Auto);
+        assert_eq!(inquiry.limits().tools, ToolChoice::Auto);
         inquiry.after(Heard::Looks);
-        assert_eq!(inquiry.latitude().tools, ToolChoice::None);
+        assert_eq!(inquiry.limits().tools, ToolChoice::None);
     }
 
     #[test]
     fn a_cut_or_repeatedly_empty_answer_gets_twice_the_room() {
         let mut inquiry = Inquiry::new(5, 0);
         inquiry.after(Heard::Empty);
-        assert_eq!(inquiry.room, Room::Usual);
+        assert_eq!(inquiry.length, AnswerLength::Usual);
         inquiry.after(Heard::Empty);
-        assert_eq!(inquiry.room, Room::Double);
+        assert_eq!(inquiry.length, AnswerLength::Double);
         let mut inquiry = Inquiry::new(5, 0);
         inquiry.after(Heard::Cut);
-        assert_eq!(inquiry.room, Room::Double);
+        assert_eq!(inquiry.length, AnswerLength::Double);
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tools::count::counted;
 
 use crate::scope::Scope;
 
@@ -79,13 +80,13 @@ pub enum Unaffordable {
         limit: Usd,
     },
     /// The tokens are used up.
-    #[error("the next call could exceed what is left of the budget of {limit} tokens")]
+    #[error("the next call could exceed what is left of the budget of {}", counted(*.limit, "token"))]
     Tokens {
         /// The limit.
         limit: u64,
     },
     /// The calls are used up.
-    #[error("the budget of {limit} calls is used up")]
+    #[error("the budget of {} is used up", counted(*.limit, "call"))]
     Calls {
         /// The limit.
         limit: u64,

@@ -132,8 +132,7 @@ fn bare<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
 }
 
 fn path(text: &str) -> Result<RepoPath, String> {
-    RepoPath::parse(text)
-        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
+    RepoPath::parse(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -202,7 +201,7 @@ mod tests {
         let zero = rule("NEED_CONTEXT|a\nNEED_CONTEXT|a:0-3");
         assert!(zero.starts_with("line 2: `NEED_CONTEXT|a:0-3`: ") && zero.contains("one-based"));
         assert!(rule("NEED_CONTEXT|a:9-3").contains("one-based"));
-        assert!(rule("NEED_CONTEXT|../a").contains("inside it"));
+        assert!(rule("NEED_CONTEXT|../a").contains("out of the workspace"));
         assert!(rule("NEED_CONTEXT|").contains("NEED_CONTEXT|<path>"));
         assert!(rule("NEED_SEARCH|").contains("NEED_SEARCH|<regular"));
         assert!(rule("NEED_WEB|deepseek").contains("only"));

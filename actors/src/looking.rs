@@ -4,11 +4,12 @@ use std::cell::RefCell;
 
 use index::Index;
 use search::{
-    BYTES_PER_TOKEN, Defined, FileMatches, Lines, Matches, Shown, Sights, Symbol, Unseen, about,
-    is_han, shown_of,
+    BYTES_PER_TOKEN, Defined, FileMatches, Lines, LookError, Matches, Shown, Symbol, VisibleTree,
+    about, is_han, shown_of,
 };
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::asking;
@@ -114,7 +115,7 @@ pub(crate) async fn found(
     on_a_thread(move || {
         let may_read = |path: &RepoPath| terms.rules.may_read(path.as_str()).unasked();
         let eyes = Eyes {
-            sights: Sights::new(&tree, &may_read),
+            visible: VisibleTree::new(&tree, &may_read),
             index: index.as_ref(),
             prompts: &terms.prompts,
             max_lines: terms.config.agent_loop.max_context_range_lines,
@@ -198,12 +199,12 @@ fn within(text: &str, room: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - room * 2 / 3);
     let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
     let left_out = text.len() - head.len() - tail.len();
-    format!("{head}\n… {left_out} bytes left out …\n{tail}")
+    format!("{head}\n… {} left out …\n{tail}", counted(left_out, "byte"))
 }
 
 /// Carries out looks and formats the results.
 struct Eyes<'e> {
-    sights: Sights<'e>,
+    visible: VisibleTree<'e>,
     index: Option<&'e Index>,
     prompts: &'e Prompts,
     max_lines: usize,
@@ -269,9 +270,9 @@ impl Eyes<'_> {
         }
     }
 
-    fn one(&self, look: &Look, room: usize) -> Result<String, Unseen> {
+    fn one(&self, look: &Look, room: usize) -> Result<String, LookError> {
         let seen = self.seen(look, room);
-        if let Err(why @ Unseen::NoMatch(_)) = &seen {
+        if let Err(why @ LookError::NoMatch(_)) = &seen {
             return Ok(if look.to_string().contains(is_han) {
                 self.prompts.render(Prompt::LookForeign, &[("look", look), ("why", why)])
             } else {
@@ -281,11 +282,11 @@ impl Eyes<'_> {
         seen
     }
 
-    fn seen(&self, look: &Look, room: usize) -> Result<String, Unseen> {
+    fn seen(&self, look: &Look, room: usize) -> Result<String, LookError> {
         match look {
             Look::Context { path, lines } => {
-                let shown = match self.sights.file(path, *lines, self.max_lines, room) {
-                    Err(Unseen::NotAFile) => {
+                let shown = match self.visible.file(path, *lines, self.max_lines, room) {
+                    Err(LookError::NotAFile) => {
                         return self.one(&Look::List { directory: Some(path.clone()) }, room);
                     }
                     shown => shown?,
@@ -300,10 +301,10 @@ impl Eyes<'_> {
                 })
             }
             Look::Search { pattern, glob } => {
-                let matches = self.sights.matches(pattern, glob.as_deref(), room)?;
+                let matches = self.visible.matches(pattern, glob.as_deref(), room)?;
                 Ok(self.matches(&look.to_string(), &matches))
             }
-            Look::Symbol { name } => Ok(self.symbol(name, &self.sights.symbol(name, room)?)),
+            Look::Symbol { name } => Ok(self.symbol(name, &self.visible.symbol(name, room)?)),
             Look::Query { words } => self.ranked(look, words, room),
             // Answered in `told`.
             Look::Run { .. }
@@ -314,7 +315,7 @@ impl Eyes<'_> {
             | Look::GitDiff { .. }
             | Look::GitShow { .. } => Ok(String::new()),
             Look::List { directory } => {
-                let names = self.sights.names(directory.as_ref(), room)?;
+                let names = self.visible.names(directory.as_ref(), room)?;
                 let mut list = names.names.join("\n");
                 if names.more > 0 {
                     list.push('\n');
@@ -394,12 +395,12 @@ impl Eyes<'_> {
     }
 
     /// Formats the search results for words: lines of the best files, and the names of the next ones.
-    fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, Unseen> {
+    fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, LookError> {
         const MOST_BYTES: usize = 8000;
-        let index = self.index.ok_or(Unseen::NoMatch(0))?;
+        let index = self.index.ok_or(LookError::NoMatch(0))?;
         let about = about(words, index, room.min(MOST_BYTES));
         if about.items.is_empty() && about.map.is_empty() {
-            return Err(Unseen::NoMatch(about.files));
+            return Err(LookError::NoMatch(about.files));
         }
         let mut told =
             vec![self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &"")])];

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::contract::ContractError;
@@ -138,7 +139,7 @@ impl Reader {
                 }
                 let most = self.limits.max_checks;
                 if self.verify.len() == most {
-                    return Err(format!("a plan may name at most {most} checks"));
+                    return Err(format!("a plan may name at most {}", counted(most, "check")));
                 }
                 self.verify.push(command);
             }
@@ -164,13 +165,14 @@ impl Reader {
         let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
         let (path, lines) = ranged(path);
         let bare = without_dot_slash(path, &mut self.tolerances);
-        let path = RepoPath::parse(bare).map_err(|error| {
-            format!("FILE paths are relative to the workspace and inside it: {error}")
-        })?;
+        let path = RepoPath::parse(bare).map_err(|error| error.to_string())?;
         match self.files.iter().find(|file| file.path == path) {
             Some(_) => return Err("each file is declared once, with one intent".to_owned()),
             None if self.files.len() == self.limits.max_files => {
-                return Err(format!("a plan may declare at most {} files", self.limits.max_files));
+                return Err(format!(
+                    "a plan may declare at most {}",
+                    counted(self.limits.max_files, "file")
+                ));
             }
             None => self.files.push(FileIntent { path, lines, intent }),
         }
@@ -312,8 +314,7 @@ mod tests {
     fn every_broken_rule_quotes_its_line() {
         assert_eq!(
             rule("PLAN|a\nFILE|../x|b"),
-            "line 3: `FILE|../x|b`: FILE paths are relative to the workspace and inside it: "
-                .to_owned()
+            "line 3: `FILE|../x|b`: ".to_owned()
                 + &RepoPath::parse("../x").unwrap_err().to_string()
         );
         assert!(rule("PLAN|a\nFILE|/etc/passwd|b").contains("line 3: `FILE|/etc/passwd|b`"));

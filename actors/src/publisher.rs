@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError};
 use model::AgentRole;
-use sandbox::Confining;
+use sandbox::ConfinementLevel;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::closed::JournalClosed;
@@ -32,7 +32,7 @@ pub enum Signal {
     /// Why a part of the run is waiting. May be dropped when the screen is slow.
     Waiting(Scope, Cow<'static, str>),
     /// How far the commands of a run are confined. Never lost.
-    Confined(Confining),
+    Confined(ConfinementLevel),
     /// A request for approval. Never lost.
     Question(Question),
     /// A question of a model to the user. Never lost.
@@ -323,7 +323,7 @@ impl Publisher {
     }
 
     /// Tells the screen how far commands are confined.
-    pub async fn tell_confined(&self, level: Confining) {
+    pub async fn tell_confined(&self, level: ConfinementLevel) {
         // A closed screen shows nothing.
         self.screen.send(Signal::Confined(level)).await.ok();
     }

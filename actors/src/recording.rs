@@ -38,7 +38,7 @@ pub struct Recorded {
 
 /// What happens when a run reaches the end of its recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beyond {
+pub enum AtRecordingEnd {
     /// It continues for real.
     GoOn,
     /// It stops.
@@ -83,7 +83,7 @@ pub struct Recording {
 /// How a run is compared with its recording.
 #[derive(Debug, Clone, Copy)]
 struct How {
-    beyond: Beyond,
+    at_end: AtRecordingEnd,
     requests: Requests,
     /// True if admission died: what its successor counted depends on timing.
     uncounted: bool,
@@ -160,11 +160,11 @@ impl Recording {
     /// Session states are left out, since the journal writes them. So are deaths of admission: only what its successors
     /// counted depends on them, and that is then not compared. When an abandoned call is reported depends on timing, so
     /// those events have no fixed position.
-    pub fn new(events: Vec<Recorded>, beyond: Beyond, requests: Requests) -> Self {
+    pub fn new(events: Vec<Recorded>, at_end: AtRecordingEnd, requests: Requests) -> Self {
         let is_admission =
             |event: &Event| matches!(event, Event::RoleCrashed { role: Role::Admission });
         let uncounted = events.iter().any(|recorded| is_admission(&recorded.event));
-        let how = How { beyond, requests, uncounted };
+        let how = How { at_end, requests, uncounted };
         let mut own = Vec::new();
         let mut of_parts: BTreeMap<Scope, Vec<Recorded>> = BTreeMap::new();
         for recorded in events.into_iter().filter(|recorded| !is_admission(&recorded.event)) {
@@ -246,8 +246,8 @@ impl Recording {
     }
 
     /// Returns what happens at the end of the recording.
-    pub const fn beyond(&self) -> Beyond {
-        self.how.beyond
+    pub const fn at_end(&self) -> AtRecordingEnd {
+        self.how.at_end
     }
 
     /// Returns how requests and verdicts are treated.
@@ -316,7 +316,7 @@ impl Recording {
                     *at += 1;
                     self.progress.send_modify(|all| *all += 1);
                 }
-                None if self.how.beyond == Beyond::GoOn => followed = Followed::Beyond,
+                None if self.how.at_end == AtRecordingEnd::GoOn => followed = Followed::Beyond,
                 Some(_) if end_from_outside(self.from(*at)).is_some() => {
                     followed = Followed::TooLate;
                 }
@@ -365,7 +365,7 @@ impl Recording {
         let is_past = |rest: &[Recorded]| rest.iter().all(|next| effect.may_precede(&next.event));
         self.reached(is_past).await;
         // From here on everything is performed for real, if the run continues at all.
-        if self.how.beyond == Beyond::Stop {
+        if self.how.at_end == AtRecordingEnd::Stop {
             std::future::pending::<()>().await;
         }
         None
@@ -436,10 +436,10 @@ impl Recording {
 
     /// Compares the event of an abandoned call; there is one for each call.
     fn follow_dropped(&self, call: u64) -> Followed {
-        match (self.dropped.get(&call), self.how.beyond) {
+        match (self.dropped.get(&call), self.how.at_end) {
             (Some((seq, _)), _) => Followed::Same(*seq),
-            (None, Beyond::GoOn) => Followed::Beyond,
-            (None, Beyond::Stop) => Followed::Same(0),
+            (None, AtRecordingEnd::GoOn) => Followed::Beyond,
+            (None, AtRecordingEnd::Stop) => Followed::Same(0),
         }
     }
 

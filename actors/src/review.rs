@@ -5,6 +5,7 @@ use std::fmt;
 
 use index::is_generated;
 use serde::{Deserialize, Serialize};
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::contract::{Contract, ContractError, Leniency, filled, without_dot_slash};
@@ -156,8 +157,8 @@ fn finding(
     let severity = Severity::read(&severity)
         .ok_or("the severity is one of critical, high, medium, low".to_owned())?;
     let (path, line) = place.rsplit_once(':').ok_or(format!("the line must read {FORM}"))?;
-    let path = RepoPath::parse(without_dot_slash(path, tolerances))
-        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))?;
+    let path =
+        RepoPath::parse(without_dot_slash(path, tolerances)).map_err(|error| error.to_string())?;
     // Of a range `3-7`, the first line counts.
     let line = line.split('-').next().unwrap_or_default();
     let line: usize = line.parse().map_err(|_| format!("the line must read {FORM}"))?;
@@ -209,8 +210,8 @@ pub fn shown(
     for (path, text) in readable {
         if text.len() > largest || shown.text.len() + text.len() > max_bytes {
             let why = format!(
-                "{} bytes of diff, for which there is no room beside the others",
-                text.len()
+                "{} of diff, for which there is no room beside the others",
+                counted(text.len(), "byte")
             );
             shown.left_out.push((path, why));
         } else {
@@ -310,7 +311,7 @@ mod tests {
             ("FINDING|low|b.rs:1|x", "no file b.rs"),
             ("FINDING|low|a.rs:10|x", "has 9 lines"),
             ("FINDING|low|a.rs:0|x", "has 9 lines"),
-            ("FINDING|low|../a.rs:1|x", "inside it"),
+            ("FINDING|low|../a.rs:1|x", "out of the workspace"),
             ("PLAN|x", "FINDING| and SUMMARY|"),
             ("FINDING|low|a.rs:1|x", "needs a SUMMARY|"),
         ] {

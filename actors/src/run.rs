@@ -9,7 +9,7 @@ use config::{Config, ModelRole};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
-use sandbox::{Confining, Sandbox};
+use sandbox::{ConfinementLevel, Sandbox};
 use shell::Environment;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ use crate::event::Event;
 use crate::lane_id::LaneId;
 use crate::prompts::Prompts;
 use crate::publisher::{Attendance, Publisher, Written};
-use crate::recording::Beyond;
+use crate::recording::AtRecordingEnd;
 use crate::scope::{Scope, Segment};
 use crate::steering::Steering;
 
@@ -162,14 +162,14 @@ impl Run {
     /// Returns a caller for the model that is configured for a role.
     pub fn caller(&self, role: AgentRole) -> Caller {
         let llm = &self.terms.config.llm;
-        let hire: &ModelRole = match role {
+        let settings: &ModelRole = match role {
             AgentRole::Architect | AgentRole::LanePlanner | AgentRole::Researcher => {
                 &llm.max_think_model
             }
             AgentRole::Editor | AgentRole::Analysis => &llm.base_model,
             AgentRole::Intent | AgentRole::Child => &llm.flash_model,
         };
-        Caller { run: self.clone(), role, hire: hire.clone() }
+        Caller { run: self.clone(), role, settings: settings.clone() }
     }
 
     /// Returns the time limit of a role's answer.
@@ -178,13 +178,13 @@ impl Run {
     }
 
     /// Returns how far commands are confined here. The first call has to try it out, which takes a moment.
-    pub async fn confinement(&self) -> Confining {
+    pub async fn confinement(&self) -> ConfinementLevel {
         if let Some(level) = self.sandbox.known_level() {
             return level.clone();
         }
         let sandbox = Arc::clone(&self.sandbox);
         let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
-        tried.await.unwrap_or(Confining::Off)
+        tried.await.unwrap_or(ConfinementLevel::Off)
     }
 
     /// Returns a new id: the recorded one in a replay, otherwise a fresh one.
@@ -211,7 +211,9 @@ impl Run {
 
     /// Returns true for a replay that only compares and never continues past the recording.
     pub fn only_compares(&self) -> bool {
-        self.publisher.recording().is_some_and(|recording| recording.beyond() == Beyond::Stop)
+        self.publisher
+            .recording()
+            .is_some_and(|recording| recording.at_end() == AtRecordingEnd::Stop)
     }
 
     /// Writes an event and waits until it is on disk.

@@ -1,4 +1,4 @@
-//! The result of reading a path, as recorded in the journal. Values only; [`crate::sight`] does the reading.
+//! The result of reading a path, as recorded in the journal. Values only; [`crate::file_reader`] does the reading.
 
 use std::io;
 

@@ -62,7 +62,7 @@ pub struct Objection {
 
 /// Why there is no usable answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
-pub enum Unheard {
+pub enum AnswerError {
     /// No answer kept the contract, repair turns included.
     #[error("no answer was usable: {0}")]
     Unreadable(ContractError),
@@ -71,7 +71,7 @@ pub enum Unheard {
     Call(#[from] CallError),
 }
 
-impl From<JournalClosed> for Unheard {
+impl From<JournalClosed> for AnswerError {
     fn from(closed: JournalClosed) -> Self {
         Self::Call(closed.into())
     }
@@ -100,7 +100,7 @@ enum Read<A> {
     /// It keeps the contract, but there is an objection.
     Objectionable(A, Objection),
     /// It is unusable.
-    Broken(Heard, Objection, Unheard),
+    Broken(Heard, Objection, AnswerError),
 }
 
 impl<A> Read<A> {
@@ -120,7 +120,7 @@ impl Talk<'_> {
         &self,
         dialogue: &mut Dialogue,
         grammar: &G,
-    ) -> Result<G::Answer, Unheard> {
+    ) -> Result<G::Answer, AnswerError> {
         let mut inquiry = Inquiry::new(self.repairs, self.looks);
         let mut usable = None;
         loop {
@@ -169,7 +169,7 @@ impl Talk<'_> {
         dialogue: &mut Dialogue,
         inquiry: Inquiry,
         grammar: &G,
-    ) -> Result<Read<G::Answer>, Unheard> {
+    ) -> Result<Read<G::Answer>, AnswerError> {
         let broken = |heard, error| {
             let (objection, end) = self.fault(grammar, error);
             Read::Broken(heard, objection, end)
@@ -180,7 +180,7 @@ impl Talk<'_> {
             let prompts = self.caller.prompts();
             dialogue.say(&prompts.render(Prompt::Steered, &[("words", &words)]));
         }
-        let reply = match self.caller.ask_with(dialogue, inquiry.latitude()).await {
+        let reply = match self.caller.ask_with(dialogue, inquiry.limits()).await {
             Ok(reply) => reply,
             Err(CallError::Model(ModelError::Length { max_tokens, .. })) => {
                 return Ok(broken(Heard::Cut, ContractError::cut(max_tokens)));
@@ -214,16 +214,21 @@ impl Talk<'_> {
     }
 
     /// Returns the objection to an answer that breaks its contract, and the error if no other answer follows.
-    fn fault<G: Grammar>(&self, grammar: &G, error: ContractError) -> (Objection, Unheard) {
+    fn fault<G: Grammar>(&self, grammar: &G, error: ContractError) -> (Objection, AnswerError) {
         let objection = Objection {
             said: Wording::of(&self.caller.run.redactor.redact(&error.to_string())),
             repair: grammar.repair(self.caller.prompts(), &error),
         };
-        (objection, Unheard::Unreadable(error))
+        (objection, AnswerError::Unreadable(error))
     }
 
     /// Answers looks that were requested in lines of text.
-    async fn look(&self, dialogue: &mut Dialogue, looks: Looks, left: u32) -> Result<(), Unheard> {
+    async fn look(
+        &self,
+        dialogue: &mut Dialogue,
+        looks: Looks,
+        left: u32,
+    ) -> Result<(), AnswerError> {
         let (caller, sources, wanted_by) = (self.caller, self.sources, WantedBy::Model { left });
         dialogue.looked(&looks.looks);
         let elsewhere = asked_elsewhere(sources, caller, &looks.looks).await?;
@@ -239,7 +244,7 @@ impl Talk<'_> {
         dialogue: &mut Dialogue,
         calls: &[ToolCall],
         rounds_left: u32,
-    ) -> Result<(), Unheard> {
+    ) -> Result<(), AnswerError> {
         let (caller, sources, role) = (self.caller, self.sources, self.caller.role);
         let tokens = caller.run.config().agent_loop.max_look_tokens;
         let mut left = tokens.saturating_mul(BYTES_PER_TOKEN);

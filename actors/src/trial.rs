@@ -4,6 +4,7 @@
 use model::AgentRole;
 use sandbox::{Degree, Writes};
 use shell::{CommandLine, CommandOutcome};
+use tools::count::counted;
 
 use crate::checks::exit_text;
 use crate::closed::JournalClosed;
@@ -28,7 +29,7 @@ pub(crate) async fn tried(
     }
     let most = commands.run.config().agent_loop.max_commands_per_look;
     if count > most {
-        let why = format!("at most {most} commands are run at once; ask again for it");
+        let why = format!("only {} may be run at once; ask again for it", counted(most, "command"));
         return Ok(Elsewhere::Nothing(why));
     }
     of_command(commands, role, text).await

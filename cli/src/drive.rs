@@ -10,7 +10,7 @@ use config::Settings;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
-use front::session::{Happened, Lock, Session, Which};
+use front::session::{Lock, Session, SessionChoice, SessionEvent};
 use model::{ChatModel, DeepSeekClient, NoModel};
 use orchestrator::orchestrator::{Outcome, Setup};
 use orchestrator::request::Request;
@@ -51,7 +51,7 @@ impl Drive {
         around: &Surroundings,
         settings: &Settings,
         workspace: PathBuf,
-        which: Which,
+        which: SessionChoice,
         purpose: Use,
         view: &mut dyn View,
     ) -> Result<Self, CliError> {
@@ -100,14 +100,22 @@ impl Drive {
     ) -> Result<Self, CliError> {
         let model: (Arc<dyn ChatModel>, Redactor) = (Arc::new(NoModel), around.redactor());
         let attendance = Attendance::Unattended;
-        Self::start(around, settings, workspace, (Which::New, Use::Write), model, attendance).await
+        Self::start(
+            around,
+            settings,
+            workspace,
+            (SessionChoice::New, Use::Write),
+            model,
+            attendance,
+        )
+        .await
     }
 
     async fn start(
         around: &Surroundings,
         settings: &Settings,
         workspace: PathBuf,
-        (which, purpose): (Which, Use),
+        (which, purpose): (SessionChoice, Use),
         (model, redactor): (Arc<dyn ChatModel>, Redactor),
         attendance: Attendance,
     ) -> Result<Self, CliError> {
@@ -123,8 +131,8 @@ impl Drive {
         );
         lock.take(render::waits).await.map_err(|error| exit::locked(&error))?;
         let id = match &which {
-            Which::New => RandomIds.fresh(),
-            Which::Earlier(id) => id.clone(),
+            SessionChoice::New => RandomIds.fresh(),
+            SessionChoice::Earlier(id) => id.clone(),
         };
         let places = around.places(&workspace)?;
         let sandbox = around.sandbox(settings, &workspace)?;
@@ -226,8 +234,8 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
-                    Happened::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
-                    Happened::Signal(signal) => {
+                    SessionEvent::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
+                    SessionEvent::Signal(signal) => {
                         // A question may stay open for a long time; another terminal can stop the run before it is answered.
                         let mut shown = view.signal(signal);
                         while poll_until(&mut shown, tick.tick()).await.is_none() {
@@ -237,9 +245,9 @@ impl Drive {
                             }
                         }
                     }
-                    Happened::Ended(Ok(outcome)) => return Ok(*outcome),
-                    Happened::Ended(Err(died)) => return Err(exit::died(&died)),
-                    Happened::Applied(_) => {}
+                    SessionEvent::Ended(Ok(outcome)) => return Ok(*outcome),
+                    SessionEvent::Ended(Err(died)) => return Err(exit::died(&died)),
+                    SessionEvent::Applied(_) => {}
                 },
                 interrupt = interrupts.next() => {
                     self.leaves |= interrupt == Interrupt::Leave;
@@ -273,9 +281,9 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
-                    Happened::Signal(signal) => view.signal(signal).await,
-                    Happened::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
-                    Happened::Ended(_) => {}
+                    SessionEvent::Signal(signal) => view.signal(signal).await,
+                    SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
+                    SessionEvent::Ended(_) => {}
                 },
                 _ = interrupts.next() => stopped = true,
             }

@@ -3,9 +3,10 @@
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::words::Side;
-use front::describe::{self, counted};
+use front::describe;
 use front::diff::harmless;
 use orchestrator::request::LAST_REQUEST;
+use tools::count::counted;
 use tools::ids::short;
 
 /// Number of turns that are shown.

@@ -19,7 +19,7 @@ use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
-use tui::{Calls, Visits};
+use tui::{AlternateScreen, Calls};
 
 use crate::flags::{Color, Global, Output, Thinking};
 use crate::key_store::{KeptKey, KeyStore};
@@ -146,10 +146,14 @@ impl Surroundings {
     }
 
     /// Returns how to ask a question by single keys; `None` in plain lines.
-    pub(crate) fn asks(&self, global: &Global) -> Option<tui::Asks> {
-        (self.given == Given::LiveRows).then(|| tui::Asks {
+    pub(crate) fn asks(&self, global: &Global) -> Option<tui::QuestionOptions> {
+        (self.given == Given::LiveRows).then(|| tui::QuestionOptions {
             paint: self.paint(global.color),
-            visits: if self.may_visit(global) { Visits::Allowed } else { Visits::Never },
+            alternate_screen: if self.may_visit(global) {
+                AlternateScreen::Allowed
+            } else {
+                AlternateScreen::Never
+            },
             cuts: self.terminal_cuts(),
         })
     }

@@ -341,7 +341,7 @@ pub struct Missions {
     pub max_levels: u32,
     /// Sampling ends when the share of new findings in a round is below this.
     pub plateau: f64,
-    /// Small questions per research.
+    /// Child questions per research.
     pub max_questions: usize,
     /// Share of a run's wall time reserved for the card.
     pub kept_time: f64,
@@ -357,15 +357,15 @@ pub struct Missions {
     pub program_memory_mb: u64,
     /// Batches of questions that one program may ask.
     pub program_batches: u32,
-    /// Small questions per program in total.
+    /// Child questions per program in total.
     pub program_questions: u32,
     /// Nesting depth of programs: 1 or 2.
     pub max_depth: u32,
     /// Rounds of making and checking hypotheses.
     pub hypothesis_rounds: u32,
-    /// Retries of a small question after an unreadable answer.
+    /// Retries of a child question after an unreadable answer.
     pub question_retries: u32,
-    /// Answers to small questions kept per workspace.
+    /// Answers to child questions kept per workspace.
     pub max_kept_answers: usize,
     /// Versions of a card, counting revisions that the user asks for.
     pub max_versions: u32,

@@ -30,11 +30,11 @@ use actors::dialogues::Dialogues;
 use actors::draft::{EditorAnswer, NeededFile};
 use actors::editor::EditorError;
 use actors::event::Event;
+use actors::file_reader::FileReader;
 use actors::plan::{Plan, StepMark};
 use actors::prompts::Prompts;
 use actors::publisher::Publisher;
 use actors::run::Run;
-use actors::sight::Sight;
 use actors::verifier::Checked;
 use actors::words::Role;
 use actors::workspace::Workspace;
@@ -150,7 +150,7 @@ struct State {
     setup: CrewSetup,
     /// Tasks running next to the actor; they end with it.
     work: JoinSet<()>,
-    sight: Sight,
+    file_reader: FileReader,
     roles: Roles,
     epoch: u64,
     cycle: Cycle,
@@ -197,13 +197,13 @@ impl Actor for CrewActor {
         setup: CrewSetup,
     ) -> Result<State, ActorProcessingErr> {
         let bounds = &setup.run.config().agent_loop;
-        let sight = Sight::new(setup.workspace.reader().clone(), setup.run.clone());
+        let file_reader = FileReader::new(setup.workspace.reader().clone(), setup.run.clone());
         let cycle_bounds =
             Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
         Ok(State {
-            roles: Roles::spawn(&setup, &sight, &myself.get_cell()).await?,
+            roles: Roles::spawn(&setup, &file_reader, &myself.get_cell()).await?,
             work: JoinSet::new(),
-            sight,
+            file_reader,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
             dialogues: Dialogues::new(setup.run.redactor.clone()),
@@ -280,7 +280,7 @@ impl State {
 
     /// Returns the model configured for a role.
     fn model_of(&self, role: AgentRole) -> ModelRole {
-        self.setup.run.caller(role).hire
+        self.setup.run.caller(role).settings
     }
 
     /// Starts the next step. Its result arrives as a message.
@@ -408,7 +408,7 @@ impl State {
     async fn rebuild(&mut self, myself: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
         self.epoch += 1;
         self.roles.kill();
-        self.roles = Roles::spawn(&self.setup, &self.sight, &myself.get_cell()).await?;
+        self.roles = Roles::spawn(&self.setup, &self.file_reader, &myself.get_cell()).await?;
         if matches!(self.baseline, Untouched::Running { .. }) {
             self.baseline = Untouched::NotChecked;
         }

@@ -79,19 +79,19 @@ pub enum LaneReport {
         verified: Verified,
     },
     /// The part was not done.
-    Failed(Undone),
+    Failed(FailedAttempt),
 }
 
 /// The result of a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undone {
+pub struct FailedAttempt {
     /// Why it failed.
     pub why: Delivery,
     /// Name of the worktree, if it is kept.
     pub worktree: Option<String>,
 }
 
-impl From<Delivery> for Undone {
+impl From<Delivery> for FailedAttempt {
     fn from(why: Delivery) -> Self {
         Self { why, worktree: None }
     }
@@ -425,7 +425,7 @@ fn reported(event: Event, commands: &[String]) -> Option<LaneReport> {
         return Some(LaneReport::Completed { tree, files, commands: commands.to_vec(), verified });
     }
     let Event::LaneFailed { why, worktree, .. } = event else { return None };
-    Some(LaneReport::Failed(Undone { why, worktree }))
+    Some(LaneReport::Failed(FailedAttempt { why, worktree }))
 }
 
 /// Returns how a delivery was verified, or `None` if the lane failed. Failures from before the change are not the

@@ -9,24 +9,24 @@ use actors::dialogues::introduction;
 use actors::event::Event;
 use actors::looking::Sources;
 use actors::prompts::{Prompt, Prompts};
-use actors::talk::{Grammar, Talk, Unheard};
+use actors::talk::{AnswerError, Grammar, Talk};
 use actors::wording::Wording;
 use model::AgentRole;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
 
-/// A plan, and where it was read tolerantly.
+/// A plan, and where the answer deviated from the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamPlanned {
     /// The plan.
     pub plan: TeamPlan,
-    /// Where it was read tolerantly.
+    /// The deviations, which were accepted.
     pub tolerances: Vec<Leniency>,
 }
 
 /// Asks how to split the task of `brief` into at most `lanes.max_lanes` lanes. The model may look at the tree and try
 /// commands.
-pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Unheard> {
+pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
     let run = &commands.run;
     let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };

@@ -1,7 +1,7 @@
 //! The lane planner's contract, `TEAM_PLAN_V1`: its grammar, a parser and printer, and queries on plans. Pure.
 //!
-//! Strict and line-oriented, with the same tolerance as the Architect's contract. A lane owns files; no file has two
-//! owners, and a file that no lane owns has none.
+//! It is strict and line-oriented, and allows the same deviations as the Architect's contract. A lane owns files; no file
+//! has two owners, and a file that no lane owns has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,9 +11,10 @@ use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use actors::team::PlannedLane;
 use serde::{Deserialize, Serialize};
+use tools::count::counted;
 use tree::RepoPath;
 
-use crate::pattern::Pattern;
+use crate::pattern::{OwnershipPatternError, Pattern};
 
 const CONTRACT: Contract = Contract { header: "TEAM_PLAN_V1", footer: "TEAM_PLAN_END" };
 const LANE: &str = "LANE|<id>|<title>|<goal>";
@@ -75,7 +76,7 @@ impl TeamPlan {
         CONTRACT.is_begun(answer)
     }
 
-    /// Parses an answer. Also returns where it was read tolerantly.
+    /// Parses an answer. Also returns where the answer deviates from the grammar and was accepted anyway.
     pub fn parse(answer: &str, limits: TeamLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
         let block = CONTRACT.read(answer, |at, text| reader.line(Line { at, text }))?;
@@ -185,7 +186,10 @@ impl<'a> Reader<'a> {
             return Err("each lane has one LANE line".to_owned());
         }
         if self.lanes.len() >= self.limits.max_lanes {
-            return Err(format!("a plan may have at most {} lanes", self.limits.max_lanes));
+            return Err(format!(
+                "a plan may have at most {}",
+                counted(self.limits.max_lanes, "lane")
+            ));
         }
         let plan =
             LanePlan { id, title, goal, brief: None, owns: Vec::new(), after: BTreeSet::new() };
@@ -196,10 +200,9 @@ impl<'a> Reader<'a> {
     fn own(&mut self, line: Line<'a>, rest: &str) -> Result<(), String> {
         let (id, text) = rest.split_once('|').unwrap_or((rest, ""));
         let (id, text) = (lane_id(id)?, filled(text.trim(), OWN)?);
-        let pattern: Pattern =
-            without_dot_slash(&text, &mut self.tolerances).parse().map_err(|error| {
-                format!("a lane owns paths relative to the workspace and inside it: {error}")
-            })?;
+        let pattern: Pattern = without_dot_slash(&text, &mut self.tolerances)
+            .parse()
+            .map_err(|error: OwnershipPatternError| error.to_string())?;
         if self.owns.len() >= MAX_OWN_LINES {
             return Err(format!(
                 "a plan may have at most {MAX_OWN_LINES} OWN lines: own directories"

@@ -1,4 +1,4 @@
-//! Concurrent small questions of a mission, compared with the time if only the model took any.
+//! Concurrent child questions of a mission, compared with the time if only the model took any.
 //!
 //! Prints a table and marks missed targets; it never fails on them. `cargo bench -p deepseek-orchestrator --bench
 //! children`
@@ -19,7 +19,7 @@ use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
 use model::{AgentRole, ChatRequest, ModelError};
-use testkit::{Says, World, ignore};
+use testkit::{AnswerSource, World, ignore};
 use tools::clock::{RandomIds, SystemClock};
 
 /// How long the model takes to answer a question.
@@ -32,7 +32,7 @@ const WIDE: usize = 20;
 #[derive(Default)]
 struct Thinking(Mutex<Option<(Instant, Instant)>>, AtomicUsize);
 
-impl Says for Thinking {
+impl AnswerSource for Thinking {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         let content = match request.role {
             AgentRole::Child => "FINDINGS_V1\nNONE|nothing\nFINDINGS_END",

@@ -20,7 +20,7 @@ use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
-use testkit::{Heard, Says, World};
+use testkit::{AnswerSource, RunRecord, World};
 use tools::clock::{RandomIds, SystemClock};
 
 const LANES: usize = 8;
@@ -30,7 +30,7 @@ const THINKS: Duration = Duration::from_millis(300);
 /// A model that thinks for a while, and then answers.
 struct Thinking;
 
-impl Says for Thinking {
+impl AnswerSource for Thinking {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         tokio::time::sleep(THINKS).await;
         let lane = request.lane.clone().unwrap_or_default();
@@ -81,7 +81,7 @@ async fn run(at_once: usize) -> Took {
         }
     };
     let request = Request::new("Write all parts", Some(Intent::Edit));
-    let told = Heard::of(&orchestrator, signals, request, heard).await;
+    let told = RunRecord::of(&orchestrator, signals, request, heard).await;
     assert_eq!(told.outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
     let (first, last) = (*begun.values().min().unwrap(), ended.last().unwrap().1);
     let each = ended.iter().map(|(lane, end)| (*end - begun[lane]).as_secs_f64());

@@ -22,7 +22,7 @@ use deepseek_orchestrator::request::Request;
 use journal::log::{Capacity, Journal};
 use journal::read::read;
 use model::{ChatRequest, ModelError};
-use testkit::{Says, World, ignore};
+use testkit::{AnswerSource, World, ignore};
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{RandomIds, SystemClock};
 
@@ -69,10 +69,10 @@ async fn resuming() -> f64 {
     wait_for(&session).await;
     let events = read(&session).unwrap().records.len();
     let started = Instant::now();
-    let (orchestrator, signals, cut_short) = Orchestrator::go_on(setup()).await.unwrap();
+    let (orchestrator, signals, interrupted) = Orchestrator::go_on(setup()).await.unwrap();
     ignore(signals);
-    let cut_short = cut_short.unwrap();
-    tokio::spawn(async move { orchestrator.take_up(cut_short).await });
+    let interrupted = interrupted.unwrap();
+    tokio::spawn(async move { orchestrator.take_up(interrupted).await });
     silent.asked.notified().await;
     let took = started.elapsed().as_secs_f64();
     println!("{:<34} {events:>10}", "events of the resumed session");
@@ -123,7 +123,7 @@ struct Silent {
     asked: Notify,
 }
 
-impl Says for Silent {
+impl AnswerSource for Silent {
     async fn answer(&self, _: &ChatRequest) -> Result<String, ModelError> {
         self.asked.notify_one();
         std::future::pending().await

@@ -82,7 +82,7 @@ pub struct TakenStep {
     pub files: Vec<String>,
     /// The content of each of them before and after.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub turned: Vec<TurnedFile>,
+    pub turned: Vec<ChangedFile>,
     /// The cost, including the question that chose the step.
     pub spent: Amount,
     /// Number of steps planned after it.
@@ -95,7 +95,7 @@ pub struct TakenStep {
 
 /// A file that a step changed: hashes before and after, `None` where it did not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnedFile {
+pub struct ChangedFile {
     /// Its path.
     pub path: String,
     /// Before the step.
@@ -219,7 +219,7 @@ impl Work {
         // From this step back: each file's content after it, and before each earlier step.
         let mut since: BTreeMap<&str, (Option<FileHash>, Option<FileHash>)> = BTreeMap::new();
         for round in until.iter().rev() {
-            for TurnedFile { path, before, after } in &round.turned {
+            for ChangedFile { path, before, after } in &round.turned {
                 since.entry(path).or_insert((*before, *after)).0 = *before;
             }
             if since.values().all(|(before, after)| before == after) {
@@ -333,7 +333,7 @@ mod tests {
     fn undoing_and_redoing_a_change_is_not_progress() {
         let hash = |text: &str| (!text.is_empty()).then(|| FileHash::of(text.as_bytes()));
         let turns = |files: &[(&str, &str, &str)]| {
-            let file = |(path, before, after): &(&str, &str, &str)| TurnedFile {
+            let file = |(path, before, after): &(&str, &str, &str)| ChangedFile {
                 path: (*path).to_owned(),
                 before: hash(before),
                 after: hash(after),

@@ -27,7 +27,7 @@ pub struct CheckpointHistory {
 
 /// How to restore a file that was also changed by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum RestoreMode {
     /// Their lines are kept; if that is impossible, the file is left unchanged.
     KeepTheirs,
     /// The file is restored to its content at the checkpoint.
@@ -36,7 +36,7 @@ pub enum Manner {
 
 /// A point in time whose workspace content is known.
 #[derive(Debug, Clone, Copy)]
-pub enum Then<'c> {
+pub enum PointInTime<'c> {
     /// Before deepseek's change at a checkpoint.
     Before(&'c Checkpoint),
     /// Directly after that change.
@@ -47,7 +47,7 @@ pub enum Then<'c> {
 
 /// The changes that lead back to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WayBack {
+pub struct RestorePlan {
     /// The changes to make.
     pub changes: Vec<Change>,
     /// Files changed by deepseek that are left unchanged, and why.
@@ -96,13 +96,13 @@ impl CheckpointHistory {
     /// Writes the workspace at some point in time to a directory, which must not exist yet.
     pub fn check_out(
         &self,
-        then: Then<'_>,
+        then: PointInTime<'_>,
         now: Timestamp,
         dir: &Path,
     ) -> Result<(), SnapshotError> {
         let entries = match then {
-            Then::Before(checkpoint) => self.snapshots.before(checkpoint)?,
-            Then::After(checkpoint) => {
+            PointInTime::Before(checkpoint) => self.snapshots.before(checkpoint)?,
+            PointInTime::After(checkpoint) => {
                 let mut entries = self.snapshots.before(checkpoint)?;
                 for own in &checkpoint.own {
                     match own.after {
@@ -112,7 +112,7 @@ impl CheckpointHistory {
                 }
                 entries
             }
-            Then::Now => self.snapshots.take(&self.tree, &[], now)?.entries,
+            PointInTime::Now => self.snapshots.take(&self.tree, &[], now)?.entries,
         };
         // Taking the snapshot may have created the repository.
         self.snapshots.reader()?.check_out(&entries, dir)
@@ -158,32 +158,32 @@ impl CheckpointHistory {
 
     /// Computes how to get back to the workspace before the change of `target`: everything we changed since is undone, in
     /// the files that `wanted` accepts.
-    pub fn way_back(
+    pub fn restore_plan(
         &self,
         target: &Checkpoint,
-        manner: Manner,
+        mode: RestoreMode,
         wanted: impl Fn(&RepoPath) -> bool,
-    ) -> Result<WayBack, SnapshotError> {
+    ) -> Result<RestorePlan, SnapshotError> {
         let since = self.checkpoints.iter().filter(|other| other.number >= target.number);
         let mut ours: BTreeMap<&RepoPath, Vec<&Own>> = BTreeMap::new();
         for own in since.flat_map(|checkpoint| &checkpoint.own).filter(|own| wanted(&own.path)) {
             ours.entry(&own.path).or_default().push(own);
         }
-        let then = match manner {
-            Manner::KeepTheirs => BTreeMap::new(),
-            Manner::Exactly => self.snapshots.before(target)?,
+        let then = match mode {
+            RestoreMode::KeepTheirs => BTreeMap::new(),
+            RestoreMode::Exactly => self.snapshots.before(target)?,
         };
         let mut wanted = BTreeMap::new();
         for (path, own) in &ours {
-            let undone = match (self.current(path, own)?, manner) {
+            let undone = match (self.current(path, own)?, mode) {
                 (Err(conflict), _) => Err(conflict),
-                (Ok(current), Manner::KeepTheirs) => self.undone(current, own)?,
-                (Ok(_), Manner::Exactly) => self.exactly(path, own, &then)?,
+                (Ok(current), RestoreMode::KeepTheirs) => self.undone(current, own)?,
+                (Ok(_), RestoreMode::Exactly) => self.exactly(path, own, &then)?,
             };
             wanted.insert(*path, undone);
         }
         leave_what_is_in_the_way(&mut wanted);
-        let mut back = WayBack { changes: Vec::new(), left: Vec::new() };
+        let mut back = RestorePlan { changes: Vec::new(), left: Vec::new() };
         for (path, undone) in wanted {
             let own = ours.get(path).map_or(&[][..], Vec::as_slice);
             match (self.current(path, own)?, undone) {

@@ -54,9 +54,9 @@ impl World {
         CheckpointHistory::read(&self.places, self.home.path(), &self.config).unwrap()
     }
 
-    fn way_back(&self, manner: Manner) -> WayBack {
+    fn restore_plan(&self, mode: RestoreMode) -> RestorePlan {
         let history = self.history();
-        history.way_back(&history.checkpoints()[0], manner, |_| true).unwrap()
+        history.restore_plan(&history.checkpoints()[0], mode, |_| true).unwrap()
     }
 
     fn link_at(&self, name: &str) -> Option<String> {
@@ -94,13 +94,13 @@ fn changed() -> World {
 
 #[test]
 fn going_back_restores_symlinks() {
-    for manner in [Manner::KeepTheirs, Manner::Exactly] {
+    for mode in [RestoreMode::KeepTheirs, RestoreMode::Exactly] {
         let world = changed();
         assert_eq!(world.link_at("d/new").as_deref(), Some("../file"));
-        let back = world.way_back(manner);
+        let back = world.restore_plan(mode);
         assert_eq!(back.left, []);
         world.change(&back.changes);
-        assert!(!world.home.path().join("d").exists(), "{manner:?}");
+        assert!(!world.home.path().join("d").exists(), "{mode:?}");
         assert_eq!(fs::read_to_string(world.home.path().join("file")).unwrap(), "text\n");
         assert_eq!(world.link_at("gone").as_deref(), Some("none"));
         assert_eq!(world.link_at("link").as_deref(), Some("file"));
@@ -115,7 +115,7 @@ fn a_symlink_with_another_target_now_is_left_alone() {
     let world = changed();
     fs::remove_file(world.home.path().join("d/new")).unwrap();
     symlink("theirs", world.home.path().join("d/new")).unwrap();
-    let back = world.way_back(Manner::KeepTheirs);
+    let back = world.restore_plan(RestoreMode::KeepTheirs);
     assert_eq!(back.left, [(RepoPath::parse("d/new").unwrap(), Conflict::Grown)]);
     world.change(&back.changes);
     assert_eq!(world.link_at("d/new").as_deref(), Some("theirs"));

@@ -9,7 +9,7 @@ use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, StagedFor};
 use actors::event::{Blob, Event, FORMAT, StagedFile};
 use actors::prompts::Prompts;
-use actors::recording::{Beyond, Recorded, Recording, Requests};
+use actors::recording::{AtRecordingEnd, Recorded, Recording, Requests};
 use actors::run::Terms;
 use actors::seen::SeenFile;
 use actors::words::Side;
@@ -57,13 +57,13 @@ pub(crate) struct Earlier {
     /// The finished turns, oldest first.
     pub(crate) turns: Vec<Turn>,
     /// The interrupted run, if any.
-    pub(crate) cut_short: Option<CutShort>,
+    pub(crate) interrupted: Option<InterruptedRun>,
     /// The cards of its missions that can still be answered, as JSON.
     pub(crate) cards: BTreeMap<FileHash, Vec<u8>>,
 }
 
 /// A run that was interrupted.
-pub struct CutShort {
+pub struct InterruptedRun {
     pub(crate) request: Request,
     pub(crate) recorded: RecordedRun,
 }
@@ -84,7 +84,7 @@ pub(crate) struct RecordedRun {
     pub(crate) elapsed: Duration,
 }
 
-impl CutShort {
+impl InterruptedRun {
     /// Returns the run's id.
     pub fn run(&self) -> &str {
         &self.recorded.run
@@ -219,7 +219,7 @@ impl<'r> RunRecords<'r> {
     pub(crate) fn recorded(
         &self,
         session: &Path,
-        beyond: Beyond,
+        at_end: AtRecordingEnd,
     ) -> Result<RecordedRun, EarlierError> {
         let terms = self.terms(session)?;
         let salt = self.begun().map(|begun| begun.salt).unwrap_or_default();
@@ -236,13 +236,13 @@ impl<'r> RunRecords<'r> {
             events.push(Recorded { seq: record.seq, scope: record.scope(), event });
         }
         forget_open_ends(&mut events);
-        let requests = match beyond {
-            Beyond::Stop if self.begun().is_some_and(|begun| begun.format == FORMAT) => {
+        let requests = match at_end {
+            AtRecordingEnd::Stop if self.begun().is_some_and(|begun| begun.format == FORMAT) => {
                 Requests::Compared
             }
-            Beyond::Stop | Beyond::GoOn => Requests::Taken,
+            AtRecordingEnd::Stop | AtRecordingEnd::GoOn => Requests::Taken,
         };
-        let recording = Arc::new(Recording::new(events, beyond, requests));
+        let recording = Arc::new(Recording::new(events, at_end, requests));
         Ok(RecordedRun {
             run: self.id.to_owned(),
             terms,
@@ -370,7 +370,7 @@ fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
 impl Earlier {
     /// The past of a new session.
     pub(crate) fn nothing() -> Self {
-        Self { turns: Vec::new(), cut_short: None, cards: BTreeMap::new() }
+        Self { turns: Vec::new(), interrupted: None, cards: BTreeMap::new() }
     }
 
     /// Restores the past from a session's records; its content is in the directory `session`.
@@ -385,8 +385,8 @@ impl Earlier {
         }
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
             let request = open.request();
-            let recorded = open.recorded(session, Beyond::GoOn)?;
-            earlier.cut_short = Some(CutShort { request, recorded });
+            let recorded = open.recorded(session, AtRecordingEnd::GoOn)?;
+            earlier.interrupted = Some(InterruptedRun { request, recorded });
         }
         Ok(earlier)
     }

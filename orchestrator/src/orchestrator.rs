@@ -30,7 +30,7 @@ use actors::publisher::{Attendance, Publisher};
 use actors::review::Review;
 use actors::run::{Run, Terms, TermsError};
 use actors::scope::Scope;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::team::EndedLane;
 use actors::words::DeniedBy;
 use actors::workspace::{CommitRefused, Denied, Extent, Purpose, Staged};
@@ -216,7 +216,7 @@ pub(crate) enum News {
     CrewDone(Result<CrewReport, Unanswered>),
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
-    Answered(Result<String, Unheard>),
+    Answered(Result<String, AnswerError>),
     Reviewed(Box<Ending>),
     Mission(MissionNews),
     Committed(Box<Commit>),
@@ -291,7 +291,7 @@ pub(crate) struct Active {
     slot: Slot,
     crew: Option<Crew>,
     team: Option<Team>,
-    /// The pool that asks small questions.
+    /// The pool that asks child questions.
     children: Option<Children>,
     /// The brief of a mission; `None` for other requests.
     mission: Option<Brief>,

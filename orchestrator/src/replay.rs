@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actors::prompts::Prompts;
 use actors::publisher::{Attendance, Signal};
-use actors::recording::{Beyond, Difference, Recording};
+use actors::recording::{AtRecordingEnd, Difference, Recording};
 use config::Config;
 use model::NoModel;
 use shell::Environment;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
-use crate::earlier::{CutShort, EarlierError, RunRecords, runs};
+use crate::earlier::{EarlierError, InterruptedRun, RunRecords, runs};
 use crate::orchestrator::{Orchestrator, Setup, StartError};
 use crate::places::Places;
 use journal::read::{ReadError, read};
@@ -61,12 +61,13 @@ pub async fn replay(session: &Path, scratch: &Path) -> Result<Vec<Replayed>, Rep
     let Some(first) = runs.first() else { return Ok(replayed) };
     let orchestrator = on_stage(scratch, first.terms(session)?.config).await?;
     for run in runs {
-        let recorded = run.recorded(session, Beyond::Stop)?;
+        let recorded = run.recorded(session, AtRecordingEnd::Stop)?;
         let recording = Arc::clone(&recorded.recording);
         let patience = recorded.terms.config.limits.replay_timeout_seconds;
         let request = run.request();
         let (run_id, text) = (run.id.to_owned(), request.text.clone());
-        drive(&orchestrator, CutShort { request, recorded }, &recording, &run, patience).await;
+        drive(&orchestrator, InterruptedRun { request, recorded }, &recording, &run, patience)
+            .await;
         let difference = recording.difference();
         let differs = difference.is_some();
         replayed.push(Replayed {
@@ -87,7 +88,7 @@ pub async fn replay(session: &Path, scratch: &Path) -> Result<Vec<Replayed>, Rep
 /// Replays one run to the end of its recording.
 async fn drive(
     orchestrator: &Orchestrator,
-    run: CutShort,
+    run: InterruptedRun,
     recording: &Recording,
     records: &RunRecords<'_>,
     patience: u64,

@@ -12,7 +12,7 @@ use actors::looking::Sources;
 use actors::prompts::Prompt;
 use actors::router::{Assessment, Choice, Reason, Signals, assess};
 use actors::run::Run;
-use actors::talk::{Grammar, Talk, Unheard};
+use actors::talk::{AnswerError, Grammar, Talk};
 use model::{AgentRole, ModelError};
 use toolbox::{OwnTool, Tool};
 use tree::FileHash;
@@ -88,19 +88,20 @@ pub(crate) struct Question<'q> {
 
 impl Question<'_> {
     /// Asks the question. If no answer is usable, asks the model that thinks longest, once.
-    pub(crate) async fn ask<G: Grammar>(self, grammar: &G) -> Result<G::Answer, Unheard> {
+    pub(crate) async fn ask<G: Grammar>(self, grammar: &G) -> Result<G::Answer, AnswerError> {
         let own = self.run.caller(AgentRole::Analysis);
         let strongest =
-            Caller { hire: self.run.config().llm.max_think_model.clone(), ..own.clone() };
-        let may_change = self.run.config().router.auto_max_think && own.hire != strongest.hire;
+            Caller { settings: self.run.config().llm.max_think_model.clone(), ..own.clone() };
+        let may_change =
+            self.run.config().router.auto_max_think && own.settings != strongest.settings;
         let chosen = self.decide(&own, &strongest, may_change).await?;
         if chosen == Choice::MaxThink {
             return self.of(&strongest, grammar).await;
         }
         let why = match self.of(&own, grammar).await {
             Err(
-                why @ (Unheard::Unreadable(_)
-                | Unheard::Call(CallError::Model(
+                why @ (AnswerError::Unreadable(_)
+                | AnswerError::Call(CallError::Model(
                     ModelError::Empty { .. } | ModelError::Length { .. },
                 ))),
             ) if may_change => why,
@@ -114,7 +115,7 @@ impl Question<'_> {
         }
     }
 
-    async fn of<G: Grammar>(&self, caller: &Caller, grammar: &G) -> Result<G::Answer, Unheard> {
+    async fn of<G: Grammar>(&self, caller: &Caller, grammar: &G) -> Result<G::Answer, AnswerError> {
         let bounds = &self.run.config().agent_loop;
         let talk = Talk {
             caller,
@@ -130,7 +131,7 @@ impl Question<'_> {
         own: &Caller,
         strongest: &Caller,
         may_change: bool,
-    ) -> Result<Choice, Unheard> {
+    ) -> Result<Choice, AnswerError> {
         let mut assessment = self.assessed(may_change);
         let mut decision = Deciding {
             id: 1,
@@ -223,12 +224,12 @@ impl Effect for Deciding<'_> {
         let decision = Event::RouterDecision {
             decision_id: self.id,
             role: chosen.role,
-            selected_model: chosen.hire.model.clone(),
-            thinking: chosen.hire.thinking,
+            selected_model: chosen.settings.model.clone(),
+            thinking: chosen.settings.thinking,
             assessment: self.assessment.clone(),
             prompt_hash: self.prompt_hash.clone(),
             tool_schema_hash: self.tool_schema_hash.clone(),
-            max_tokens: chosen.hire.max_output_tokens,
+            max_tokens: chosen.settings.max_output_tokens,
         };
         run.publish(decision).await?;
         Ok(Some(choice))
@@ -256,7 +257,7 @@ impl Effect for Escalating<'_> {
 
     async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
         let (role, reason_codes) = (self.from.role, vec![Reason::NoUsableAnswer]);
-        let (from, to) = (self.from.hire.model.clone(), self.to.hire.model.clone());
+        let (from, to) = (self.from.settings.model.clone(), self.to.settings.model.clone());
         run.publish(Event::RouterEscalation { role, reason_codes, from, to }).await?;
         Ok(true)
     }

@@ -1,10 +1,12 @@
-//! What every tool builds on: clock and ids, threads for blocking work, regular files, redaction, fault points.
+//! What every tool builds on: clock and ids, threads for blocking work, regular files, redaction, fault points, counts
+//! with their noun.
 //!
 //! The tools themselves are the crates next to this one. This layer acts on the world or decides about it, one tool per
 //! crate, and knows nothing about roles, runs or sessions.
 
 pub mod blocking;
 pub mod clock;
+pub mod count;
 pub mod fault;
 pub mod ids;
 pub mod redact;

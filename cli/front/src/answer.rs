@@ -7,7 +7,7 @@ use crate::diff::harmless;
 
 /// A question as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OnScreen {
+pub struct ShownQuestion {
     /// The lane that asks, as a prefix; empty if the run itself asks.
     pub who: String,
     /// What the question is about, in lines; may be empty.

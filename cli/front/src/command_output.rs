@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::describe::counted;
+use tools::count::counted;
+
 use crate::diff::harmless;
 
 /// Number of lines that are shown as they arrive.

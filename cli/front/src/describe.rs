@@ -1,8 +1,6 @@
 //! Describes recorded events in words. Text of the user and of models is quoted unchanged, so callers must make lines harmless
 //! before they show them.
 
-use std::fmt::Display;
-
 use actors::checks::Findings;
 use actors::child::ChildEnd;
 use actors::delivery::{Delivery, Verified};
@@ -17,6 +15,7 @@ use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
+use tools::count::counted;
 use tree::RepoPath;
 
 /// Returns an event in one line: its number, kind and description.
@@ -227,12 +226,6 @@ pub fn approval(policy: &Policy) -> String {
 /// Returns an enum that is serialized as one word, with spaces for underscores.
 pub fn word(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().replace('_', " ")
-}
-
-/// Returns a count with its noun: `1 question` or `3 questions`.
-pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    let plural = if count == N::from(1) { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 fn asked(Call { role, model, retry, .. }: &Call) -> String {

@@ -21,7 +21,7 @@ use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
 
-use crate::answer::{Offers, OnScreen};
+use crate::answer::{Offers, ShownQuestion};
 use crate::diff::{changes_as_text, harmless, harmless_text};
 use crate::lanes::LaneTable;
 use crate::paint::{Background, Paint};
@@ -53,7 +53,7 @@ pub enum Streams {
 
 /// What a front end shows of a run, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shows {
+pub struct ViewOptions {
     /// Whether to use colours.
     pub paint: Paint,
     /// How much is shown of each lane in lines, which depends on whether there is a table of lanes.
@@ -152,7 +152,7 @@ impl UndoPoint {
 /// A view of a run and its usage. All times count from the same arbitrary moment.
 #[derive(Debug)]
 pub struct RunView {
-    shows: Shows,
+    options: ViewOptions,
     phase: String,
     waiting: Option<String>,
     since: Duration,
@@ -183,9 +183,9 @@ pub struct RunView {
 
 impl RunView {
     /// Creates a view without a run.
-    pub fn new(shows: Shows, at: Duration) -> Self {
+    pub fn new(options: ViewOptions, at: Duration) -> Self {
         Self {
-            shows,
+            options,
             phase: "reading the request".to_owned(),
             waiting: None,
             since: at,
@@ -258,7 +258,7 @@ impl RunView {
     }
 
     /// Returns a request for approval as it is shown.
-    pub fn question(&self, question: &Question) -> OnScreen {
+    pub fn question(&self, question: &Question) -> ShownQuestion {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let change = match question.what {
             Proposal::Patch(_, taken) => Some(taken),
@@ -266,7 +266,7 @@ impl RunView {
         };
         let (shown, asks, offers) = match &question.what {
             Proposal::Patch(changes, taken) => {
-                let shown = changes_as_text(changes, self.shows.paint) + &tolerated;
+                let shown = changes_as_text(changes, self.options.paint) + &tolerated;
                 let paths = changes.iter().map(|change| change.path.to_string());
                 let offers = match taken {
                     taken if taken.is_by_file() && changes.len() > 1 => {
@@ -293,14 +293,14 @@ impl RunView {
         };
         let who = asker(&question.scope);
         let asks = format!("{}. {asks}", harmless_text(&question.why));
-        OnScreen { who, shown, asks, offers, change }
+        ShownQuestion { who, shown, asks, offers, change }
     }
 
     /// Returns a model's question as it is shown. The user answers it in words.
-    pub fn open_question(question: &OpenQuestion) -> OnScreen {
+    pub fn open_question(question: &OpenQuestion) -> ShownQuestion {
         let who = asker(&question.scope);
         let asks = harmless_text(&question.text);
-        OnScreen { who, shown: String::new(), asks, offers: Offers::Once, change: None }
+        ShownQuestion { who, shown: String::new(), asks, offers: Offers::Once, change: None }
     }
 
     /// Returns the current activity in one line.
@@ -320,7 +320,7 @@ impl RunView {
 
     /// Returns a row for each lane, none wider than `width` cells.
     pub fn lane_rows(&self, width: usize, at: Duration) -> Vec<String> {
-        self.lanes.rows(width, at.saturating_sub(self.started), self.shows.paint)
+        self.lanes.rows(width, at.saturating_sub(self.started), self.options.paint)
     }
 
     /// Returns the steps of the current plan with their marks; `None` for steps without one.
@@ -365,11 +365,11 @@ impl RunView {
 
     /// Sets the background of the terminal.
     pub fn set_background(&mut self, background: Background) {
-        self.shows.paint = self.shows.paint.on(background);
+        self.options.paint = self.options.paint.on(background);
     }
 
     fn style(&self, colour: AnsiColor, text: &str) -> String {
-        self.shows.paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
+        self.options.paint.with(Style::new().fg_color(Some(colour.into())).bold(), text)
     }
 
     fn enter(&mut self, phase: &str, more: &str, at: Duration) {
@@ -413,7 +413,7 @@ impl RunView {
         self.heard += text.len();
         self.waiting = None;
         let is_answer = role == AgentRole::Analysis && !self.reviews;
-        if is_answer && self.shows.streams == Streams::AsItComes {
+        if is_answer && self.options.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));
         }

@@ -13,7 +13,7 @@ use actors::workspace::{CommitRefused, Extent, Staged};
 use config::Config;
 use futures_util::future::BoxFuture;
 use orchestrator::chat::Intent;
-use orchestrator::earlier::CutShort;
+use orchestrator::earlier::InterruptedRun;
 use orchestrator::lock::{LockError, WorkspaceLock};
 use orchestrator::orchestrator::{
     KeepToError, NotSteered, Orchestrator, Outcome, Setup, StartError,
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum SessionChoice {
     /// A new session.
     New,
     /// The earlier session with this id.
@@ -65,7 +65,7 @@ impl Lock {
 
 /// The next thing that happened in a session.
 #[derive(Debug)]
-pub enum Happened {
+pub enum SessionEvent {
     /// An event, or a question for the user.
     Signal(Signal),
     /// The request has ended. All its signals were returned before.
@@ -100,7 +100,7 @@ pub struct Session {
     orchestrator: Orchestrator,
     signals: mpsc::Receiver<Signal>,
     /// The interrupted run that can be resumed, if there is one.
-    interrupted: Option<CutShort>,
+    interrupted: Option<InterruptedRun>,
     lock: Lock,
     work: Work,
     /// True if deliveries are reviewed by a model.
@@ -129,17 +129,17 @@ impl Session {
     /// Opens the session with this id. If it may write, `lock` must be held already.
     pub async fn open(
         id: String,
-        which: &Which,
+        which: &SessionChoice,
         setup: Setup,
         lock: Lock,
     ) -> Result<Self, StartError> {
         let reviews = setup.config.qa.enabled;
         let (orchestrator, signals, interrupted) = match which {
-            Which::New => {
+            SessionChoice::New => {
                 let (orchestrator, signals) = Orchestrator::start(setup).await?;
                 (orchestrator, signals, None)
             }
-            Which::Earlier(_) => Orchestrator::go_on(setup).await?,
+            SessionChoice::Earlier(_) => Orchestrator::go_on(setup).await?,
         };
         tracing::info!(session = id, "session opened");
         Ok(Self { id, orchestrator, signals, interrupted, lock, work: Work::Idle, reviews })
@@ -174,7 +174,7 @@ impl Session {
     }
 
     /// Returns the interrupted run of this session, if it has not been resumed.
-    pub const fn interrupted(&self) -> Option<&CutShort> {
+    pub const fn interrupted(&self) -> Option<&InterruptedRun> {
         self.interrupted.as_ref()
     }
 
@@ -214,36 +214,36 @@ impl Session {
     }
 
     /// Waits for the next thing that happens. Cancel safe: if the future is dropped, nothing is lost.
-    pub async fn next(&mut self) -> Happened {
+    pub async fn next(&mut self) -> SessionEvent {
         loop {
             match &mut self.work {
                 Work::Idle => {
                     return match self.signals.recv().await {
-                        Some(signal) => Happened::Signal(signal),
+                        Some(signal) => SessionEvent::Signal(signal),
                         None => std::future::pending().await,
                     };
                 }
                 Work::Running(work) => tokio::select! {
                     biased;
-                    Some(signal) = self.signals.recv() => return Happened::Signal(signal),
+                    Some(signal) = self.signals.recv() => return SessionEvent::Signal(signal),
                     ended = work => self.work = Work::Ended(ended),
                 },
                 // All events of the run were sent before its end.
                 Work::Ended(_) => match self.signals.try_recv() {
-                    Ok(signal) => return Happened::Signal(signal),
+                    Ok(signal) => return SessionEvent::Signal(signal),
                     Err(_) => return self.end(),
                 },
             }
         }
     }
 
-    fn end(&mut self) -> Happened {
+    fn end(&mut self) -> SessionEvent {
         match std::mem::replace(&mut self.work, Work::Idle) {
-            Work::Ended(Done::Run(Ok(outcome))) => Happened::Ended(Ok(outcome)),
-            Work::Ended(Done::Apply(result)) => Happened::Applied(result),
+            Work::Ended(Done::Run(Ok(outcome))) => SessionEvent::Ended(Ok(outcome)),
+            Work::Ended(Done::Apply(result)) => SessionEvent::Applied(result),
             Work::Ended(Done::Run(Err(_))) | Work::Running(_) | Work::Idle => {
                 let why = self.orchestrator.journal_failure();
-                Happened::Ended(Err(Died(why.unwrap_or("the orchestrator died").to_owned())))
+                SessionEvent::Ended(Err(Died(why.unwrap_or("the orchestrator died").to_owned())))
             }
         }
     }

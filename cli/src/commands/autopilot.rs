@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use actors::ledger::Amount;
 use clap::{Args, Subcommand};
-use front::describe::counted;
 use front::error::{CliError, Kind};
-use front::session::Which;
+use front::session::SessionChoice;
 use model::price::Usd;
 use orchestrator::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
 use serde_json::json;
+use tools::count::counted;
 
 use self::desk::{Desk, Doing, KeptWork, is_alive};
 use self::pilot::fly;
@@ -107,7 +107,7 @@ pub(crate) async fn run(
                 .hint("start another with `deepseek autopilot \"…\"`"));
             }
             let work = Work { end: None, ..kept.work };
-            fly(around, global, workspace, desk, work, Which::Earlier(kept.session)).await
+            fly(around, global, workspace, desk, work, SessionChoice::Earlier(kept.session)).await
         }
         None => {
             desk.wishes(None)?;
@@ -129,7 +129,7 @@ pub(crate) async fn run(
                 worked: Duration::ZERO,
                 end: None,
             };
-            fly(around, global, workspace, desk, work, Which::New).await
+            fly(around, global, workspace, desk, work, SessionChoice::New).await
         }
     }
 }

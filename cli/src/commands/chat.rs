@@ -11,11 +11,11 @@ use config::Settings;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::run_view::{CommandsGiven, UndoPoint};
-use front::session::{Session, Which};
+use front::session::{Session, SessionChoice};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use tools::ids::short;
-use tui::{Facts, Left, Opening, PlainLine, Visits};
+use tui::{AlternateScreen, ConversationEnd, Facts, Opening, PlainLine};
 
 use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
@@ -88,15 +88,15 @@ fn filled(text: &str) -> Result<String, CliError> {
 }
 
 /// Returns the session that the flags select.
-fn which(around: &Surroundings, global: &Global) -> Result<Which, CliError> {
+fn which(around: &Surroundings, global: &Global) -> Result<SessionChoice, CliError> {
     let past = || Past::find(around, global);
     match &global.resume {
         Some(id) if id.is_empty() => Err(CliError::new(Kind::Usage, "-r needs a session id here")
             .hint("`deepseek sessions` lists them; `deepseek -r ID` resumes one")),
-        Some(id) if id == "latest" => past()?.talk().map(Which::Earlier),
-        Some(id) => past()?.here(id).map(Which::Earlier),
-        None if global.continue_last => past()?.talk().map(Which::Earlier),
-        None => Ok(Which::New),
+        Some(id) if id == "latest" => past()?.talk().map(SessionChoice::Earlier),
+        Some(id) => past()?.here(id).map(SessionChoice::Earlier),
+        None if global.continue_last => past()?.talk().map(SessionChoice::Earlier),
+        None => Ok(SessionChoice::New),
     }
 }
 
@@ -176,12 +176,12 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     }
     loop {
         match talk(around, &global).await? {
-            Left::ForGood => return Ok(()),
-            Left::For(id) => {
+            ConversationEnd::Exit => return Ok(()),
+            ConversationEnd::Resume(id) => {
                 global.continue_last = false;
                 global.resume = Some(id);
             }
-            Left::ForANew => {
+            ConversationEnd::New => {
                 global.continue_last = false;
                 global.resume = None;
             }
@@ -190,7 +190,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
 }
 
 /// Runs the interactive session in one session of the journal. Returns where the user goes next.
-async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> {
+async fn talk(around: &Surroundings, global: &Global) -> Result<ConversationEnd, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view_naming(around, global, CommandsGiven::OfTheConversation);
@@ -199,8 +199,8 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<Left, CliError> 
         Drive::open(around, &settings, workspace.clone(), which.clone(), Use::Write, view.as_mut())
             .await?;
     let earlier = match &which {
-        Which::New => Earlier::default(),
-        Which::Earlier(id) => Earlier::of(around, global, id),
+        SessionChoice::New => Earlier::default(),
+        SessionChoice::Earlier(id) => Earlier::of(around, global, id),
     };
     let banner = banner(around, global, &settings, &workspace, &which, &drive.session);
     let banner = earlier.turns.iter().fold(banner, |banner, turns| banner + "\n" + turns);
@@ -229,7 +229,7 @@ fn banner(
     global: &Global,
     settings: &Settings,
     workspace: &Path,
-    which: &Which,
+    which: &SessionChoice,
     session: &Session,
 ) -> String {
     let from = around.within(workspace);
@@ -240,14 +240,16 @@ fn banner(
         from: from.as_deref(),
         config: &settings.config,
         session: match which {
-            Which::New => Begins::New,
-            Which::Earlier(id) if session.interrupted().is_some() => Begins::Interrupted(id),
-            Which::Earlier(id) => Begins::Continued(id),
+            SessionChoice::New => Begins::New,
+            SessionChoice::Earlier(id) if session.interrupted().is_some() => {
+                Begins::Interrupted(id)
+            }
+            SessionChoice::Earlier(id) => Begins::Continued(id),
         },
     };
     let interrupted = match which {
-        Which::New => Past::find(around, global).and_then(|past| past.interrupted()).ok(),
-        Which::Earlier(_) => None,
+        SessionChoice::New => Past::find(around, global).and_then(|past| past.interrupted()).ok(),
+        SessionChoice::Earlier(_) => None,
     };
     let command = if around.has_live_rows(global) { "/resume" } else { "deepseek run" };
     let resume = interrupted.map(|id| {
@@ -292,7 +294,11 @@ fn opening(
         session: session.id.clone(),
         intent: global.intent(),
         commits: around.offers_commits(global),
-        visits: if global.no_alt_screen { Visits::Never } else { Visits::Allowed },
+        alternate_screen: if global.no_alt_screen {
+            AlternateScreen::Never
+        } else {
+            AlternateScreen::Allowed
+        },
         calls: around.calls(),
         models: nameable::models(settings),
         keys: nameable::keys(settings),

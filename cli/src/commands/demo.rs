@@ -13,7 +13,7 @@ use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::run_view::CommandsGiven;
-use front::session::Which;
+use front::session::SessionChoice;
 use mock::{Script, Server};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -168,9 +168,15 @@ pub(crate) async fn run(
         return Ok(());
     }
     let settings = around.settings(&global, &workspace)?;
-    let mut drive =
-        Drive::open(&around, &settings, workspace.clone(), Which::New, Use::Write, view.as_mut())
-            .await?;
+    let mut drive = Drive::open(
+        &around,
+        &settings,
+        workspace.clone(),
+        SessionChoice::New,
+        Use::Write,
+        view.as_mut(),
+    )
+    .await?;
     let intent = if global.hetun { Intent::Mission } else { Intent::Edit };
     let mut outcome = drive.run(Request::new(request, Some(intent)), view.as_mut()).await?;
     if let (Delivery::Denied { .. }, Some(card)) = (&outcome.delivery, &outcome.card) {

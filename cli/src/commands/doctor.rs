@@ -5,16 +5,16 @@ use std::path::Path;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
 use model::DeepSeekClient;
-use sandbox::{Confining, Failure, Step};
+use sandbox::{ConfinementLevel, Failure, Step};
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
+use tools::count::counted;
 use tools::regular;
 
 use crate::flags::{Global, Output};
@@ -108,22 +108,24 @@ async fn confined(
     let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
     let level = tried.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
     let cure = match &level {
-        Confining::Floor {
+        ConfinementLevel::Floor {
             missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }),
             ..
         } => {
             "; in a container, allow user namespaces: a seccomp profile that permits unshare, or `sysctl user.max_user_namespaces`"
         }
-        Confining::Floor { missing: Some(_), .. } => {
+        ConfinementLevel::Floor { missing: Some(_), .. } => {
             "; on Ubuntu, an AppArmor profile with `userns,` for this program, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, allows more"
         }
-        Confining::None(_) => {
+        ConfinementLevel::None(_) => {
             "; Linux 6.2 or later with Landlock confines them, `--no-sandbox` runs them unconfined"
         }
-        Confining::Full(_) | Confining::Floor { missing: None, .. } | Confining::Off => "",
+        ConfinementLevel::Full(_)
+        | ConfinementLevel::Floor { missing: None, .. }
+        | ConfinementLevel::Off => "",
     };
     let says = format!("{level}{cure}");
-    Ok(if matches!(level, Confining::None(_)) { Err(says) } else { Ok(says) })
+    Ok(if matches!(level, ConfinementLevel::None(_)) { Err(says) } else { Ok(says) })
 }
 
 /// Checks the journals of all sessions and, with `fix`, repairs the damaged ones.

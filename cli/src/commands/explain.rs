@@ -2,11 +2,11 @@
 
 use actors::event::Event;
 use clap::Args;
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::read::content;
 use journal::{Explained, Story, changes};
 use serde_json::{Value, json};
+use tools::count::counted;
 
 use crate::flags::{Global, Output};
 use crate::past::Past;

@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use actors::event::Event;
 use actors::words::Side;
 use clap::{Args, ValueEnum};
-use front::describe::counted;
 use front::error::CliError;
 use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
 use serde_json::{Value, json};
+use tools::count::counted;
 
 use crate::flags::{Global, Output};
 use crate::past::Past;

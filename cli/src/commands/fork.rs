@@ -7,7 +7,7 @@ use clap::Args;
 use front::error::{CliError, Kind};
 use journal::fork::fork;
 use journal::read::{Record, read};
-use orchestrator::checkpoints::{CheckpointHistory, Then};
+use orchestrator::checkpoints::{CheckpointHistory, PointInTime};
 use serde_json::json;
 use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
 
@@ -142,7 +142,7 @@ fn then<'h>(
     records: &[Record],
     at: u64,
     history: &'h CheckpointHistory,
-) -> Result<Then<'h>, CliError> {
+) -> Result<PointInTime<'h>, CliError> {
     let (before, after) = records.split_at(records.partition_point(|record| record.seq <= at));
     let gone = |patch: &str| {
         CliError::new(
@@ -152,11 +152,13 @@ fn then<'h>(
         .hint("checkpoints.max_count and checkpoints.max_bytes limit how many are kept")
     };
     if let Some(patch) = before.iter().rev().find_map(applied) {
-        return history.of_patch(&patch).map(Then::After).ok_or_else(|| gone(&patch));
+        return history.of_patch(&patch).map(PointInTime::After).ok_or_else(|| gone(&patch));
     }
     match after.iter().find_map(applied) {
-        Some(patch) => history.of_patch(&patch).map(Then::Before).ok_or_else(|| gone(&patch)),
-        None => Ok(Then::Now),
+        Some(patch) => {
+            history.of_patch(&patch).map(PointInTime::Before).ok_or_else(|| gone(&patch))
+        }
+        None => Ok(PointInTime::Now),
     }
 }
 

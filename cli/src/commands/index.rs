@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use index::{Condition, Index, RankedFile, StoreError, WINDOW};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::places;
 use serde_json::{Value, json};
+use tools::count::counted;
 use tree::ReadTree;
 
 use crate::flags::{Global, Output};

@@ -5,7 +5,7 @@ use actors::words::{CardAnswer, CardStep};
 use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use front::exit;
-use front::session::Which;
+use front::session::SessionChoice;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ async fn say(
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
-    let which = Which::Earlier(known.session.clone());
+    let which = SessionChoice::Earlier(known.session.clone());
     let mut drive =
         Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
     let card = Some(CardStep { hash: known.hash, answer });

@@ -159,7 +159,7 @@ impl From<Refusal> for Explained {
 enum UsageError {
     #[error("cannot read {path}: {source}")]
     Read { path: String, source: io::Error },
-    #[error("`{text}` is {source}")]
+    #[error("`{text}`: {source}")]
     Path { text: String, source: PathError },
     #[error("`{0}` is not PATH=SHA256")]
     Base(String),

@@ -3,12 +3,12 @@
 use actors::event::{Blob, Event};
 use actors::recording::Difference;
 use clap::Args;
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::read::content;
 use orchestrator::earlier::EarlierError;
 use orchestrator::replay::{ReplayError, Replayed, replay};
 use serde_json::{Value, json};
+use tools::count::counted;
 
 use crate::flags::{Global, Output};
 use crate::past::Past;

@@ -5,11 +5,11 @@ use std::path::Path;
 use actors::delivery::StagedFor;
 use actors::workspace::{Staged, Taken};
 use clap::Args;
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use front::exit;
-use orchestrator::checkpoints::{Manner, WayBack};
+use orchestrator::checkpoints::{RestoreMode, RestorePlan};
 use serde_json::{Value, json};
+use tools::count::counted;
 use tree::{Change, Checkpoint, RepoPath};
 
 use crate::checkpoints;
@@ -64,10 +64,10 @@ pub(crate) async fn run(
         return Ok(());
     }
     let paths = paths(around, global, &args.paths)?;
-    let manner = if args.exact { Manner::Exactly } else { Manner::KeepTheirs };
+    let mode = if args.exact { RestoreMode::Exactly } else { RestoreMode::KeepTheirs };
     let wanted = |path: &RepoPath| paths.is_empty() || paths.iter().any(|dir| is_in(path, dir));
     let back = history
-        .way_back(checkpoint, manner, wanted)
+        .restore_plan(checkpoint, mode, wanted)
         .map_err(|error| checkpoints::unreadable(&error))?;
     if back.changes.is_empty() && back.left.is_empty() && !paths.is_empty() {
         return Err(CliError::new(
@@ -117,7 +117,7 @@ fn as_json(checkpoint: &Checkpoint) -> Value {
 }
 
 /// Formats an undo patch as JSON.
-fn undo_as_json(checkpoint: &Checkpoint, back: &WayBack) -> Value {
+fn undo_as_json(checkpoint: &Checkpoint, back: &RestorePlan) -> Value {
     let left = back.left.iter().map(|(path, why)| json!({"path": path, "why": why.to_string()}));
     json!({ "checkpoint": checkpoint.number, "left": left.collect::<Vec<_>>() })
 }
@@ -127,7 +127,7 @@ async fn go(
     around: &Surroundings,
     global: &Global,
     checkpoint: &Checkpoint,
-    back: &WayBack,
+    back: &RestorePlan,
 ) -> Result<(), CliError> {
     let number = checkpoint.number;
     if back.changes.is_empty() {
@@ -165,7 +165,7 @@ async fn go(
 }
 
 /// Fails if files could not be restored, and names them. Comes last, after the files that were restored.
-fn result(back: &WayBack) -> Result<(), CliError> {
+fn result(back: &RestorePlan) -> Result<(), CliError> {
     let what = match back.left.as_slice() {
         [] => return Ok(()),
         [(path, conflict)] => format!("{path} was left unchanged: {conflict}"),

@@ -3,7 +3,7 @@
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;
-use front::session::Which;
+use front::session::SessionChoice;
 
 use crate::drive::{Drive, Use};
 use crate::flags::Global;
@@ -48,7 +48,7 @@ pub(crate) async fn run(
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view(around, global);
-    let which = Which::Earlier(id.clone());
+    let which = SessionChoice::Earlier(id.clone());
     let mut drive =
         Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
     match drive.resume(view.as_mut()).await? {

@@ -9,8 +9,8 @@ use clap::Args;
 use config::{NetworkReach, Settings};
 use front::error::{CliError, Kind};
 use policy::{Rules, Verdict};
-use sandbox::{Confining, Network, Writes};
-use shell::{CommandLine, CommandOutcome, Exit, Fence, Hears, RunOptions};
+use sandbox::{ConfinementLevel, Network, Writes};
+use shell::{CommandLine, CommandOutcome, Exit, Fence, OutputSink, RunOptions};
 use tools::redact::{Redactor, Stream, values_in};
 
 use crate::flags::Global;
@@ -39,18 +39,18 @@ pub(crate) async fn run(
     Ok(code(&outcome))
 }
 
-/// Like [`run`], but away from the terminal: passes the output to `hears` as it comes, and returns how the command ended if
+/// Like [`run`], but away from the terminal: passes the output to `sink` as it comes, and returns how the command ended if
 /// it failed, and what was discarded. Secrets in the output are masked. Dropping the future kills the command.
 pub(crate) async fn captured(
     around: &Surroundings,
     global: &Global,
     command: &[String],
-    hears: Hears<'_>,
+    sink: OutputSink<'_>,
 ) -> Result<String, CliError> {
     let mut masked = Stream::new(redactor(around, global).await?);
     let outcome =
-        confined(around, global, command, &mut |bytes| hears(&masked.take_in(bytes))).await?;
-    hears(&masked.end());
+        confined(around, global, command, &mut |bytes| sink(&masked.take_in(bytes))).await?;
+    sink(&masked.end());
     let exit = match outcome.exit {
         Exit::Code(code) if code != 0 => Some(format!("exit {code}")),
         Exit::Code(_) | Exit::NotStarted(_) | Exit::NotFound | Exit::TimedOut | Exit::Signal(_) => {
@@ -88,7 +88,7 @@ async fn confined(
     around: &Surroundings,
     global: &Global,
     command: &[String],
-    hears: Hears<'_>,
+    sink: OutputSink<'_>,
 ) -> Result<CommandOutcome, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
@@ -96,11 +96,11 @@ async fn confined(
     let sandbox = Arc::clone(&fence.sandbox);
     let level = tokio::task::spawn_blocking(move || sandbox.level().clone());
     let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
-    if let Confining::None(why) = &level {
+    if let ConfinementLevel::None(why) = &level {
         return Err(CliError::new(Kind::Denied, format!("cannot confine commands here: {why}"))
             .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
-    run_in(fence, around, (&settings, &workspace), command, hears).await
+    run_in(fence, around, (&settings, &workspace), command, sink).await
 }
 
 /// Returns the confinement of commands in a workspace.
@@ -133,7 +133,7 @@ pub(crate) async fn run_in(
     around: &Surroundings,
     (settings, workspace): (&Settings, &Path),
     words: &[String],
-    hears: Hears<'_>,
+    sink: OutputSink<'_>,
 ) -> Result<CommandOutcome, CliError> {
     let text = match words {
         [line] => line.clone(),
@@ -151,7 +151,7 @@ pub(crate) async fn run_in(
         notes: None,
         fence: Some(fence),
     };
-    Ok(shell::run_heard(&line, &options, hears).await)
+    Ok(shell::run_heard(&line, &options, sink).await)
 }
 
 /// Lists what to report in addition to the output: an abnormal end, and discarded files.

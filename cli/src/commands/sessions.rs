@@ -3,13 +3,13 @@
 use std::fs;
 
 use clap::{Args, Subcommand};
-use front::describe::counted;
 use front::error::{CliError, Kind};
 use journal::read::read;
 use journal::repair::is_in_use;
 use journal::{Reach, Summary};
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
+use tools::count::counted;
 use tools::ids::short;
 
 use crate::flags::{Global, Output};

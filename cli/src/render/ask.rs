@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::publisher::Answer;
-use front::answer::{Offers, OnScreen, Typed, read};
+use front::answer::{Offers, ShownQuestion, Typed, read};
 use front::paint::Paint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tui::Asks;
+use tui::QuestionOptions;
 
 /// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
 /// can be reviewed on the alternate screen.
 pub(super) async fn ask(
-    question: OnScreen,
+    question: ShownQuestion,
     screen: Option<Paint>,
     mut answer_to: oneshot::Sender<Answer>,
 ) {
@@ -58,7 +58,11 @@ pub(super) async fn ask(
 }
 
 /// Asks by single keys, as a conversation does. Without a terminal there is no answer.
-pub(super) async fn ask_by_keys(question: OnScreen, answer_to: oneshot::Sender<Answer>, how: Asks) {
+pub(super) async fn ask_by_keys(
+    question: ShownQuestion,
+    answer_to: oneshot::Sender<Answer>,
+    how: QuestionOptions,
+) {
     forget_what_was_typed();
     if let Err(error) = tui::ask(question, answer_to, how).await {
         tracing::debug!(%error, "the terminal is gone");
@@ -66,7 +70,7 @@ pub(super) async fn ask_by_keys(question: OnScreen, answer_to: oneshot::Sender<A
 }
 
 /// Lists the answers other than yes and no.
-pub(super) fn words(question: &OnScreen, screen: Option<Paint>) -> String {
+pub(super) fn words(question: &ShownQuestion, screen: Option<Paint>) -> String {
     let review = if question.change.is_some() && screen.is_some() { ", review" } else { "" };
     question.offers.words().to_owned() + review
 }
@@ -88,18 +92,19 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
 }
 
 /// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no.
-pub(crate) async fn yes_or_no(question: &str, by_keys: Option<Asks>) -> bool {
+pub(crate) async fn yes_or_no(question: &str, by_keys: Option<QuestionOptions>) -> bool {
     let (answer, answered) = oneshot::channel();
     if let Some(how) = by_keys {
         let asks = question.to_owned();
         let (who, shown, offers, change) = (String::new(), String::new(), Offers::YesOrNo, None);
-        ask_by_keys(OnScreen { who, shown, asks, offers, change }, answer, how).await;
+        ask_by_keys(ShownQuestion { who, shown, asks, offers, change }, answer, how).await;
         return answered.await.is_ok_and(|answer| answer == Answer::Yes);
     }
     let asks = "[y/N] ".to_owned();
     let shown = format!("{question} ");
     let offers = Offers::Once;
-    ask(OnScreen { who: String::new(), shown, asks, offers, change: None }, None, answer).await;
+    ask(ShownQuestion { who: String::new(), shown, asks, offers, change: None }, None, answer)
+        .await;
     answered.await.is_ok_and(|answer| answer == Answer::Yes)
 }
 

@@ -10,13 +10,13 @@ use anstyle::{AnsiColor, Style};
 use front::diff::harmless;
 use front::paint::Paint;
 use front::run_view::{
-    Accounts, CommandsGiven, Detail, RunView, Shows, Streams, UndoPoint, ViewItem,
+    Accounts, CommandsGiven, Detail, RunView, Streams, UndoPoint, ViewItem, ViewOptions,
 };
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
 use rustix::termios::tcgetwinsize;
-use tui::Asks;
+use tui::QuestionOptions;
 
 use super::View;
 use super::ask::{answer_in_words, ask, ask_by_keys, words};
@@ -37,7 +37,7 @@ pub(crate) struct Terminal {
     /// The colours for the alternate screen, if it may be used.
     screen: Option<Paint>,
     /// How questions are asked by keys, where they are.
-    asks: Option<Asks>,
+    asks: Option<QuestionOptions>,
     begun: Instant,
 }
 
@@ -56,8 +56,8 @@ impl Terminal {
         };
         let accounts = if global.verbose == 0 { Accounts::InALine } else { Accounts::InFull };
         let commits = around.offers_commits(global);
-        let shows = Shows { paint, detail, streams, accounts, commands, commits };
-        let run = RunView::new(shows, Duration::ZERO);
+        let options = ViewOptions { paint, detail, streams, accounts, commands, commits };
+        let run = RunView::new(options, Duration::ZERO);
         let screen = around.may_visit(global).then_some(paint);
         let asks = around.asks(global);
         Self { paint, run, bar: None, moves, attendance, screen, asks, begun: Instant::now() }

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use actors::publisher::Answer;
 use actors::workspace::Taken;
-use front::answer::OnScreen;
+use front::answer::ShownQuestion;
 use front::error::{CliError, Kind};
 use front::paint::Paint;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::conversation::{Conversation, Facts, Visits};
+use crate::conversation::{AlternateScreen, Conversation, Facts};
 use crate::keys::{Key, Keys};
 use crate::paint;
 use crate::picker::{KeptSession, Picker};
@@ -70,11 +70,11 @@ async fn alone(mut shown: Visit, paint: Paint) -> Result<Does, CliError> {
 
 /// How a question is asked at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asks {
+pub struct QuestionOptions {
     /// Whether to use colours.
     pub paint: Paint,
     /// Whether a change can be reviewed on the alternate screen.
-    pub visits: Visits,
+    pub alternate_screen: AlternateScreen,
     /// True if the terminal cuts off rows that become too long when it is narrowed.
     pub cuts: bool,
 }
@@ -82,9 +82,9 @@ pub struct Asks {
 /// Asks a question as in a conversation: answered by keys, below the printed text. Returns without an answer if the question is
 /// withdrawn.
 pub async fn ask(
-    question: OnScreen,
+    question: ShownQuestion,
     answer: oneshot::Sender<Answer>,
-    how: Asks,
+    how: QuestionOptions,
 ) -> Result<(), CliError> {
     /// How often to check whether the question was withdrawn.
     const TICK: Duration = Duration::from_millis(200);
@@ -92,7 +92,7 @@ pub async fn ask(
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
     let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
     let begun = Instant::now();
-    let facts = Facts { visits: how.visits, ..Facts::default() };
+    let facts = Facts { alternate_screen: how.alternate_screen, ..Facts::default() };
     let mut it = Conversation::for_a_question(facts, how.paint, question, answer);
     let mut screen = Screen::new(if how.cuts { Narrowing::Cuts } else { Narrowing::Wraps });
     let mut keys = Keys::default();
@@ -113,7 +113,7 @@ pub async fn ask(
             write(&rows).map_err(gone)?;
         } else {
             visit(false);
-            let above = it.take_above();
+            let above = it.output.take();
             let is_answered = it.asked.is_empty();
             let frame = if is_answered {
                 Frame::default()

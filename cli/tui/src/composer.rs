@@ -1,6 +1,6 @@
 //! The input: text in pieces that the cursor steps over, edited as in a shell. Pure.
 
-use front::describe::counted;
+use tools::count::counted;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 

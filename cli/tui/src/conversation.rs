@@ -1,8 +1,10 @@
 //! The state of a conversation (input, queue, questions, the view of the run), and what each key does to it. It has no effects of
 //! its own and returns them as [`Act`]s; callers pass the time.
 
+mod act;
 mod facts;
 mod lines;
+mod output;
 mod pressed;
 
 use std::collections::VecDeque;
@@ -10,24 +12,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
-use front::answer::OnScreen;
+use front::answer::ShownQuestion;
 use front::command_output::CommandOutput;
-use front::describe::counted;
 use front::diff::{harmless, harmless_text};
 use front::paint::Paint;
-use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Shows, Streams, ViewItem};
+use front::run_view::{Accounts, CommandsGiven, Detail, RunView, Streams, ViewItem, ViewOptions};
 use orchestrator::request::Request;
 use tokio::sync::oneshot;
+use tools::count::counted;
 
 use crate::completion::Menu;
 use crate::composer::Composer;
 use crate::keys::Key;
-use crate::markdown::{Markdown, Page};
+use crate::markdown::Page;
 use crate::picker::{KeptSession, Picker};
 use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
-pub use self::facts::{Calls, Facts, Setting, Visits};
+pub(crate) use self::act::{Act, Work};
+pub use self::facts::{AlternateScreen, Calls, Facts, Setting};
+use self::output::Output;
 
 /// Keys are not taken as the answer to a question that appeared less than this ago.
 const DEAF: Duration = Duration::from_millis(300);
@@ -37,70 +41,11 @@ const TWICE: Duration = Duration::from_secs(2);
 /// Maximum number of lines of a message that are printed; the journal has all of them.
 const SHOWN: usize = 12;
 
-/// An effect that the conversation requests.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Act {
-    /// Start this request.
-    Begin(Request),
-    /// Review these changes, if that is possible.
-    Review(String),
-    /// Send a message to the running request.
-    Steer(String),
-    /// Stop the running request.
-    Cancel,
-    /// Exit at once, even while a request is running.
-    StopAtOnce,
-    Leave,
-    /// Suspend the program and give the terminal to the shell.
-    Suspend,
-    /// Run a command of the program, which uses the terminal.
-    Program(Vec<String>),
-    /// Run a shell command in the sandbox.
-    Shell(String),
-    /// Kill the running shell command.
-    Kill,
-    /// Change a setting for the requests that follow.
-    Set(Setting, String),
-    /// Open the input in the user's editor.
-    Edit,
-    /// List the files of the workspace.
-    FindFiles,
-    /// Repaint everything.
-    Redraw,
-    /// List the sessions.
-    FindSessions,
-    /// Switch to another session.
-    Resume(String),
-    /// Switch to a new session.
-    Clear,
-    /// Save a message to the history.
-    Keep(String),
-}
-
-/// What is running: a request, a shell command, or nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    Idle,
-    /// A shell command is running.
-    Shell,
-    /// A request is running.
-    Busy,
-    /// The request is being stopped.
-    Stopping,
-}
-
-impl Work {
-    /// Returns true for a request.
-    pub(crate) const fn is_a_request(self) -> bool {
-        matches!(self, Self::Busy | Self::Stopping)
-    }
-}
-
 /// A pending question.
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Waiting,
-    pub(crate) on_screen: OnScreen,
+    pub(crate) on_screen: ShownQuestion,
     since: Duration,
     /// The answer while it is typed: the reason for a no, or the reply to a model.
     pub(crate) words: Option<Composer>,
@@ -142,8 +87,7 @@ pub(crate) struct Conversation {
     pub(crate) visit: Option<Visit>,
     /// The size of the terminal at the last repaint.
     pub(crate) size: Size,
-    /// All lines printed so far.
-    printed: Vec<String>,
+    pub(crate) output: Output,
     pub(crate) asked: VecDeque<Asked>,
     pub(crate) queue: VecDeque<Request>,
     /// Messages to the running request that no model has received yet.
@@ -152,13 +96,10 @@ pub(crate) struct Conversation {
     pub(crate) paused: bool,
     /// True if there is only a question, without the input and the row of settings.
     pub(crate) is_alone: bool,
-    pub(crate) answer: Markdown,
     /// The output of the shell command.
     pub(crate) shell_output: Arc<Mutex<CommandOutput>>,
     /// A hint to show, and until when.
     hint: Option<(String, Duration)>,
-    /// Finished text that has not been printed yet, in complete lines.
-    above: String,
     files: Option<Vec<String>>,
     history: Vec<String>,
     /// The input before the search in earlier messages, during one; the input then holds the search text.
@@ -173,7 +114,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(facts: Facts, paint: Paint, history: Vec<String>) -> Self {
-        let shows = Shows {
+        let options = ViewOptions {
             paint,
             detail: Detail::Beside,
             streams: Streams::AsItComes,
@@ -181,7 +122,7 @@ impl Conversation {
             commands: CommandsGiven::OfTheConversation,
             commits: facts.commits,
         };
-        let run = RunView::new(shows, Duration::ZERO);
+        let run = RunView::new(options, Duration::ZERO);
         Self {
             facts,
             paint,
@@ -191,16 +132,14 @@ impl Conversation {
             menu: None,
             visit: None,
             size: Size { columns: 80, rows: 24 },
-            printed: Vec::new(),
+            output: Output::default(),
             asked: VecDeque::new(),
             queue: VecDeque::new(),
             steering: VecDeque::new(),
             paused: false,
             is_alone: false,
-            answer: Markdown::default(),
             shell_output: Arc::default(),
             hint: None,
-            above: String::new(),
             files: None,
             history,
             search: None,
@@ -215,7 +154,7 @@ impl Conversation {
     pub(crate) fn for_a_question(
         facts: Facts,
         paint: Paint,
-        on_screen: OnScreen,
+        on_screen: ShownQuestion,
         answer: oneshot::Sender<Answer>,
     ) -> Self {
         let mut alone = Self::new(facts, paint, Vec::new());
@@ -226,36 +165,21 @@ impl Conversation {
 
     /// Prints lines above the live rows.
     pub(crate) fn say(&mut self, text: &str) {
-        self.above.push_str(text.trim_end_matches('\n'));
-        self.above.push('\n');
-    }
-
-    /// Prints a line above the live rows, even if it is empty.
-    fn say_line(&mut self, line: &str) {
-        self.above.push_str(line);
-        self.above.push('\n');
-    }
-
-    /// Returns the finished text since the last call.
-    pub(crate) fn take_above(&mut self) -> String {
-        let above = std::mem::take(&mut self.above);
-        self.printed.extend(above.lines().map(str::to_owned));
-        above
+        self.output.say(text);
     }
 
     /// Shows all printed lines, scrolled to the end.
     pub(super) fn show_transcript(&mut self, at: Duration) {
-        if self.facts.visits == Visits::Never {
+        if self.facts.alternate_screen == AlternateScreen::Never {
             return self.hint_at("use the scrollback of the terminal", at);
         }
-        let mut lines = self.printed.clone();
-        lines.extend(self.above.lines().map(str::to_owned));
-        self.visit = Some(Visit::Transcript(Pages::at_end(lines, self.size)));
+        self.visit = Some(Visit::Transcript(Pages::at_end(self.output.lines(), self.size)));
     }
 
     /// Shows the change in question on the alternate screen. Returns false if there is no such change or no alternate screen.
     pub(super) fn review(&mut self) -> bool {
-        let asked = self.asked.front().filter(|_| self.facts.visits == Visits::Allowed);
+        let asked =
+            self.asked.front().filter(|_| self.facts.alternate_screen == AlternateScreen::Allowed);
         let review =
             asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.on_screen.change?));
         self.visit = review.map(Visit::Review);
@@ -303,19 +227,7 @@ impl Conversation {
 
     /// Prints the text of the run.
     pub(crate) fn print(&mut self, shown: Vec<ViewItem>) {
-        for shown in shown {
-            match shown {
-                ViewItem::Line(text) => {
-                    let rest = self.answer.end(self.page());
-                    self.above.push_str(&rest);
-                    self.say(&text);
-                }
-                ViewItem::Piece(text) => {
-                    let lines = self.answer.take_in(&text, self.page());
-                    self.above.push_str(&lines);
-                }
-            }
-        }
+        self.output.add(shown, self.page());
     }
 
     /// Shows that a request starts at this time.
@@ -354,8 +266,7 @@ impl Conversation {
             self.say("  the request ended before this was sent: queued");
             self.queue.push_front(Request::new(words, self.facts.intent));
         }
-        let rest = self.answer.end(self.page());
-        self.above.push_str(&rest);
+        self.output.end_answer(self.page());
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
         self.asked.clear();
@@ -368,7 +279,7 @@ impl Conversation {
     pub(crate) fn print_shell_output(&mut self) {
         let lines = self.shell_output.lock().unwrap_or_else(PoisonError::into_inner).ready();
         for line in &lines {
-            self.say_line(line);
+            self.output.line(line);
         }
     }
 
@@ -379,7 +290,7 @@ impl Conversation {
         let lines = std::mem::take(&mut self.shell_output);
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
         for line in &lines {
-            self.say_line(line);
+            self.output.line(line);
         }
         if !message.is_empty() {
             self.say(&harmless_text(message));
@@ -403,7 +314,7 @@ impl Conversation {
         self.asks(Waiting::ForWords(question), on_screen, at);
     }
 
-    fn asks(&mut self, question: Waiting, on_screen: OnScreen, at: Duration) {
+    fn asks(&mut self, question: Waiting, on_screen: ShownQuestion, at: Duration) {
         let is_first = self.asked.is_empty();
         let (words, only) = (None, Vec::new());
         self.asked.push_back(Asked { question, on_screen, since: at, words, only });
@@ -420,7 +331,7 @@ impl Conversation {
         if asked.wants_words() && self.composer.is_empty() {
             asked.words = Some(Composer::default());
         }
-        let OnScreen { who, shown, asks, .. } = asked.on_screen.clone();
+        let ShownQuestion { who, shown, asks, .. } = asked.on_screen.clone();
         if !shown.is_empty() {
             self.say(&shown);
         }
@@ -483,7 +394,7 @@ impl Conversation {
         self.present(at);
     }
 
-    fn answered(&mut self, OnScreen { who, asks, .. }: &OnScreen, said: &str) {
+    fn answered(&mut self, ShownQuestion { who, asks, .. }: &ShownQuestion, said: &str) {
         self.say(&format!("  {who}{asks} {said}"));
     }
 

@@ -17,7 +17,7 @@ use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::paint::{Background, Paint};
 use front::run_view::UndoPoint;
-use front::session::{Happened, Session};
+use front::session::{Session, SessionEvent};
 use orchestrator::lock::LockError;
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
@@ -100,13 +100,13 @@ pub trait Host: Send + Sync {
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Left {
+pub enum ConversationEnd {
     /// The user is done.
-    ForGood,
+    Exit,
     /// To switch to the session with this id.
-    For(String),
+    Resume(String),
     /// To start a new session.
-    ForANew,
+    New,
 }
 
 /// Runs a conversation at the terminal until the user leaves.
@@ -114,7 +114,7 @@ pub async fn converse(
     session: Session,
     opening: Opening,
     host: Arc<dyn Host>,
-) -> Result<Left, CliError> {
+) -> Result<ConversationEnd, CliError> {
     let interrupts = Interrupts::listen()?;
     let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
     // The answer is not awaited: until it arrives, the colours suit any background.
@@ -154,7 +154,7 @@ pub async fn converse(
     let Converse { session, terminal, .. } = it;
     drop(terminal);
     ended?;
-    let Some(left) = left else { return Ok(Left::ForGood) };
+    let Some(left) = left else { return Ok(ConversationEnd::Exit) };
     session.close().await;
     Ok(left)
 }
@@ -182,7 +182,7 @@ struct Converse {
     /// True if the terminal can no longer be read or written.
     is_gone: bool,
     /// The session to switch to; `None` if the user just leaves.
-    left: Option<Left>,
+    left: Option<ConversationEnd>,
     /// The running shell command.
     shell: Option<Shell>,
 }
@@ -197,7 +197,7 @@ enum Then {
 /// What woke the conversation up.
 enum Woken {
     Typed(std::io::Result<Vec<u8>>),
-    Session(Happened),
+    Session(SessionEvent),
     /// The shell command has ended.
     Ran(Result<String, String>),
     Interrupted(Interrupt),
@@ -259,13 +259,13 @@ impl Converse {
                     self.drawn = None;
                     self.typed(typed).await?
                 }
-                Woken::Session(Happened::Signal(signal)) => {
+                Woken::Session(SessionEvent::Signal(signal)) => {
                     self.signalled(signal);
                     Then::On
                 }
-                Woken::Session(Happened::Ended(Ok(outcome))) => self.ended(&outcome),
-                Woken::Session(Happened::Ended(Err(died))) => return Err(exit::died(&died)),
-                Woken::Session(Happened::Applied(_)) | Woken::Resized => Then::On,
+                Woken::Session(SessionEvent::Ended(Ok(outcome))) => self.ended(&outcome),
+                Woken::Session(SessionEvent::Ended(Err(died))) => return Err(exit::died(&died)),
+                Woken::Session(SessionEvent::Applied(_)) | Woken::Resized => Then::On,
                 Woken::Ran(ran) => {
                     self.shell = None;
                     self.talk.ran(&ran.unwrap_or_else(|why| why));
@@ -321,7 +321,7 @@ impl Converse {
             return self.write(&(shown + &calls));
         }
         terminal::visit(false);
-        let above = self.talk.take_above();
+        let above = self.talk.output.take();
         let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
         out.push_str(&self.calls());
         self.drawn = Some(at);
@@ -365,7 +365,7 @@ impl Converse {
         let (at, talk, screen) = (self.at(), &mut self.talk, &mut self.screen);
         let waits = |held: &LockError| {
             talk.say(&format!("waiting: {held}"));
-            let (above, size) = (talk.take_above(), Terminal::size());
+            let (above, size) = (talk.output.take(), Terminal::size());
             // A terminal that is gone is noticed by the next frame.
             terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
         };

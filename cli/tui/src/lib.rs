@@ -18,8 +18,8 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use alone::{Asks, ask, pick, review};
+pub use alone::{QuestionOptions, ask, pick, review};
 pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
-pub use conversation::{Calls, Facts, Setting, Visits};
-pub use converse::{Host, Left, OnOutput, Opening, Shell, converse};
+pub use conversation::{AlternateScreen, Calls, Facts, Setting};
+pub use converse::{ConversationEnd, Host, OnOutput, Opening, Shell, converse};
 pub use picker::KeptSession;

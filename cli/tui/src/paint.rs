@@ -5,13 +5,13 @@ use std::time::Duration;
 use actors::plan::StepMark;
 use actors::wording::short;
 use anstyle::{AnsiColor, Style};
-use front::answer::{Offers, OnScreen};
+use front::answer::{Offers, ShownQuestion};
 use front::diff::harmless;
 use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::composer::Laid;
-use crate::conversation::{Asked, Conversation, Visits, Work};
+use crate::conversation::{AlternateScreen, Asked, Conversation, Work};
 use crate::screen::{Frame, Size};
 use crate::styled;
 
@@ -61,7 +61,7 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
     let menu = room.last(menu(it, room.at_most(MOST_OFFERS)), MOST_OFFERS);
     let progress = room.last(progress(it, at), 1);
     let queue = room.last(queue(it, room.at_most(MOST_QUEUED)), MOST_QUEUED + 1);
-    let open = tail(&it.answer.open(), width, room.at_most((height / OPEN_PART).max(1)));
+    let open = tail(&it.output.answer.open(), width, room.at_most((height / OPEN_PART).max(1)));
     let open = room.last(open, height);
     let is_request = it.work.is_a_request();
     let lanes = if is_request { it.run.lane_rows(width, at) } else { Vec::new() };
@@ -154,7 +154,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
 fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<String> {
     let many = it.asked.len();
     let count = if many > 1 { format!(" (1 of {many})") } else { String::new() };
-    let OnScreen { who, asks, .. } = &asked.on_screen;
+    let ShownQuestion { who, asks, .. } = &asked.on_screen;
     let mut rows = wrapped(&format!("? {who}{asks}{count}"), width);
     rows.truncate(MOST_OF_A_QUESTION);
     if let Some(first) = rows.first_mut() {
@@ -176,10 +176,14 @@ fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<
             Offers::YesOrNo => (String::new(), "no"),
         };
         let more = match &asked.on_screen {
-            OnScreen { change: Some(_), .. } if it.facts.visits == Visits::Allowed => "d review",
-            OnScreen { change: Some(_), .. } => "d show the diff",
-            OnScreen { shown, .. } if shown.is_empty() => "",
-            OnScreen { .. } => "s show",
+            ShownQuestion { change: Some(_), .. }
+                if it.facts.alternate_screen == AlternateScreen::Allowed =>
+            {
+                "d review"
+            }
+            ShownQuestion { change: Some(_), .. } => "d show the diff",
+            ShownQuestion { shown, .. } if shown.is_empty() => "",
+            ShownQuestion { .. } => "s show",
         };
         let more = if more.is_empty() { String::new() } else { format!(" · {alt}{more}") };
         format!("  {alt}y yes · {always}{alt}n {no}{more}")
@@ -329,7 +333,7 @@ mod tests {
             let mut it = Conversation::new(facts, Paint::Plain, Vec::new());
             it.work = Work::Busy;
             let page = Page { paint: Paint::Plain, width: usize::from(columns) };
-            it.answer.take_in(&"word ".repeat(2_000), page);
+            it.output.answer.take_in(&"word ".repeat(2_000), page);
             let live = frame(&it, size, Duration::ZERO);
             assert!(live.rows.concat().contains("word word"), "{live:#?}");
             let half = usize::from(columns / 2);

@@ -23,7 +23,7 @@ pub enum Action {
     /// A patch is written.
     Patch(Patch),
     /// A command is run.
-    Command(Standing),
+    Command(CommandKind),
     /// A command gets network access.
     Network,
     /// A command may write outside the workspace.
@@ -54,7 +54,7 @@ pub enum Patch {
 
 /// Kinds of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
+pub enum CommandKind {
     /// Every part is listed.
     Listed,
     /// Some part is not listed, or cannot be judged.
@@ -169,9 +169,9 @@ impl Action {
         Self::Patch(Patch::Larger),
         Self::Patch(Patch::Executed),
         Self::Patch(Patch::Protected),
-        Self::Command(Standing::Listed),
-        Self::Command(Standing::Other),
-        Self::Command(Standing::Denied),
+        Self::Command(CommandKind::Listed),
+        Self::Command(CommandKind::Other),
+        Self::Command(CommandKind::Denied),
         Self::Network,
         Self::WriteOutside,
     ];
@@ -272,7 +272,7 @@ const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
         (Action::Read(Secrecy::Plain), _) => Row::new(Why::Changes, [Yes; 3]),
         (Action::Read(Secrecy::Secret), _) => Row::forbidden(Why::Secret),
         (Action::Patch(Patch::Protected), _) => Row::forbidden(Why::Protected),
-        (Action::Command(Standing::Denied), _) => Row::forbidden(Why::Denied),
+        (Action::Command(CommandKind::Denied), _) => Row::forbidden(Why::Denied),
         (Action::Patch(_) | Action::WriteOutside, Stage::Planning) => Row::forbidden(Why::Planning),
         (Action::Patch(_), Stage::Verifying) => Row::forbidden(Why::Verifying),
         (Action::Patch(patch), Stage::Executing | Stage::User) => patched(stage, patch),
@@ -296,10 +296,10 @@ const fn patched(stage: Stage, patch: Patch) -> Row {
     }
 }
 
-const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> Row {
+const fn command(stage: Stage, listing: CommandKind, confinement: Confinement) -> Row {
     use Cell::{Asks, No, Yes};
     match (confinement, listing, stage) {
-        (_, Standing::Denied, _) => Row::forbidden(Why::Denied),
+        (_, CommandKind::Denied, _) => Row::forbidden(Why::Denied),
         // Before there is a plan, only confined commands run.
         (Confinement::None | Confinement::Off, _, Stage::Planning) => Row::forbidden(Why::Planning),
         (Confinement::Floor { missing: Gaps::Untold }, _, _) => {
@@ -308,9 +308,11 @@ const fn command(stage: Stage, listing: Standing, confinement: Confinement) -> R
         (Confinement::None, _, _) => {
             Row { yolo: Yolo::Asks, ..Row::new(Why::Unconfined, [Asks, Asks, No]) }
         }
-        (_, Standing::Listed | Standing::Other, Stage::User) => Row::new(Why::NotListed, [Yes; 3]),
-        (_, Standing::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
-        (Confinement::Off, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
-        (_, Standing::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
+        (_, CommandKind::Listed | CommandKind::Other, Stage::User) => {
+            Row::new(Why::NotListed, [Yes; 3])
+        }
+        (_, CommandKind::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
+        (Confinement::Off, CommandKind::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
+        (_, CommandKind::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
     }
 }

@@ -13,7 +13,7 @@ mod words;
 
 pub use command::{Assignment, Command, Join, Opaque, SimpleCommand, Unread, hands_on};
 pub use decide::{
-    Action, Confinement, Gaps, Patch, Secrecy, Stage, Standing, Verdict, Why, decide,
+    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, Why, decide,
 };
 pub use listed::quoted;
 pub use patch_total::{Counted, PatchTotal, Size};

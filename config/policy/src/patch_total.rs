@@ -50,15 +50,12 @@ impl PatchTotal {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { files, lines, of } = self;
-        match of {
-            Counted::Patch => write!(f, "the patch is large: {files} files, {lines} lines"),
-            Counted::Run => {
-                write!(
-                    f,
-                    "the patches of this run are large in total: {files} files, {lines} lines"
-                )
-            }
-        }
+        let what = match of {
+            Counted::Patch => "the patch is large",
+            Counted::Run => "the patches of this run are large in total",
+        };
+        let plural = |count: &usize| if *count == 1 { "" } else { "s" };
+        write!(f, "{what}: {files} file{}, {lines} line{}", plural(files), plural(lines))
     }
 }
 

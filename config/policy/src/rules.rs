@@ -5,7 +5,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 
 use crate::command::{Command, SimpleCommand, base_name, hands_on};
-use crate::decide::{Action, Confinement, Patch, Secrecy, Stage, Standing, Verdict, decide};
+use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Stage, Verdict, decide};
 use crate::listed::{Listed, Rule, Unlisted, rule_for};
 use crate::patch_total::Size;
 use crate::spelling::spells;
@@ -175,16 +175,18 @@ impl Rules {
         (Patch::Within, String::new())
     }
 
-    fn classify_command(&self, command: &Command) -> (Standing, String) {
+    fn classify_command(&self, command: &Command) -> (CommandKind, String) {
         if let Some(why) = self.denied(command) {
-            return (Standing::Denied, why);
+            return (CommandKind::Denied, why);
         }
         if let Some(why) = self.unlistable(command) {
-            return (Standing::Other, why);
+            return (CommandKind::Other, why);
         }
         match self.unlisted(command).next() {
-            Some((segment, why)) => (Standing::Other, format!("{} {why}", named(command, segment))),
-            None => (Standing::Listed, String::new()),
+            Some((segment, why)) => {
+                (CommandKind::Other, format!("{} {why}", named(command, segment)))
+            }
+            None => (CommandKind::Listed, String::new()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use config::Mode;
 
-use crate::decide::{Action, Confinement, Patch, Secrecy, Standing, Verdict};
+use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Verdict};
 use crate::table::{Case, cases, lines};
 
 fn all() -> Vec<Case> {
@@ -43,7 +43,7 @@ fn has_effect(action: Action) -> bool {
     match action {
         Action::Read(Secrecy::Plain | Secrecy::Secret) => false,
         Action::Patch(Patch::Within | Patch::Larger | Patch::Executed | Patch::Protected)
-        | Action::Command(Standing::Listed | Standing::Other | Standing::Denied)
+        | Action::Command(CommandKind::Listed | CommandKind::Other | CommandKind::Denied)
         | Action::Network
         | Action::WriteOutside => true,
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::decide::{Action, Confinement, Gaps, Patch, Secrecy, Stage, Standing, Verdict, Why};
+use crate::decide::{Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, Why};
 
 impl Stage {
     /// The name of the stage.
@@ -26,9 +26,9 @@ impl Action {
             Self::Patch(Patch::Larger) => "larger patch",
             Self::Patch(Patch::Executed) => "patch what other tools execute",
             Self::Patch(Patch::Protected) => "patch what is protected",
-            Self::Command(Standing::Listed) => "listed command",
-            Self::Command(Standing::Other) => "other command",
-            Self::Command(Standing::Denied) => "denied command",
+            Self::Command(CommandKind::Listed) => "listed command",
+            Self::Command(CommandKind::Other) => "other command",
+            Self::Command(CommandKind::Denied) => "denied command",
             Self::Network => "network for a command",
             Self::WriteOutside => "write outside the tree",
         }

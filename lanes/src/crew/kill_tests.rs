@@ -8,7 +8,7 @@ use std::time::Duration;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use ractor::ActorCell;
-use testkit::hired;
+use testkit::children_of;
 
 use super::testing::{Happens, Stage, World};
 use super::{Crew, CrewReport};
@@ -38,7 +38,7 @@ fn killing(role: &'static str, stage: Stage, the_crew: &TheCrew) -> Happens {
             return Box::pin(std::future::ready(Ok(())));
         }
         let place = ROLES.iter().position(|name| *name == role).unwrap();
-        hired(the_crew.get().unwrap())[place].kill();
+        children_of(the_crew.get().unwrap())[place].kill();
         Box::pin(std::future::pending())
     })
 }

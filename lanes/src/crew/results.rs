@@ -12,7 +12,7 @@ use actors::event::Event;
 use actors::failure::FailureClass;
 use actors::prompts::Prompt;
 use actors::run::Run;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::{Denied, NotApplied};
@@ -30,11 +30,11 @@ impl State {
     ) -> Result<Input, JournalClosed> {
         let Planned { plan, tolerances } = match planned {
             Ok(planned) => planned,
-            Err(ArchitectError::Unheard(Unheard::Unreadable(error))) => {
+            Err(ArchitectError::AnswerError(AnswerError::Unreadable(error))) => {
                 let detail = format!("the Architect gave no usable plan: {error}").into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
-            Err(ArchitectError::Unheard(Unheard::Call(error))) => {
+            Err(ArchitectError::AnswerError(AnswerError::Call(error))) => {
                 return Ok(Input::Stopped(call_failed(&error)));
             }
             Err(ArchitectError::Unanswered(_)) => return Ok(Input::Crashed),
@@ -81,12 +81,14 @@ impl State {
                 self.publisher().publish(done).await?;
                 Input::NothingMore
             }
-            Err(EditorError::Unheard(Unheard::Unreadable(error))) => {
+            Err(EditorError::AnswerError(AnswerError::Unreadable(error))) => {
                 self.details = error.to_string();
                 self.mismatch(1).await?;
                 Input::DraftUnreadable
             }
-            Err(EditorError::Unheard(Unheard::Call(error))) => Input::Stopped(call_failed(&error)),
+            Err(EditorError::AnswerError(AnswerError::Call(error))) => {
+                Input::Stopped(call_failed(&error))
+            }
             Err(EditorError::Unanswered(_)) => Input::Crashed,
         })
     }

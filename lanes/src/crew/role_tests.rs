@@ -10,8 +10,8 @@ use actors::checks::CheckOutcome;
 use actors::dialogue::Dialogue;
 use actors::draft::MayEnd;
 use actors::editor::DraftAsk;
+use actors::file_reader::FileReader;
 use actors::ledger::Ask;
-use actors::sight::Sight;
 use actors::verifier::Subject;
 use futures_util::future::BoxFuture;
 use model::ModelError;
@@ -65,8 +65,8 @@ fn refused() -> ModelError {
 
 async fn roles(world: &World) -> Roles {
     let (setup, supervisor) = (&world.setup, &world.supervisor);
-    let sight = Sight::new(setup.workspace.reader().clone(), setup.run.clone());
-    Roles::spawn(setup, &sight, supervisor).await.unwrap()
+    let file_reader = FileReader::new(setup.workspace.reader().clone(), setup.run.clone());
+    Roles::spawn(setup, &file_reader, supervisor).await.unwrap()
 }
 
 fn first_plan() -> PlanAsk {

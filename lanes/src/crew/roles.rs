@@ -6,7 +6,7 @@ use actors::applier::{Applier, ApplierSetup};
 use actors::architect::{Architect, ArchitectSetup};
 use actors::commands::Runner;
 use actors::editor::{Editor, EditorSetup};
-use actors::sight::Sight;
+use actors::file_reader::FileReader;
 use actors::verifier::{Verifier, VerifierSetup};
 use actors::words::Role;
 use model::AgentRole;
@@ -25,7 +25,7 @@ pub(super) struct Roles {
 impl Roles {
     pub(super) async fn spawn(
         setup: &CrewSetup,
-        sight: &Sight,
+        file_reader: &FileReader,
         crew: &ActorCell,
     ) -> Result<Self, ractor::SpawnErr> {
         let (workspace, run) = (Arc::clone(&setup.workspace), setup.run.clone());
@@ -33,7 +33,7 @@ impl Roles {
         let brief = Arc::new(setup.brief.clone());
         let architect = ArchitectSetup {
             caller: run.caller(AgentRole::Architect),
-            sight: sight.clone(),
+            file_reader: file_reader.clone(),
             commands: commands.clone(),
             brief: Arc::clone(&brief),
         };
@@ -42,7 +42,7 @@ impl Roles {
             commands: commands.clone(),
             brief,
         };
-        let applier = ApplierSetup { workspace, sight: sight.clone(), run };
+        let applier = ApplierSetup { workspace, file_reader: file_reader.clone(), run };
         let verifier = VerifierSetup { commands };
         Ok(Self {
             architect: Architect::spawn(architect, crew.clone()).await?,

@@ -47,7 +47,7 @@ impl State {
         let ask = PlanAsk { why, baseline: self.baseline_for(AgentRole::Architect) };
         let architect = self.roles.architect.clone();
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
-        let sight = self.sight.clone();
+        let file_reader = self.file_reader.clone();
         self.spawn_step(myself, async move {
             publisher.publish(Event::ArchitectStarted { iteration }).await?;
             let Ok((dialogue, planned)) = architect.plan(dialogue, ask).await else {
@@ -56,7 +56,7 @@ impl State {
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
             let derived = match &planned {
-                Ok(planned) if planned.plan.verify.is_empty() => sight.checks().await?,
+                Ok(planned) if planned.plan.verify.is_empty() => file_reader.checks().await?,
                 Ok(_) | Err(_) => Vec::new(),
             };
             Ok(StepResult::Planned(dialogue, planned, derived))
@@ -163,7 +163,7 @@ impl State {
     /// Re-reads and re-hashes the declared files, on a blocking thread.
     fn look(&self) -> impl Future<Output = Result<Bases, JournalClosed>> + Send + use<> {
         let most = self.setup.run.config().agent_loop.max_file_bytes;
-        let sight = self.sight.clone();
+        let file_reader = self.file_reader.clone();
         let declared = self.plan.iter().flat_map(|plan| &plan.files);
         let paths: Vec<RepoPath> = declared.map(|file| file.path.clone()).collect();
         let base = |entry| match entry {
@@ -171,7 +171,7 @@ impl State {
             Some(_) | None => BaseState::Missing,
         };
         async move {
-            let entries = sight.entries(paths.clone(), most).await?;
+            let entries = file_reader.entries(paths.clone(), most).await?;
             Ok(paths.into_iter().zip(entries.into_iter().map(base)).collect())
         }
     }

@@ -21,7 +21,7 @@ use model::{AgentRole, ChatRequest, ModelError};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use shell::CommandLine;
 use testkit::answers::{greeting_diff, greeting_plan};
-use testkit::{Says, Scripted};
+use testkit::{AnswerSource, ScriptedModel};
 use tree::{Change, CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
@@ -72,7 +72,7 @@ impl World {
             timeout: Duration::from_secs(30),
         };
         let (admission, slot) = Admission::spawn(setup, supervisor.get_cell()).await.unwrap();
-        let model = Arc::new(Scripted(Arc::new(Answers(Arc::clone(&happens)))));
+        let model = Arc::new(ScriptedModel(Arc::new(Answers(Arc::clone(&happens)))));
         let log = CommitLog::none(Duration::from_secs(10));
         let tree = WriteTree::open(&files.workspace(), log).unwrap();
         let setup = CrewSetup {
@@ -108,7 +108,7 @@ impl World {
 /// Answers as the role should, unless the hook fails.
 struct Answers(Happens);
 
-impl Says for Answers {
+impl AnswerSource for Answers {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         let plans = request.role == AgentRole::Architect;
         self.0(if plans { Stage::Plan } else { Stage::Draft }).await?;

@@ -18,10 +18,12 @@ use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
 use actors::publisher::Publisher;
 use actors::run::Run;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::team::Other;
 use actors::workspace::{CommitRefused, Extent, LeftOut, NotApplied, Staged, Taken};
 use tools::blocking::on_a_thread;
+use tools::count::counted;
+use tools::ids::short;
 use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
@@ -69,7 +71,7 @@ impl Conductor {
             for lane in ids {
                 self.setup.run.for_lane(lane).give_back();
             }
-            let why = format!("too few calls are left for {} lanes", plan.lanes.len());
+            let why = format!("too few calls are left for {}", counted(plan.lanes.len(), "lane"));
             self.publisher().publish(Event::LanesDeclined { why: why.into() }).await?;
             return Ok(TeamReport::Declined);
         }
@@ -105,10 +107,10 @@ impl Conductor {
                 return Ok(Some(plan));
             }
             Ok(_) => "the task does not split into independent parts".to_owned(),
-            Err(Unheard::Unreadable(error)) => {
+            Err(AnswerError::Unreadable(error)) => {
                 format!("the lane planner gave no usable plan: {error}")
             }
-            Err(Unheard::Call(error)) => {
+            Err(AnswerError::Call(error)) => {
                 return Err(call_failed(&error));
             }
         };
@@ -144,8 +146,8 @@ impl Conductor {
                 match lanes.replan(lane, attempt, so_far, &paths).await? {
                     Ok(made) => standing.remade(made),
                     // The conflicting work of the first attempt stands.
-                    Err(undone) => {
-                        standing.keep(&undone);
+                    Err(failed) => {
+                        standing.keep(&failed);
                         standing.conflicted(lane, paths, Other::Lanes);
                     }
                 }
@@ -227,8 +229,8 @@ impl Conductor {
             }
             match lanes.fix(&merged, &found, &red).await? {
                 Ok(made) => standing.fixed(made, found),
-                Err(undone) => {
-                    standing.keep(&undone);
+                Err(failed) => {
+                    standing.keep(&failed);
                     standing.fail_together(&found);
                 }
             }
@@ -316,14 +318,14 @@ impl Conductor {
         let patch = self.setup.run.fresh_id();
         let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
         self.publisher().publish(Event::staged(&patch, &staged)).await?;
+        let id = short(&patch);
         Ok(Some(match delivery {
             Delivery::NeedsWork { detail, .. } => {
-                let detail =
-                    format!("{detail}; the change is staged as {patch}, not applied").into();
+                let detail = format!("{detail}; the change is staged as {id}, not applied").into();
                 Delivery::NeedsWork { why: NeedsWork::Staged, detail }
             }
             Delivery::Denied { what, hint } => {
-                let hint = format!("{hint}; the change is staged: `deepseek diff {patch}`").into();
+                let hint = format!("{hint}; the change is staged: `deepseek diff {id}`").into();
                 Delivery::Denied { what, hint }
             }
             ended @ (Delivery::Delivered { .. }

@@ -186,8 +186,9 @@ impl Integration {
         place: &ReadTree,
         commands: &[String],
     ) -> Result<Vec<String>, Delivery> {
-        let sight = actors::sight::Sight::new(place.clone(), self.setup.run.clone());
-        let derived = sight.checks().await?;
+        let file_reader =
+            actors::file_reader::FileReader::new(place.clone(), self.setup.run.clone());
+        let derived = file_reader.checks().await?;
         let above = self.setup.workspace();
         let missing = derived.into_iter().filter(|command| {
             // Commands that the user has not approved beforehand are skipped rather than asked about at the end.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::lane::{Attempt, LaneReport, LaneSetup, Undone};
+use crate::lane::{Attempt, FailedAttempt, LaneReport, LaneSetup};
 use crate::lane_tree::{Territories, Territory};
 use crate::team_plan::TeamPlan;
 use actors::closed::JournalClosed;
@@ -19,6 +19,7 @@ use actors::run::Run;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tools::blocking::on_a_thread;
+use tools::count::counted;
 use tree::{RepoPath, TreeId};
 
 use super::integration::{MergedLanes, Red, add};
@@ -48,7 +49,7 @@ pub(super) struct Made {
 }
 
 /// The result of a lane, or the delivery that ends the whole team.
-type Ended = Result<Result<Made, Undone>, Delivery>;
+type Ended = Result<Result<Made, FailedAttempt>, Delivery>;
 
 /// The lanes of a team.
 pub(super) struct Lanes {
@@ -57,7 +58,7 @@ pub(super) struct Lanes {
     pub(super) plan: TeamPlan,
     pub(super) base: Began,
     /// The results so far.
-    pub(super) reports: BTreeMap<LaneId, Result<Made, Undone>>,
+    pub(super) reports: BTreeMap<LaneId, Result<Made, FailedAttempt>>,
     /// What each lane may spend.
     budget: Allowance,
 }
@@ -92,7 +93,11 @@ impl Lanes {
                 running.push(self.first(*lane)?);
             }
             for (place, lane) in ready.iter().skip(free).enumerate() {
-                let why = format!("queued {}.: at most {width} lanes work in parallel", place + 1);
+                let why = format!(
+                    "number {} in the queue: no more than {} at once",
+                    place + 1,
+                    counted(width, "lane")
+                );
                 self.setup.run.for_lane(*lane).publisher.show_wait(why);
             }
             let Some((lane, report)) = running.next().await else { return Ok(()) };
@@ -249,7 +254,7 @@ impl AtWork {
             Ok(Ok(LaneReport::Completed { tree, files, commands, verified })) => {
                 Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands, verified }))
             }
-            Ok(Ok(LaneReport::Failed(undone))) => Ok(Err(undone)),
+            Ok(Ok(LaneReport::Failed(failed))) => Ok(Err(failed)),
             Ok(Err(closed)) => Err(closed.into()),
             Err(LaneDied) => self.fail(number, lane_died()).await,
         }
@@ -268,10 +273,10 @@ impl AtWork {
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
         let spent = self.setup.run.admission.spent().await.unwrap_or_default();
         let files = Vec::new();
-        let undone = Undone { why: why.clone(), worktree: worktree.clone() };
+        let result = FailedAttempt { why: why.clone(), worktree: worktree.clone() };
         let failed = Event::LaneFailed { attempt, why, files, worktree, spent };
         self.publisher().record(failed).await?;
-        Ok(Err(undone))
+        Ok(Err(result))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lane::Undone;
+use crate::lane::FailedAttempt;
 use crate::team_plan::TeamPlan;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::lane_id::LaneId;
@@ -31,7 +31,10 @@ pub(super) struct Standing {
 
 impl Standing {
     /// Returns the state after all lanes have ended.
-    pub(super) fn new(plan: &TeamPlan, reports: &BTreeMap<LaneId, Result<Made, Undone>>) -> Self {
+    pub(super) fn new(
+        plan: &TeamPlan,
+        reports: &BTreeMap<LaneId, Result<Made, FailedAttempt>>,
+    ) -> Self {
         let mut standing = Self {
             plan: plan.clone(),
             made: BTreeMap::new(),
@@ -54,7 +57,7 @@ impl Standing {
     }
 
     /// Keeps the worktree of a failed attempt.
-    pub(super) fn keep(&mut self, undone: &Undone) {
+    pub(super) fn keep(&mut self, undone: &FailedAttempt) {
         self.kept.extend(undone.worktree.clone());
     }
 

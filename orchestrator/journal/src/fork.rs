@@ -13,7 +13,7 @@ use super::read::Record;
 use super::{EVENTS, Line, SUM_DIGITS};
 
 /// Creates the session `to` from the events of `from` up to number `at`, with `workspace` as its workspace. The log
-/// is renamed into place last, so the session is complete or absent.
+/// is renamed into place last, so the session is complete or absent. Fails if `to` exists.
 pub fn fork(
     from: &Path,
     records: &[Record],
@@ -42,14 +42,16 @@ pub fn fork(
         };
         prev = line.append_to(&mut text)?;
     }
+    let private = |dir: &Path| DirBuilder::new().mode(0o700).create(dir);
+    private(to)?;
     let blobs = to.join("blobs");
-    DirBuilder::new().recursive(true).mode(0o700).create(&blobs)?;
-    let copied = copy_blobs(&from.join("blobs"), &blobs).and_then(|()| {
-        let half = to.join("events.tmp");
-        regular::write(&half, &text)?;
-        fs::File::open(&half)?.sync_all()?;
-        fs::rename(half, to.join(EVENTS))
-    });
+    let copied =
+        private(&blobs).and_then(|()| copy_blobs(&from.join("blobs"), &blobs)).and_then(|()| {
+            let half = to.join("events.tmp");
+            regular::write(&half, &text)?;
+            fs::File::open(&half)?.sync_all()?;
+            fs::rename(half, to.join(EVENTS))
+        });
     if copied.is_err() {
         fs::remove_dir_all(to)?;
     }
@@ -76,4 +78,35 @@ fn copy_blobs(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longest path that a system call accepts, in bytes.
+    const MAX_PATH: usize = 4095;
+
+    #[test]
+    fn a_session_is_complete_or_absent_and_never_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let from = home.path().join("from");
+        fs::create_dir_all(from.join("blobs")).unwrap();
+        let to = |name: &Path| fork(&from, &[], 0, &home.path().join(name), Path::new("/"));
+        to(Path::new("fork")).unwrap();
+        let log = home.path().join("fork").join(EVENTS);
+        fs::write(&log, "continued").unwrap();
+        assert_eq!(to(Path::new("fork")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&log).unwrap(), b"continued");
+
+        // The directory can be created, but not `blobs` in it: its path would be too long.
+        let mut deep = home.path().to_owned();
+        while deep.as_os_str().len() < MAX_PATH - 250 {
+            deep.push("d".repeat(200));
+        }
+        fs::create_dir_all(&deep).unwrap();
+        deep.push("d".repeat(MAX_PATH - 2 - deep.as_os_str().len()));
+        to(&deep).unwrap_err();
+        assert!(!deep.exists());
+    }
 }

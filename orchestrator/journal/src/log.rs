@@ -331,7 +331,7 @@ impl Writer {
     /// Stores content next to the log; returns true if it is new.
     fn keep(&mut self, entry: &Submission, blob: &Blob) -> io::Result<bool> {
         if let Event::ModelRequest { role, .. } = &entry.event {
-            // Small questions share all but their end.
+            // The prompts of child questions differ only at the end.
             let scope = if entry.scope.child().is_some() { entry.scope.above() } else { None };
             let scope = scope.unwrap_or_else(|| entry.scope.clone());
             let last = self.prompts.entry((scope, *role)).or_default();

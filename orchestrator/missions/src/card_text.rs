@@ -5,22 +5,27 @@ use std::fmt::{self, Display};
 use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::wording::short;
+use tools::count::counted;
 
 use crate::card::{Capabilities, Card, Coverage, Estimate, Group, Range, SubTask};
 use crate::finding::{Confidence, Observation};
 
 /// A range, shown as one number if both ends are equal.
-struct Span(Range, &'static str);
+struct Span(Range);
 
 impl Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self((least, most), unit) = self;
+        let Self((least, most)) = self;
         let (least, most) = (short(*least), short(*most));
-        if least == most {
-            write!(f, "{least}{unit}")
-        } else {
-            write!(f, "{least} to {most}{unit}")
-        }
+        if least == most { f.write_str(&least) } else { write!(f, "{least} to {most}") }
+    }
+}
+
+impl Span {
+    /// Formats the range with its noun.
+    fn of(&self, noun: &str) -> String {
+        let plural = if self.0 == (1, 1) { "" } else { "s" };
+        format!("{self} {noun}{plural}")
     }
 }
 
@@ -91,8 +96,8 @@ impl Card {
         let money =
             nano_usd.map(|(least, most)| format!("{} to {}", dollars(least), dollars(most)));
         let parts = [
-            Some(Span(calls, " calls").to_string()),
-            Some(Span(tokens, " tokens").to_string()),
+            Some(Span(calls).of("call")),
+            Some(Span(tokens).of("token")),
             money,
             Some(lasting(wall_seconds)),
         ];
@@ -103,7 +108,7 @@ impl Card {
     pub fn covered(&self) -> String {
         let Coverage { files_seen, files_total, bytes_seen, bytes_total } = self.coverage;
         let share = bytes_seen.saturating_mul(100) / bytes_total.max(1);
-        format!("{files_seen} of {files_total} files, {share} % of the text")
+        format!("{files_seen} of {}, {share} % of the text", counted(files_total, "file"))
     }
 
     /// Formats the actual cost next to the estimate.
@@ -114,11 +119,11 @@ impl Card {
             format!(", {spent} (estimated {} to {})", dollars(least), dollars(most))
         });
         format!(
-            "{} calls (estimated {}), {} tokens (estimated {}){money}",
-            spent.calls,
-            Span(calls, ""),
+            "{} (estimated {}), {} tokens (estimated {}){money}",
+            counted(spent.calls, "call"),
+            Span(calls),
             short(spent.tokens),
-            Span(tokens, ""),
+            Span(tokens),
         )
     }
 

@@ -1,4 +1,4 @@
-//! Asks many small questions concurrently: a bounded pool of workers, and a priming request that makes the rest cheap.
+//! Asks many child questions concurrently: a bounded pool of workers, and a priming request that makes the rest cheap.
 //!
 //! Questions beyond the pool's size wait in its queue. Answers keep the order of the questions.
 
@@ -31,7 +31,7 @@ struct Asked {
     reply: oneshot::Sender<Result<Answer, JournalClosed>>,
 }
 
-/// A pool of workers that ask small questions.
+/// A pool of workers that ask child questions.
 #[derive(Clone)]
 pub struct Children {
     run: Run,

@@ -1,4 +1,4 @@
-//! Missions: research by many small questions, a card to approve, and the permissions that its approval grants.
+//! Missions: research by many short questions to a model, a card to approve, and the permissions that its approval grants.
 //!
 //! Decisions are pure; questions to models are effects of the run. Nothing here writes to the workspace.
 

@@ -6,6 +6,7 @@ use actors::contract::{Contract, ContractError, filled, without_dot_slash};
 use actors::lane_id::LaneId;
 use lanes::pattern::Pattern;
 use lanes::team_plan::{LanePlan, TeamPlan};
+use tools::count::counted;
 use tree::RepoPath;
 
 use crate::card::{Group, SubTask, TaskKind};
@@ -59,7 +60,7 @@ impl MissionPlan {
             return Err(format!("a mission has at least one task: {TASK}"));
         }
         if writes().count() > bounds.max_writes {
-            return Err(format!("at most {} tasks may write", bounds.max_writes));
+            return Err(format!("only {} may write", counted(bounds.max_writes, "task")));
         }
         for task in &self.subtasks {
             let SubTask { id, kind, reads, writes, commands, .. } = task;
@@ -160,10 +161,10 @@ impl Reader {
         let bare = without_dot_slash(&text, &mut Vec::new()).to_owned();
         match key {
             "READS" => task.reads.push(
-                RepoPath::parse(&bare).map_err(|error| format!("a path that is read: {error}"))?,
+                RepoPath::parse(&bare).map_err(|error| format!("READS: {error}"))?,
             ),
             "WRITES" => task.writes.push(
-                bare.parse().map_err(|error| format!("a path that is written: {error}"))?,
+                bare.parse().map_err(|error| format!("WRITES: {error}"))?,
             ),
             "RUN" => task.commands.push(text),
             "EXPECT" => task.expected = Some(text),
@@ -223,7 +224,10 @@ impl Reader {
             return Err("each task has one TASK line".to_owned());
         }
         if self.tasks.len() >= self.bounds.max_tasks {
-            return Err(format!("a mission may have at most {} tasks", self.bounds.max_tasks));
+            return Err(format!(
+                "a mission may have at most {}",
+                counted(self.bounds.max_tasks, "task")
+            ));
         }
         let task = SubTask {
             id,
@@ -303,7 +307,7 @@ MISSION_PLAN_END";
             ("TASK|04|write|x|y", "needs a line WRITES|04"),
             ("WRITES|01|src/lib.rs", "only reads"),
             ("WRITES|03|src/cache.rs", "one owner"),
-            ("WRITES|02|../out", "a path that is written"),
+            ("WRITES|02|../out", "WRITES: the path leads out"),
             ("READS|09|a", "TASK|09 must precede"),
             ("AFTER|01|03", "waits for"),
             ("UNDER|2|7", "no finding of that number"),

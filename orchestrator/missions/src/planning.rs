@@ -3,7 +3,7 @@
 use actors::ledger::Allowance;
 use actors::prompts::Prompt;
 use actors::run::Run;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use config::Config;
 use model::price::Usd;
 use model::{AgentRole, BYTES_PER_TOKEN};
@@ -30,7 +30,7 @@ impl Research<'_> {
         researched: &mut Researched,
         version: u32,
         wanted: Option<&str>,
-    ) -> Result<Card, Unheard> {
+    ) -> Result<Card, AnswerError> {
         self.refresh(researched);
         let (prompts, config) = (self.run.prompts(), self.run.config());
         let bounds = PlanBounds {
@@ -74,7 +74,7 @@ fn made(
             TaskKind::Read => AgentRole::Child,
             TaskKind::Write => AgentRole::Editor,
         };
-        task.model = run.caller(role).hire.model;
+        task.model = run.caller(role).settings.model;
     }
     let writes = subtasks.iter().any(|task| task.kind == TaskKind::Write);
     let estimate = estimate(run, &researched.sources, &subtasks);
@@ -134,7 +134,7 @@ fn estimate(run: &Run, sources: &[SourceFile], tasks: &[SubTask]) -> Estimate {
                 (AgentRole::Editor, (2, again.max(2)), shown + LANE_TOKENS)
             }
         };
-        let model = run.caller(role).hire.model;
+        let model = run.caller(role).settings.model;
         let each = prompt + ANSWER_TOKENS;
         calls = (calls.0 + few, calls.1 + many);
         tokens = (tokens.0 + few * each, tokens.1 + many * each * 2);

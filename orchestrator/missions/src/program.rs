@@ -1,5 +1,5 @@
 //! Runs programs that models write over files, from one batch of questions to the next. Each step is a recorded effect
-//! that includes the program's remaining state. Its questions are small questions like all others.
+//! that includes the program's remaining state. Its questions are child questions like all others.
 
 use actors::child::NoAnswer;
 use actors::closed::JournalClosed;

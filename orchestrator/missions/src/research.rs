@@ -43,7 +43,7 @@ const AROUND: usize = 5;
 pub struct Research<'r> {
     /// The run.
     pub run: &'r Run,
-    /// The pool that asks small questions.
+    /// The pool that asks child questions.
     pub children: &'r Children,
     /// The mission's brief.
     pub brief: &'r Brief,

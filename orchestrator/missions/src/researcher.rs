@@ -14,7 +14,7 @@ use actors::event::Event;
 use actors::looking;
 use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
-use actors::talk::{Grammar, Talk, Unheard};
+use actors::talk::{AnswerError, Grammar, Talk};
 use model::AgentRole;
 use search::BYTES_PER_TOKEN;
 use tools::clock::Timestamp;
@@ -69,12 +69,14 @@ impl Research<'_> {
         }
         match self.asked(thread, request, grammar).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(Unheard::Call(CallError::Budget(refusal))) => Err(Cut::Budget((&refusal).into())),
-            Err(Unheard::Call(CallError::Journal(closed))) => Err(closed.into()),
+            Err(AnswerError::Call(CallError::Budget(refusal))) => {
+                Err(Cut::Budget((&refusal).into()))
+            }
+            Err(AnswerError::Call(CallError::Journal(closed))) => Err(closed.into()),
             // The next question will show if the provider is gone for good.
             Err(
-                Unheard::Unreadable(_)
-                | Unheard::Call(CallError::Model(_) | CallError::Admission(_)),
+                AnswerError::Unreadable(_)
+                | AnswerError::Call(CallError::Model(_) | CallError::Admission(_)),
             ) => Ok(None),
         }
     }
@@ -85,7 +87,7 @@ impl Research<'_> {
         Thread { dialogue, untold, .. }: &mut Thread,
         request: &str,
         grammar: &G,
-    ) -> Result<G::Answer, Unheard> {
+    ) -> Result<G::Answer, AnswerError> {
         let (run, config) = (self.run, self.run.config());
         let prompts = run.prompts();
         let opening = self.brief.introduction(

@@ -22,7 +22,7 @@ use tree::CommitError;
 
 use super::workspace::commit;
 use super::{Msg, NotSteered, OrchestratorActor, Outcome, Root, Setup};
-use crate::earlier::{CutShort, Earlier, EarlierError, RecordedRun};
+use crate::earlier::{Earlier, EarlierError, InterruptedRun, RecordedRun};
 use crate::main_tree::MainTree;
 use crate::request::Request;
 use crate::worktrees;
@@ -93,13 +93,13 @@ impl Orchestrator {
     /// Reopens an earlier session. Also returns its interrupted run, if any; resume it with [`Self::take_up`].
     pub async fn go_on(
         mut setup: Setup,
-    ) -> Result<(Self, mpsc::Receiver<Signal>, Option<CutShort>), StartError> {
+    ) -> Result<(Self, mpsc::Receiver<Signal>, Option<InterruptedRun>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
         let clock = Arc::clone(&setup.clock);
         let (journal, publisher, records) =
             Journal::reopen(&setup.session_dir, clock, capacity, screen)?;
         let mut earlier = Earlier::read(&setup.session_dir, &records)?;
-        let cut_short = earlier.cut_short.take();
+        let interrupted = earlier.interrupted.take();
         let salt = setup.ids.fresh();
         let begun = Event::SessionContinued {
             version: setup.version.clone(),
@@ -107,11 +107,11 @@ impl Orchestrator {
             prompts: Some(Blob::new(setup.prompts.to_record())),
             format: FORMAT,
             salt: salt.clone(),
-            cut_short: cut_short.as_ref().map(|cut| cut.run().to_owned()),
+            cut_short: interrupted.as_ref().map(|it| it.run().to_owned()),
         };
         setup.redactor = setup.redactor.salted(&salt);
         let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
-        Ok((orchestrator, signals, cut_short))
+        Ok((orchestrator, signals, interrupted))
     }
 
     async fn launch(
@@ -141,7 +141,8 @@ impl Orchestrator {
         Ok(Self { actor, journal })
     }
 
-    /// Starts a request, and returns a future that waits for its delivery.
+    /// Starts a request, and returns a future that waits for its delivery. There is only one request at a time: while
+    /// one is running, others are refused with [`Unanswered::Stopped`].
     pub fn run(
         &self,
         request: Request,
@@ -152,9 +153,9 @@ impl Orchestrator {
     /// Resumes an interrupted run like [`Self::run`]. Completed work is not repeated.
     pub fn take_up(
         &self,
-        cut_short: CutShort,
+        interrupted: InterruptedRun,
     ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
-        self.drive(cut_short.request, Some(cut_short.recorded))
+        self.drive(interrupted.request, Some(interrupted.recorded))
     }
 
     /// The message is sent before the future is polled, so that a later [`Self::cancel`] or [`Self::steer`] finds the run.

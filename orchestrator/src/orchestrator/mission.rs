@@ -14,7 +14,7 @@ use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Blob, Event};
 use actors::run::Run;
 use actors::scope::Segment;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::words::{CardAnswer, CardStep, MissionPhase};
 use index::Index;
 use lanes::crew::call_failed;
@@ -27,6 +27,7 @@ use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
 use missions::research::{self, Research, Researched};
 use ractor::ActorRef;
+use tools::count::counted;
 
 use self::card::{Answering, Taking, not_carried_out};
 use super::end::{Ending, failed, journal_closed};
@@ -95,7 +96,7 @@ impl State {
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
     }
 
-    /// Starts the pool for small questions of the current request; `None` if that fails, which ends the request.
+    /// Starts the pool for child questions of the current request; `None` if that fails, which ends the request.
     pub(super) async fn spawn_children(&mut self, myself: &ActorRef<Msg>) -> Option<Children> {
         let run = self.active.as_ref()?.run.clone();
         match Children::spawn(run, myself.get_cell()).await {
@@ -209,7 +210,8 @@ impl State {
             let delivery = if unanswered == 0 {
                 Delivery::Delivered { verified: Verified::NotNeeded }
             } else {
-                let detail = format!("{unanswered} tasks that only read have no answer").into();
+                let detail =
+                    format!("{} without an answer", counted(unanswered, "read-only task")).into();
                 Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }
             };
             (delivery, Vec::new(), Vec::new())
@@ -271,12 +273,12 @@ impl Drafting {
         run.give_back();
         let mut card = match made {
             Ok(card) => card,
-            Err(Unheard::Unreadable(error)) => {
+            Err(AnswerError::Unreadable(error)) => {
                 let detail = format!("the researcher gave no usable plan: {error}").into();
                 let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
                 return Err(without_card(delivery, &researched));
             }
-            Err(Unheard::Call(error)) => {
+            Err(AnswerError::Call(error)) => {
                 return Err(without_card(call_failed(&error), &researched));
             }
         };

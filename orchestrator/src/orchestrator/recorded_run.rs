@@ -6,7 +6,7 @@ use std::time::Duration;
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event};
 use actors::publisher::Publisher;
-use actors::recording::{Beyond, Recording};
+use actors::recording::{AtRecordingEnd, Recording};
 use actors::run::{Terms, TermsError};
 use config::Config;
 use policy::Rules;
@@ -65,11 +65,11 @@ pub(super) enum Progress {
 
 pub(super) fn progress(publisher: &Publisher) -> Progress {
     let Some(recording) = publisher.recording() else { return Progress::Live };
-    match (recording.beyond(), recording.difference()) {
-        (Beyond::Stop, _) => Progress::AsRecorded,
-        (Beyond::GoOn, None) if recording.is_all_over() => Progress::Live,
-        (Beyond::GoOn, None) => Progress::OnTheWay,
-        (Beyond::GoOn, Some(difference)) => {
+    match (recording.at_end(), recording.difference()) {
+        (AtRecordingEnd::Stop, _) => Progress::AsRecorded,
+        (AtRecordingEnd::GoOn, None) if recording.is_all_over() => Progress::Live,
+        (AtRecordingEnd::GoOn, None) => Progress::OnTheWay,
+        (AtRecordingEnd::GoOn, Some(difference)) => {
             Progress::Astray(format!("the run cannot be resumed: {difference}"))
         }
     }

@@ -14,7 +14,7 @@ use actors::own_tools;
 use actors::prompts::{Prompt, Prompts};
 use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
-use actors::talk::{Grammar, Unheard};
+use actors::talk::{AnswerError, Grammar};
 use actors::wording::Wording;
 use actors::words::Intent;
 use index::FileKind;
@@ -101,8 +101,8 @@ async fn review(
     let brief = run.perform(&mut gather(request, about)).await?;
     let heard = ask(run, sources, brief, before, (&of, change)).await;
     heard.map(delivered).map_err(|unheard| match unheard {
-        Unheard::Call(error) => call_failed(&error).into(),
-        Unheard::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
+        AnswerError::Call(error) => call_failed(&error).into(),
+        AnswerError::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
     })
 }
 
@@ -112,7 +112,7 @@ async fn ask(
     brief: Brief,
     before: Before,
     (of, change): (&Reviewed, ShownDiff),
-) -> Result<Review, Unheard> {
+) -> Result<Review, AnswerError> {
     let (prompts, paths) = (run.prompts(), change.paths.clone());
     let mut dialogue = routing::dialogue(run, sources.own);
     let introduction = brief.introduction(

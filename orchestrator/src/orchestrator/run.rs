@@ -18,7 +18,7 @@ use actors::prompts::Prompt;
 use actors::run::{Run, Terms};
 use actors::scope::Scope;
 use actors::steering::Steering;
-use actors::talk::Unheard;
+use actors::talk::AnswerError;
 use actors::words::{IntentBy, Role, Side};
 use config::{LaneMode, Mode};
 use lanes::crew::{Crew, CrewSetup, call_failed};
@@ -54,7 +54,7 @@ use crate::supervision;
 use crate::turn;
 
 impl State {
-    /// Begins a request. There is only one at a time; the caller must not send another before it ends.
+    /// Begins a request. There is only one at a time: while one is running, another is refused by dropping `reply`.
     pub(super) async fn begin(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -62,6 +62,10 @@ impl State {
         recorded: Option<RecordedRun>,
         reply: RpcReplyPort<Outcome>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.active.is_some() {
+            tracing::error!("refused a request, because another one is running");
+            return Ok(());
+        }
         let Beginning { id, terms, current_rules, publisher, redactor, elapsed } = match recorded {
             None => Beginning::new(self),
             Some(recorded) => Beginning::recorded(self, recorded),
@@ -194,8 +198,8 @@ impl State {
                         answer: Some(text),
                         ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
                     },
-                    Err(Unheard::Call(error)) => call_failed(&error).into(),
-                    Err(Unheard::Unreadable(error)) => {
+                    Err(AnswerError::Call(error)) => call_failed(&error).into(),
+                    Err(AnswerError::Unreadable(error)) => {
                         let detail = format!("there was no usable answer: {error}").into();
                         Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
                     }
@@ -256,8 +260,8 @@ impl State {
         let run = active.run.clone();
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let setup = CrewSetup { brief, goal, workspace, run };
-        let hired = Crew::spawn(setup, myself.get_cell()).await;
-        let crew: Crew = match hired {
+        let spawned = Crew::spawn(setup, myself.get_cell()).await;
+        let crew: Crew = match spawned {
             Ok(crew) => crew,
             Err(error) => {
                 self.end(failed(FailureKind::Internal, &error.to_string())).await;

@@ -8,7 +8,7 @@ use actors::event::{Envelope, Event};
 use actors::team::{EndedLane, LaneEnd};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
-use testkit::{Heard, Says, World};
+use testkit::{AnswerSource, RunRecord, World};
 
 use crate::in_lanes;
 
@@ -53,13 +53,13 @@ impl Second {
     }
 }
 
-impl Says for Second {
+impl AnswerSource for Second {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         Ok(self.say(request).await)
     }
 }
 
-async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Heard, World) {
+async fn told(second: Second, flags: &[(&'static str, &str)]) -> (RunRecord, World) {
     let world = World::new(&[("ask.sh", "exit 0\n")]);
     let model = Arc::new(second);
     let work = in_lanes(&world, &model, flags, |_| ());
@@ -68,7 +68,7 @@ async fn told(second: Second, flags: &[(&'static str, &str)]) -> (Heard, World) 
 }
 
 /// Returns how the second lane ended; the others must be merged.
-fn of_second<'a>(told: &'a Heard, world: &World) -> &'a LaneEnd {
+fn of_second<'a>(told: &'a RunRecord, world: &World) -> &'a LaneEnd {
     let [EndedLane { end: LaneEnd::Merged, .. }, second, EndedLane { end: LaneEnd::Merged, .. }] =
         told.outcome.lanes.as_slice()
     else {

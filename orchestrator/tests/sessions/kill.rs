@@ -14,7 +14,7 @@ use deepseek_orchestrator::request::Request;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::ActorCell;
 use testkit::answers::{greeting_diff, greeting_plan};
-use testkit::{Heard, Says, World, hired};
+use testkit::{AnswerSource, RunRecord, World, children_of};
 
 /// What is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,19 +38,19 @@ struct Losing {
 impl Losing {
     fn lose(&self) {
         // Admission is started first, then the crew.
-        let started = hired(self.orchestrator.get().unwrap());
+        let started = children_of(self.orchestrator.get().unwrap());
         match self.lost {
             Lost::Admission => started[0].kill(),
             Lost::Crew => started[1].kill(),
             Lost::Role => {
-                hired(&started[1])[usize::from(self.role == AgentRole::Editor)].kill();
+                children_of(&started[1])[usize::from(self.role == AgentRole::Editor)].kill();
             }
             Lost::Journal => fs::remove_dir_all(self.session.join("blobs")).unwrap(),
         }
     }
 }
 
-impl Says for Losing {
+impl AnswerSource for Losing {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         if request.role == self.role && !self.done.swap(true, Ordering::SeqCst) {
             self.lose();
@@ -65,7 +65,7 @@ impl Says for Losing {
 }
 
 /// Runs a request during which something is lost.
-async fn run(lost: Lost, role: AgentRole) -> (Heard, World) {
+async fn run(lost: Lost, role: AgentRole) -> (RunRecord, World) {
     let world = World::greeting();
     let (done, orchestrator) = (AtomicBool::new(false), OnceLock::new());
     let model = Arc::new(Losing { lost, role, done, orchestrator, session: world.session() });
@@ -73,7 +73,7 @@ async fn run(lost: Lost, role: AgentRole) -> (Heard, World) {
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
     model.orchestrator.set(orchestrator.cell()).unwrap();
     let request = Request::new("Fix the greeting", Some(Intent::Edit));
-    let working = Heard::of(&orchestrator, signals, request, |_| ());
+    let working = RunRecord::of(&orchestrator, signals, request, |_| ());
     let told =
         tokio::time::timeout(Duration::from_secs(30), working).await.expect("the request hangs");
     (told, world)

@@ -13,7 +13,10 @@ use actors::event::Envelope;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
-use testkit::{Heard, Says, World};
+use testkit::{AnswerSource, RunRecord, World};
+
+// Concurrent requests.
+mod one_at_a_time;
 
 // Concurrent lanes.
 mod isolation;
@@ -26,15 +29,15 @@ mod kill;
 mod simulation;
 
 /// Runs a request in lanes. `heard` is called with each event.
-async fn in_lanes<S: Says>(
+async fn in_lanes<S: AnswerSource>(
     world: &World,
     model: &Arc<S>,
     flags: &[(&'static str, &str)],
     heard: impl FnMut(&Envelope),
-) -> Heard {
+) -> RunRecord {
     let always = [("lanes.mode", "\"on\""), ("lanes.max_lanes", "9")];
     let setup = world.setup(model, &[always.as_slice(), flags].concat());
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
     let request = Request::new("Do it all", Some(Intent::Edit));
-    Heard::of(&orchestrator, signals, request, heard).await
+    RunRecord::of(&orchestrator, signals, request, heard).await
 }

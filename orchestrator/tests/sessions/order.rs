@@ -8,7 +8,7 @@ use actors::event::{Envelope, Event};
 use fastrand::Rng;
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
-use testkit::{Says, World};
+use testkit::{AnswerSource, World};
 use tokio::sync::watch;
 
 use crate::in_lanes;
@@ -48,7 +48,7 @@ impl InOrder {
     }
 }
 
-impl Says for InOrder {
+impl AnswerSource for InOrder {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         Ok(self.say(request).await)
     }

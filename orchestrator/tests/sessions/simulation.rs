@@ -14,7 +14,7 @@ use actors::event::Event;
 use actors::publisher::Signal;
 use config::Config;
 use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::earlier::CutShort;
+use deepseek_orchestrator::earlier::InterruptedRun;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
 use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
@@ -25,7 +25,7 @@ use journal::repair::is_in_use;
 use model::{AgentRole, Awaited, ChatRequest, ModelError, Partial};
 use ractor::ActorCell;
 use testkit::answers::{created, diff, greeting_plan, plan, team};
-use testkit::{Says, World, hired, ignore};
+use testkit::{AnswerSource, World, children_of, ignore};
 use tokio::sync::{Notify, mpsc};
 use tools::clock::{CountingIds, IdSource};
 
@@ -92,23 +92,23 @@ impl Luck {
     }
 
     /// Returns a child of the orchestrator: the crew or team, which have children, or admission, which has none.
-    fn hired(&self, has_children: bool) -> Option<ActorCell> {
-        let hired = hired(&self.orchestrator.get().unwrap().cell());
+    fn child(&self, has_children: bool) -> Option<ActorCell> {
+        let children = children_of(&self.orchestrator.get().unwrap().cell());
         let is_meant = |cell: &&ActorCell| cell.get_children().is_empty() != has_children;
         // A team without children yet looks like admission.
-        let mut meant = hired.iter().filter(is_meant);
+        let mut meant = children.iter().filter(is_meant);
         meant.next().filter(|_| meant.next().is_none()).cloned()
     }
 
     /// Kills the role that makes the call.
     fn kill(&self, role: AgentRole) {
-        hired(&self.hired(true).unwrap())[usize::from(role == AgentRole::Editor)].kill();
+        children_of(&self.child(true).unwrap())[usize::from(role == AgentRole::Editor)].kill();
     }
 
     /// Kills a lane, if there is one; but none while any lane is still replaying an earlier life, in which it did not
     /// die.
     fn kill_lane(&self) {
-        let lanes = self.hired(true).map(|team| team.get_children()).unwrap_or_default();
+        let lanes = self.child(true).map(|team| team.get_children()).unwrap_or_default();
         if lanes.len() > self.asked.lock().unwrap().len() {
             return;
         }
@@ -133,7 +133,7 @@ impl Luck {
     }
 }
 
-impl Says for Luck {
+impl AnswerSource for Luck {
     async fn answer(&self, request: &ChatRequest) -> Result<String, ModelError> {
         let fate = self.fate();
         self.asked.lock().unwrap().extend(request.lane.clone());
@@ -162,7 +162,7 @@ impl Says for Luck {
             }
             Fate::LaneDies => self.kill_lane(),
             Fate::AdmissionDies => {
-                if let Some(admission) = self.hired(false) {
+                if let Some(admission) = self.child(false) {
                     admission.kill();
                 }
             }
@@ -325,7 +325,7 @@ impl Story {
 
     async fn work(&self, luck: Arc<Luck>) -> Outcome {
         let request = Request::new("Fix the greeting".to_owned(), Some(Intent::Edit));
-        let (orchestrator, signals, cut_short) = if self.session().exists() {
+        let (orchestrator, signals, interrupted) = if self.session().exists() {
             self.go_on(&luck).await
         } else {
             let setup = self.setup(&luck);
@@ -334,8 +334,8 @@ impl Story {
         };
         luck.orchestrator.set(orchestrator.clone()).ok();
         ignore(signals);
-        match cut_short {
-            Some(cut_short) => orchestrator.take_up(cut_short).await.unwrap(),
+        match interrupted {
+            Some(interrupted) => orchestrator.take_up(interrupted).await.unwrap(),
             None => orchestrator.run(request).await.unwrap(),
         }
     }
@@ -344,7 +344,7 @@ impl Story {
     async fn go_on(
         &self,
         luck: &Arc<Luck>,
-    ) -> (Orchestrator, mpsc::Receiver<Signal>, Option<CutShort>) {
+    ) -> (Orchestrator, mpsc::Receiver<Signal>, Option<InterruptedRun>) {
         loop {
             match Orchestrator::go_on(self.setup(luck)).await {
                 Err(StartError::Journal(LogError::InUse(_))) => tokio::task::yield_now().await,

@@ -5,10 +5,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, a panic is the report")]
 
 pub mod answers;
-mod heard;
 mod model;
+mod run_record;
 mod world;
 
-pub use heard::{Heard, hired, ignore};
-pub use model::{Says, Scripted};
+pub use model::{AnswerSource, ScriptedModel};
+pub use run_record::{RunRecord, children_of, ignore};
 pub use world::World;

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply, Usage};
 
 /// The source of a scripted model's answers.
-pub trait Says: Send + Sync + 'static {
+pub trait AnswerSource: Send + Sync + 'static {
     /// Returns the answer to a request.
     fn answer(
         &self,
@@ -15,9 +15,9 @@ pub trait Says: Send + Sync + 'static {
 }
 
 /// A model that answers from `S`.
-pub struct Scripted<S>(pub Arc<S>);
+pub struct ScriptedModel<S>(pub Arc<S>);
 
-impl<S: Says> ChatModel for Scripted<S> {
+impl<S: AnswerSource> ChatModel for ScriptedModel<S> {
     fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,

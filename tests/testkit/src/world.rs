@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
-use crate::{Says, Scripted};
+use crate::{AnswerSource, ScriptedModel};
 
 /// A workspace and a state directory, removed on drop.
 pub struct World {
@@ -93,8 +93,8 @@ impl World {
     }
 
     /// Sets up a session with this model. The clock is fixed, and ids are counted.
-    pub fn setup<S: Says>(&self, model: &Arc<S>, flags: &[(&'static str, &str)]) -> Setup {
-        let model = Arc::new(Scripted(Arc::clone(model)));
+    pub fn setup<S: AnswerSource>(&self, model: &Arc<S>, flags: &[(&'static str, &str)]) -> Setup {
+        let model = Arc::new(ScriptedModel(Arc::clone(model)));
         let state = self.state();
         Setup {
             workspace: self.workspace().canonicalize().unwrap(),

@@ -9,6 +9,7 @@ use monty_types::{
     PrintWriter, PrintWriterCallback, ResourceLimits, ResourceTracker,
 };
 use serde::{Deserialize, Serialize};
+use tools::count::counted;
 
 use crate::helpers::{Called, Helpers, parameters};
 use crate::pieces::Files;
@@ -188,7 +189,9 @@ impl Program {
         let ProgramLimits { batches, questions, .. } = self.limits;
         if self.batches > batches || self.questions > questions {
             let text = format!(
-                "a program may ask at most {batches} times, and {questions} questions in total"
+                "a program may ask at most {}, and {} in total",
+                counted(batches, "time"),
+                counted(questions, "question")
             );
             let error = MontyException::new(ExcType::RuntimeError, Some(text));
             return call.abort(error, writer).map(go_on);
@@ -269,7 +272,7 @@ impl Program {
     fn take_end(&mut self, end: ProgramEnding) -> ProgramStep {
         let Printed { text: printed, left_out } = std::mem::take(&mut self.printed);
         if left_out > 0 {
-            self.helpers.note(format!("{left_out} bytes of its output are left out"));
+            self.helpers.note(format!("left out {} of its output", counted(left_out, "byte")));
         }
         let (cites, notes) =
             (std::mem::take(&mut self.helpers.cites), std::mem::take(&mut self.helpers.notes));
@@ -294,7 +297,10 @@ fn without_middle(text: &str) -> String {
     }
     let head = text.get(..text.floor_char_boundary(MAX_TOLD / 2)).unwrap_or_default();
     let tail = text.get(text.ceil_char_boundary(text.len() - MAX_TOLD / 2)..).unwrap_or_default();
-    format!("{head}\n… {} bytes left out …\n{tail}", text.len() - head.len() - tail.len())
+    format!(
+        "{head}\n… {} left out …\n{tail}",
+        counted(text.len() - head.len() - tail.len(), "byte")
+    )
 }
 
 fn cut(text: &str) -> String {
@@ -302,7 +308,7 @@ fn cut(text: &str) -> String {
         return text.to_owned();
     }
     let kept = text.get(..text.floor_char_boundary(MAX_PRINTED)).unwrap_or_default();
-    format!("{kept}\n… {} bytes left out …", text.len() - kept.len())
+    format!("{kept}\n… {} left out …", counted(text.len() - kept.len(), "byte"))
 }
 
 #[cfg(test)]
@@ -523,7 +529,7 @@ FINAL(asked)";
             (outcome.end, outcome.printed.len()),
             (ProgramEnding::Result(String::new()), MAX_PRINTED)
         );
-        assert_eq!(outcome.notes, ["167232 bytes of its output are left out"]);
+        assert_eq!(outcome.notes, ["left out 167232 bytes of its output"]);
         let outcome = ended(begin("len(find_all('a', 'a' * 5000))"));
         assert_eq!(outcome.end, ProgramEnding::Result("1000".to_owned()));
         assert_eq!(outcome.notes, ["find_all returned the first 1000 of 5000"]);

@@ -24,7 +24,7 @@ pub enum AgentRole {
     Intent,
     /// Leads the research of a mission and writes its card.
     Researcher,
-    /// Answers one of the many small questions of a mission.
+    /// Answers one of the many child questions of a mission.
     Child,
 }
 

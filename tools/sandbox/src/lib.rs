@@ -34,7 +34,7 @@ pub use alone::shut_in;
 pub use helper::helper;
 pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
 pub use sandbox::{
-    Confined, Confining, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
+    Confined, ConfinementLevel, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
 };
 pub use survey::{Tree, Writes};
 #[cfg(not(target_os = "linux"))]

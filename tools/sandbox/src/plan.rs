@@ -11,7 +11,7 @@ use rustix::fs::{Access, access};
 use tools::regular;
 
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
-use crate::sandbox::{Confining, Ground, Wanted};
+use crate::sandbox::{ConfinementLevel, Ground, Wanted};
 use crate::survey::{Survey, Writes, survey};
 
 /// Maximum size of a file that points to a git directory, in bytes.
@@ -45,7 +45,11 @@ struct Outside {
 
 impl Ground {
     /// Works out what a command gets at `level`; `None` if it is not confined.
-    pub(crate) fn plan(&self, level: &Confining, wanted: &Wanted<'_>) -> io::Result<Option<Plan>> {
+    pub(crate) fn plan(
+        &self,
+        level: &ConfinementLevel,
+        wanted: &Wanted<'_>,
+    ) -> io::Result<Option<Plan>> {
         let survey = survey(wanted.tree, &self.settings.built)?;
         let mut outside = self.outside(wanted);
         let (mut built, made) = if wanted.tree.writes == Writes::Nothing {
@@ -56,11 +60,11 @@ impl Ground {
         built.extend(made.iter().cloned());
         outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
         let (walls, scratch) = match level {
-            Confining::Full(_) => {
+            ConfinementLevel::Full(_) => {
                 outside.env.push(("TMPDIR".into(), "/tmp".into()));
                 (Walls::Full(self.view(wanted, survey, &outside, &built)?), None)
             }
-            Confining::Floor { .. } => {
+            ConfinementLevel::Floor { .. } => {
                 let scratch = self.scratch()?;
                 let home = private(&self.places.private.join("home"))?;
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
@@ -68,7 +72,7 @@ impl Ground {
                 built.extend([home, scratch.path().to_owned()]);
                 (Walls::Floor(self.grants(wanted, &survey, &outside, &built)?), Some(scratch))
             }
-            Confining::None(_) | Confining::Off => return Ok(None),
+            ConfinementLevel::None(_) | ConfinementLevel::Off => return Ok(None),
         };
         let limits = Limits {
             processes: self.settings.max_processes,

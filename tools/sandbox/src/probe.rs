@@ -9,30 +9,36 @@ use std::time::{Duration, Instant};
 use config::SandboxMode;
 
 use crate::orders::{Failure, Lack, Network, Step};
-use crate::sandbox::{Confining, Ground, Wanted};
+use crate::sandbox::{ConfinementLevel, Ground, Wanted};
 use crate::survey::{Tree, Writes};
 
 /// Tries the levels from the strongest down.
-pub(crate) fn level(ground: &Ground) -> Confining {
+pub(crate) fn level(ground: &Ground) -> ConfinementLevel {
     let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
     let full = match ground.settings.mode {
-        SandboxMode::Off => return Confining::Off,
+        SandboxMode::Off => return ConfinementLevel::Off,
         SandboxMode::Floor => Err(None),
-        SandboxMode::Auto => attempt(ground, &Confining::Full(Vec::new()), deadline).map_err(Some),
+        SandboxMode::Auto => {
+            attempt(ground, &ConfinementLevel::Full(Vec::new()), deadline).map_err(Some)
+        }
     };
     let missing = match full {
-        Ok(lacks) => return Confining::Full(lacks),
+        Ok(lacks) => return ConfinementLevel::Full(lacks),
         Err(missing) => missing,
     };
-    let floor = Confining::Floor { missing: missing.clone(), lacks: Vec::new() };
+    let floor = ConfinementLevel::Floor { missing: missing.clone(), lacks: Vec::new() };
     match attempt(ground, &floor, deadline) {
-        Ok(lacks) => Confining::Floor { missing, lacks },
-        Err(failure) => Confining::None(failure),
+        Ok(lacks) => ConfinementLevel::Floor { missing, lacks },
+        Err(failure) => ConfinementLevel::None(failure),
     }
 }
 
 /// Confines a command that does nothing, in an empty tree. Returns what is missing at this level.
-fn attempt(ground: &Ground, level: &Confining, deadline: Instant) -> Result<Vec<Lack>, Failure> {
+fn attempt(
+    ground: &Ground,
+    level: &ConfinementLevel,
+    deadline: Instant,
+) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
     let dir = ground.scratch().map_err(|error| failed(&error))?;
     let root = dir.path().canonicalize().map_err(|error| failed(&error))?;

@@ -24,7 +24,7 @@ const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
 
 /// How far commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Confining {
+pub enum ConfinementLevel {
     /// Fully, except for the parts listed.
     Full(Vec<Lack>),
     /// With Landlock and seccomp only.
@@ -40,7 +40,7 @@ pub enum Confining {
     Off,
 }
 
-impl Confining {
+impl ConfinementLevel {
     /// Returns the level without its details.
     pub const fn degree(&self) -> Degree {
         match self {
@@ -51,7 +51,7 @@ impl Confining {
     }
 }
 
-impl fmt::Display for Confining {
+impl fmt::Display for ConfinementLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lacks: &[Lack] = match self {
             Self::Full(lacks) => {
@@ -108,7 +108,7 @@ pub struct SandboxPlaces {
 pub struct Sandbox {
     /// What confinement is based on; `None` if the sandbox is off.
     ground: Option<Box<Ground>>,
-    tried: OnceLock<Confining>,
+    tried: OnceLock<ConfinementLevel>,
 }
 
 /// The settings and places.
@@ -206,22 +206,22 @@ impl Sandbox {
     }
 
     /// Returns how far commands are confined. The first call tries it, which blocks for up to `probe_timeout_ms`.
-    pub fn level(&self) -> &Confining {
-        self.tried.get_or_init(|| self.ground.as_deref().map_or(Confining::Off, tried))
+    pub fn level(&self) -> &ConfinementLevel {
+        self.tried.get_or_init(|| self.ground.as_deref().map_or(ConfinementLevel::Off, tried))
     }
 
     /// Returns whether the user accepted this level of confinement in this workspace.
-    pub fn is_accepted(&self, level: &Confining) -> bool {
+    pub fn is_accepted(&self, level: &ConfinementLevel) -> bool {
         let Some(ground) = &self.ground else { return false };
         let noted = || {
             let text = regular::read_text(&ground.acceptance(), MAX_ACCEPTANCE_BYTES).ok()?;
-            serde_json::from_str::<Confining>(&text).ok()
+            serde_json::from_str::<ConfinementLevel>(&text).ok()
         };
         ground.settings.floor == Floor::Accept || noted().as_ref() == Some(level)
     }
 
     /// Records that the user accepted this level.
-    pub fn accept(&self, level: &Confining) -> io::Result<()> {
+    pub fn accept(&self, level: &ConfinementLevel) -> io::Result<()> {
         let Some(ground) = &self.ground else { return Ok(()) };
         let path = ground.acceptance();
         if let Some(dir) = path.parent() {
@@ -231,7 +231,7 @@ impl Sandbox {
     }
 
     /// Returns how far commands are confined, if that has been tried already.
-    pub fn known_level(&self) -> Option<&Confining> {
+    pub fn known_level(&self) -> Option<&ConfinementLevel> {
         self.tried.get()
     }
 }

@@ -8,7 +8,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::helper::OUTER;
 use crate::orders::{Orders, Walls, give};
-use crate::sandbox::{Confined, Confining, Degree, Ends, Ground, ReportFile, Wanted};
+use crate::sandbox::{Confined, ConfinementLevel, Degree, Ends, Ground, ReportFile, Wanted};
 
 /// This program, even if its file has been replaced since it started.
 const SELF: &str = "/proc/self/exe";
@@ -17,7 +17,7 @@ impl Ground {
     /// Prepares a confined command; `None` if commands are not confined. Blocks.
     pub(crate) fn confine(
         &self,
-        level: &Confining,
+        level: &ConfinementLevel,
         wanted: &Wanted<'_>,
     ) -> io::Result<Option<Confined>> {
         let Some(plan) = self.plan(level, wanted)? else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::orders::{Failure, ProcessBounds, Step};
-use crate::sandbox::{Confined, Confining, Ground, Sandbox, Wanted};
+use crate::sandbox::{Confined, ConfinementLevel, Ground, Sandbox, Wanted};
 
 /// Returns `None`: there is no helper.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -25,7 +25,7 @@ impl Sandbox {
 }
 
 /// Returns the only possible level, `None`.
-pub(crate) fn level(_: &Ground) -> Confining {
+pub(crate) fn level(_: &Ground) -> ConfinementLevel {
     let on = Some("this version confines commands on Linux only".to_owned());
-    Confining::None(Failure { step: Step::Landlock, on, errno: 0 })
+    ConfinementLevel::None(Failure { step: Step::Landlock, on, errno: 0 })
 }

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clones::{Clone, Outcome, repositories};
-use deepseek_search::{Sights, Unseen};
+use deepseek_search::{LookError, VisibleTree};
 use tree::ReadTree;
 
 const PATTERNS: usize = 60;
@@ -34,9 +34,9 @@ fn main() -> Outcome<()> {
         let (mut ours, mut theirs, mut found) = (Vec::new(), Vec::new(), 0);
         for pattern in &patterns {
             let began = Instant::now();
-            let matches = Sights::new(&tree, &|_| Ok(())).matches(pattern, None, ROOM);
+            let matches = VisibleTree::new(&tree, &|_| Ok(())).matches(pattern, None, ROOM);
             ours.push(began.elapsed());
-            found += usize::from(!matches!(black_box(matches), Err(Unseen::NoMatch(_))));
+            found += usize::from(!matches!(black_box(matches), Err(LookError::NoMatch(_))));
             let began = Instant::now();
             ripgrep(&clone.tree, pattern)?;
             theirs.push(began.elapsed());

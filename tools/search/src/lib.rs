@@ -23,7 +23,7 @@ pub use evidence::{
 };
 pub use fingerprint::tree_hash;
 pub use look::{
-    Defined, FileMatches, Lines, Matches, Names, Shown, Sights, Symbol, Unseen, shown_of,
+    Defined, FileMatches, Lines, LookError, Matches, Names, Shown, Symbol, VisibleTree, shown_of,
 };
 pub use render::{BYTES_PER_TOKEN, TITLE_BYTES, Titles, estimate_tokens, render, render_stable};
 pub use terms::{Term, TermKind, extract, is_han};

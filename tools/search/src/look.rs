@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use index::definitions;
 use thiserror::Error;
+use tools::count::counted;
 use tree::{Entry, Hidden, Listed, ReadTree, RepoPath, TreeError, list_for_models};
 
 pub use self::matches::{FileMatches, Matches};
@@ -23,7 +24,7 @@ const OUTLINE: usize = 200;
 const MEANT: usize = 5;
 
 /// A tree together with what may be seen of it. All methods block.
-pub struct Sights<'a> {
+pub struct VisibleTree<'a> {
     tree: &'a ReadTree,
     hidden: Hidden,
     may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>,
@@ -31,7 +32,7 @@ pub struct Sights<'a> {
 
 /// Why there is nothing to show.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Unseen {
+pub enum LookError {
     /// The policy does not allow reading it.
     #[error("{0}")]
     Refused(String),
@@ -57,7 +58,7 @@ pub enum Unseen {
     #[error("it has {0} bytes, which is more than can be read")]
     TooLarge(u64),
     /// The range is past its end. The value is its number of lines.
-    #[error("it has only {0} lines")]
+    #[error("it has only {}", counted(*.0, "line"))]
     NoLines(usize),
     /// It cannot be read.
     #[error("{0}")]
@@ -74,7 +75,7 @@ pub enum Unseen {
     #[error("`{0}` is not a pattern for paths")]
     NoGlob(String),
     /// No line matches. The value is the number of files searched.
-    #[error("nothing matches in {0} files")]
+    #[error("nothing matches in {}", counted(*.0, "file"))]
     NoMatch(usize),
 }
 
@@ -116,7 +117,7 @@ pub struct Names {
     pub more: usize,
 }
 
-impl<'a> Sights<'a> {
+impl<'a> VisibleTree<'a> {
     /// Creates a view of `tree`. `may_read` returns why a path may not be read.
     pub fn new(tree: &'a ReadTree, may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>) -> Self {
         Self { tree, hidden: Hidden::below(tree.root()), may_read }
@@ -129,14 +130,14 @@ impl<'a> Sights<'a> {
         lines: Option<(usize, usize)>,
         max_lines: usize,
         room: usize,
-    ) -> Result<Shown, Unseen> {
-        let meant = |why| if why == Unseen::NoFile { self.meant(path) } else { why };
+    ) -> Result<Shown, LookError> {
+        let meant = |why| if why == LookError::NoFile { self.meant(path) } else { why };
         let text = self.text(path).map_err(meant)?;
         shown_of(path, text, lines, max_lines, room)
     }
 
     /// Returns the files that may be meant by a path that does not exist.
-    fn meant(&self, path: &RepoPath) -> Unseen {
+    fn meant(&self, path: &RepoPath) -> LookError {
         let files = self.files();
         let paths = || files.iter().map(|file| file.path.as_str());
         let end = format!("/{path}");
@@ -146,11 +147,11 @@ impl<'a> Sights<'a> {
             meant = paths().filter(|it| name(it) == path.name()).collect();
         }
         let meant: Vec<String> = meant.into_iter().take(MEANT).map(str::to_owned).collect();
-        if meant.is_empty() { Unseen::NoFile } else { Unseen::NamedElsewhere(meant) }
+        if meant.is_empty() { LookError::NoFile } else { LookError::NamedElsewhere(meant) }
     }
 
     /// Returns the contents of a directory, or of the root if it is `None`, in at most `room` bytes.
-    pub fn names(&self, directory: Option<&RepoPath>, room: usize) -> Result<Names, Unseen> {
+    pub fn names(&self, directory: Option<&RepoPath>, room: usize) -> Result<Names, LookError> {
         let above = directory.map(|path| format!("{path}/")).unwrap_or_default();
         let mut children: BTreeMap<String, usize> = BTreeMap::new();
         for file in self.files() {
@@ -161,14 +162,13 @@ impl<'a> Sights<'a> {
             }
         }
         if children.is_empty() {
-            return Err(Unseen::NoDirectory);
+            return Err(LookError::NoDirectory);
         }
         let all = children.len();
         let mut left = room;
         let named = children.into_iter().map(|(name, files)| match (name.ends_with('/'), files) {
             (false, _) => name,
-            (true, 1) => format!("{name} (1 file)"),
-            (true, files) => format!("{name} ({files} files)"),
+            (true, files) => format!("{name} ({})", counted(files, "file")),
         });
         let names: Vec<String> = named.take_while(|name| take(&mut left, name.len() + 1)).collect();
         Ok(Names { more: all - names.len(), names })
@@ -181,20 +181,22 @@ impl<'a> Sights<'a> {
         files
     }
 
-    fn text(&self, path: &RepoPath) -> Result<String, Unseen> {
-        (self.may_read)(path).map_err(Unseen::Refused)?;
+    fn text(&self, path: &RepoPath) -> Result<String, LookError> {
+        (self.may_read)(path).map_err(LookError::Refused)?;
         if self.hidden.has(path) {
-            return Err(Unseen::Hidden);
+            return Err(LookError::Hidden);
         }
         match self.tree.entry(path, MAX_FILE_BYTES) {
             Ok(Entry::File(file)) => match String::from_utf8(file.bytes.to_vec()) {
                 Ok(text) if !text.contains('\0') => Ok(text),
-                Ok(_) | Err(_) => Err(Unseen::NotText),
+                Ok(_) | Err(_) => Err(LookError::NotText),
             },
-            Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Err(Unseen::NoFile),
-            Ok(Entry::TooLarge { bytes }) => Err(Unseen::TooLarge(bytes)),
-            Ok(Entry::Directory | Entry::Symlink | Entry::Other) => Err(Unseen::NotAFile),
-            Err(error) => Err(Unseen::Unreadable(error.to_string())),
+            Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => {
+                Err(LookError::NoFile)
+            }
+            Ok(Entry::TooLarge { bytes }) => Err(LookError::TooLarge(bytes)),
+            Ok(Entry::Directory | Entry::Symlink | Entry::Other) => Err(LookError::NotAFile),
+            Err(error) => Err(LookError::Unreadable(error.to_string())),
         }
     }
 }
@@ -207,9 +209,9 @@ pub fn shown_of(
     lines: Option<(usize, usize)>,
     max_lines: usize,
     room: usize,
-) -> Result<Shown, Unseen> {
+) -> Result<Shown, LookError> {
     if text.contains('\0') {
-        return Err(Unseen::NotText);
+        return Err(LookError::NotText);
     }
     let of = text.lines().count();
     let Some((first, last)) = lines else {
@@ -220,7 +222,7 @@ pub fn shown_of(
         return Ok(Shown::Outline { of, definitions: outline });
     };
     if first > of {
-        return Err(Unseen::NoLines(of));
+        return Err(LookError::NoLines(of));
     }
     let last = last.min(first.saturating_add(max_lines.max(1)) - 1).min(of);
     Ok(Shown::Lines(cut(path, &text, (first, last, of), room)))
@@ -296,8 +298,8 @@ mod tests {
     #[test]
     fn a_file_is_shown_whole_in_part_or_as_an_outline() {
         let (_home, tree) = tree(&[("a/cart.rs", CART)]);
-        let sights = Sights::new(&tree, ALL);
-        let shown = |lines, room| sights.file(&path("a/cart.rs"), lines, 400, room).unwrap();
+        let visible = VisibleTree::new(&tree, ALL);
+        let shown = |lines, room| visible.file(&path("a/cart.rs"), lines, 400, room).unwrap();
         let Shown::Lines(whole) = shown(None, 10_000) else { panic!("it fits") };
         assert_eq!((whole.first, whole.last, whole.of, whole.text.as_str()), (1, 14, 14, CART));
         let Shown::Lines(part) = shown(Some((11, 90)), 10_000) else { panic!("it fits") };
@@ -307,10 +309,10 @@ mod tests {
         let Shown::Outline { of, definitions } = shown(None, 60) else { panic!("it does not fit") };
         let first = [(1, "struct Cart".to_owned()), (4, "fn total".to_owned())];
         assert_eq!((of, definitions.first_chunk()), (14, Some(&first)));
-        let long = sights.file(&path("a/cart.rs"), Some((1, 14)), 3, 10_000);
+        let long = visible.file(&path("a/cart.rs"), Some((1, 14)), 3, 10_000);
         assert!(matches!(long, Ok(Shown::Lines(Lines { first: 1, last: 3, .. }))));
-        let past_the_end = sights.file(&path("a/cart.rs"), Some((15, 20)), 400, 10_000);
-        assert_eq!(past_the_end, Err(Unseen::NoLines(14)));
+        let past_the_end = visible.file(&path("a/cart.rs"), Some((15, 20)), 400, 10_000);
+        assert_eq!(past_the_end, Err(LookError::NoLines(14)));
     }
 
     #[test]
@@ -320,45 +322,46 @@ mod tests {
             ".env" => Err("it is a secret file".to_owned()),
             _ => Ok(()),
         };
-        let sights = Sights::new(&tree, &may_read);
-        let refused = sights.file(&path(".env"), None, 400, 10_000);
-        assert_eq!(refused, Err(Unseen::Refused("it is a secret file".to_owned())));
-        let hits = sights.matches("Cart|KEY", None, 10_000).unwrap().files;
+        let visible = VisibleTree::new(&tree, &may_read);
+        let refused = visible.file(&path(".env"), None, 400, 10_000);
+        assert_eq!(refused, Err(LookError::Refused("it is a secret file".to_owned())));
+        let hits = visible.matches("Cart|KEY", None, 10_000).unwrap().files;
         assert!(hits.iter().all(|hit| hit.path.as_str() == "a/cart.rs"));
-        assert_eq!(sights.names(None, 10_000).unwrap().names, ["a/ (1 file)"]);
+        assert_eq!(visible.names(None, 10_000).unwrap().names, ["a/ (1 file)"]);
     }
 
     #[test]
     fn a_file_hidden_from_models_is_neither_shown_nor_searched_nor_listed() {
         let (_home, tree) =
             tree(&[(".deepseekignore", "/a/\n"), ("a/cart.rs", CART), ("b.rs", "struct Cart;\n")]);
-        let sights = Sights::new(&tree, ALL);
-        assert_eq!(sights.file(&path("a/cart.rs"), None, 400, 10_000), Err(Unseen::Hidden));
-        let hits = sights.matches("Cart", None, 10_000).unwrap().files;
+        let visible = VisibleTree::new(&tree, ALL);
+        assert_eq!(visible.file(&path("a/cart.rs"), None, 400, 10_000), Err(LookError::Hidden));
+        let hits = visible.matches("Cart", None, 10_000).unwrap().files;
         assert!(hits.iter().all(|hit| hit.path.as_str() == "b.rs"), "{hits:?}");
-        assert_eq!(sights.symbol("total", 10_000), Err(Unseen::NoMatch(2)));
-        assert_eq!(sights.names(None, 10_000).unwrap().names, [".deepseekignore", "b.rs"]);
+        assert_eq!(visible.symbol("total", 10_000), Err(LookError::NoMatch(2)));
+        assert_eq!(visible.names(None, 10_000).unwrap().names, [".deepseekignore", "b.rs"]);
     }
 
     #[test]
     fn a_missing_file_is_suggested_elsewhere() {
         let (_home, tree) = tree(&[("a/src/cart.rs", ""), ("b/src/cart.rs", ""), ("c.rs", "")]);
-        let why = |name| Sights::new(&tree, ALL).file(&path(name), None, 400, 100).unwrap_err();
+        let why =
+            |name| VisibleTree::new(&tree, ALL).file(&path(name), None, 400, 100).unwrap_err();
         let both = "there is no such file; there is a/src/cart.rs, b/src/cart.rs";
         assert_eq!(why("cart.rs").to_string(), both);
         assert_eq!(why("src/cart.rs").to_string(), both);
         assert_eq!(why("a/cart.rs").to_string(), both, "the file name is enough");
-        assert_eq!(why("dog.rs"), Unseen::NoFile);
+        assert_eq!(why("dog.rs"), LookError::NoFile);
     }
 
     #[test]
     fn a_directory_is_listed_with_file_counts() {
         let (_home, tree) = tree(&[("a/b/c.rs", ""), ("a/b/d.rs", ""), ("a/e.rs", ""), ("f", "")]);
-        let sights = Sights::new(&tree, ALL);
-        assert_eq!(sights.names(None, 100).unwrap().names, ["a/ (3 files)", "f"]);
-        assert_eq!(sights.names(Some(&path("a")), 100).unwrap().names, ["b/ (2 files)", "e.rs"]);
-        let tight = sights.names(Some(&path("a")), 15).unwrap();
+        let visible = VisibleTree::new(&tree, ALL);
+        assert_eq!(visible.names(None, 100).unwrap().names, ["a/ (3 files)", "f"]);
+        assert_eq!(visible.names(Some(&path("a")), 100).unwrap().names, ["b/ (2 files)", "e.rs"]);
+        let tight = visible.names(Some(&path("a")), 15).unwrap();
         assert_eq!((tight.names.len(), tight.more), (1, 1));
-        assert_eq!(sights.names(Some(&path("f")), 100), Err(Unseen::NoDirectory));
+        assert_eq!(visible.names(Some(&path("f")), 100), Err(LookError::NoDirectory));
     }
 }

@@ -253,8 +253,11 @@ mod tests {
         for (request, omitted) in [
             ("open .env", ".env: the policy does not let it be read"),
             ("make src/new.rs", "src/new.rs: no such file"),
-            ("read ../x.rs", "../x.rs: a path that leaves the workspace"),
-            ("read /etc/x.conf", "/etc/x.conf: an absolute path"),
+            ("read ../x.rs", "../x.rs: the path leads out of the workspace; write it without `..`"),
+            (
+                "read /etc/x.conf",
+                "/etc/x.conf: the path is absolute; write it relative to the workspace",
+            ),
             ("read linked/lib.rs", "linked/lib.rs: a symbolic link, which is not followed"),
         ] {
             let (files, names) = names(request);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
-use sandbox::{Confined, Confining, Network, Sandbox, Tree, Wanted, Writes};
+use sandbox::{Confined, ConfinementLevel, Network, Sandbox, Tree, Wanted, Writes};
 
 /// A predicate on a path.
 type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
@@ -31,15 +31,15 @@ pub struct Fence {
 }
 
 /// Converts the level of confinement to policy's terms.
-pub fn confinement(sandbox: &Sandbox, level: &Confining) -> Confinement {
+pub fn confinement(sandbox: &Sandbox, level: &ConfinementLevel) -> Confinement {
     match level {
-        Confining::Full(_) => Confinement::Full,
-        Confining::Floor { .. } if sandbox.is_accepted(level) => {
+        ConfinementLevel::Full(_) => Confinement::Full,
+        ConfinementLevel::Floor { .. } if sandbox.is_accepted(level) => {
             Confinement::Floor { missing: Gaps::Accepted }
         }
-        Confining::Floor { .. } => Confinement::Floor { missing: Gaps::Untold },
-        Confining::None(_) => Confinement::None,
-        Confining::Off => Confinement::Off,
+        ConfinementLevel::Floor { .. } => Confinement::Floor { missing: Gaps::Untold },
+        ConfinementLevel::None(_) => Confinement::None,
+        ConfinementLevel::Off => Confinement::Off,
     }
 }
 

@@ -14,4 +14,4 @@ pub use command::{CommandLine, CommandSyntaxError};
 pub use environment::Environment;
 pub use fence::{Fence, confinement};
 pub use leftovers::end_leftovers;
-pub use run::{Captured, CommandOutcome, Exit, Hears, RunOptions, run, run_heard};
+pub use run::{Captured, CommandOutcome, Exit, OutputSink, RunOptions, run, run_heard};

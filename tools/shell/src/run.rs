@@ -15,6 +15,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
+use tools::count::counted;
 
 use super::fence::Fence;
 use super::leftovers::Noted;
@@ -132,7 +133,7 @@ impl Captured {
         let tail = tail.get(tail.len().saturating_sub(keep)..).unwrap_or_default();
         let left_out = self.total - (head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        format!("{head}\n… {left_out} bytes left out …\n{tail}")
+        format!("{head}\n… {} left out …\n{tail}", counted(left_out, "byte"))
     }
 }
 
@@ -170,7 +171,7 @@ impl CommandOutcome {
 }
 
 /// Receives what a command prints, as it comes.
-pub type Hears<'h> = &'h mut (dyn FnMut(&[u8]) + Send);
+pub type OutputSink<'h> = &'h mut (dyn FnMut(&[u8]) + Send);
 
 /// Runs `command` to its end. Dropping the future ends the command and everything it started.
 pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome {
@@ -181,7 +182,7 @@ pub async fn run(command: &CommandLine, options: &RunOptions) -> CommandOutcome 
 pub async fn run_heard(
     command: &CommandLine,
     options: &RunOptions,
-    hears: Hears<'_>,
+    sink: OutputSink<'_>,
 ) -> CommandOutcome {
     let start = Instant::now();
     let mut output = Captured::new(options.keep_bytes);
@@ -189,7 +190,7 @@ pub async fn run_heard(
     let exit = match start_group(command, options).await {
         Ok((mut group, pipe)) => {
             confined = group.degree;
-            let exit = attend(&mut group, pipe, options, start, (&mut output, hears)).await;
+            let exit = attend(&mut group, pipe, options, start, (&mut output, sink)).await;
             match group.report.take() {
                 Some(report) if exit != Exit::TimedOut => reported_exit(report, &mut discarded),
                 _ => exit,
@@ -372,7 +373,7 @@ async fn attend(
     mut pipe: pipe::Receiver,
     options: &RunOptions,
     start: Instant,
-    (output, hears): (&mut Captured, Hears<'_>),
+    (output, sink): (&mut Captured, OutputSink<'_>),
 ) -> Exit {
     let deadline = tokio::time::sleep_until(start + options.timeout);
     tokio::pin!(deadline);
@@ -380,7 +381,7 @@ async fn attend(
     let mut open = true;
     let status = loop {
         tokio::select! {
-            read = pipe.read(&mut buffer), if open => open = take(&read, &buffer, output, hears),
+            read = pipe.read(&mut buffer), if open => open = take(&read, &buffer, output, sink),
             status = group.child.wait() => break Some(status),
             () = &mut deadline => break None,
         }
@@ -397,7 +398,7 @@ async fn attend(
     // Children may outlive their parent: their output is collected, but they are not waited for.
     let rest = async {
         while open {
-            open = take(&pipe.read(&mut buffer).await, &buffer, output, hears);
+            open = take(&pipe.read(&mut buffer).await, &buffer, output, sink);
         }
     };
     tokio::time::timeout(options.kill_grace, rest).await.ok();
@@ -406,13 +407,18 @@ async fn attend(
 }
 
 /// Stores what was read. Returns false at the end of the pipe.
-fn take(read: &io::Result<usize>, buffer: &[u8], output: &mut Captured, hears: Hears<'_>) -> bool {
+fn take(
+    read: &io::Result<usize>,
+    buffer: &[u8],
+    output: &mut Captured,
+    sink: OutputSink<'_>,
+) -> bool {
     match read {
         Ok(0) | Err(_) => false,
         Ok(count) => {
             let read = buffer.get(..*count).unwrap_or_default();
             output.push(read);
-            hears(read);
+            sink(read);
             true
         }
     }

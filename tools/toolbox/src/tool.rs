@@ -129,8 +129,7 @@ fn shorten(property: &mut Map<String, Value>) {
 /// Parses a path in the workspace.
 pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
     let bare = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
-    RepoPath::parse(bare)
-        .map_err(|error| format!("paths are relative to the workspace and inside it: {error}"))
+    RepoPath::parse(bare).map_err(|error| error.to_string())
 }
 
 /// The first and last line of a range in a file.

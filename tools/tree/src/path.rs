@@ -26,31 +26,31 @@ pub struct RepoPath(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The path is empty after removing `.` components.
-    #[error("an empty path")]
+    #[error("the path is empty; name a file or directory")]
     Empty,
     /// Begins with `/`, a drive or `~`.
-    #[error("an absolute path")]
+    #[error("the path is absolute; write it relative to the workspace")]
     Absolute,
     /// A `..` component.
-    #[error("a path that leaves the workspace")]
+    #[error("the path leads out of the workspace; write it without `..`")]
     Escape,
     /// Two slashes in a row, or one at the end.
-    #[error("a path with an empty component")]
+    #[error("the path has a `//`, or a `/` at the end; remove the extra slash")]
     EmptyComponent,
     /// `.git`, in any spelling that some file system treats as equal.
-    #[error("a path into the repository's own directory")]
+    #[error("the path is in `.git`, which is off limits; name a file outside it")]
     GitDir,
     /// A control character.
-    #[error("a path with a control character")]
+    #[error("the path has a control character, such as a line break; remove it")]
     ControlCharacter,
     /// A backslash, which is a separator on other systems.
-    #[error("a path with a backslash")]
+    #[error("the path has a backslash; separate directories with `/`")]
     Backslash,
     /// A component or the whole path is longer than file systems allow.
-    #[error("a path that is too long")]
+    #[error("the path is longer than file systems allow; shorten it")]
     TooLong,
     /// Not UTF-8.
-    #[error("a path that is not UTF-8")]
+    #[error("the path is not valid UTF-8; rename the file")]
     NotUtf8,
 }
 

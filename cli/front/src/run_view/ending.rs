@@ -9,7 +9,7 @@ use orchestrator::orchestrator::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;
-use super::{CommandsGiven, Commits, RunView, Shows};
+use super::{CommandsGiven, Commits, RunView, ViewOptions};
 use crate::describe::criteria;
 use crate::diff::{harmless, harmless_text};
 
@@ -42,7 +42,7 @@ impl RunView {
                 shown_by.map_or("not checked".to_owned(), |it| format!("`{}`", harmless(it)));
             self.say(format!("  accept: {} — {shown}", harmless(criterion)));
         }
-        let Shows { paint, commands, .. } = self.shows;
+        let ViewOptions { paint, commands, .. } = self.options;
         for line in self.lanes.ending(&outcome.lanes, &outcome.kept, paint, commands) {
             self.say(format!("  {line}"));
         }
@@ -102,7 +102,7 @@ impl RunView {
 
     /// Returns the commands that the user may run next: undo, continue, commit.
     fn next_steps(&self, outcome: &Outcome) -> Vec<String> {
-        let commands = self.shows.commands;
+        let commands = self.options.commands;
         let mut ways = Vec::new();
         let to_start = outcome.rollbacks.iter().find(|it| it.to == Target::Start);
         let undo = match (self.start(), to_start) {
@@ -118,7 +118,7 @@ impl RunView {
             ways.extend(commands.way("continue", "-c"));
         }
         let is_delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
-        if is_delivered && !outcome.changes.is_empty() && self.shows.commits == Commits::Offered {
+        if is_delivered && !outcome.changes.is_empty() && self.options.commits == Commits::Offered {
             ways.extend(commands.way("commit", "commit"));
         }
         for Rollback { patch, to } in &outcome.rollbacks {

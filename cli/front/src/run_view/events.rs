@@ -93,7 +93,7 @@ impl RunView {
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
-                let how = self.shows.commands.edit_hint();
+                let how = self.options.commands.edit_hint();
                 self.say(format!("taken for a question; {how}"));
             }
             Event::PatchRefused { reasons, .. } => {
@@ -165,7 +165,7 @@ impl RunView {
     fn files_text(&self, files: &[StagedFile]) -> String {
         let mut text = String::new();
         for file in files {
-            writeln!(text, "  {}", file_line(file, self.shows.paint)).ok();
+            writeln!(text, "  {}", file_line(file, self.options.paint)).ok();
         }
         text
     }
@@ -199,7 +199,7 @@ impl RunView {
         let printed = output.content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         if !why.is_empty() && printed.count() > why.len() {
             let words = format!("explain {seq} --full");
-            if let Some(way) = self.shows.commands.way("full output", &words) {
+            if let Some(way) = self.options.commands.way("full output", &words) {
                 self.say(format!("    {way}"));
             }
         }
@@ -234,8 +234,8 @@ impl RunView {
 
     /// Shows an event of a lane. The table must have received it before.
     fn lane_event(&mut self, lane: LaneId, event: &Event) {
-        let detail = self.shows.detail;
-        for line in self.lanes.lines(lane, event, detail, self.shows.paint) {
+        let detail = self.options.detail;
+        for line in self.lanes.lines(lane, event, detail, self.options.paint) {
             self.say(&line);
         }
     }
@@ -262,13 +262,13 @@ impl RunView {
                 self.say(format!("  {title} {}", harmless(&why.to_string())));
             }
             Event::LaneConflicted { lane, paths, with } => {
-                self.say(lines::conflict(*lane, paths, *with, self.shows.paint));
+                self.say(lines::conflict(*lane, paths, *with, self.options.paint));
             }
-            Event::LaneMerged { lane, .. } if self.shows.detail == Detail::All => {
-                self.say(format!("{}merged", labelled(*lane, self.shows.paint)));
+            Event::LaneMerged { lane, .. } if self.options.detail == Detail::All => {
+                self.say(format!("{}merged", labelled(*lane, self.options.paint)));
             }
             Event::LanesBisected { lanes, .. } => {
-                self.say(lines::bisected(lanes, self.shows.paint));
+                self.say(lines::bisected(lanes, self.options.paint));
             }
             _ => {}
         }

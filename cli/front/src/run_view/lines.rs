@@ -12,9 +12,10 @@ use actors::router::Choice;
 use actors::wording::Wording;
 use anstyle::AnsiColor;
 use model::AgentRole;
+use tools::count::counted;
 use tree::{RepoPath, Settlement};
 
-use crate::describe::{counted, routed};
+use crate::describe::routed;
 use crate::diff::harmless;
 
 /// Describes what happened to a commit that a crash had interrupted.

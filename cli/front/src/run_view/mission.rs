@@ -8,10 +8,10 @@ use actors::child::ChildEnd;
 use actors::event::Event;
 use actors::turns::Place;
 use actors::words::{CardAnswer, MissionPhase, ResearchStep};
+use tools::count::counted;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::RunView;
-use crate::describe::counted;
 use crate::diff::harmless;
 use crate::lanes::rows::cut;
 
@@ -32,12 +32,12 @@ pub struct MissionState {
     /// Number of findings so far.
     pub findings: usize,
     /// The questions that have not ended, by number.
-    pub open: BTreeMap<u32, Stands>,
+    pub open: BTreeMap<u32, QuestionState>,
 }
 
 /// The state of a child question that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stands {
+pub enum QuestionState {
     /// It waits for a worker.
     Queued,
     /// A worker has it and waits, for this reason.
@@ -53,9 +53,9 @@ impl MissionState {
         match event {
             Event::ChildAsked { .. } => {
                 self.asked += 1;
-                self.open.insert(number, Stands::Queued);
+                self.open.insert(number, QuestionState::Queued);
             }
-            Event::ModelRequest { .. } => self.stands(number, Stands::AtWork),
+            Event::ModelRequest { .. } => self.set_state(number, QuestionState::AtWork),
             Event::ChildEnded { end } => {
                 self.open.remove(&number);
                 self.ended += 1;
@@ -65,20 +65,20 @@ impl MissionState {
         }
     }
 
-    fn stands(&mut self, number: u32, now: Stands) {
+    fn set_state(&mut self, number: u32, now: QuestionState) {
         // The call that primes the cache has a number, but is not a question.
-        if let Some(stands) = self.open.get_mut(&number) {
-            *stands = now;
+        if let Some(state) = self.open.get_mut(&number) {
+            *state = now;
         }
     }
 
     /// Returns why the next questions wait, and their places in the queue.
     fn waiting(&self) -> Vec<String> {
-        let waits = self.open.iter().filter_map(|(number, stands)| match stands {
-            Stands::Waits(why) => Some(format!("question {number}: {why}")),
-            Stands::Queued | Stands::AtWork => None,
+        let waits = self.open.iter().filter_map(|(number, state)| match state {
+            QuestionState::Waits(why) => Some(format!("question {number}: {why}")),
+            QuestionState::Queued | QuestionState::AtWork => None,
         });
-        let queued = self.open.iter().filter(|(_, stands)| **stands == Stands::Queued);
+        let queued = self.open.iter().filter(|(_, state)| **state == QuestionState::Queued);
         let taken = self.open.len() - queued.clone().count();
         let why = match taken {
             0 => "the common prefix is sent first".to_owned(),
@@ -107,7 +107,7 @@ impl MissionState {
             Ordering::Greater => format!("○ {name}"),
         };
         let Self { asked, ended, failed, findings, .. } = *self;
-        let queued = self.open.values().filter(|stands| **stands == Stands::Queued).count();
+        let queued = self.open.values().filter(|state| **state == QuestionState::Queued).count();
         let taken = self.open.len() - queued;
         let counts = [
             (asked, format!("{ended} of {}", counted(asked, "question"))),
@@ -140,7 +140,7 @@ impl RunView {
 
     /// Records why a child question waits.
     pub(super) fn child_waits(&mut self, number: u32, why: &str) {
-        self.mission.stands(number, Stands::Waits(harmless(why)));
+        self.mission.set_state(number, QuestionState::Waits(harmless(why)));
     }
 
     /// Returns the progress of the mission; the default if the run is not one.
@@ -215,11 +215,13 @@ mod tests {
 
     /// A mission with 36 questions, of which ten have a worker; two of these wait for the provider.
     fn at_work() -> MissionState {
-        let stands = |number: u32| match number {
-            13..21 => Stands::AtWork,
-            21 => Stands::Waits("attempt 2 of 5 in 1.2 s".to_owned()),
-            22 => Stands::Waits("queued 1st: at most 4 model calls are in flight".to_owned()),
-            _ => Stands::Queued,
+        let state = |number: u32| match number {
+            13..21 => QuestionState::AtWork,
+            21 => QuestionState::Waits("attempt 2 of 5 in 1.2 s".to_owned()),
+            22 => {
+                QuestionState::Waits("queued 1st: at most 4 model calls are in flight".to_owned())
+            }
+            _ => QuestionState::Queued,
         };
         MissionState {
             phase: Some(MissionPhase::Researching),
@@ -227,7 +229,7 @@ mod tests {
             ended: 12,
             failed: 1,
             findings: 14,
-            open: (13..=36).map(|number| (number, stands(number))).collect(),
+            open: (13..=36).map(|number| (number, state(number))).collect(),
         }
     }
 
@@ -259,7 +261,7 @@ mod tests {
 
     #[test]
     fn questions_wait_until_their_common_prefix_is_sent() {
-        let open = (2..=9).map(|number| (number, Stands::Queued)).collect();
+        let open = (2..=9).map(|number| (number, QuestionState::Queued)).collect();
         let asked = MissionState { open, asked: 8, ended: 0, failed: 0, findings: 0, ..at_work() };
         insta::assert_snapshot!(asked.rows(80).join("\n"), @"
           ● research  ○ card  ○ execute

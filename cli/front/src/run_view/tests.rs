@@ -27,14 +27,14 @@ fn change(at: &str, before: &'static str, after: &'static str) -> Change {
     Change { path: path(at), op: Op::Modify, before, after }
 }
 
-fn shows(commands: CommandsGiven, accounts: Accounts) -> Shows {
+fn options(commands: CommandsGiven, accounts: Accounts) -> ViewOptions {
     let (detail, streams) = (Detail::All, Streams::AtTheEnd);
     let commits = Commits::Offered;
-    Shows { paint: Paint::Plain, detail, streams, accounts, commands, commits }
+    ViewOptions { paint: Paint::Plain, detail, streams, accounts, commands, commits }
 }
 
-fn view(shows: Shows, events: Vec<Event>) -> (RunView, String) {
-    let mut view = RunView::new(shows, Duration::ZERO);
+fn view(options: ViewOptions, events: Vec<Event>) -> (RunView, String) {
+    let mut view = RunView::new(options, Duration::ZERO);
     let mut text = String::new();
     for (event, seq) in events.into_iter().zip(1..) {
         let scope = Scope::SESSION;
@@ -129,7 +129,7 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
 
 /// Returns the text shown at the end after these events, and the error of the command, if it fails.
 fn end(events: Vec<Event>, outcome: &Outcome) -> String {
-    let (mut view, _) = view(shows(CommandsGiven::OfTheShell, Accounts::InALine), events);
+    let (mut view, _) = view(options(CommandsGiven::OfTheShell, Accounts::InALine), events);
     let told = lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)));
     let error = exit::of(&outcome.delivery, None).err();
     told + &error.map(|error| error.to_string()).unwrap_or_default()
@@ -144,7 +144,7 @@ fn a_failed_check_says_why() {
     let failed = "test adds ... FAILED\n\nthread 'adds' panicked at src/lib.rs:9:5:\nassertion `left == right` failed\n  left: 3\n right: 4\nnote: run\n\ntest result: FAILED\n";
     let events = |outcome| vec![checked(outcome, failed)];
     let told =
-        |outcome| view(shows(CommandsGiven::OfTheShell, Accounts::InALine), events(outcome)).1;
+        |outcome| view(options(CommandsGiven::OfTheShell, Accounts::InALine), events(outcome)).1;
     insta::assert_snapshot!(told(CheckOutcome::CodeFailure), @"
       `cargo test` failed (exit 101) in 2.1 s
         thread 'adds' panicked at src/lib.rs:9:5:
@@ -158,7 +158,7 @@ fn a_failed_check_says_why() {
     // A check that ran no test is not shown as passed.
     insta::assert_snapshot!(told(CheckOutcome::Unverified), @"  `cargo test` ran no test (exit 101) in 2.1 s");
     let short = vec![checked(CheckOutcome::CommandMissing, "sh: 1: pytest: not found\n")];
-    let in_talk = view(shows(CommandsGiven::OfTheConversation, Accounts::InALine), short).1;
+    let in_talk = view(options(CommandsGiven::OfTheConversation, Accounts::InALine), short).1;
     insta::assert_snapshot!(in_talk, @"
       `cargo test` not installed (exit 101) in 2.1 s
         sh: 1: pytest: not found
@@ -173,8 +173,8 @@ fn page(endings: Vec<(&str, String)>) -> String {
 
 #[test]
 fn a_request_starts_clean_when_it_is_submitted() {
-    let shows = shows(CommandsGiven::OfTheConversation, Accounts::InALine);
-    let (mut view, _) = view(shows, vec![staged(), saved(), replied()]);
+    let options = options(CommandsGiven::OfTheConversation, Accounts::InALine);
+    let (mut view, _) = view(options, vec![staged(), saved(), replied()]);
     let at = Duration::from_secs(70);
     assert!(view.progress(at).contains("70 s") && view.used().cost.is_some());
     view.submitted(at);
@@ -185,9 +185,9 @@ fn a_request_starts_clean_when_it_is_submitted() {
 
 #[test]
 fn a_question_does_not_take_away_what_can_be_undone() {
-    let shows = shows(CommandsGiven::OfTheConversation, Accounts::InALine);
+    let options = options(CommandsGiven::OfTheConversation, Accounts::InALine);
     let starts = |intent| Event::RunStarted { intent, request: "r".to_owned() };
-    let (mut view, _) = view(shows, vec![starts(Intent::Edit), saved(), starts(Intent::Answer)]);
+    let (mut view, _) = view(options, vec![starts(Intent::Edit), saved(), starts(Intent::Answer)]);
     assert_eq!(view.start(), Some(4));
     for (intent, checkpoint, start) in
         [(Intent::Edit, 5, 5), (Intent::Review, 6, 5), (Intent::Edit, 7, 7)]
@@ -213,7 +213,7 @@ fn a_delivered_run_shows_how_far_it_is_verified_and_how_to_undo_it() {
     let many: Vec<Change> =
         ["a", "b", "c", "d", "e", "f"].map(|at| change(at, "1\n", "2\n3\n")).into();
     let many = ends(Delivery::Delivered { verified: Verified::Passed }, many);
-    let in_talk = shows(CommandsGiven::OfTheConversation, Accounts::InFull);
+    let in_talk = options(CommandsGiven::OfTheConversation, Accounts::InFull);
     let (mut in_talk, _) = view(in_talk, vec![saved(), replied()]);
     let told = in_talk.outcome(&delivered(Verified::Passed), "01m8", Duration::from_secs(2));
     let missing = Missing { kind: MissingKind::Program, name: Some("pytest".to_owned()) };
@@ -276,7 +276,7 @@ fn an_undelivered_run_shows_what_it_changed_so_far() {
 #[test]
 fn a_resumed_mission_shows_its_earlier_progress() {
     let mut view =
-        RunView::new(shows(CommandsGiven::OfTheConversation, Accounts::InALine), Duration::ZERO);
+        RunView::new(options(CommandsGiven::OfTheConversation, Accounts::InALine), Duration::ZERO);
     let run = Scope::of_run("r");
     let question = |number| (run.within(Segment::Child(number)), Blob::new("what is it?"));
     let phase =

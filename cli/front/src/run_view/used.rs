@@ -8,10 +8,10 @@ use actors::lane_id::LaneId;
 use anstyle::AnsiColor;
 use model::price::Usd;
 use model::{AgentRole, ModelError};
+use tools::count::counted;
 use tools::ids;
 
 use super::{Accounts, RunView};
-use crate::describe::counted;
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
 use actors::wording::short;
@@ -120,7 +120,7 @@ impl RunView {
                 error.clone_into(&mut self.last_failure);
                 let message = message.as_ref().map(ToString::to_string).unwrap_or_default();
                 let title = self.style(AnsiColor::Yellow, "a call failed:");
-                let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.shows.paint));
+                let label = lane.map_or("  ".to_owned(), |lane| labelled(lane, self.options.paint));
                 self.say(format!("{label}{title} {}", harmless(&message)));
             }
         }
@@ -146,7 +146,7 @@ impl RunView {
             "{calls}{without} · {prompt} tokens in, {output} out · {cost} · {seconds:.1} s · session {}",
             ids::short(session)
         );
-        match self.shows.accounts {
+        match self.options.accounts {
             Accounts::InALine => line,
             Accounts::InFull => format!("{line}\n{}", used.in_full()).trim_end().to_owned(),
         }

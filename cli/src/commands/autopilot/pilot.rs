@@ -9,9 +9,9 @@ use actors::prompts::Prompts;
 use actors::workspace::{Staged, Taken};
 use config::Settings;
 use front::error::{CliError, Kind};
-use front::session::Which;
+use front::session::SessionChoice;
 use model::price::Usd;
-use orchestrator::autopilot::{End, Steer, TakenStep, TurnedFile, Work, WorkBounds};
+use orchestrator::autopilot::{ChangedFile, End, Steer, TakenStep, Work, WorkBounds};
 use orchestrator::chat::Intent;
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
@@ -43,7 +43,7 @@ pub(super) async fn fly(
     workspace: PathBuf,
     desk: Desk,
     work: Work,
-    which: Which,
+    which: SessionChoice,
 ) -> Result<(), CliError> {
     let settings = around.settings(global, &workspace)?;
     let (prompts, _) = of_workspace(&settings, &workspace)?;
@@ -250,7 +250,7 @@ impl Pilot<'_> {
         let turned =
             |(path, before, after): (&RepoPath, Option<&FileState>, Option<&FileState>)| {
                 let (before, after) = (before.map(FileState::hash), after.map(FileState::hash));
-                TurnedFile { path: path.to_string(), before, after }
+                ChangedFile { path: path.to_string(), before, after }
             };
         let sides = outcome.changes.iter().flat_map(Change::sides).filter(|_| stays);
         let turned = sides.map(turned).collect();

@@ -16,7 +16,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Facts, Host, Left, PlainLine};
+use tui::{ConversationEnd, Facts, Host, PlainLine};
 
 use crate::commands::review;
 use crate::drive::Drive;
@@ -35,7 +35,7 @@ pub(super) struct Plain<'p> {
 
 impl Plain<'_> {
     /// Reads and performs lines until the user leaves. Returns where the user goes next.
-    pub(super) async fn converse(mut self, history: &Path) -> Result<Left, CliError> {
+    pub(super) async fn converse(mut self, history: &Path) -> Result<ConversationEnd, CliError> {
         let line_config = LineConfig::builder().auto_add_history(true).build();
         let mut editor =
             DefaultEditor::with_config(line_config).map_err(|error| no_terminal(&error))?;
@@ -53,7 +53,7 @@ impl Plain<'_> {
                 // Listen for signals before showing the prompt: one may be sent as soon as it is visible.
                 leaves = self.drive.asked_to_leave() => {
                     terminal.restore();
-                    return leaves.map(|()| Left::ForGood);
+                    return leaves.map(|()| ConversationEnd::Exit);
                 }
                 read = read_line(editor) => read?,
             };
@@ -80,11 +80,11 @@ impl Plain<'_> {
                 Err(error) => return Err(no_terminal(&error)),
             }
         }
-        Ok(Left::ForGood)
+        Ok(ConversationEnd::Exit)
     }
 
     /// Does what a line asks for. Why this session is left, if it is.
-    async fn perform(&mut self, text: &str) -> Result<Option<Left>, CliError> {
+    async fn perform(&mut self, text: &str) -> Result<Option<ConversationEnd>, CliError> {
         let not =
             |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
         match tui::line(text) {
@@ -134,11 +134,11 @@ impl Plain<'_> {
                     self.view.note("this session is already open");
                 }
                 Ok(id) if self.host.is_open(&id) => self.view.note(&tui::open_elsewhere(&id)),
-                Ok(id) => return Ok(Some(Left::For(id))),
+                Ok(id) => return Ok(Some(ConversationEnd::Resume(id))),
                 Err(why) => self.view.note(&not(&why)),
             },
-            PlainLine::Clear => return Ok(Some(Left::ForANew)),
-            PlainLine::Exit => return Ok(Some(Left::ForGood)),
+            PlainLine::Clear => return Ok(Some(ConversationEnd::New)),
+            PlainLine::Exit => return Ok(Some(ConversationEnd::Exit)),
             PlainLine::Not(why) => self.view.note(&render::harmless(&why)),
         }
         Ok(None)

@@ -14,9 +14,10 @@ use actors::plan::{Plan, StepMark};
 use actors::team::PlannedLane;
 use actors::wording::short;
 use actors::words::Side;
-use front::describe::{self, counted};
+use front::describe;
 use front::diff::harmless_text;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
+use tools::count::counted;
 
 /// The page template.
 const PAGE: &str = include_str!("report.html");

@@ -30,7 +30,7 @@ pub struct Facts {
     /// Whether delivered changes can be committed.
     pub commits: Commits,
     /// Whether full-screen views are allowed.
-    pub visits: Visits,
+    pub alternate_screen: AlternateScreen,
     /// How the user is called.
     pub calls: Calls,
     /// The known models, for completion.
@@ -61,7 +61,7 @@ impl Calls {
 
 /// Whether full-screen views may use the alternate screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Visits {
+pub enum AlternateScreen {
     /// Full-screen views use the alternate screen.
     #[default]
     Allowed,

@@ -6,7 +6,7 @@ use front::diff::harmless_text;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 
-use super::{Act, Conversation, Visits, Work};
+use super::{Act, AlternateScreen, Conversation, Work};
 use crate::commands::{self, What};
 
 impl Conversation {
@@ -108,7 +108,7 @@ impl Conversation {
             What::Transcript => self.show_transcript(at),
             What::Resume | What::Clear if self.work != Work::Idle => self.wait_with(text, at),
             What::Resume if !rest.is_empty() => return vec![Act::Resume(rest.to_owned())],
-            What::Resume if self.facts.visits == Visits::Never => {
+            What::Resume if self.facts.alternate_screen == AlternateScreen::Never => {
                 self.hint_at("usage: /resume ID; /sessions lists them", at);
             }
             What::Resume => return vec![Act::FindSessions],

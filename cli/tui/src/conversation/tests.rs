@@ -17,7 +17,7 @@ fn conversation() -> Conversation {
         session: "s".to_owned(),
         intent: None,
         commits: Commits::Offered,
-        visits: Visits::Allowed,
+        alternate_screen: AlternateScreen::Allowed,
         calls: Calls::ByBell,
         models: Vec::new(),
         keys: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
-use super::{Converse, Left, Then, no_terminal};
+use super::{ConversationEnd, Converse, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
 use crate::conversation::{Act, Setting};
 use crate::terminal::Terminal;
@@ -91,14 +91,14 @@ impl Converse {
                     }
                     Ok((true, id)) => self.talk.say(&open_elsewhere(&id)),
                     Ok((false, id)) => {
-                        self.left = Some(Left::For(id));
+                        self.left = Some(ConversationEnd::Resume(id));
                         return Ok(Then::End);
                     }
                     Err(why) => self.talk.say(&harmless_text(&why)),
                 }
             }
             Act::Clear => {
-                self.left = Some(Left::ForANew);
+                self.left = Some(ConversationEnd::New);
                 return Ok(Then::End);
             }
             Act::Redraw => {

@@ -20,7 +20,7 @@ pub struct StoryEntry {
     /// The lane it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lane: Option<LaneId>,
-    /// The part of the run or lane it belongs to: a small question, or the report.
+    /// The part of the run or lane it belongs to: a child question, or the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// The event; absent when this version does not know its kind or form.

@@ -10,7 +10,7 @@ use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
 use policy::{Act, Author, Stage, Verdict, quoted};
-use sandbox::{Confining, Network};
+use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
 use tools::ids::short;
 use tree::{Change, RepoPath};
@@ -123,7 +123,7 @@ impl Gate {
         let result = self.pass(verdict, proposal, what, hint).await.map(drop);
         if result.is_ok()
             && reach == Network::Own
-            && matches!(level, Confining::Floor { .. })
+            && matches!(level, ConfinementLevel::Floor { .. })
             && let Err(error) = self.run.sandbox.accept(&level)
         {
             tracing::warn!(%error, "could not save that the user accepts this level of confinement");
@@ -262,7 +262,12 @@ impl Gate {
 }
 
 /// Returns a hint on what would let a command run.
-fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Confining) -> String {
+fn hint_for(
+    run: &Run,
+    command: &CommandLine,
+    verdict: &Verdict,
+    level: &ConfinementLevel,
+) -> String {
     let rules = &run.terms.rules;
     let missing = rules.missing_rules(command.command());
     if rules.denies_by_approval(command.command()) {
@@ -271,11 +276,11 @@ fn hint_for(run: &Run, command: &CommandLine, verdict: &Verdict, level: &Confini
     }
     // YOLO mode does not answer questions about confinement.
     let walls = match level {
-        Confining::Floor { .. } if !run.sandbox.is_accepted(level) => {
+        ConfinementLevel::Floor { .. } if !run.sandbox.is_accepted(level) => {
             "to accept this level of confinement: deepseek config set sandbox.floor accept"
         }
-        Confining::None(_) => "to run commands unconfined: --no-sandbox",
-        Confining::Full(_) | Confining::Floor { .. } | Confining::Off => "",
+        ConfinementLevel::None(_) => "to run commands unconfined: --no-sandbox",
+        ConfinementLevel::Full(_) | ConfinementLevel::Floor { .. } | ConfinementLevel::Off => "",
     };
     let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
     let listing = match (rules.is_empty(), verdict) {

@@ -80,6 +80,7 @@ impl Effect for Answering<'_> {
 pub(super) mod not_carried_out {
     use actors::delivery::Delivery;
     use missions::card::Card;
+    use tools::count::counted;
     use tree::FileHash;
 
     use super::super::super::end::Ending;
@@ -107,7 +108,7 @@ pub(super) mod not_carried_out {
 
     /// The card was revised too often.
     pub(in super::super) fn too_many(card: Card, most: u32) -> Ending {
-        let what = format!("the card was changed {most} times");
+        let what = format!("the card was changed {}", counted(most, "time"));
         let hint = "state more precisely in the goal what you want, or raise missions.max_versions"
             .to_owned();
         denied(Some(card), what, hint)

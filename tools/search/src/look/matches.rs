@@ -7,7 +7,7 @@ use index::FileKind;
 use tree::{Listed, RepoPath};
 
 use super::super::text::{Hit, PatternKind, SearchLimits, search};
-use super::{MAX_FILE_BYTES, Sights, Unseen, take};
+use super::{LookError, MAX_FILE_BYTES, VisibleTree, take};
 
 /// Maximum number of matches returned.
 pub(super) const MATCHES: Most = Most { in_file: 20, in_all: 100 };
@@ -43,20 +43,21 @@ pub struct FileMatches {
     pub more: bool,
 }
 
-impl Sights<'_> {
+impl VisibleTree<'_> {
     /// Returns the lines that match `pattern` in files chosen by `glob`, in at most `room` bytes.
     pub fn matches(
         &self,
         pattern: &str,
         glob: Option<&str>,
         room: usize,
-    ) -> Result<Matches, Unseen> {
+    ) -> Result<Matches, LookError> {
         let mut files = self.files();
         if let Some(glob) = glob {
-            let chosen = Chosen::by(glob, &files).ok_or_else(|| Unseen::NoGlob(glob.to_owned()))?;
+            let chosen =
+                Chosen::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
             files.retain(|file| chosen.has(&file.path));
             if files.is_empty() {
-                return Err(Unseen::NoFiles(glob.to_owned()));
+                return Err(LookError::NoFiles(glob.to_owned()));
             }
         }
         let limits = SearchLimits { hits_per_file: MATCHES.in_file + 1, ..limits() };
@@ -69,10 +70,10 @@ impl Sights<'_> {
         files: &[Listed],
         pattern: &str,
         limits: &SearchLimits,
-    ) -> Result<Vec<Hit>, Unseen> {
+    ) -> Result<Vec<Hit>, LookError> {
         let hits = search(self.tree, files, pattern, PatternKind::Regex, limits);
-        let hits = hits.map_err(|_| Unseen::NoPattern)?;
-        if hits.is_empty() { Err(Unseen::NoMatch(files.len())) } else { Ok(hits) }
+        let hits = hits.map_err(|_| LookError::NoPattern)?;
+        if hits.is_empty() { Err(LookError::NoMatch(files.len())) } else { Ok(hits) }
     }
 }
 
@@ -189,28 +190,28 @@ mod tests {
         let many = "  needle\n".repeat(25);
         let (_home, tree) =
             tree(&[("a.txt", "needle\nhay\n"), ("d/b.txt", &many), ("d/c.rs", "x needle")]);
-        let sights = Sights::new(&tree, ALL);
-        let one = sights.matches("^need", Some("a.*"), 10_000).unwrap();
+        let visible = VisibleTree::new(&tree, ALL);
+        let one = visible.matches("^need", Some("a.*"), 10_000).unwrap();
         assert_eq!((summary(&one), one.more), (vec![("a.txt", 1, false)], false));
-        let all = sights.matches("need", None, 10_000).unwrap();
+        let all = visible.matches("need", None, 10_000).unwrap();
         let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 20, true)];
         assert_eq!((summary(&all).as_slice(), all.more), (expected.as_slice(), false));
         assert_eq!(all.files[2].lines[1], (2, "needle".to_owned()));
-        let tight = sights.matches("need", None, 70).unwrap();
+        let tight = visible.matches("need", None, 70).unwrap();
         let expected = [("d/c.rs", 1, false), ("a.txt", 1, false), ("d/b.txt", 1, true)];
         assert_eq!((summary(&tight).as_slice(), tight.more), (expected.as_slice(), false));
-        let tiny = sights.matches("need", None, 40).unwrap();
+        let tiny = visible.matches("need", None, 40).unwrap();
         assert_eq!((summary(&tiny).len(), tiny.more), (1, true));
     }
 
     #[test]
     fn no_match_has_a_reason() {
         let (_home, tree) = tree(&[("a.txt", "needle\nhay\n"), ("d/c.rs", "x")]);
-        let sights = Sights::new(&tree, ALL);
-        assert_eq!(sights.matches("nowhere", None, 10_000), Err(Unseen::NoMatch(2)));
-        assert_eq!(sights.matches("need", Some("d/*.rs"), 10_000), Err(Unseen::NoMatch(1)));
-        assert_eq!(sights.matches("(", None, 10_000), Err(Unseen::NoPattern));
-        assert_eq!(sights.matches("x", Some("["), 10_000), Err(Unseen::NoGlob("[".to_owned())));
+        let visible = VisibleTree::new(&tree, ALL);
+        assert_eq!(visible.matches("nowhere", None, 10_000), Err(LookError::NoMatch(2)));
+        assert_eq!(visible.matches("need", Some("d/*.rs"), 10_000), Err(LookError::NoMatch(1)));
+        assert_eq!(visible.matches("(", None, 10_000), Err(LookError::NoPattern));
+        assert_eq!(visible.matches("x", Some("["), 10_000), Err(LookError::NoGlob("[".to_owned())));
     }
 
     #[test]
@@ -221,9 +222,9 @@ mod tests {
             ("b/cart.rs", CART),
             ("c.md", "Cart"),
         ]);
-        let sights = Sights::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, ALL);
         let chosen = |globs| -> Vec<String> {
-            let found = sights.matches("Cart", Some(globs), 10_000).unwrap().files;
+            let found = visible.matches("Cart", Some(globs), 10_000).unwrap().files;
             found.iter().map(|file| file.path.to_string()).collect()
         };
         assert_eq!(chosen("cart.rs"), ["a/cart.rs", "b/cart.rs"]);
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(chosen("!a/"), ["b/cart.rs", "c.md"]);
         assert_eq!(chosen("*.py,*.md"), ["a/cart.py", "c.md"]);
         assert_eq!(chosen("*.{rs,py},!b"), ["a/cart.py", "a/cart.rs"]);
-        let none = sights.matches("Cart", Some("!*"), 10_000);
-        assert_eq!(none, Err(Unseen::NoFiles("!*".into())));
+        let none = visible.matches("Cart", Some("!*"), 10_000);
+        assert_eq!(none, Err(LookError::NoFiles("!*".into())));
     }
 }

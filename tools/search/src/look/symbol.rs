@@ -7,7 +7,7 @@ use tree::RepoPath;
 
 use super::super::text::{Hit, SearchLimits};
 use super::matches::{Most, fitting, limits};
-use super::{Lines, Matches, Sights, Unseen, cut};
+use super::{Lines, LookError, Matches, VisibleTree, cut};
 
 /// Maximum number of lines with the name that are searched for definitions and uses.
 const SYMBOL_HITS: usize = 20_000;
@@ -102,10 +102,10 @@ struct Found {
     is_function: bool,
 }
 
-impl Sights<'_> {
+impl VisibleTree<'_> {
     /// Returns where `name` is defined, with the lines, and where it is used, in about `room` bytes.
-    pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, Unseen> {
-        let name = Name::of(name).ok_or(Unseen::NoPattern)?;
+    pub fn symbol(&self, name: &str, room: usize) -> Result<Symbol, LookError> {
+        let name = Name::of(name).ok_or(LookError::NoPattern)?;
         let word = format!(r"\b{}\b", regex::escape(&name.bare));
         let limits =
             SearchLimits { hits_per_file: SYMBOL_HITS / 50, hits: SYMBOL_HITS, ..limits() };
@@ -219,12 +219,12 @@ mod tests {
     fn a_symbol_has_its_whole_definition_and_its_uses() {
         let python = "def total(cart):\n    return sum(cart)\n\n\nprint(total([1]))\n";
         let (_home, tree) = tree(&[("a/cart.rs", CART), ("b.py", python)]);
-        let sights = Sights::new(&tree, ALL);
-        let total = sights.symbol("total", 10_000).unwrap();
+        let visible = VisibleTree::new(&tree, ALL);
+        let total = visible.symbol("total", 10_000).unwrap();
         assert_eq!(spans(&total), [("a/cart.rs", 4, 9), ("b.py", 1, 2)]);
         assert_eq!(used(&total), [("a/cart.rs", 12), ("b.py", 5)]);
-        assert_eq!(sights.symbol("nothing", 10_000), Err(Unseen::NoMatch(2)));
-        assert_eq!(sights.symbol("::", 10_000), Err(Unseen::NoPattern));
+        assert_eq!(visible.symbol("nothing", 10_000), Err(LookError::NoMatch(2)));
+        assert_eq!(visible.symbol("::", 10_000), Err(LookError::NoPattern));
     }
 
     #[test]
@@ -234,31 +234,31 @@ mod tests {
             "struct Cat;\nimpl Cat {\n    fn new() -> Cat { Cat }\n}\nfn f() { Cat::new(); }\n";
         let (_home, tree) =
             tree(&[("src/cat.rs", cat), ("src/dog.rs", dog), ("notes.md", "Dog::new\n")]);
-        let sights = Sights::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, ALL);
         for asked in ["Dog::new", "Dog.new()", "dog::new", "Dog<T>::new(x)"] {
-            let new = sights.symbol(asked, 10_000).unwrap();
+            let new = visible.symbol(asked, 10_000).unwrap();
             assert_eq!(spans(&new), [("src/dog.rs", 3, 3)], "{asked}");
             assert_eq!(used(&new), [("src/dog.rs", 6)], "{asked}");
         }
-        let new = sights.symbol("Dog::new", 10_000).unwrap();
+        let new = visible.symbol("Dog::new", 10_000).unwrap();
         assert_eq!(new.prose, 2, "a comment and a document");
-        assert_eq!(spans(&sights.symbol("Bird::new", 10_000).unwrap()).len(), 2);
-        assert_eq!(spans(&sights.symbol("impl Dog", 10_000).unwrap()), [("src/dog.rs", 2, 4)]);
-        assert_eq!(spans(&sights.symbol("Dog", 10_000).unwrap()), [("src/dog.rs", 1, 1)]);
+        assert_eq!(spans(&visible.symbol("Bird::new", 10_000).unwrap()).len(), 2);
+        assert_eq!(spans(&visible.symbol("impl Dog", 10_000).unwrap()), [("src/dog.rs", 2, 4)]);
+        assert_eq!(spans(&visible.symbol("Dog", 10_000).unwrap()), [("src/dog.rs", 1, 1)]);
     }
 
     #[test]
     fn a_function_is_used_where_it_is_called_not_where_text_mentions_it() {
         let text = "use x::{go, stop};\nfn go() {}\nlet help = \"how to go on\";\nmap(go);\ncart.go::<T>();\n";
         let (_home, tree) = tree(&[("a.rs", text)]);
-        let go = Sights::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        let go = VisibleTree::new(&tree, ALL).symbol("go", 10_000).unwrap();
         assert_eq!((used(&go), go.prose), (vec![("a.rs", 1), ("a.rs", 4), ("a.rs", 5)], 1));
     }
 
     #[test]
     fn a_name_only_mentioned_in_prose_is_found_there() {
         let (_home, tree) = tree(&[("a.rs", "// Bird\n"), ("b.md", "A Bird.\n")]);
-        let bird = Sights::new(&tree, ALL).symbol("Bird", 10_000).unwrap();
+        let bird = VisibleTree::new(&tree, ALL).symbol("Bird", 10_000).unwrap();
         assert_eq!((used(&bird), bird.prose), (vec![("a.rs", 1), ("b.md", 1)], 0));
     }
 
@@ -269,7 +269,7 @@ mod tests {
         let files: Vec<(&str, &str)> =
             files.iter().map(|(name, it)| (name.as_str(), *it)).collect();
         let (_home, tree) = tree(&files);
-        let go = Sights::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        let go = VisibleTree::new(&tree, ALL).symbol("go", 10_000).unwrap();
         let others: Vec<_> = go.others.iter().map(|(path, line)| (path.as_str(), *line)).collect();
         assert_eq!(
             (go.definitions.len(), others),

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use actors::child::{AnswerFrom, ChildEnd};
 use actors::event::{Blob, Event};
 use actors::words::{CardAnswer, ResearchStep};
-use front::describe::counted;
 use missions::card::{Card, SubTask};
 use missions::finding::{Confidence, Observation};
 use model::price::Usd;
+use tools::count::counted;
 use tree::FileHash;
 
 use super::{Escaped, Request, Sources, heading, line};

@@ -19,14 +19,14 @@ type Seen = BTreeMap<RepoPath, Found>;
 
 /// Reads files for a run. Shared by its roles; cheap to clone.
 #[derive(Clone)]
-pub struct Sight {
+pub struct FileReader {
     tree: ReadTree,
     run: Run,
     /// The state of each path according to the journal: as last read, or as written by this run.
     known: Arc<Mutex<Seen>>,
 }
 
-impl Sight {
+impl FileReader {
     /// Creates a reader of `tree`.
     pub fn new(tree: ReadTree, run: Run) -> Self {
         Self { tree, run, known: Arc::default() }
@@ -42,7 +42,7 @@ impl Sight {
     pub async fn look(&self) -> Result<FileLook, JournalClosed> {
         let follows = self.run.publisher.follows();
         let seen = self.run.perform(&mut Reading).await?;
-        Ok(FileLook { sight: self.clone(), follows, seen: Mutex::new(seen) })
+        Ok(FileLook { file_reader: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
     /// Reads each of `paths`, off the runtime, and records the result; `None` where a path cannot be read.
@@ -123,7 +123,7 @@ impl Effect for Reading {
 
 /// A read of several files.
 pub struct FileLook {
-    sight: Sight,
+    file_reader: FileReader,
     /// True if the run is replayed and must see what it saw originally.
     follows: bool,
     /// What was read and not known before; in a replay, what was read originally.
@@ -133,15 +133,15 @@ pub struct FileLook {
 impl FileLook {
     /// Reads `path`. A file larger than `max_bytes` is not read. Blocks.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
-        let known = lock(&self.sight.known).get(path).cloned();
+        let known = lock(&self.file_reader.known).get(path).cloned();
         if self.follows {
             let seen = lock(&self.seen).get(path).cloned();
             return match seen.or(known) {
                 Some(found) => found.look(path),
-                None => self.sight.tree.entry(path, max_bytes),
+                None => self.file_reader.tree.entry(path, max_bytes),
             };
         }
-        let entry = self.sight.tree.entry(path, max_bytes);
+        let entry = self.file_reader.tree.entry(path, max_bytes);
         let found = Found::of(&entry);
         if known.as_ref() != Some(&found) {
             lock(&self.seen).insert(path.clone(), found);
@@ -153,9 +153,9 @@ impl FileLook {
     /// originally, so only names that are read afterwards may matter. Blocks.
     pub fn names(&self, dir: Option<&RepoPath>, most: usize) -> Vec<String> {
         if !self.follows {
-            return self.sight.tree.names(dir, most);
+            return self.file_reader.tree.names(dir, most);
         }
-        let (seen, known) = (lock(&self.seen), lock(&self.sight.known));
+        let (seen, known) = (lock(&self.seen), lock(&self.file_reader.known));
         let inside = |path: &RepoPath| path.parent().as_ref() == dir;
         let paths = seen.keys().chain(known.keys()).filter(|path| inside(path));
         let names: BTreeSet<String> = paths.map(|path| path.name().to_owned()).collect();
@@ -168,15 +168,15 @@ impl FileLook {
         if seen.is_empty() {
             return Ok(());
         }
-        let redactor = &self.sight.run.redactor;
+        let redactor = &self.file_reader.run.redactor;
         let file = |(path, found): (&RepoPath, &Found)| {
             let text = found.content().and_then(|blob| str::from_utf8(&blob.content).ok());
             let secrets = text.map(|text| redactor.known_in(text)).unwrap_or_default();
             SeenFile { path: path.clone(), found: found.clone(), secrets }
         };
         let read = Event::FilesRead { files: seen.iter().map(file).collect() };
-        lock(&self.sight.known).extend(seen);
-        self.sight.run.publish(read).await
+        lock(&self.file_reader.known).extend(seen);
+        self.file_reader.run.publish(read).await
     }
 }
 

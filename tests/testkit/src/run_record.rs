@@ -10,7 +10,7 @@ use ractor::ActorCell;
 use tokio::sync::mpsc::Receiver;
 
 /// The record of one request.
-pub struct Heard {
+pub struct RunRecord {
     /// The outcome of the request.
     pub outcome: Outcome,
     /// All events, in order.
@@ -19,7 +19,7 @@ pub struct Heard {
     pub questions: Vec<String>,
 }
 
-impl Heard {
+impl RunRecord {
     /// Runs a request to its end. `heard` is called with each event as it happens.
     pub async fn of(
         orchestrator: &Orchestrator,
@@ -64,11 +64,11 @@ impl Heard {
 }
 
 /// Returns the children of an actor, in the order in which they were spawned.
-pub fn hired(cell: &ActorCell) -> Vec<ActorCell> {
-    let mut hired = cell.get_children();
+pub fn children_of(cell: &ActorCell) -> Vec<ActorCell> {
+    let mut children = cell.get_children();
     // Ids are assigned in the order of spawning.
-    hired.sort_by_key(|cell| cell.get_id().pid());
-    hired
+    children.sort_by_key(|cell| cell.get_id().pid());
+    children
 }
 
 /// Drains the signals in the background, so that no sender blocks.
