@@ -38,6 +38,9 @@ impl Conversation {
         if let Some(question) = text.strip_prefix("? ") {
             return self.request(question, Some(Intent::Answer));
         }
+        if commands::leaves(text) {
+            return vec![Act::Leave];
+        }
         if !text.starts_with('/') {
             return self.request(text, self.facts.intent);
         }
