@@ -169,6 +169,8 @@ pub struct RunView {
     undo: UndoPoint,
     /// The last failure of a call, so that it is shown once.
     last_failure: Option<ModelError>,
+    /// The reason for which the last answer was refused.
+    last_refusal: String,
     streamed: String,
     used: Used,
     /// The confinement of commands, as it was last shown.
@@ -198,6 +200,7 @@ impl RunView {
             tolerated: BTreeMap::new(),
             undo: UndoPoint::default(),
             last_failure: None,
+            last_refusal: String::new(),
             streamed: String::new(),
             used: Used::default(),
             confined: String::new(),

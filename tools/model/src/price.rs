@@ -69,6 +69,16 @@ impl Sum for Usd {
     }
 }
 
+impl Usd {
+    /// Returns the amount with all its decimals, at least two, as a user writes a limit.
+    pub fn in_full(self) -> String {
+        let (dollars, nanos) = (self.0 / Self::PER_DOLLAR, self.0 % Self::PER_DOLLAR);
+        let decimals = format!("{nanos:09}");
+        let (cents, below) = decimals.split_at(2);
+        format!("${dollars}.{cents}{}", below.trim_end_matches('0'))
+    }
+}
+
 impl fmt::Display for Usd {
     /// Two decimals from one dollar up, four below.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -83,11 +83,15 @@ impl RunView {
             Event::PlanRefused { error }
             | Event::DraftRefused { error }
             | Event::AnswerRefused { error } => {
-                self.say(format!(
-                    "  {} {}",
-                    self.style(AnsiColor::Yellow, "answer refused:"),
-                    harmless(&error.to_string())
-                ));
+                let reason = harmless(&error.to_string());
+                let line = if reason == self.last_refusal {
+                    let title = self.style(AnsiColor::Yellow, "answer refused");
+                    format!("  {title} for the same reason")
+                } else {
+                    format!("  {} {reason}", self.style(AnsiColor::Yellow, "answer refused:"))
+                };
+                self.last_refusal = reason;
+                self.say(line);
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
             Event::IntentDecided { intent: Intent::Answer, reason }
