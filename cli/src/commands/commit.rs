@@ -26,7 +26,7 @@ use shell::Git;
 use tree::{Checkpoint, RepoPath};
 
 use self::message::{Done, proposed};
-use self::standing::standing;
+use self::standing::{FileChange, standing};
 use self::status::{Dirty, State, read};
 use crate::checkpoints;
 use crate::flags::{Global, Output};
@@ -128,12 +128,12 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
             runs.push(run);
         }
     }
-    let mut states: BTreeMap<RepoPath, Vec<(&str, Option<Bytes>, Option<Bytes>)>> = BTreeMap::new();
+    let mut states: BTreeMap<RepoPath, Vec<FileChange<'_, Option<Bytes>>>> = BTreeMap::new();
     for (_, run) in &runs {
         for it in history.changes_of_run(run).map_err(|it| checkpoints::unreadable(&it))? {
-            let [before, made] = [it.before, it.after].map(|state| state.map(|state| state.bytes));
-            after.insert(it.path.clone(), made.clone());
-            states.entry(it.path).or_default().push((run, before, made));
+            let [before, end] = [it.before, it.after].map(|state| state.map(|state| state.bytes));
+            after.insert(it.path.clone(), end.clone());
+            states.entry(it.path).or_default().push(FileChange { run, before, after: end });
         }
     }
     let is_dirty = |path: &RepoPath| files.iter().any(|file| file.path == path.as_str());

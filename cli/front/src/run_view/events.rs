@@ -83,15 +83,7 @@ impl RunView {
             Event::PlanRefused { error }
             | Event::DraftRefused { error }
             | Event::AnswerRefused { error } => {
-                let reason = harmless(&error.to_string());
-                let line = if reason == self.last_refusal {
-                    let title = self.style(AnsiColor::Yellow, "answer refused");
-                    format!("  {title} for the same reason")
-                } else {
-                    format!("  {} {reason}", self.style(AnsiColor::Yellow, "answer refused:"))
-                };
-                self.last_refusal = reason;
-                self.say(line);
+                self.refused(harmless(&error.to_string()));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
             Event::IntentDecided { intent: Intent::Answer, reason }
@@ -151,6 +143,15 @@ impl RunView {
                 self.mission_event(event, at);
             }
         }
+    }
+
+    /// Shows that an answer was refused. A reason is given once, however often it comes up.
+    fn refused(&mut self, reason: String) {
+        let again = reason == self.last_refusal;
+        let title = if again { "answer refused" } else { "answer refused:" };
+        let why = if again { "for the same reason" } else { &reason };
+        self.say(format!("  {} {why}", self.style(AnsiColor::Yellow, title)));
+        self.last_refusal = reason;
     }
 
     /// Resets the counts of the earlier request.
