@@ -202,25 +202,7 @@ fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
 }
 
 #[test]
-fn a_staged_change_can_be_applied_partially_in_a_conversation() {
-    let world = two_files_staged();
-    let mut screen = talk(&world, &[]);
-    screen.types("/apply\r");
-    screen.until_shown("d review");
-    screen.presses("d", "1/2 a.txt");
-    screen.types("n");
-    screen.until_shown("2/2 b.txt");
-    screen.types("y\r");
-    screen.until_shown("left out, because:");
-    screen.types("\r");
-    screen.until_shown("applied b.txt; the rest stays staged");
-    leaves(&mut screen);
-    assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
-    assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
-}
-
-#[test]
-fn a_staged_change_can_be_reviewed_before_it_is_applied() {
+fn a_staged_change_is_reviewed_and_applied_partially_in_a_conversation() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
@@ -245,6 +227,7 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     alone.types("n\r");
     assert_eq!(alone.terminal.ends(), Some(3), "{}", alone.terminal.shown());
     leaves(&mut screen);
+    assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
     let mut screen = talk(&world, &["--no-alt-screen"]);
     screen.types("/apply\r");
     screen.until_shown("d show the diff");
