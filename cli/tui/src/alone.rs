@@ -134,17 +134,45 @@ pub async fn ask(
     }
 }
 
-/// Handles a key at a question outside of a conversation, where there is no input.
+/// Handles a key at a question outside of a conversation. As there, letters do not answer once others were typed.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
 fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_topmost =
         it.visit.is_none() && it.asked.front().is_some_and(|asked| asked.words.is_none());
     match key {
+        Key::Esc if is_topmost && it.has_draft() => drop(it.composer.take()),
+        Key::Enter | Key::CtrlEnter if is_topmost && it.has_draft() => {
+            it.hint_at("Esc removes the text; then y and n answer", at);
+        }
         Key::Esc | Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
         key => {
             it.key(key, at);
-            it.composer.take();
             it.menu = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use front::answer::Offers;
+
+    use super::*;
+
+    #[test]
+    fn a_letter_within_words_is_no_answer() {
+        let at = Duration::from_secs(1);
+        let (who, shown, asks) = (String::new(), String::new(), "Apply it?".to_owned());
+        let question = ShownQuestion { who, shown, asks, offers: Offers::YesOrNo, change: None };
+        let (sender, mut answer) = oneshot::channel();
+        let facts = Facts::default();
+        let mut it = Conversation::for_a_question(facts, Paint::Plain, question, sender);
+        for letter in "try later".chars() {
+            press(&mut it, Key::Char(letter), at);
+        }
+        press(&mut it, Key::Enter, at);
+        assert!(answer.try_recv().is_err(), "nothing is decided yet");
+        press(&mut it, Key::Esc, at);
+        press(&mut it, Key::Char('y'), at);
+        assert_eq!(answer.try_recv(), Ok(Answer::Yes));
     }
 }

@@ -107,8 +107,9 @@ impl Pages {
         self.lines.len().saturating_sub(fits.count().max(1))
     }
 
+    /// Scrolls to a line. Scrolling down from a line beyond the last useful one, which a jump can reach, stays there.
     fn go(&mut self, to: usize, size: Size) {
-        self.top = to.min(self.last_top(size));
+        self.top = if to > self.top { to.min(self.last_top(size).max(self.top)) } else { to };
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
@@ -195,16 +196,27 @@ impl Review {
             None => "undecided",
         };
         let path = file.map(|file| harmless(&file.path)).unwrap_or_default();
-        let place = format!("{}/{} {path}: {wanted}", at + 1, self.files.len());
+        let number = format!("{}/{}", at + 1, self.files.len());
         let open = self.files.iter().filter(|file| file.wanted.is_none()).count();
-        let keys = match open {
-            0 => "Enter answers · q goes back".to_owned(),
-            open if self.is_incomplete => format!("{open} undecided · y or n decides"),
-            _ => "y n decide · Tab file · ] hunk · Space page · q back".to_owned(),
+        let undecided = format!("{open} undecided · y or n decides");
+        let keys: &[&str] = match open {
+            0 => &["Enter answers · q goes back", "Enter · q"],
+            _ if self.is_incomplete => &[&undecided, "y n"],
+            _ => &[
+                "y n decide · Tab file · ] hunk · Space page · q back",
+                "y n · Tab file · ] hunk · q back",
+                "y n · Tab · q",
+            ],
         };
-        let whole = format!("{place} · {keys}");
-        // On a narrow screen the keys matter more than the place.
-        let text = if whole.width() <= usize::from(size.columns) { whole } else { keys };
+        let width = usize::from(size.columns);
+        let text = |keys: &&str| format!("{number} {path}: {wanted} · {keys}");
+        let fitting = keys.iter().map(text).find(|text| text.width() <= width);
+        // On a narrow screen, the end of the path says most.
+        let text = fitting.unwrap_or_else(|| {
+            let rest = format!(": {wanted} · {}", keys.last().copied().unwrap_or_default());
+            let room = width.saturating_sub(number.width() + 1 + rest.width());
+            format!("{number} {}{rest}", end_of(&path, room))
+        });
         self.pages.rows(size, &bar(paint, &text))
     }
 
@@ -279,6 +291,16 @@ impl Review {
     }
 }
 
+/// Cuts a text at its start so that it fits the width.
+fn end_of(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let fits = |at: &usize| text.get(*at..).is_some_and(|end| end.width() < width);
+    let start = text.char_indices().map(|(at, _)| at).find(fits).unwrap_or(text.len());
+    format!("…{}", text.get(start..).unwrap_or_default())
+}
+
 /// Removes the colour sequences from a line.
 fn without_paint(line: &str) -> String {
     let mut parts = line.split("\x1b[");
@@ -316,6 +338,27 @@ mod tests {
     }
 
     #[test]
+    fn scrolling_never_goes_back_to_an_earlier_file() {
+        let large = Size { columns: 60, rows: 60 };
+        let change = diff(&["a.rs", "b.rs", "c.rs"]);
+        for key in [Key::Down, Key::Char('j'), Key::Char(' '), Key::End] {
+            let mut review = Review::of(&change, Taken::ByFile).unwrap();
+            review.key(&Key::Char('y'), large);
+            review.key(&key, large);
+            assert_eq!(review.current(), 1, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_bar_shows_what_is_decided() {
+        let size = Size { columns: 40, rows: 12 };
+        let review = Review::of(&diff(&["src/deeply/nested/file.rs"]), Taken::ByFile).unwrap();
+        let bar = review.rows(size, Paint::Plain).pop().unwrap();
+        assert_eq!(bar, "1/1 …/file.rs: undecided · y n · Tab · q");
+        assert!(bar.width() <= 40, "{bar}");
+    }
+
+    #[test]
     fn a_change_is_decided_file_by_file_and_answered_as_a_whole() {
         let change = diff(&["a.rs", "b.rs"]);
         let review = || Review::of(&change, Taken::ByFile).unwrap();
@@ -344,7 +387,7 @@ mod tests {
         +++ b/a.rs
         @@ -1 +1 @@
         -a
-        y n decide · Tab file · ] hunk · Space page · q back
+        1/2 a.rs: undecided · y n · Tab file · ] hunk · q back
         ");
         keys(&mut review, "]]");
         assert!(review.rows(SIZE, Paint::Plain)[0].starts_with("@@ -9"));

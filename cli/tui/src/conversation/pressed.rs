@@ -157,6 +157,11 @@ impl Conversation {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
             Key::CtrlEnter => return self.enter_now(at),
+            // Tab completes such a word; here it has no completion.
+            Key::Tab | Key::BackTab if self.completes() => {
+                self.hint_at("there is no completion", at);
+                return Vec::new();
+            }
             Key::Tab => {
                 return vec![Act::Set(Setting::Mode, self.facts.next_mode(1).to_owned())];
             }
@@ -211,6 +216,11 @@ impl Conversation {
     /// Returns true while letters go to the input, because it holds a draft or a search text.
     pub(crate) const fn has_draft(&self) -> bool {
         !self.composer.is_empty() || self.search.is_some()
+    }
+
+    /// Returns true if the input is a command, or the cursor is in a path to complete.
+    fn completes(&self) -> bool {
+        self.composer.text().starts_with('/') || self.composer.word().1.starts_with('@')
     }
 
     /// Opens the menu with completions of the word at the cursor.
