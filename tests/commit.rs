@@ -1,5 +1,7 @@
 //! `deepseek commit` commits the changes of a run to the user's repository, with the request as the message, and nothing else.
 
+use rustix::process::Signal;
+
 use crate::support::{
     Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan, shell,
 };
@@ -44,10 +46,14 @@ fn a_commit_needs_approval() {
     let run = world.deepseek(["commit"]).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("`deepseek commit --yes` does not ask"), "{}", run.stderr);
+    let ask = || Terminal::start(&mut world.deepseek(["commit", "-m", "Greet the world"]));
+    let mut stopped = ask();
+    stopped.until("[y/N]", 1);
+    stopped.signal(Signal::INT);
+    assert_eq!(stopped.ends(), Some(130), "{}", stopped.shown());
     for (answer, code) in [("n\r", 3), ("y\r", 0)] {
         assert_eq!(git(&world, "rev-parse HEAD"), before);
-        let mut terminal =
-            Terminal::start(&mut world.deepseek(["commit", "-m", "Greet the world"]));
+        let mut terminal = ask();
         terminal.until("[y/N]", 1);
         assert!(terminal.shown().contains("Greet the world"), "{}", terminal.shown());
         terminal.types(answer);

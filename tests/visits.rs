@@ -202,6 +202,20 @@ fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
 }
 
 #[test]
+fn apply_can_be_stopped_at_its_question() {
+    let world = two_files_staged();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
+        terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), Some(130), "{signal:?}: {}", terminal.shown());
+        assert!(terminal.shown().contains("nothing was written"), "{}", terminal.shown());
+        assert!(!world.project.path("a.txt").exists());
+    }
+    assert_eq!(world.deepseek(["apply", "--yes"]).run().code, Some(0), "it is still staged");
+}
+
+#[test]
 fn a_staged_change_is_reviewed_and_applied_partially_in_a_conversation() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);

@@ -285,7 +285,10 @@ impl Drive {
                     SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
                     SessionEvent::Ended(_) => {}
                 },
-                _ = interrupts.next() => stopped = true,
+                _ = interrupts.next() => {
+                    stopped = true;
+                    view.withdraw();
+                }
             }
         }
     }
@@ -316,7 +319,7 @@ fn listen(interrupts: &mut Option<Interrupts>) -> Result<&mut Interrupts, CliErr
 async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
     let shown = render::harmless(url);
     let question = format!("The .env of this workspace sends requests to {shown}. Continue?");
-    if someone_is_there && render::ask::yes_or_no(&question, None).await {
+    if someone_is_there && render::ask::yes_or_no(&question, None).await == Some(true) {
         return Ok(url.to_owned());
     }
     Err(CliError::new(

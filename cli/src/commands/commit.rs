@@ -188,11 +188,12 @@ async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<
     }
     let files = if count == 1 { "this file" } else { "these files" };
     let question = format!("Commit {files} with this message?");
-    if render::ask::yes_or_no(&question, around.asks(global)).await {
-        return Ok(());
+    match render::ask::yes_or_no(&question, around.asks(global)).await {
+        Some(true) => Ok(()),
+        Some(false) => Err(CliError::new(Kind::Denied, "nothing was committed")
+            .hint("`deepseek commit -m 'TEXT'` commits with another message")),
+        None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was committed")),
     }
-    Err(CliError::new(Kind::Denied, "nothing was committed")
-        .hint("`deepseek commit -m 'TEXT'` commits with another message"))
 }
 
 /// Commits these files in their current state and returns the commit's short id. Other staged changes stay staged.

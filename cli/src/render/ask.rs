@@ -13,35 +13,36 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tui::QuestionOptions;
 
-/// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
-/// can be reviewed on the alternate screen.
+/// Asks until there is an answer. If the program is stopped or the question withdrawn first, returns where the answer is
+/// expected: no answer is different from a no, so the caller decides when to drop it. With `screen`, a change can be reviewed
+/// on the alternate screen.
 pub(super) async fn ask(
     question: ShownQuestion,
     screen: Option<Paint>,
     mut answer_to: oneshot::Sender<Answer>,
-) {
+) -> Option<oneshot::Sender<Answer>> {
     let asks = question.who.clone() + &question.asks;
     let files = question.offers.numbered().iter().fold(String::new(), |all, it| all + it + "\n");
     let whole = format!("{}{files}{asks}", question.shown);
     forget_what_was_typed();
     say(&whole);
     loop {
-        let Some(line) = line(&mut answer_to).await else { return leave_open(answer_to) };
+        let Some(line) = line(&mut answer_to).await else { return Some(answer_to) };
         match read(&line, &question.offers) {
             Typed::Answer(answer) => {
                 answer_to.send(answer).ok();
-                return;
+                return None;
             }
             Typed::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
                 let reviewed = tui::review(&question.shown, taken, paint);
                 match until_stopped(reviewed, &mut answer_to).await {
                     Some(Ok(Some(answer))) => {
                         answer_to.send(answer).ok();
-                        return;
+                        return None;
                     }
                     Some(Ok(None)) => say(&asks),
                     Some(Err(error)) => say(&format!("{error}\n{asks}")),
-                    None => return leave_open(answer_to),
+                    None => return Some(answer_to),
                 }
             }
             Typed::Show | Typed::Review => {
@@ -75,37 +76,35 @@ pub(super) fn words(question: &ShownQuestion, screen: Option<Paint>) -> String {
     question.offers.words().to_owned() + review
 }
 
-/// Leaves a question unanswered, which is different from a no: the session's driver receives the stop as well and
-/// withdraws the question.
-fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
-    tokio::spawn(async move { answer_to.closed().await });
-}
-
-/// Asks for a line of text. Returns early if the program is stopped or the question withdrawn.
+/// Asks for a line of text. If the program is stopped first, the question stays open until the session's driver, which
+/// receives the stop as well, withdraws it.
 pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Sender<String>) {
     forget_what_was_typed();
     say(question);
     match line(&mut answer_to).await {
         Some(line) => drop(answer_to.send(line)),
-        None => leave_open(answer_to),
+        None => drop(tokio::spawn(async move { answer_to.closed().await })),
     }
 }
 
-/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no.
-pub(crate) async fn yes_or_no(question: &str, by_keys: Option<QuestionOptions>) -> bool {
+/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no. Returns `None` if the
+/// program is stopped.
+pub(crate) async fn yes_or_no(question: &str, by_keys: Option<QuestionOptions>) -> Option<bool> {
     let (answer, answered) = oneshot::channel();
+    let (who, change) = (String::new(), None);
     if let Some(how) = by_keys {
-        let asks = question.to_owned();
-        let (who, shown, offers, change) = (String::new(), String::new(), Offers::YesOrNo, None);
+        let (shown, asks) = (String::new(), question.to_owned());
+        let offers = Offers::YesOrNo;
         ask_by_keys(ShownQuestion { who, shown, asks, offers, change }, answer, how).await;
-        return answered.await.is_ok_and(|answer| answer == Answer::Yes);
+    } else {
+        let (shown, asks) = (format!("{question} "), "[y/N] ".to_owned());
+        let offers = Offers::Once;
+        let open = ask(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
+        if open.is_some() {
+            return None;
+        }
     }
-    let asks = "[y/N] ".to_owned();
-    let shown = format!("{question} ");
-    let offers = Offers::Once;
-    ask(ShownQuestion { who: String::new(), shown, asks, offers, change: None }, None, answer)
-        .await;
-    answered.await.is_ok_and(|answer| answer == Answer::Yes)
+    Some(answered.await.is_ok_and(|answer| answer == Answer::Yes))
 }
 
 /// Discards what was typed before the question was on the screen; it is not an answer.

@@ -132,6 +132,9 @@ pub(crate) trait View: Send {
         Attendance::Unattended
     }
 
+    /// Drops the question that the user stopped the program at: there is no answer.
+    fn withdraw(&mut self) {}
+
     /// Updates what depends on time.
     fn tick(&mut self) {}
 

@@ -10,7 +10,7 @@ use front::paint::Paint;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::conversation::{AlternateScreen, Conversation, Facts};
+use crate::conversation::{AlternateScreen, Conversation, DEAF, Facts};
 use crate::keys::{Key, Keys};
 use crate::paint;
 use crate::picker::{KeptSession, Picker};
@@ -140,6 +140,8 @@ fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_topmost =
         it.visit.is_none() && it.asked.front().is_some_and(|asked| asked.words.is_none());
     match key {
+        // Typed before the question was seen.
+        Key::Char(_) if at < DEAF => {}
         Key::Esc if is_topmost && it.has_draft() => drop(it.composer.take()),
         Key::Enter | Key::CtrlEnter if is_topmost && it.has_draft() => {
             it.hint_at("Esc removes the text; then y and n answer", at);

@@ -34,7 +34,7 @@ pub use self::facts::{AlternateScreen, Calls, Facts, Setting};
 use self::output::Output;
 
 /// Keys are not taken as the answer to a question that appeared less than this ago.
-const DEAF: Duration = Duration::from_millis(300);
+pub(crate) const DEAF: Duration = Duration::from_millis(300);
 /// The time within which a key must be pressed again, where it has to be pressed twice. Hints are shown for as long.
 const TWICE: Duration = Duration::from_secs(2);
 
