@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::{Parser as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{KeptSession, Setting};
+use tui::{KeptSession, Named, Setting};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
 use crate::flags::{ApprovalFlag, Global, Thinking};
-use crate::nameable::{self, kept};
+use crate::nameable::{self, Nameable, Offer, kept};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::{Given, Surroundings};
@@ -120,6 +120,17 @@ impl tui::Host for ProgramHost {
     fn files(&self) -> Vec<String> {
         let listing = tree::list(&self.workspace, OFFERED_FILES);
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
+    }
+
+    fn named(&self, named: Named) -> Vec<(String, String)> {
+        let nameable = match named {
+            Named::Sessions => Nameable::Session,
+            Named::Patches => Nameable::Patch,
+            Named::Checkpoints => Nameable::Checkpoint,
+        };
+        let offers = nameable.offers(&self.around, &self.here());
+        let offer = |it: &Offer| Some((it.name("")?.to_owned(), it.about.clone()));
+        offers.iter().filter_map(offer).collect()
     }
 
     fn sessions(&self) -> Result<Vec<KeptSession>, String> {

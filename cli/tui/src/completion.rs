@@ -1,6 +1,7 @@
 //! Completions for the word at the cursor: commands, files, earlier messages. Pure.
 
 use crate::commands::COMMANDS;
+use crate::conversation::Setting;
 
 /// Most completions offered.
 const MAX_OFFERS: usize = 50;
@@ -19,9 +20,32 @@ pub(crate) struct Menu {
 pub(crate) enum Kind {
     Commands,
     Files,
-    /// Models, or keys of the configuration.
+    /// Values of a setting, keys of the configuration, or what is [`Named`].
     Words,
     Earlier,
+}
+
+/// Things that an argument of a command can name, besides files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// Sessions of the workspace.
+    Sessions,
+    /// Staged patches.
+    Patches,
+    /// Checkpoints.
+    Checkpoints,
+}
+
+impl Named {
+    /// Returns what the word after `before` names.
+    pub(crate) fn after(before: &str) -> Option<Self> {
+        match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["/resume"] | ["/sessions", "show"] => Some(Self::Sessions),
+            ["/apply" | "/diff"] => Some(Self::Patches),
+            ["/rewind"] => Some(Self::Checkpoints),
+            _ => None,
+        }
+    }
 }
 
 /// The known words that can be offered.
@@ -30,6 +54,8 @@ pub(crate) struct Known<'k> {
     pub(crate) files: &'k [String],
     pub(crate) models: &'k [String],
     pub(crate) keys: &'k [String],
+    /// What [`Named::after`] the text names, with descriptions.
+    pub(crate) named: &'k [(String, String)],
 }
 
 impl Menu {
@@ -58,15 +84,24 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
         return Menu::of(Kind::Commands, offers);
     }
     let Some(wanted) = word.strip_prefix('@') else {
-        let words = match before.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["/model"] => known.models,
-            ["/config", "get" | "set" | "add" | "remove" | "unset"] => known.keys,
-            _ => return None,
+        let plain = |words: &[String]| words.iter().map(|it| (it.clone(), String::new())).collect();
+        let values = |setting: Setting| {
+            let values = setting.values().unwrap_or_default();
+            values.iter().map(|it| ((*it).to_owned(), String::new())).collect()
         };
+        let words: Vec<(String, String)> =
+            match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+                ["/model"] => plain(known.models),
+                ["/mode"] => values(Setting::Mode),
+                ["/approval"] => values(Setting::Approval),
+                ["/thinking"] => values(Setting::Thinking),
+                ["/config", "get" | "set" | "add" | "remove" | "unset"] => plain(known.keys),
+                _ if Named::after(before).is_some() => known.named.to_vec(),
+                _ => return None,
+            };
         // A complete word needs no completion.
-        let words = words.iter().filter(|known| known.contains(word) && *known != word);
-        let offers = words.take(MAX_OFFERS).map(|word| (word.clone(), String::new()));
-        return Menu::of(Kind::Words, offers.collect());
+        let words = words.into_iter().filter(|(known, _)| known.contains(word) && known != word);
+        return Menu::of(Kind::Words, words.take(MAX_OFFERS).collect());
     };
     let mut found: Vec<(usize, &String)> =
         known.files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
@@ -118,7 +153,9 @@ mod tests {
         let files = ["src/lib.rs", "src/parser.rs", "lib/x.py"].map(str::to_owned);
         let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
         let keys = ["llm.base_url", "budget.usd"].map(str::to_owned);
-        let menu = menu(before, word, &Known { files: &files, models: &models, keys: &keys });
+        let named = ["q8s0wd", "4tqk2c"].map(|id| (id.to_owned(), "a title".to_owned()));
+        let known = Known { files: &files, models: &models, keys: &keys, named: &named };
+        let menu = menu(before, word, &known);
         menu.into_iter().flat_map(|menu| menu.offers).map(|(text, _)| text).collect()
     }
 
@@ -130,6 +167,11 @@ mod tests {
         assert_eq!(offered("see ", "@spr"), ["@src/parser.rs"]);
         assert_eq!(offered("see ", "lib"), [""; 0]);
         assert_eq!(offered("/model ", "pro"), ["deepseek-v4-pro"]);
+        assert_eq!(offered("/mode ", "y"), ["yolo"]);
+        assert_eq!(offered("/approval ", ""), ["suggest", "auto", "never"]);
+        assert_eq!(offered("/resume ", "4t"), ["4tqk2c"]);
+        assert_eq!(offered("/rewind ", ""), ["q8s0wd", "4tqk2c"]);
+        assert_eq!(offered("/undo ", ""), [""; 0]);
         assert_eq!(offered("/config get ", "bud"), ["budget.usd"]);
         assert_eq!(offered("/config get ", "budget.usd"), [""; 0]);
     }

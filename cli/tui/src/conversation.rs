@@ -21,7 +21,7 @@ use orchestrator::request::Request;
 use tokio::sync::oneshot;
 use tools::count::counted;
 
-use crate::completion::Menu;
+use crate::completion::{Menu, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Page;
@@ -101,6 +101,8 @@ pub(crate) struct Conversation {
     /// A hint to show, and until when.
     hint: Option<(String, Duration)>,
     files: Option<Vec<String>>,
+    /// What the command in the input can name.
+    named: Option<(Named, Vec<(String, String)>)>,
     history: Vec<String>,
     /// The input before the search in earlier messages, during one; the input then holds the search text.
     pub(crate) search: Option<Composer>,
@@ -141,6 +143,7 @@ impl Conversation {
             shell_output: Arc::default(),
             hint: None,
             files: None,
+            named: None,
             history,
             search: None,
             back: None,
@@ -401,6 +404,12 @@ impl Conversation {
     /// Sets the files of the workspace, for completion.
     pub(crate) fn know_files(&mut self, files: Vec<String>) {
         self.files = Some(files);
+        self.complete();
+    }
+
+    /// Sets what an argument can name, with descriptions, for completion.
+    pub(crate) fn know_named(&mut self, named: Named, offers: Vec<(String, String)>) {
+        self.named = Some((named, offers));
         self.complete();
     }
 

@@ -94,7 +94,7 @@ impl Setting {
     }
 
     /// Returns the possible values; `None` for models.
-    const fn values(self) -> Option<&'static [&'static str]> {
+    pub(crate) const fn values(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Model => None,
             Self::Thinking => Some(&["on", "off", "auto"]),

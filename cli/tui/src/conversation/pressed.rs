@@ -6,7 +6,7 @@ use actors::publisher::Answer;
 use front::answer::Offers;
 
 use super::{Act, Conversation, DEAF, Setting, TWICE, Work};
-use crate::completion::{self, Kind, Known};
+use crate::completion::{self, Kind, Known, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 
@@ -230,8 +230,16 @@ impl Conversation {
             self.files = Some(Vec::new());
             return vec![Act::FindFiles];
         }
+        let names = Named::after(&before);
+        if let Some(names) = names
+            && self.named.as_ref().is_none_or(|(known, _)| *known != names)
+        {
+            self.named = Some((names, Vec::new()));
+            return vec![Act::FindNamed(names)];
+        }
         let files = self.files.as_deref().unwrap_or_default();
-        let known = Known { files, models: &self.facts.models, keys: &self.facts.keys };
+        let named = self.named.as_ref().map(|(_, named)| named.as_slice()).unwrap_or_default();
+        let known = Known { files, models: &self.facts.models, keys: &self.facts.keys, named };
         self.menu = completion::menu(&before, &word, &known);
         Vec::new()
     }
