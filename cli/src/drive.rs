@@ -281,14 +281,19 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
-                    SessionEvent::Signal(signal) => view.signal(signal).await,
+                    // To drop a question leaves it unanswered, and nothing is applied.
+                    SessionEvent::Signal(signal) => tokio::select! {
+                        biased;
+                        _ = interrupts.next() => stopped = true,
+                        () = view.signal(signal) => {}
+                    },
                     SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
                     SessionEvent::Ended(_) => {}
                 },
-                _ = interrupts.next() => {
-                    stopped = true;
-                    view.withdraw();
-                }
+                _ = interrupts.next() => stopped = true,
+            }
+            if stopped {
+                view.withdraw();
             }
         }
     }

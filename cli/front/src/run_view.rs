@@ -20,6 +20,7 @@ use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
+use tools::count::counted;
 
 use crate::answer::{Offers, ShownQuestion};
 use crate::diff::{changes_as_text, harmless, harmless_text};
@@ -313,7 +314,7 @@ impl RunView {
         if let Some(why) = &self.waiting {
             write!(line, " · {why}").ok();
         } else if self.heard > 0 {
-            write!(line, " · about {} tokens", self.heard / 4).ok();
+            write!(line, " · about {}", counted(self.heard.div_ceil(4), "token")).ok();
         }
         if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();

@@ -120,12 +120,20 @@ fn say(text: &str) {
 
 /// Reads a line from the terminal. Returns `None` if the program is stopped or the question withdrawn.
 async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
-    let given_up = Arc::new(AtomicBool::new(false));
-    let listening = Arc::clone(&given_up);
+    let given_up = GivesUp::default();
+    let listening = Arc::clone(&given_up.0);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
-    let said = until_stopped(said, answer_to).await;
-    given_up.store(true, Ordering::Relaxed);
-    said.map(Result::unwrap_or_default)
+    until_stopped(said, answer_to).await.map(Result::unwrap_or_default)
+}
+
+/// Tells a reading thread on drop that nobody waits for the line any more.
+#[derive(Debug, Default)]
+struct GivesUp(Arc<AtomicBool>);
+
+impl Drop for GivesUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Awaits `work`. Returns `None` if the program is stopped or the question withdrawn first.
