@@ -40,6 +40,7 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
     }
     // Few requests of two words begin with a misspelled command and end with a number, an id or an option.
     if let [word, given] = words
+        && !given.contains(' ')
         && (given.contains(|c: char| c.is_ascii_digit()) || given.starts_with('-'))
         && let Some(meant) = nearly_a_command(word)
     {
@@ -230,12 +231,14 @@ mod tests {
         assert!(error.contains("`deepseek rewind 3`"), "{error}");
         let exec = read(&["exec", "fix the test"]).unwrap_err().to_string();
         assert!(exec.contains("deepseek -p \"fix the test\""), "{exec}");
+        let exec = read(&["exec", "fix issue 3"]).unwrap_err().to_string();
+        assert!(exec.contains("deepseek -p \"fix issue 3\""), "{exec}");
         for (word, meant) in [
             ("login", "auth login"),
             ("rewnd", "rewind"),
             ("sesions", "sessions"),
             ("undoo", "rewind"),
-            ("stauts", "sessions"),
+            ("statuz", "sessions"),
         ] {
             let error = read(&[word]).unwrap_err().to_string();
             assert!(error.contains(&format!("deepseek {meant}")), "{error}");

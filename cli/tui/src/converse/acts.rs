@@ -5,9 +5,10 @@ use std::sync::{Arc, PoisonError};
 use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
-use super::{ConversationEnd, Converse, Host, Then, no_terminal};
+use super::{ConversationEnd, Converse, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
 use crate::conversation::{Act, Setting};
+use crate::host::Host;
 use crate::terminal::Terminal;
 
 impl Converse {
