@@ -194,8 +194,8 @@ fn elsewhere<'f>(
         .find(|old| !old.is_empty() && image.fits(old, it.start, it.tier))?;
     let has_moved = |it: &&Found| it.has_moved;
     let by_offset = |witness: &'f Found| {
-        let offset = witness.start.cast_signed() - witness.stated.cast_signed();
-        let place = it.stated.checked_add_signed(offset).filter(|place| *place != it.start)?;
+        let place = it.stated.checked_add(witness.start)?.checked_sub(witness.stated)?;
+        let place = Some(place).filter(|place| *place != it.start)?;
         image.fits(&old, place, it.tier).then_some((place, witness))
     };
     let by_order = || {
