@@ -872,3 +872,42 @@ fn a_rename_after_a_broken_header_needs_no_other_names() {
     let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
     assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);
 }
+
+#[test]
+fn a_note_quotes_the_first_line_that_was_left_out() {
+    let notes = |answer: &str| {
+        let files = Files::default().file("f", "a\nb\nc\nd\ne\nf\n");
+        let plan = plan_of(&files, &["f", "g"], answer).unwrap();
+        let noted = plan.repairs.iter().filter(|repair| repair.last_line.is_some());
+        noted.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (first, second) = ("@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -5,2 +5,2 @@\n e\n-f\n+F\n");
+    let names = "--- a/f\n+++ b/f\n";
+    let dropped = "dropped blank lines or prose around the hunk";
+    // Among the hunks of a fence, one note for each run of lines.
+    let among = format!(
+        "```diff\n{names}{first}\nNext, the last line.\nIt is short.\n{second}\nThat is it.\n```\n"
+    );
+    assert_eq!(
+        notes(&among),
+        [
+            format!("{dropped}, lines 9 to 10 of the answer: `Next, the last line.`"),
+            format!("{dropped}, line 16 of the answer: `That is it.`")
+        ]
+    );
+    // After a hunk with wrong counts.
+    let after = format!(
+        "{names}{}\nThat is it.\n\nDone.\n",
+        first.replace("1,2 @@", "1,1 @@").replace("-1,2", "-1,1")
+    );
+    assert_eq!(
+        notes(&after),
+        [format!("f: hunk 1: {dropped}, lines 8 to 10 of the answer: `That is it.`")]
+    );
+    let mentioned = format!("{names}{first}\nSee also `g`.\n");
+    assert_eq!(notes(&mentioned), [format!("{dropped}, line 8 of the answer: `See also `g`.`")]);
+    let other = format!("```diff\n{names}{first}```\n\n```\nx\ny\n```\n");
+    let skipped = "skipped a block that is not part of the diff";
+    assert_eq!(notes(&other), [format!("{skipped}, lines 10 to 13 of the answer: `` ``` ``")]);
+    assert!(notes(&format!("{names}{first}")).is_empty());
+}

@@ -18,6 +18,8 @@ const DECORATION: usize = 9;
 pub(super) struct Block<'a> {
     /// The line of the answer, from 0, that opens the block.
     pub(super) at: usize,
+    /// Its last line, from 0.
+    pub(super) end: usize,
     /// The line before the block, its first line, and the label of its fence.
     labels: Vec<&'a [u8]>,
 }
@@ -40,7 +42,9 @@ pub(super) fn blocks<'a>(lines: &[&'a [u8]], uses: &[Use]) -> Vec<Block<'a>> {
         });
         let around = above.into_iter().chain([first]).map(line);
         let labels = around.chain([Fence::label(line(at))]).collect();
-        Some(Block { at, labels })
+        let end = inside().last().map_or(at, |(last, _)| last);
+        let is_closed = uses.get(end + 1) == Some(&Use::Closes);
+        Some(Block { at, end: end + usize::from(is_closed), labels })
     };
     starts.filter_map(block).collect()
 }

@@ -36,6 +36,15 @@ pub(super) struct Tolerated {
     pub(super) tolerance: Tolerance,
     pub(super) hunk: Option<usize>,
     pub(super) line: Option<usize>,
+    /// The first and the last line of the answer that were left out, from 1.
+    pub(super) left: Option<[usize; 2]>,
+}
+
+impl Tolerated {
+    /// Creates a record of a tolerance that concerns the file as a whole.
+    pub(super) fn in_file(tolerance: Tolerance) -> Tolerated {
+        Tolerated { tolerance, hunk: None, line: None, left: None }
+    }
 }
 
 /// The maximum number of hunks placed on the result of others: each one recomputes the file.
@@ -128,7 +137,8 @@ impl Reader {
             let line = self.done_elsewhere([&image, &made], hunks.get(*index), mismatch.reason);
             let Some(line) = line else { return true };
             let (hunk, tolerance) = (Some(index + 1), Tolerance::AlreadyApplied);
-            tolerated.push(Tolerated { tolerance, hunk, line: Some(line + 1) });
+            let line = Some(line + 1);
+            tolerated.push(Tolerated { hunk, line, ..Tolerated::in_file(tolerance) });
             done.push(mismatch.clone());
             false
         });
@@ -165,7 +175,7 @@ impl Reader {
         edits: Vec<Edit<'_>>,
     ) -> Result<(Vec<Edit<'_>>, Option<Tolerated>), [usize; 2]> {
         let (edits, folded) = edit::combine(edits, self.allowed.allow(Tolerance::Duplicate))?;
-        let tolerated = Tolerated { tolerance: Tolerance::Duplicate, hunk: None, line: None };
+        let tolerated = Tolerated::in_file(Tolerance::Duplicate);
         Ok((edits, (folded > 0).then_some(tolerated)))
     }
 
@@ -203,6 +213,7 @@ impl Reader {
                     tolerance,
                     hunk: Some(index + 1),
                     line: Some(line + 1),
+                    left: left_out(tolerance, hunk),
                 });
             };
             if let Some(line) = already_applied::only_shows(image, hunk).filter(|_| may_show) {
@@ -300,8 +311,9 @@ impl Reader {
             if damage::found(&FileStyle::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
-            let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
-            tolerated.push(Tolerated { tolerance, hunk: Some(index + 1), line });
+            let sequential = Tolerated::in_file(Tolerance::Sequential);
+            let (number, line) = (Some(index + 1), Some(place.start + 1));
+            tolerated.push(Tolerated { hunk: number, line, ..sequential });
             let made = edit::apply(&image.lines, &found);
             let own = place.start..place.start + new_lines(place.reading);
             if is_left_behind(&Image::of(&made), hunk, own) {
@@ -334,8 +346,11 @@ impl Reader {
                 return Err(vec![mismatch.note("Write a new file as one hunk.")]);
             }
             let (bytes, tolerated) = self.created(hunk, name).map_err(refuse)?;
-            let hunk = Some(index + 1);
-            let tolerated = tolerated.map(|tolerance| Tolerated { tolerance, hunk, line: None });
+            let tolerated = tolerated.map(|tolerance| Tolerated {
+                hunk: Some(index + 1),
+                left: left_out(tolerance, hunk),
+                ..Tolerated::in_file(tolerance)
+            });
             made.bytes.extend(bytes);
             made.tolerated.extend(tolerated);
         }
@@ -411,6 +426,19 @@ fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
     let lines = a.numbers.zip(b.numbers).map(|(a, b)| a.old.abs_diff(b.old));
     let headings = header::heading(a.header).zip(header::heading(b.header));
     lines.is_some_and(|lines| lines > NEAR) || headings.is_some_and(|(a, b)| a != b)
+}
+
+/// Returns the first and the last line of the answer, from 1, that the shortest reading of a hunk leaves out, blank ones
+/// aside.
+fn left_out(tolerance: Tolerance, hunk: &Hunk<'_>) -> Option<[usize; 2]> {
+    let short = hunk.readings.last().filter(|_| tolerance == Tolerance::Tail)?;
+    let whole = hunk.rival.as_ref().or(hunk.readings.first().map(|reading| &reading.body))?;
+    let is_left = |line: &&HunkLine<'_>| short.body.iter().all(|kept| kept.at != line.at);
+    let is_blank = |line: &&HunkLine<'_>| line.raw.trim_ascii().is_empty();
+    let left: Vec<&HunkLine<'_>> = whole.iter().filter(is_left).collect();
+    let first = left.iter().find(|line| !is_blank(line)).or(left.first())?;
+    let last = left.iter().rev().find(|line| !is_blank(line)).or(left.last())?;
+    Some([first.at, last.at])
 }
 
 /// Returns the number of new lines of a hunk.

@@ -25,12 +25,13 @@ pub(super) enum Use {
 }
 
 /// The verdict on the skipped lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finding {
     /// They are prose around a diff.
     Sound,
-    /// Prose occurs among the hunks of one fence, all of which are as long as their headers say.
-    Among,
+    /// Prose occurs among the hunks of one fence, all of which are as long as their headers say: the first and the last
+    /// line, from 0, of each run.
+    Among(Vec<[usize; 2]>),
     /// This line, from 0, looks like part of a hunk.
     Stray(usize),
 }
@@ -42,7 +43,7 @@ pub(super) enum Finding {
 /// line that looks like context is.
 pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> Finding {
     let mut walk = Walk::default();
-    let mut found = Finding::Sound;
+    let mut among: Vec<[usize; 2]> = Vec::new();
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).peekable();
     let mut sections = sections.iter().peekable();
     for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
@@ -67,12 +68,15 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
                 return Finding::Stray(at);
             }
             if walk.in_hunks {
-                found = Finding::Among;
+                match among.last_mut().filter(|[_, last]| *last + 1 == at) {
+                    Some([_, last]) => *last = at,
+                    None => among.push([at, at]),
+                }
             }
         }
         walk.pass(line, *what);
     }
-    found
+    if among.is_empty() { Finding::Sound } else { Finding::Among(among) }
 }
 
 /// The state of the walk through the lines.

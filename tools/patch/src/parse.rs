@@ -8,7 +8,7 @@ use super::parser::{Counts, Parser, Stop};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Section};
 use super::shown_diff::example;
-use super::tolerance::{Tolerance, Tolerances};
+use super::tolerance::{Repair, Tolerance, Tolerances};
 
 /// A parsed answer.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub(super) struct PatchSet<'a> {
     pub(super) sections: Vec<Section<'a>>,
     /// How each line of the answer is used.
     pub(super) uses: Vec<Use>,
-    /// The tolerances used for the answer as a whole.
-    pub(super) tolerated: Vec<Tolerance>,
+    /// The repairs of the answer as a whole.
+    pub(super) repairs: Vec<Repair>,
 }
 
 /// Parses an answer. Counts are trusted if they hold for every hunk; otherwise none is.
@@ -28,11 +28,11 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         return Err(shown.note("It shows a diff inside another text: send the diff alone.").into());
     }
     let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
-    let mut tolerated = Vec::new();
+    let mut repairs = Vec::new();
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            tolerated.push(Tolerance::Counts);
+            repairs.push(Repair::answer(Tolerance::Counts));
             parser = Parser::new(lines, answer.complete, Counts::Ignored, allowed);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
@@ -49,8 +49,16 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     keep_what_is_counted(&mut sections);
     match line_use::judge(lines, &parser.uses, &sections) {
         Finding::Sound => {}
-        Finding::Among if allowed.allow(Tolerance::Tail) => tolerated.push(Tolerance::Tail),
-        Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),
+        Finding::Among(runs) if allowed.allow(Tolerance::Tail) => {
+            let note = |[first, last]: [usize; 2]| {
+                Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1)
+            };
+            repairs.extend(runs.into_iter().map(note));
+        }
+        Finding::Among(runs) => {
+            let at = runs.first().map_or(0, |[first, _]| *first);
+            return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
+        }
         Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
     }
     // An answer that ends inside a fence may have been cut anywhere.
@@ -59,7 +67,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     if is_cut || parser.ends_in_an_opening() {
         return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
     }
-    Ok(PatchSet { sections, uses: parser.uses, tolerated })
+    Ok(PatchSet { sections, uses: parser.uses, repairs })
 }
 
 fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {

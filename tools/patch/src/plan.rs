@@ -264,22 +264,23 @@ fn as_written(
     if escaped {
         repairs.push(Repair::answer(Tolerance::Leaked));
     }
-    repairs.extend(patch.tolerated.iter().map(|tolerance| Repair::answer(*tolerance)));
-    if let Some(block) = blocks::blocks(&answer.lines, &patch.uses).first() {
+    repairs.extend(patch.repairs.iter().cloned());
+    for block in blocks::blocks(&answer.lines, &patch.uses) {
         if !allowed.allow(Tolerance::PassedOver) {
             return Err(
                 PatchMismatch::line(Reason::UnsupportedFormat, &answer.lines, block.at).into()
             );
         }
-        repairs.push(Repair::answer(Tolerance::PassedOver));
+        repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
     }
-    let says_more =
-        |declared| surrounding_text::says_more(lines, uses, &touched, declared, &exists);
-    if !patch.tolerated.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
+    for at in surrounding_text::says_more(lines, uses, &touched, declared, &exists) {
         if !allowed.allow(Tolerance::Tail) {
-            return Err(PatchMismatch::answer(Reason::StrayLine).into());
+            return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
         }
-        repairs.push(Repair::answer(Tolerance::Tail));
+        let note = Repair::answer(Tolerance::Tail).left_out(at + 1, at + 1);
+        if !repairs.contains(&note) {
+            repairs.push(note);
+        }
     }
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
@@ -300,7 +301,8 @@ fn as_written(
         repairs.extend(in_file.map(of));
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
-    let plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
+    let mut plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
+    plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
     if strays.is_empty() {
         Ok(plan)
     } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {

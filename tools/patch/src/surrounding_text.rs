@@ -314,28 +314,30 @@ fn edits_in_json(
     None
 }
 
-/// Returns true if the answer mentions changes that the diff does not make: prose after it, or the heading of a hunk,
-/// names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is headed by
-/// it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or extends
-/// it; or prose tells someone to run a command that changes files.
+/// Returns the lines, from 0, that mention changes that the diff does not make: prose after it, or the heading of a
+/// hunk, names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is
+/// headed by it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or
+/// extends it; or prose tells someone to run a command that changes files.
 pub(super) fn says_more(
     lines: &[&[u8]],
     uses: &[Use],
     touched: &[&RepoPath],
-    declared: &BTreeSet<RepoPath>,
+    declared: Option<&BTreeSet<RepoPath>>,
     exists: &dyn Fn(&RepoPath) -> bool,
-) -> bool {
+) -> Vec<usize> {
     const MORE: [&[u8]; 4] =
         [b"correction", b"same change", b"remaining occurrences", b"leave it out"];
     let is_change = |what: &Use| matches!(what, Use::Header | Use::Body);
-    let Some(last) = uses.iter().rposition(is_change) else { return false };
-    let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(&name);
-    let has_left = declared.iter().any(is_left);
+    let Some(last) = uses.iter().rposition(is_change) else { return Vec::new() };
+    let declared = || declared.into_iter().flatten();
+    let left: BTreeSet<&RepoPath> = declared().filter(|path| !touched.contains(path)).collect();
+    let is_left = |name: &RepoPath| left.contains(name);
+    let has_left = !left.is_empty();
     let names_one = |line: &[u8]| has_left && blocks::paths_in(line).iter().any(is_left);
-    let due = declared.iter().filter(|path| is_left(path) && !exists(path));
+    let due = left.iter().copied().filter(|path| !exists(path));
     let due: Vec<&RepoPath> = due.take(MAX_DUE).collect();
     let mut inside = false;
-    (0..).zip(lines.iter().zip(uses)).any(|(at, (line, what))| match what {
+    let mut says_more = |at: usize, line: &[u8], what: Use| match what {
         Use::Prose if !inside && said::tells_to_run(line) => true,
         Use::Prose if at > last => {
             let said = line.to_ascii_lowercase();
@@ -346,14 +348,16 @@ pub(super) fn says_more(
         Use::Header => header::heading(line).is_some_and(names_one),
         Use::Body if line.starts_with(b"+") && !due.is_empty() => {
             let is_alone = |path: &&&RepoPath| line.len() <= path.as_str().len() + COMMENT;
-            due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(path))
+            due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(*path))
         }
         Use::Opens | Use::Closes => {
-            inside = *what == Use::Opens;
+            inside = what == Use::Opens;
             false
         }
         Use::Body | Use::Blank | Use::Prose => false,
-    })
+    };
+    let marked = (0..).zip(lines.iter().zip(uses));
+    marked.filter(|(at, (line, what))| says_more(*at, line, **what)).map(|(at, _)| at).collect()
 }
 
 /// Returns true if a line above or between sections is about a file that nothing changes, and about no other: it is a
