@@ -10,6 +10,7 @@ mod advice;
 mod already_applied;
 mod blocks;
 mod body;
+mod caption;
 mod change_marks;
 mod compare;
 mod copied_numbers;

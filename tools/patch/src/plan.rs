@@ -273,7 +273,8 @@ fn as_written(
         }
         repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
     }
-    for at in surrounding_text::says_more(lines, uses, &touched, declared, &exists) {
+    let more = surrounding_text::says_more(lines, uses, &touched, declared, &exists);
+    for at in more.into_iter().chain(surrounding_text::doubts(lines, uses, &targets)) {
         if !allowed.allow(Tolerance::Tail) {
             return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
         }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use tree::RepoPath;
 
 use super::blocks;
+use super::caption;
 use super::fence::Fence;
 use super::header;
 use super::line_use::Use;
@@ -29,7 +30,7 @@ const SOME_WORDS: usize = 4;
 /// The maximum number of strings of a JSON block that are tried as file names.
 const MAX_STRINGS: usize = 256;
 /// The maximum length of a caption, in bytes.
-const MAX_CAPTION: usize = 100;
+const MAX_CAPTION: usize = 160;
 
 /// Returns what the text around the sections says against applying them as written.
 pub(super) fn against(
@@ -50,16 +51,15 @@ pub(super) fn against(
         .or_else(|| targets.iter().find_map(is_otherwise))
 }
 
-/// Finds a file that is changed in several blocks, one of which has a caption that calls it a draft or wrong.
+/// Finds a block with a caption that rejects it; if the file is changed in several blocks, one that calls it a draft.
 fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
     let several: BTreeSet<&RepoPath> = blocks::in_several(targets, uses);
-    if several.is_empty() {
-        return None;
-    }
-    let parts = targets.iter().filter(|target| several.contains(&target.path));
-    parts.into_iter().find_map(|target| {
-        let at = caption(lines, uses, target.span.start)
-            .filter(|at| lines.get(*at).is_some_and(|line| rejects(line)))?;
+    targets.iter().find_map(|target| {
+        let path = target.path.as_str();
+        let is_draft = |line: &[u8]| several.contains(&target.path) && rejects(line);
+        let at = caption(lines, uses, target.span.start).filter(|at| {
+            lines.get(*at).is_some_and(|line| is_draft(line) || caption::rejects(line, path))
+        })?;
         let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
         let note = mismatch.note.clone().unwrap_or_default();
         let file = Some(target.path.as_str().to_owned());
@@ -69,18 +69,23 @@ fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option
     })
 }
 
-/// Finds a section that the text between it and the next one rejects.
+/// Finds a section that the text between it and the next one, or after the last one, rejects. After the last one, what
+/// is said about an earlier answer is not about this one.
 fn rejected_below(
     lines: &[&[u8]],
     uses: &[Use],
     targets: &[Target<'_, '_>],
 ) -> Option<PatchMismatch> {
-    targets.windows(2).find_map(|pair| {
-        let [above, below] = pair else { return None };
-        let mut between = above.span.end..below.span.start;
+    let ends = targets.iter().skip(1).map(|target| target.span.start).chain([lines.len()]);
+    let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
+    targets.iter().zip(ends).find_map(|(above, end)| {
+        let mut between = above.span.end..end;
         let at = between.find(|at| {
             uses.get(*at) == Some(&Use::Prose)
-                && lines.get(*at).is_some_and(|line| said::rejects_above(line))
+                && lines.get(*at).is_some_and(|line| {
+                    let is_earlier = || end == lines.len() && said::is_about_earlier(line);
+                    said::rejects_above(line, &paths) && !is_earlier()
+                })
         })?;
         let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
         let note = mismatch.note.clone().unwrap_or_default();
@@ -314,6 +319,22 @@ fn edits_in_json(
     None
 }
 
+/// Returns the lines, from 0, that may say of a block that it is not meant: a caption that offers it as a choice, and a
+/// sentence below it that takes a change back, though maybe only one that was sent earlier.
+pub(super) fn doubts(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Vec<usize> {
+    let is_line =
+        |at: &usize, is_it: &dyn Fn(&[u8]) -> bool| lines.get(*at).is_some_and(|it| is_it(it));
+    let captions = targets.iter().filter_map(|target| caption(lines, uses, target.span.start));
+    let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
+    let first = targets.first().map_or(0, |target| target.span.start);
+    let prose = (first..lines.len()).filter(|at| uses.get(*at) == Some(&Use::Prose));
+    let mut found: Vec<usize> = captions.filter(|at| is_line(at, &caption::is_choice)).collect();
+    found.extend(prose.filter(|at| is_line(at, &|line| said::may_reject(line, &paths))));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// Returns the lines, from 0, that mention changes that the diff does not make: prose after it, or the heading of a
 /// hunk, names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is
 /// headed by it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or
@@ -413,8 +434,17 @@ mod tests {
             "**Draft**",
         ] {
             assert_eq!(after(&answer(caption)), Err(Reason::ContradictoryFileOps), "{caption}");
+        }
+        for caption in ["**Draft**", "Your earlier code:", "Previous version:"] {
             let alone = format!("{caption}\n\n```diff\n{FIRST}```\n");
             assert!(after(&alone).is_ok(), "{caption}: there is no other block");
+        }
+        let other = FIRST.replace("/f.py", "/sub/f.py");
+        for caption in ["Do NOT apply this one:", "Your earlier change was:", "Wrong:"] {
+            let alone = format!("{caption}\n\n```diff\n{FIRST}```\n");
+            assert_eq!(after(&alone), Err(Reason::ContradictoryFileOps), "{caption}");
+            let of_another = format!("```diff\n{FIRST}```\n\n{caption}\n\n```diff\n{other}```\n");
+            assert_eq!(after(&of_another), Err(Reason::ContradictoryFileOps), "{caption}");
         }
         for caption in [
             "First, the import:",
@@ -454,8 +484,39 @@ mod tests {
         for said in ["This replaces the approach above.", "`x` is used instead of `b`:"] {
             assert!(after(&answer(said)).is_ok(), "{said}");
         }
-        let last = format!("```diff\n{FIRST}```\n\nThe diff above is wrong.\n");
-        assert!(after(&last).is_ok(), "there is no other block");
+        let last = |said: &str| after(&format!("```diff\n{FIRST}```\n\n{said}\n"));
+        for said in [
+            "The diff above is wrong.",
+            "Wait, I should not change `f.py` after all.",
+            "Ignore the diff for `f.py`.",
+        ] {
+            assert_eq!(last(said), Err(Reason::ContradictoryFileOps), "{said}");
+        }
+        for said in ["My previous patch was wrong.", "I made a mistake.", "It was wrong before."] {
+            assert!(last(said).is_ok(), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_may_not_be_meant_is_noted() {
+        let other = FIRST.replace("/f.py", "/sub/f.py");
+        let noted = |between: &str, after: &str| {
+            let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
+            let answer =
+                format!("```diff\n{FIRST}```\n\n{between}\n\n```diff\n{other}```\n\n{after}\n");
+            let plan = plan_of(&files, &["f.py", "sub/f.py"], &answer).unwrap();
+            plan.repairs.into_iter().filter_map(|repair| repair.text).collect::<Vec<_>>()
+        };
+        for said in ["Option B (choose one):", "Alternatively:", "If you prefer, also:"] {
+            assert_eq!(noted(said, ""), [said]);
+        }
+        for said in ["My previous patch was wrong.", "No change is needed.", "I suggest nothing."] {
+            assert_eq!(noted("And:", said), [said]);
+        }
+        for said in ["No change is needed in `other.py`.", "It is an alternative to `x`.", "Done."]
+        {
+            assert!(noted("Then the other one:", said).is_empty(), "{said}");
+        }
     }
 
     #[test]
