@@ -12,6 +12,7 @@ use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::lines::show;
+use super::lost_text::{self, Lost};
 use super::parse;
 use super::planner::{self, Planner};
 use super::put_aside::{self, PutAside};
@@ -272,6 +273,17 @@ fn as_written(
             );
         }
         repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
+    }
+    for lost in lost_text::below_added_lines(lines, uses, &targets) {
+        match lost {
+            Lost::Line(at) => return Err(lost_text::refuse(lines, at).into()),
+            Lost::Text([first, _]) if !allowed.allow(Tolerance::Tail) => {
+                return Err(lost_text::refuse(lines, first).into());
+            }
+            Lost::Text([first, last]) => {
+                repairs.push(Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1));
+            }
+        }
     }
     let more = surrounding_text::says_more(lines, uses, &touched, declared, &exists);
     for at in more.into_iter().chain(surrounding_text::doubts(lines, uses, &targets)) {
