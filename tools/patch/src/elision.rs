@@ -90,6 +90,65 @@ pub(super) fn says_incomplete(line: &[u8]) -> bool {
         || inner.starts_with("continued") && inner.len() < "continued below".len()
 }
 
+/// Returns true if a line between or below hunks announces further ones that the answer does not have: a remark in
+/// brackets, a comment, or text after dots that consists of nothing else.
+pub(super) fn announces_more(line: &[u8]) -> bool {
+    const ALONE: [&str; 9] = [
+        "snip",
+        "snipped",
+        "cut",
+        "etc",
+        "and so on",
+        "continues",
+        "continued",
+        "omitted",
+        "truncated",
+    ];
+    const HOW_MANY: &str = "additional further more other others remaining rest same similar";
+    const WHAT: &str = "calls changes cases code diff diffs edits files functions hunks lines methods occurrences \
+        patch places sections sites tests updates usages";
+    const MAX_WORDS: usize = 9;
+    let trimmed = line.trim_ascii();
+    // The first character rules most lines out.
+    let may_begin = trimmed.first().is_some_and(|first| b"[(<#/.\xe2-".contains(first));
+    let Ok(text) = std::str::from_utf8(trimmed) else { return false };
+    if !may_begin || text.len() < 4 {
+        return false;
+    }
+    let has_dots = has_dots(trimmed);
+    let is_comment = ["//", "/*", "<!--"].iter().any(|mark| text.starts_with(mark));
+    let pairs = [('[', ']'), ('(', ')'), ('<', '>')];
+    let is_in_brackets =
+        pairs.iter().any(|(open, close)| text.starts_with(*open) && text.ends_with(*close));
+    let is_after_dots = text.starts_with("...") || text.starts_with('…');
+    let is_dotted_remark = has_dots && ["# ", "-- "].iter().any(|mark| text.starts_with(mark));
+    if !(is_comment || is_in_brackets || is_after_dots || is_dotted_remark) {
+        return false;
+    }
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#:!".contains(c);
+    let inner = text.trim_matches(around).to_lowercase();
+    if inner.is_empty() {
+        return has_dots && !is_after_dots;
+    }
+    let words: Vec<&str> =
+        inner.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let has = |list: &str, word: &str| list.split_ascii_whitespace().any(|it| it == word);
+    let any = |list: &str| words.iter().any(|word| has(list, word));
+    let counts = |word: &&str| {
+        word.bytes().all(|byte| byte.is_ascii_digit()) || has(HOW_MANY, word) || *word == "and"
+    };
+    // Without dots, a sentence in brackets may mention the rest.
+    let is_remark = has_dots || is_comment || words.first().is_some_and(counts);
+    ALONE.contains(&inner.as_str())
+        || is_comment && inner.starts_with("and so on ")
+        || is_remark
+            && words.len() <= MAX_WORDS
+            && any(HOW_MANY)
+            && any(WHAT)
+            && !any("no not none nothing are is was were unchanged")
+        || is_in_brackets && says_incomplete(format!("[{inner}]").as_bytes())
+}
+
 /// How a comment may stand for code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stand {
@@ -331,6 +390,45 @@ mod tests {
             "let x = ..existing;",
         ] {
             assert!(!is_placeholder(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn announcements_of_further_hunks_are_told_apart_from_remarks() {
+        for line in [
+            "[... 2 more hunks ...]",
+            "[2 more hunks]",
+            "... (similar changes in the other functions)",
+            "[snip]",
+            "<!-- more hunks here -->",
+            "# ... more changes ...",
+            "/* ... */",
+            "[...]",
+            "<rest of diff omitted>",
+            "// and so on for the remaining call sites",
+            "[continues]",
+            "(and 3 more files)",
+            "… same changes in all other tests",
+        ] {
+            assert!(announces_more(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "(no other changes)",
+            "[see the other file]",
+            "# Other changes",
+            "## Remaining changes",
+            "(The other changes are in the tests.)",
+            "... and that is all.",
+            "...",
+            "- other changes",
+            "More changes follow from this.",
+            "<div>",
+            "// see the docs",
+            "(rest of the file unchanged)",
+            "[1]",
+            "(2 files)",
+        ] {
+            assert!(!announces_more(line.as_bytes()), "{line}");
         }
     }
 

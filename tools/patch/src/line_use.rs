@@ -1,7 +1,7 @@
 //! Classifies every line of an answer, and decides whether a skipped line looks like part of the diff. Pure.
 
 use super::body;
-use super::elision::{is_placeholder, says_incomplete};
+use super::elision::{announces_more, is_placeholder, says_incomplete};
 use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
@@ -34,6 +34,8 @@ pub(super) enum Finding {
     Among(Vec<[usize; 2]>),
     /// This line, from 0, looks like part of a hunk.
     Stray(usize),
+    /// This line, from 0, stands for hunks or lines that the answer does not have.
+    Elided(usize),
 }
 
 /// Judges the lines that `uses` marks as skipped.
@@ -64,6 +66,9 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
                 && likely.all(|reading| body::lacks(&reading.body, hunk.numbers));
         }
         if *what == Use::Prose {
+            if walk.is_elided(line) {
+                return Finding::Elided(at);
+            }
             if walk.is_stray(line) {
                 return Finding::Stray(at);
             }
@@ -118,7 +123,6 @@ impl Walk {
             && !may_be_said
             && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
-            || self.has_begun && is_elision(line)
             || self.has_begun && !is_summary && body::has_look_alike_marker(line)
             || self.has_begun && !self.in_fence && is_code(line)
             || self.in_fence && self.below_names
@@ -131,6 +135,12 @@ impl Walk {
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
             || self.in_break
+    }
+
+    /// Returns true if a line skipped here stands for hunks or lines that the answer does not have.
+    fn is_elided(&self, line: &[u8]) -> bool {
+        let is_in_another_block = self.in_fence && !self.in_hunks;
+        self.has_begun && (is_elision(line) || !is_in_another_block && announces_more(line))
     }
 
     fn pass(&mut self, line: &[u8], what: Use) {

@@ -59,6 +59,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
             let at = runs.first().map_or(0, |[first, _]| *first);
             return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
         }
+        Finding::Elided(at) => return Err(refusal(&Stop::Elided(at), lines)),
         Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
     }
     // An answer that ends inside a fence may have been cut anywhere.

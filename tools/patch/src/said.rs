@@ -156,6 +156,21 @@ pub(super) fn with_name(text: &str, paths: &[&str]) -> String {
     text
 }
 
+/// Returns true if the author of a line promises to change something: `I will change a.py and b.py.`
+pub(super) fn promises_change(line: &[u8]) -> bool {
+    const CHANGE: &str = "adapt add adjust change edit extend modify rename replace rewrite update";
+    let Some(text) = lowercase(line) else { return false };
+    let all: Vec<&str> = words(&text).collect();
+    let is_will = |words: &[&str]| match words {
+        ["i" | "we", "will", verb, ..] => has(CHANGE, verb),
+        ["i'll" | "we'll", verb, ..] => has(CHANGE, verb),
+        ["going", "to", verb, ..] => has(CHANGE, verb),
+        _ => false,
+    };
+    !is_any(&all, "don't no not without")
+        && (0..all.len()).any(|at| all.get(at..).is_some_and(is_will))
+}
+
 /// Returns true if a line describes a change that has to be made: `In a.py, change the call as well.`
 pub(super) fn describes_change(line: &[u8]) -> bool {
     const CHANGE: &str = "adapt add adjust append apply change convert delete edit extend insert modify move remove rename \

@@ -381,8 +381,8 @@ pub(super) fn says_more(
     marked.filter(|(at, (line, what))| says_more(*at, line, **what)).map(|(at, _)| at).collect()
 }
 
-/// Returns true if a line above or between sections is about a file that nothing changes, and about no other: it is a
-/// heading with its name, or says that it has to be changed.
+/// Returns true if a line above or between sections promises to change a file that nothing changes, or is about that
+/// file and no other: it is a heading with its name, or says that it has to be changed.
 fn is_about_another(
     line: &[u8],
     is_left: &dyn Fn(&RepoPath) -> bool,
@@ -396,8 +396,9 @@ fn is_about_another(
             || line.trim_ascii_end().ends_with(b":");
         is_marked && is_heading_of(line, other, FEW_WORDS)
     };
-    !names.iter().any(|name| touched.contains(&name))
-        && (is_heading() || said::describes_change(line))
+    said::promises_change(line)
+        || !names.iter().any(|name| touched.contains(&name))
+            && (is_heading() || said::describes_change(line))
 }
 
 #[cfg(test)]
@@ -663,6 +664,7 @@ mod tests {
             "In `sub/f.py`, change the corresponding lines.",
             "### 2. `sub/f.py`\n\nUpdate the entry by hand.",
             "Run `sed -i 's/a/b/' f.py` first, then apply this:",
+            "I will change `f.py` and `sub/f.py`.",
         ] {
             assert!(noted(said, "") && noted("", said), "{said}");
         }
@@ -671,6 +673,7 @@ mod tests {
             "Change the call in `f.py` as `sub/f.py` has it.",
             "### 1. `f.py`",
             "Run `python -m pytest sub`.",
+            "I will not change `sub/f.py`.",
         ] {
             assert!(!noted(said, "") && !noted("", said), "{said}");
         }
