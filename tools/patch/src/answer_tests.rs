@@ -911,3 +911,19 @@ fn a_note_quotes_the_first_line_that_was_left_out() {
     assert_eq!(notes(&other), [format!("{skipped}, lines 10 to 13 of the answer: `` ``` ``")]);
     assert!(notes(&format!("{names}{first}")).is_empty());
 }
+
+#[test]
+fn a_change_that_is_only_described_next_to_a_translated_one_is_noted() {
+    let noted = |above: &str, below: &str| {
+        let files = Files::default().file("f.py", "a\nb\n").file("g.py", "c\n");
+        let block = "f.py\n<<<<<<< SEARCH\nb\n=======\nB\n>>>>>>> REPLACE\n";
+        let plan = plan_of(&files, &["f.py", "g.py"], &format!("{above}{block}{below}")).unwrap();
+        let tail = plan.repairs.into_iter().filter(|it| it.tolerance == Tolerance::Tail);
+        tail.map(|repair| (repair.line.unwrap(), repair.text.unwrap())).collect::<Vec<_>>()
+    };
+    let also = "Also update `g.py` accordingly.";
+    assert_eq!(noted("", &format!("\n{also}\n")), [(8, also.to_owned())]);
+    let promise = "I will change `f.py` and `g.py`.";
+    assert_eq!(noted(&format!("{promise}\n\n"), ""), [(1, promise.to_owned())]);
+    assert!(noted("I replace it in `f.py`.\n\n", "\nThat is all.\n").is_empty());
+}

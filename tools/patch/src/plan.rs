@@ -176,6 +176,21 @@ pub fn prepare_with(
         return Err(refusal);
     }
     plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
+    let above =
+        memchr::memchr_iter(b'\n', answer.get(..answer.len() - said.len()).unwrap_or_default())
+            .count();
+    let (lines, uses) = translate::prose(said);
+    let touched: Vec<&RepoPath> = plan.changes.iter().map(|change| &change.path).collect();
+    let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
+    let declared = scope.declared.as_ref();
+    let more = surrounding_text::says_more(&lines, &uses, &touched, declared, &exists);
+    let notes = more.into_iter().map(|at| {
+        let mut note = Repair::answer(Tolerance::Tail).left_out(at + 1, at + 1);
+        note.quote(&lines);
+        Repair { line: Some(at + above + 1), last_line: Some(at + above + 1), ..note }
+    });
+    let notes: Vec<Repair> = notes.collect();
+    plan.repairs.extend(notes);
     Ok(plan)
 }
 
