@@ -16,6 +16,7 @@ use super::locate::{
     Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
     locate_once, under_another_heading,
 };
+use super::lost_minus;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
@@ -242,6 +243,11 @@ impl Reader {
                 }
                 Search::Found(place) if is_cut_off(image, hunk, &place) => {
                     refuse(Reason::TruncatedDiff, &[]);
+                }
+                Search::Found(place)
+                    if let Some(mismatch) = lost_minus::kept(hunk, place.reading) =>
+                {
+                    refuse_as(mismatch);
                 }
                 Search::Found(place) if adds_its_neighbours(image, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);

@@ -35,6 +35,7 @@ mod leak;
 mod line_use;
 mod lines;
 mod locate;
+mod lost_minus;
 mod lost_text;
 mod merge;
 mod old_whitespace;
