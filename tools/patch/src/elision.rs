@@ -15,7 +15,7 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
     ];
     // The first character rules most lines out.
     let first = line.trim_ascii_start().first();
-    if first.is_some_and(|first| first.is_ascii_graphic() && !b"/#*<-;%".contains(first)) {
+    if first.is_some_and(|first| first.is_ascii_graphic() && !b"/#*<-;%{".contains(first)) {
         return false;
     }
     let Ok(line) = std::str::from_utf8(line) else { return false };
@@ -34,12 +34,34 @@ pub(super) fn has_dots(line: &[u8]) -> bool {
     dots.any(|text| text.starts_with(b"...") || text.starts_with("…".as_bytes()))
 }
 
+/// Returns true if a line ends in three dots, or the character for them.
+pub(super) fn ends_in_dots(line: &[u8]) -> bool {
+    let text = line.trim_ascii_end();
+    text.ends_with(b"...") || text.ends_with("…".as_bytes())
+}
+
+/// Returns true if a line of code ends in dots directly after a word, in brackets that it does not close: `f(item...`.
+pub(super) fn breaks_off(line: &[u8]) -> bool {
+    if !ends_in_dots(line) {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let code = text.trim_end().trim_end_matches(['.', '…']);
+    let count = |signs: &[char]| code.matches(|c| signs.contains(&c)).count();
+    let has_comment = ["//", "#", "/*", "--"].iter().any(|mark| code.contains(mark));
+    code.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+        && count(&['(', '[']) > count(&[')', ']'])
+        && count(&['"']) % 2 == 0
+        && count(&['`']) % 2 == 0
+        && !has_comment
+}
+
 /// Returns true if an added `line` stands for code, or ends in a comment that does. It accepts more than
 /// `is_placeholder`, which also sees lines that may be prose.
 pub(super) fn stands_for_code(line: &[u8]) -> bool {
     let has_dots = has_dots(line);
     let first = line.trim_ascii_start().first();
-    if !has_dots && !first.is_some_and(|first| b"/#*<-;%[(".contains(first)) {
+    if !has_dots && !first.is_some_and(|first| b"/#*<-;%[({".contains(first)) {
         return false;
     }
     let Ok(text) = std::str::from_utf8(line) else { return false };
@@ -225,10 +247,10 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
         return Some(Stand::Dots);
     }
     let text = comment(text)?;
-    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!".contains(c);
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!}".contains(c);
     let inner = text.trim_matches(around).to_lowercase();
     if inner.is_empty() {
-        let dots = text.trim_matches([' ', '\t', '*', '/', '-', '>', '(', ')', '[', ']']);
+        let dots = text.trim_matches([' ', '\t', '*', '/', '-', '>', '(', ')', '[', ']', '}']);
         return matches!(dots, "..." | "…" | "....").then_some(Stand::Dots);
     }
     let words: Vec<&str> = inner.split_whitespace().collect();
@@ -237,7 +259,10 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
         return ALONE.contains(&inner.as_str()).then_some(Stand::Words);
     };
     let is_rest = first.starts_with("rest") && words.get(1) == Some(&"of");
-    let is_named = FIRST.contains(first) && (LAST.contains(last) || is_rest);
+    let is_after_dots = text.trim_start().starts_with(['…', '.']) && has_dots(text.as_bytes());
+    let is_existing = *first == "existing" && words.len() == 2;
+    let is_last = LAST.contains(last) || is_rest || is_after_dots || is_existing;
+    let is_named = FIRST.contains(first) && is_last;
     (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
 }
 
@@ -363,7 +388,9 @@ fn is_between(text: &str, open: &[&str], close: &[&str]) -> bool {
 
 /// Returns the text of a line that is only a comment.
 fn comment(line: &str) -> Option<&str> {
-    ["//", "#", "/*", "<!--", "--", ";", "%", "*"].iter().find_map(|mark| line.strip_prefix(mark))
+    ["//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*"]
+        .iter()
+        .find_map(|mark| line.strip_prefix(mark))
 }
 
 #[cfg(test)]
