@@ -927,3 +927,23 @@ fn a_change_that_is_only_described_next_to_a_translated_one_is_noted() {
     assert_eq!(noted(&format!("{promise}\n\n"), ""), [(1, promise.to_owned())]);
     assert!(noted("I replace it in `f.py`.\n\n", "\nThat is all.\n").is_empty());
 }
+
+#[test]
+fn a_hunk_that_was_cut_below_its_change_is_refused() {
+    let file = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
+    let of = |counts: &str, body: &str| {
+        after(file, &format!("```diff\n{NAMES}@@ {counts} @@\n{body}```\n"))
+    };
+    let one = " a\n b\n c\n-d\n+D\n e\n";
+    assert_eq!(of("-1,8 +1,8", one), Err(Reason::TruncatedDiff));
+    let four = format!("{one} f\n g\n h\n");
+    assert_eq!(of("-1,11 +1,12", &four), Err(Reason::TruncatedDiff));
+    // As much context below as above.
+    let three = format!("{one} f\n g\n");
+    assert!(of("-1,11 +1,12", &three).is_ok());
+    // Only the new lines, or only a few, are miscounted.
+    assert!(of("-1,5 +1,9", one).is_ok() && of("-1,7 +1,7", one).is_ok());
+    // The file ends there.
+    let last = " g\n h\n i\n-j\n+J\n k\n";
+    assert!(of("-7,9 +7,9", last).is_ok());
+}

@@ -456,7 +456,8 @@ fn new_lines(body: &[HunkLine<'_>]) -> usize {
 const MISCOUNTED: usize = 2;
 
 /// Returns true if a hunk at its stated line ends in a change, although the file continues, and lacks lines that its
-/// header announces: on both sides, or several old ones after context.
+/// header announces: on both sides, or several old ones after context. If it ends in context, it lacks several on both
+/// sides, and does not have as many lines of context below its changes as above, as complete hunks do.
 fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let (old, new) = body::counts(place.reading);
     let begins_in_context = place.reading.first().is_some_and(|line| line.kind == Kind::Context);
@@ -465,8 +466,17 @@ fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
             || begins_in_context && old + MISCOUNTED < it.old_count && new <= it.new_count
     });
     let ends_in_change = place.reading.last().is_some_and(|line| line.kind != Kind::Context);
+    let lacks_several = hunk.numbers.is_some_and(|it| {
+        old.saturating_add(MISCOUNTED) < it.old_count
+            && new.saturating_add(MISCOUNTED) < it.new_count
+    });
+    let is_context = |line: &&HunkLine<'_>| line.kind == Kind::Context;
+    let above = place.reading.iter().take_while(is_context).count();
+    let below = place.reading.iter().rev().take_while(is_context).count();
+    let is_uneven = lacks_several && above > 0 && above != below;
     let at_its_line = !has_moved(place);
-    lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
+    let is_inside = place.start + old < image.lines.len();
+    (lacks && ends_in_change || is_uneven) && at_its_line && is_inside
 }
 
 /// Returns true if the first or last line of a hunk, an added one, is the adjacent line of the file including its `+`:
