@@ -245,7 +245,8 @@ impl Reader {
                     refuse(Reason::TruncatedDiff, &[]);
                 }
                 Search::Found(place)
-                    if let Some(mismatch) = lost_minus::kept(hunk, place.reading) =>
+                    if lost_minus::others_hold(hunks, index)
+                        && let Some(mismatch) = lost_minus::kept(hunk, place.reading) =>
                 {
                     refuse_as(mismatch);
                 }

@@ -28,6 +28,14 @@ pub(super) fn kept(hunk: &Hunk<'_>, body: &[HunkLine<'_>]) -> Option<PatchMismat
     )))
 }
 
+/// Returns true if the counts hold for all hunks of the file but one: otherwise the author did not count.
+pub(super) fn others_hold(hunks: &[&Hunk<'_>], one: usize) -> bool {
+    let holds = |hunk: &Hunk<'_>| {
+        hunk.readings.iter().any(|reading| body::holds(&reading.body, hunk.numbers))
+    };
+    hunks.iter().enumerate().all(|(index, hunk)| index == one || holds(hunk))
+}
+
 /// Returns the first of exactly `lost` lines of context directly above a change, each of which resembles an added line
 /// of it.
 fn kept_above<'h, 'a>(body: &'h [HunkLine<'a>], lost: usize) -> Option<&'h HunkLine<'a>> {
