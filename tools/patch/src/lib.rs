@@ -12,6 +12,7 @@ mod blocks;
 mod body;
 mod caption;
 mod change_marks;
+mod commands;
 mod compare;
 mod copied_numbers;
 mod damage;

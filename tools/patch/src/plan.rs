@@ -261,7 +261,7 @@ fn as_written(
         return Err(undeclared(&strays));
     }
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared) {
+    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared, &exists) {
         return Err(block.into());
     }
     if let Some(declared) = declared
