@@ -456,9 +456,12 @@ fn new_lines(body: &[HunkLine<'_>]) -> usize {
 /// The number of old lines by which a hunk may be miscounted.
 const MISCOUNTED: usize = 2;
 
+/// The usual number of context lines below a change.
+const CONTEXT: usize = 3;
+
 /// Returns true if a hunk at its stated line ends in a change, although the file continues, and lacks lines that its
 /// header announces: on both sides, or several old ones after context. If it ends in context, it lacks several on both
-/// sides, and does not have as many lines of context below its changes as above, as complete hunks do.
+/// sides, and does not have as many lines of context below its changes as above, or the usual number, as complete hunks do.
 fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let (old, new) = body::counts(place.reading);
     let begins_in_context = place.reading.first().is_some_and(|line| line.kind == Kind::Context);
@@ -474,7 +477,7 @@ fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
     let is_context = |line: &&HunkLine<'_>| line.kind == Kind::Context;
     let above = place.reading.iter().take_while(is_context).count();
     let below = place.reading.iter().rev().take_while(is_context).count();
-    let is_uneven = lacks_several && above > 0 && above != below;
+    let is_uneven = lacks_several && above > 0 && below != above && below != CONTEXT;
     let at_its_line = !has_moved(place);
     let is_inside = place.start + old < image.lines.len();
     (lacks && ends_in_change || is_uneven) && at_its_line && is_inside

@@ -1,5 +1,6 @@
 //! Parses an answer into file sections and hunks. Only the grammar of diffs is known here, neither files nor policy.
 
+use super::advice;
 use super::blocks;
 use super::body;
 use super::envelope::Opened;
@@ -44,7 +45,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     let is_cut =
         !answer.complete && parser.ends_in_a_header(&sections) || parser.ends_in_an_opening();
     if is_cut || parser.lacks_lines(&sections) || only_the_last_lacks(&sections) {
-        return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
+        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
     }
     keep_what_is_counted(&mut sections);
     match line_use::judge(lines, &parser.uses, &sections) {
@@ -66,7 +67,7 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     let is_whole = answer.complete && is_last_whole(&sections);
     let is_cut = parser.fence_is_open() && (!is_whole || parser.ends_in_a_header(&sections));
     if is_cut || parser.ends_in_an_opening() {
-        return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
+        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
     }
     Ok(PatchSet { sections, uses: parser.uses, repairs })
 }
@@ -97,7 +98,24 @@ fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
     match blocks::blocks(lines, uses).first() {
         Some(block) => PatchMismatch::answer(Reason::UnsupportedFormat)
             .note(format!("Line {} opens a code block that is not a diff.", block.at + 1)),
-        None => PatchMismatch::answer(Reason::NoDiff),
+        None => {
+            let none = PatchMismatch::answer(Reason::NoDiff);
+            PatchMismatch { note: advice::on_gutter(lines), ..none }
+        }
+    }
+}
+
+/// Refuses an answer that ends where something is open; names the fence, if it is one.
+fn cut(lines: &[&[u8]], uses: &[Use], is_in_fence: bool) -> PatchMismatch {
+    let mismatch = PatchMismatch::answer(Reason::TruncatedDiff);
+    match uses.iter().rposition(|what| *what == Use::Opens).filter(|_| is_in_fence) {
+        Some(at) if at + 1 == lines.len() || lines.get(at + 1..).is_some_and(|it| it.iter().all(|line| line.is_empty())) => {
+            mismatch.note(format!(
+                "Line {} opens a fence that is never closed. To close a fence, write its backquotes and nothing else.",
+                at + 1
+            ))
+        }
+        _ => mismatch,
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
+use super::advice;
 use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
@@ -229,7 +230,8 @@ fn as_written(
     let patch = parse::parse(&answer, allowed)?;
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
-    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
+    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
+    let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
     if let Some(bare) = without_others(&targets) {
         return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
     }
@@ -338,6 +340,15 @@ fn as_written(
     } else {
         Err(undeclared(&strays))
     }
+}
+
+/// Explains hunks without names if the answer has names that could not be read.
+fn explained(mut refusal: Refusal, lines: &[&[u8]]) -> Refusal {
+    let is_bare = |it: &&mut PatchMismatch| it.reason == Reason::NoFileHeader && it.note.is_none();
+    if let Some(mismatch) = refusal.mismatches.iter_mut().find(is_bare) {
+        mismatch.note = advice::on_lost_names(lines);
+    }
+    refusal
 }
 
 /// Returns the file that contains this token.

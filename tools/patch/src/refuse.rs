@@ -256,6 +256,10 @@ impl PatchMismatch {
     pub(super) fn line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
         let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
         let note = format!("Line {} of the answer is `{}`.", at + 1, difference::cut(&line, 1));
+        let note = match difference::false_marker(&line) {
+            Some(marker) => format!("{note} It begins with {marker}."),
+            None => note,
+        };
         PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }.note(note)
     }
 
