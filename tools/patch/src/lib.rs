@@ -54,6 +54,7 @@ mod surrounding_text;
 mod tolerance;
 mod translate;
 mod witnesses;
+mod wrapping;
 
 pub use difference::LineDifference;
 pub use gutter::numbered;

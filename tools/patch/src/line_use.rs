@@ -6,6 +6,7 @@ use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
 use super::section::{Reading, Section};
+use super::wrapping;
 
 /// The use of a line of an answer. Every line has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,9 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
             walk.lacks = likely.peek().is_some()
                 && likely.all(|reading| body::lacks(&reading.body, hunk.numbers));
         }
+        if *what == Use::Prose && !walk.has_begun {
+            walk.closing.extend(wrapping::closing(line));
+        }
         if *what == Use::Prose {
             if walk.is_elided(line) {
                 return Finding::Elided(at);
@@ -109,11 +113,18 @@ struct Walk {
     expects_hunks: bool,
     /// True if only blank lines have followed the names of a file.
     below_names: bool,
+    /// The ends of the wrappings that were opened above the first section.
+    closing: Vec<String>,
 }
 
 impl Walk {
     /// Returns true if a line skipped here looks like part of a hunk.
     fn is_stray(&self, line: &[u8]) -> bool {
+        // Nothing follows a wrapping around the whole diff, and the counts say that the hunk ends before it.
+        let closes = |end: &String| end.as_bytes() == line.trim_ascii_end();
+        if self.before == Some(Use::Body) && self.is_sure && self.closing.iter().any(closes) {
+            return false;
+        }
         let after_fence = self.before == Some(Use::Closes);
         let after_lines = self.before == Some(Use::Body) && self.is_sure;
         let may_be_said = !self.in_fence && (self.is_sure || !self.has_begun) && is_said(line);

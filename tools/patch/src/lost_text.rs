@@ -7,6 +7,7 @@ use super::line_use::Use;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
 use super::section::Hunk;
+use super::wrapping;
 
 /// Text below added lines of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ fn below(lines: &[&[u8]], uses: &[Use], hunk: &Hunk<'_>) -> Option<Lost> {
         let is_heading = lines.get(below).is_some_and(|line| line.starts_with(b"#"));
         return is_heading.then(|| Lost::Text([below, end_of(uses, below)]));
     }
-    if !is_use(at, Use::Prose) || is_wrapping(line) {
+    if !is_use(at, Use::Prose) || is_wrapping(line) || ends_a_wrapping(lines, uses, at) {
         return None;
     }
     let is_in_fence = || {
@@ -69,6 +70,14 @@ fn end_of(uses: &[Use], start: usize) -> usize {
         .take_while(|at| matches!(uses.get(*at), Some(Use::Prose | Use::Blank)))
         .filter(|at| uses.get(*at) == Some(&Use::Prose));
     text.last().unwrap_or(start)
+}
+
+/// Returns true if a line of the answer, from 0, closes what a line of prose above the diff opens.
+fn ends_a_wrapping(lines: &[&[u8]], uses: &[Use], at: usize) -> bool {
+    let end = lines.get(at).copied().unwrap_or_default().trim_ascii_end();
+    let above = lines.iter().zip(uses).take_while(|(_, what)| **what != Use::Body);
+    let mut above = above.filter(|(_, what)| **what == Use::Prose);
+    above.any(|(line, _)| wrapping::closing(line).is_some_and(|it| it.as_bytes() == end))
 }
 
 /// Returns true if a line ends what surrounds the diff, or is printed between two files.
@@ -137,6 +146,7 @@ mod tests {
             format!("```diff\n{ADDED}```\n\nThis adds a sentence.\n"),
             format!("{KEPT}\nThis adds a sentence.\n"),
             format!("<diff>\n{ADDED}</diff>\n"),
+            format!("[code]\n{ADDED}[/code]\n"),
             format!("```diff\n{ADDED}\n\n```\n"),
         ] {
             assert_eq!(notes("a.md", &answer), Ok(Vec::new()), "{answer}");

@@ -358,7 +358,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         if is_rule && self.fence.is_none() {
             return false;
         }
-        line.starts_with(b"\\") && index == self.next
+        line.starts_with(b"\\") && !line.starts_with(b"\\end{") && index == self.next
             || line.first().is_some_and(|byte| b" +-".contains(byte)) && !self.is_structural(index)
     }
 

@@ -156,6 +156,16 @@ pub(super) fn with_name(text: &str, paths: &[&str]) -> String {
     text
 }
 
+/// Returns true if a line is the report of a program about a difference that a diff cannot show: a file that is only on
+/// one side, or properties.
+pub(super) fn reports_a_difference(line: &[u8]) -> bool {
+    const REPORTS: [&[u8]; 3] = [b"Only in ", b"Property changes on: ", b"Binary files "];
+    let is_report = REPORTS.iter().any(|report| line.starts_with(report));
+    is_report
+        && (memchr::memmem::find(line, b": ").is_some()
+            || line.trim_ascii_end().ends_with(b" differ"))
+}
+
 /// Returns true if the author of a line promises to change something: `I will change a.py and b.py.`
 pub(super) fn promises_change(line: &[u8]) -> bool {
     const CHANGE: &str = "adapt add adjust change edit extend modify rename replace rewrite update";
@@ -344,6 +354,18 @@ mod tests {
             "To update it, see `a.py`.",
         ] {
             assert!(!describes_change(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn reports_of_programs_are_told_apart_from_sentences() {
+        for line in
+            ["Only in b: f.new", "Property changes on: a.sh", "Binary files a/x and b/x differ"]
+        {
+            assert!(reports_a_difference(line.as_bytes()), "{line}");
+        }
+        for line in ["Only in the tests.", "Binary files stay.", "Property changes", ""] {
+            assert!(!reports_a_difference(line.as_bytes()), "{line}");
         }
     }
 

@@ -359,11 +359,16 @@ pub(super) fn says_more(
     let due: Vec<&RepoPath> = due.take(MAX_DUE).collect();
     let mut inside = false;
     let mut says_more = |at: usize, line: &[u8], what: Use| match what {
+        Use::Prose if said::reports_a_difference(line) => true,
         Use::Prose if !inside && said::tells_to_run(line) => true,
         Use::Prose if at > last => {
             let said = line.to_ascii_lowercase();
             let has = |words: &&[u8]| memchr::memmem::find(&said, words).is_some();
-            MORE.iter().any(has) || names_one(line)
+            let is_other =
+                |name: &RepoPath| name.as_str().contains('.') && !touched.contains(&name);
+            let is_due =
+                || said::describes_change(line) && blocks::paths_in(line).iter().any(is_other);
+            MORE.iter().any(has) || names_one(line) || !inside && is_due()
         }
         Use::Prose if !inside && has_left => is_about_another(line, &is_left, touched),
         Use::Header => header::heading(line).is_some_and(names_one),
@@ -396,7 +401,11 @@ fn is_about_another(
             || line.trim_ascii_end().ends_with(b":");
         is_marked && is_heading_of(line, other, FEW_WORDS)
     };
-    said::promises_change(line)
+    let counts = |text: &[u8]| text.trim_ascii_start().starts_with(b"|");
+    let is_counted =
+        line.trim_ascii_start().strip_prefix(other.as_str().as_bytes()).is_some_and(counts);
+    is_counted
+        || said::promises_change(line)
         || !names.iter().any(|name| touched.contains(&name))
             && (is_heading() || said::describes_change(line))
 }
@@ -641,6 +650,9 @@ mod tests {
             "It is like `sub/f.py`.",
             "One correction: leave out the last line.",
             "Do the same change elsewhere.",
+            "You also need to add `requests` to requirements.txt.",
+            "Only in b: f.new",
+            "Property changes on: f.py",
         ] {
             assert!(noted(said), "{said}");
         }
@@ -665,6 +677,7 @@ mod tests {
             "### 2. `sub/f.py`\n\nUpdate the entry by hand.",
             "Run `sed -i 's/a/b/' f.py` first, then apply this:",
             "I will change `f.py` and `sub/f.py`.",
+            " sub/f.py | 3 ++-",
         ] {
             assert!(noted(said, "") && noted("", said), "{said}");
         }
