@@ -13,8 +13,7 @@ pub(super) fn instead(line: &[u8], path: &RepoPath, exists: bool) -> Option<Stri
         .skip_while(|word| matches!(*word, "$" | "%" | "#" | "sudo"))
         .collect();
     let (name, rest) = match words.as_slice() {
-        ["git", name @ ("mv" | "rm"), rest @ ..] => (*name, rest),
-        [name, rest @ ..] => (*name, rest),
+        ["git", name @ ("mv" | "rm"), rest @ ..] | [name, rest @ ..] => (*name, rest),
         [] => return None,
     };
     let is_path = |word: &&&str| RepoPath::parse(word).is_ok() && !word.starts_with('-');

@@ -277,7 +277,7 @@ fn is_escaped_markup(body: &[HunkLine<'_>]) -> bool {
         lines.map(|line| line.text.trim_ascii()).filter(|text| !text.is_empty())
     };
     let mut added = texts(|line| line.kind == Kind::Added);
-    let old = texts(|line| line.is_old()).take(LOOKED_AT);
+    let old = texts(|line| line.kind != Kind::Added).take(LOOKED_AT);
     let is_escaped = |text: &[u8]| {
         text.starts_with(b"&lt;")
             && text.ends_with(b"&gt;")

@@ -95,14 +95,11 @@ fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
         return PatchMismatch::answer(Reason::UnsupportedFormat)
             .note("It is escaped: write real line breaks, not `\\n`.");
     }
-    match blocks::blocks(lines, uses).first() {
-        Some(block) => PatchMismatch::answer(Reason::UnsupportedFormat)
-            .note(format!("Line {} opens a code block that is not a diff.", block.at + 1)),
-        None => {
-            let none = PatchMismatch::answer(Reason::NoDiff);
-            PatchMismatch { note: advice::on_gutter(lines), ..none }
-        }
+    if let Some(block) = blocks::blocks(lines, uses).first() {
+        return PatchMismatch::answer(Reason::UnsupportedFormat)
+            .note(format!("Line {} opens a code block that is not a diff.", block.at + 1));
     }
+    PatchMismatch { note: advice::on_gutter(lines), ..PatchMismatch::answer(Reason::NoDiff) }
 }
 
 /// Refuses an answer that ends where something is open; names the fence, if it is one.

@@ -12,6 +12,7 @@ use super::advice;
 use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
+use super::line_use::Use;
 use super::lines::show;
 use super::lost_text::{self, Lost};
 use super::parse;
@@ -291,27 +292,8 @@ fn as_written(
         }
         repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
     }
-    for lost in lost_text::below_added_lines(lines, uses, &targets) {
-        match lost {
-            Lost::Line(at) => return Err(lost_text::refuse(lines, at).into()),
-            Lost::Text([first, _]) if !allowed.allow(Tolerance::Tail) => {
-                return Err(lost_text::refuse(lines, first).into());
-            }
-            Lost::Text([first, last]) => {
-                repairs.push(Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1));
-            }
-        }
-    }
-    let more = surrounding_text::says_more(lines, uses, &touched, declared, &exists);
-    for at in more.into_iter().chain(surrounding_text::doubts(lines, uses, &targets)) {
-        if !allowed.allow(Tolerance::Tail) {
-            return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
-        }
-        let note = Repair::answer(Tolerance::Tail).left_out(at + 1, at + 1);
-        if !repairs.contains(&note) {
-            repairs.push(note);
-        }
-    }
+    let notes = text_to_note(lines, uses, &targets, &touched, declared, &exists)?;
+    note_text(&mut repairs, lines, &notes, allowed)?;
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
             return Err(PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str()).into());
@@ -340,6 +322,47 @@ fn as_written(
     } else {
         Err(undeclared(&strays))
     }
+}
+
+/// Returns the text, by its first and last line from 0, that is left out although it may be about a change.
+fn text_to_note(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &[Target<'_, '_>],
+    touched: &[&RepoPath],
+    declared: Option<&BTreeSet<RepoPath>>,
+    exists: &dyn Fn(&RepoPath) -> bool,
+) -> Result<Vec<[usize; 2]>, Refusal> {
+    let mut notes: Vec<[usize; 2]> = Vec::new();
+    for lost in lost_text::below_added_lines(lines, uses, targets) {
+        match lost {
+            Lost::Line(at) => return Err(lost_text::refuse(lines, at).into()),
+            Lost::Text(text) => notes.push(text),
+        }
+    }
+    let more = surrounding_text::says_more(lines, uses, touched, declared, exists);
+    let more = more.into_iter().chain(surrounding_text::doubts(lines, uses, targets));
+    notes.extend(more.map(|at| [at, at]));
+    Ok(notes)
+}
+
+/// Records text of the answer, by its first and last line from 0, that is left out although it may be about a change.
+fn note_text(
+    repairs: &mut Vec<Repair>,
+    lines: &[&[u8]],
+    notes: &[[usize; 2]],
+    allowed: Tolerances,
+) -> Result<(), Refusal> {
+    for [first, last] in notes {
+        if !allowed.allow(Tolerance::Tail) {
+            return Err(PatchMismatch::line(Reason::StrayLine, lines, *first).into());
+        }
+        let note = Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1);
+        if !repairs.contains(&note) {
+            repairs.push(note);
+        }
+    }
+    Ok(())
 }
 
 /// Explains hunks without names if the answer has names that could not be read.

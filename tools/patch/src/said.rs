@@ -172,9 +172,9 @@ pub(super) fn promises_change(line: &[u8]) -> bool {
     let Some(text) = lowercase(line) else { return false };
     let all: Vec<&str> = words(&text).collect();
     let is_will = |words: &[&str]| match words {
-        ["i" | "we", "will", verb, ..] => has(CHANGE, verb),
-        ["i'll" | "we'll", verb, ..] => has(CHANGE, verb),
-        ["going", "to", verb, ..] => has(CHANGE, verb),
+        ["i" | "we", "will", verb, ..]
+        | ["i'll" | "we'll", verb, ..]
+        | ["going", "to", verb, ..] => has(CHANGE, verb),
         _ => false,
     };
     !is_any(&all, "don't no not without")
