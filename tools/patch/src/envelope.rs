@@ -220,7 +220,11 @@ fn after_reasoning(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
         let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();
         if let Some(thought) = rest.trim_ascii_start().strip_prefix(open) {
             let end = memchr::memmem::find(thought, close);
-            let end = end.ok_or_else(|| PatchMismatch::answer(Reason::TruncatedDiff))?;
+            let end = end.ok_or_else(|| {
+                let open = String::from_utf8_lossy(open.trim_ascii_end()).into_owned();
+                let note = format!("The answer begins with `{open}`, which is never closed.");
+                PatchMismatch::answer(Reason::TruncatedDiff).note(note)
+            })?;
             return Ok(thought.get(end + close.len()..));
         }
         // If the tag begins a line, or ends one that no diff can have, everything before it is reasoning.
