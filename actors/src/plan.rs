@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use shell::CommandLine;
+use shell::{CommandLine, Script};
 use tools::count::counted;
 use tree::RepoPath;
 
@@ -14,6 +14,7 @@ use crate::contract::ContractError;
 pub use crate::contract::Leniency;
 use crate::contract::{Contract, filled, without_dot_slash};
 use crate::look::{Look, context, ranged};
+use crate::vacuous::hides_failure;
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
@@ -133,10 +134,7 @@ impl Reader {
                 let command = filled(rest, "VERIFY|<command>")?;
                 let parsed = CommandLine::parse(&command)
                     .map_err(|error| format!("VERIFY needs a command: {error}"))?;
-                if parsed.masks_failure() {
-                    return Err("a VERIFY command must fail when its check does: no |, ||, ; or &"
-                        .to_owned());
-                }
+                sound(&parsed)?;
                 let most = self.limits.max_checks;
                 if self.verify.len() == most {
                     return Err(format!("a plan may name at most {}", counted(most, "check")));
@@ -194,6 +192,21 @@ impl Reader {
         show.dedup();
         Ok(Plan { steps, files, show, verify, accept, no_edit })
     }
+}
+
+/// Refuses a check whose failure its exit status does not show, and one that `sh` cannot run.
+fn sound(check: &CommandLine) -> Result<(), String> {
+    let must_fail = "a VERIFY command must fail when its check does";
+    if let Some((syntax, instead)) = check.dialect() {
+        return Err(format!("sh runs VERIFY commands and does not know `{syntax}`: {instead}"));
+    }
+    if let Some(hidden) = hides_failure(check) {
+        return Err(format!("{must_fail}: {hidden}"));
+    }
+    if check.script() == Script::Unknown && check.masks_failure() {
+        return Err(format!("{must_fail}, and sh does not understand this one: join with && only"));
+    }
+    Ok(())
 }
 
 impl fmt::Display for Plan {
@@ -329,6 +342,8 @@ mod tests {
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|echo 'x").contains("a quote is not closed"));
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|").contains("VERIFY|<command>"));
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|cargo test || true").contains("must fail when"));
+        let dialect = rule("PLAN|a\nFILE|a|b\nVERIFY|[[ $(<a) == *b ]]");
+        assert!(dialect.contains("does not know `[[`: write `[ … ]`"), "{dialect}");
         assert!(parse("no plan").unwrap_err().to_string().contains("line 1: `no plan`"));
         assert!(parse("").is_err());
         assert!(parse("ARCHITECT_PLAN_V1\nPLAN|a").unwrap_err().rule.contains("must end"));
