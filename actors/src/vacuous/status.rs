@@ -114,15 +114,21 @@ pub(super) fn of_line(line: &CommandLine) -> Status {
     Shell { depth: MAX_SCRIPTS, ..Shell::default() }.status(&line.script()).contained()
 }
 
+/// Options of a shell.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flags {
+    /// `set -e`.
+    errexit: bool,
+    /// `set -o pipefail`.
+    pipefail: bool,
+}
+
 /// The state of a shell that matters for the exit status.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shell {
     /// How many more scripts may be nested.
     depth: usize,
-    /// `set -e`.
-    errexit: bool,
-    /// `set -o pipefail`.
-    pipefail: bool,
+    flags: Flags,
     /// True where a failure is looked at, so that `set -e` does not apply.
     guarded: bool,
     /// How the previous command can have ended; 0 if there is none.
@@ -162,7 +168,11 @@ impl Shell {
             }
             Script::Unknown => Status::of(EITHER),
         };
-        if self.errexit && !self.guarded && status.is(FAILS) && !matches!(script, Script::Not(_)) {
+        if self.flags.errexit
+            && !self.guarded
+            && status.is(FAILS)
+            && !matches!(script, Script::Not(_))
+        {
             status.ends = status.ends & !FAILS | ABORTS;
         }
         self.last = status.ends;
@@ -277,12 +287,12 @@ impl Shell {
             let mut inside = *self;
             let mut status = inside.status(part).contained();
             any |= status.ends & FAILS;
-            if at + 1 < parts.len() && status.is_open() && !self.pipefail {
+            if at + 1 < parts.len() && status.is_open() && !self.flags.pipefail {
                 hide(&mut status, part, By::Pipe);
             }
             all = Status { hidden: all.hidden.or(status.hidden), ..status };
         }
-        if self.pipefail {
+        if self.flags.pipefail {
             all.ends |= any;
         }
         all.why = Some(Vacuous::Masked);
@@ -373,12 +383,12 @@ impl Shell {
                 (None, None) => return,
             };
             if letters.contains('e') {
-                self.errexit = is_on;
+                self.flags.errexit = is_on;
             }
             if letters.ends_with('o') {
                 match args.next().map(String::as_str) {
-                    Some("errexit") => self.errexit = is_on,
-                    Some("pipefail") => self.pipefail = is_on,
+                    Some("errexit") => self.flags.errexit = is_on,
+                    Some("pipefail") => self.flags.pipefail = is_on,
                     _ => {}
                 }
             }
@@ -480,19 +490,22 @@ fn reads_status(script: &Script) -> bool {
             let [when, ..] = parts.as_ref();
             reads_status(when)
         }
-        _ => false,
+        Script::Pipe(_)
+        | Script::List(_)
+        | Script::For(_)
+        | Script::While(_)
+        | Script::Case(_)
+        | Script::Subshell(_)
+        | Script::Background(_)
+        | Script::Unknown => false,
     }
 }
 
 /// Returns true for `exit $x`.
 fn collects(script: &Script) -> bool {
-    match script {
-        Script::Step(Step { words, .. }) => match words.as_slice() {
-            [exit, value] => matches!(exit.as_str(), "exit" | "return") && is_variable(value),
-            _ => false,
-        },
-        _ => false,
-    }
+    let Script::Step(Step { words, .. }) = script else { return false };
+    let [exit, value] = words.as_slice() else { return false };
+    matches!(exit.as_str(), "exit" | "return") && is_variable(value)
 }
 
 fn is_equals(operator: &str) -> bool {

@@ -162,9 +162,9 @@ impl Reader<'_> {
     fn pipe(&self, nodes: Vec<Node<'_>>) -> Script {
         let named = nodes.into_iter().filter(|it| it.is_named() && it.kind() != "comment");
         // The grammar nests the parts before a redirection.
-        let flat = named.flat_map(|node| match self.statement(node) {
-            Script::Pipe(parts) => parts,
-            part => vec![part],
+        let flat = named.flat_map(|node| {
+            let part = self.statement(node);
+            if let Script::Pipe(parts) = part { parts } else { vec![part] }
         });
         let mut parts: Vec<Script> = flat.collect();
         // A leading `!` negates the whole pipe.
@@ -202,13 +202,9 @@ impl Reader<'_> {
         }
         let mut last = otherwise.unwrap_or(Script::List(Vec::new()));
         for elif in elifs.into_iter().rev() {
-            last = match self.statement(elif) {
-                Script::If(parts) => {
-                    let [when, then, _] = *parts;
-                    Script::If(Box::new([when, then, last]))
-                }
-                _ => Script::Unknown,
-            };
+            let Script::If(parts) = self.statement(elif) else { return Script::Unknown };
+            let [when, then, _] = *parts;
+            last = Script::If(Box::new([when, then, last]));
         }
         Script::If(Box::new([self.list(when), self.list(then), last]))
     }
@@ -280,11 +276,9 @@ impl Reader<'_> {
     fn test(&self, node: Node<'_>) -> Script {
         let source = self.source(node);
         let inner = source.trim_start_matches('[').trim_end_matches(']').trim();
-        match read(&format!("test {inner}")) {
-            Script::Step(step) => Script::Step(step),
-            // `[[ a && b ]]`.
-            _ => Script::Unknown,
-        }
+        let read = read(&format!("test {inner}"));
+        // `[[ a && b ]]` is not one command of `test`.
+        if matches!(read, Script::Step(_)) { read } else { Script::Unknown }
     }
 }
 
@@ -345,9 +339,9 @@ mod tests {
 
     #[test]
     fn a_word_with_a_substitution_is_its_source() {
-        let parsed = |text: &str| match read(text) {
-            Script::Step(step) => (step.values, step.words, step.expands),
-            other => panic!("{text}: {other:?}"),
+        let parsed = |text: &str| {
+            let Script::Step(step) = read(text) else { panic!("{text}") };
+            (step.values, step.words, step.expands)
         };
         let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         let of = |values: &[&str], words: &[&str], expands| (owned(values), owned(words), expands);
