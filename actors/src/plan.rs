@@ -324,6 +324,18 @@ mod tests {
     }
 
     #[test]
+    fn a_check_that_fails_in_its_last_part_may_be_joined_to_others() {
+        for check in ["cat a | grep -q b", "sh a || exit 1", "sh a; exit $?", "[ -s a ] && sh a"] {
+            let body = format!("PLAN|a\nFILE|a|b\nVERIFY|{check}");
+            let (plan, _) =
+                parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
+            assert_eq!(plan.verify, [check]);
+        }
+        let hidden = rule("PLAN|a\nFILE|a|b\nVERIFY|sh a | tee log");
+        assert!(hidden.contains("a failure of `sh a` is not seen, since a pipe"), "{hidden}");
+    }
+
+    #[test]
     fn every_broken_rule_quotes_its_line() {
         assert_eq!(
             rule("PLAN|a\nFILE|../x|b"),
@@ -342,6 +354,7 @@ mod tests {
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|echo 'x").contains("a quote is not closed"));
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|").contains("VERIFY|<command>"));
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|cargo test || true").contains("must fail when"));
+        assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|cargo test ) | cat").contains("join with && only"));
         let dialect = rule("PLAN|a\nFILE|a|b\nVERIFY|[[ $(<a) == *b ]]");
         assert!(dialect.contains("does not know `[[`: write `[ … ]`"), "{dialect}");
         assert!(parse("no plan").unwrap_err().to_string().contains("line 1: `no plan`"));

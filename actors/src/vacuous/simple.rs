@@ -203,7 +203,6 @@ fn names(code: &str) -> Option<Vec<&str>> {
                 }
                 after
             }
-            '`' => return None,
             _ if is_part(c) => {
                 let after = rest.trim_start_matches(is_part);
                 let name = rest.strip_suffix(after).unwrap_or_default();

@@ -200,10 +200,6 @@ impl Shell {
             if !all.is(EITHER) {
                 break;
             }
-            // `exit $x` ends with what the script collected.
-            if collects(part) {
-                all.hidden = None;
-            }
         }
         all
     }
@@ -499,13 +495,6 @@ fn reads_status(script: &Script) -> bool {
         | Script::Background(_)
         | Script::Unknown => false,
     }
-}
-
-/// Returns true for `exit $x`.
-fn collects(script: &Script) -> bool {
-    let Script::Step(Step { words, .. }) = script else { return false };
-    let [exit, value] = words.as_slice() else { return false };
-    matches!(exit.as_str(), "exit" | "return") && is_variable(value)
 }
 
 fn is_equals(operator: &str) -> bool {
