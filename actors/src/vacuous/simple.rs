@@ -3,12 +3,13 @@
 use super::{Vacuous, base_name};
 
 /// Programs that print, wait or create something, and do not judge code.
-const NEVER_FAIL: [&str; 56] = [
+const NEVER_FAIL: [&str; 60] = [
     ":", "alias", "arch", "basename", "cat", "cd", "chmod", "clear", "cp", "cut", "date", "df",
-    "dirname", "du", "echo", "export", "file", "hash", "head", "hostname", "id", "less", "ls",
-    "mkdir", "more", "mv", "nl", "nproc", "printenv", "printf", "ps", "pwd", "readonly", "rev",
-    "rm", "seq", "sleep", "sort", "stat", "tac", "tail", "tee", "touch", "tr", "trap", "tree",
-    "true", "type", "umask", "uname", "uniq", "unset", "wc", "which", "whoami", "yes",
+    "dirname", "du", "echo", "export", "file", "hash", "head", "hostname", "id", "kill", "killall",
+    "less", "ls", "mkdir", "more", "mv", "nl", "nproc", "pkill", "printenv", "printf", "ps", "pwd",
+    "readonly", "rev", "rm", "seq", "sleep", "sort", "stat", "tac", "tail", "tee", "touch", "tr",
+    "trap", "tree", "true", "type", "ulimit", "umask", "uname", "uniq", "unset", "wc", "which",
+    "whoami", "yes",
 ];
 
 /// Options with which programs only tell something; those of `""` apply to all programs.
@@ -27,7 +28,7 @@ const TELLS: [(&str, &[&str]); 15] = [
     ("tox", &["-l", "--listenvs"]),
     ("nox", &["-l", "--list"]),
     ("bats", &["--count"]),
-    ("go", &["-n"]),
+    ("cargo npm pnpm yarn", &["-h"]),
 ];
 
 /// First words with which programs only tell something.

@@ -111,7 +111,31 @@ impl Status {
 
 /// Evaluates the script of a command line.
 pub(super) fn of_line(line: &CommandLine) -> Status {
-    Shell { depth: MAX_SCRIPTS, ..Shell::default() }.status(&line.script()).contained()
+    let script = line.script();
+    let mut shell = Shell { depth: MAX_SCRIPTS, ..Shell::default() };
+    let status = shell.status(&script).contained();
+    let hidden = in_background(&script).filter(|_| !status.is(FAILS));
+    let hidden = hidden.map(|inner| Hidden { command: name_of(inner), by: By::Background });
+    Status { hidden: status.hidden.or(hidden), ..status }
+}
+
+/// Returns what a script runs in the background.
+fn in_background(script: &Script) -> Option<&Script> {
+    match script {
+        Script::Background(inner) => Some(inner),
+        Script::List(parts) => parts.iter().find_map(in_background),
+        Script::Step(_)
+        | Script::Not(_)
+        | Script::Pipe(_)
+        | Script::And(_)
+        | Script::Or(_)
+        | Script::If(_)
+        | Script::For(_)
+        | Script::While(_)
+        | Script::Case(_)
+        | Script::Subshell(_)
+        | Script::Unknown => None,
+    }
 }
 
 /// Options of a shell.
@@ -160,12 +184,8 @@ impl Shell {
                 let mut inside = *self;
                 inside.status(inner).contained()
             }
-            Script::Background(inner) => {
-                let mut inside = *self;
-                let mut status = inside.status(inner).contained();
-                hide(&mut status, inner, By::Background);
-                Status { ends: OK, why: Some(Vacuous::Masked), ..status }
-            }
+            // A server, for example, that what follows checks.
+            Script::Background(_) => Status { ends: OK, why: Some(Vacuous::Masked), hidden: None },
             Script::Unknown => Status::of(EITHER),
         };
         if self.flags.errexit
