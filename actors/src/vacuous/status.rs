@@ -332,7 +332,7 @@ impl Shell {
                 self.set(args);
                 return never("set");
             }
-            ("test" | "[", _) => return self.condition(name, step, args),
+            ("test" | "[", _) => return self.condition(step, args),
             _ => {}
         }
         match self.wrapped(name, args, step.expands) {
@@ -358,8 +358,7 @@ impl Shell {
     }
 
     /// Evaluates a condition of `test`.
-    fn condition(self, name: &str, step: &Step, args: &[String]) -> Status {
-        let args = args.strip_suffix(&["]".to_owned()]).filter(|_| name == "[").unwrap_or(args);
+    fn condition(self, step: &Step, args: &[String]) -> Status {
         let is_open = match args {
             [one, equals, other] if one == other && is_equals(equals) => false,
             _ => self.looks(step, args),

@@ -312,6 +312,7 @@ fn a_line_that_hides_the_failure_of_a_check_says_which() {
         ("cargo test; cargo clippy", "cargo test", "other commands"),
         ("sh check.sh; echo x; exit $?", "sh check.sh", "other commands"),
         ("set -e; set +e; sh check.sh; true", "sh check.sh", "other commands"),
+        ("set -e; sh a && sh b; true", "sh a", "other commands"),
         ("sh check.sh || true", "sh check.sh", "what follows ||"),
         ("cargo test || make test", "cargo test", "what follows ||"),
         ("sh check.sh || exit 0", "sh check.sh", "what follows ||"),
