@@ -209,3 +209,17 @@ impl Effect for Barring<'_> {
         Ok(Barred { commands, missing, vacuous, confined })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_shell_has_is_no_missing_program() {
+        for builtin in [":", "exit 0", "set -e", "cd .", "eval true", "trap '' EXIT", "type sh"] {
+            assert_eq!(program_of(builtin), None, "{builtin}");
+        }
+        assert_eq!(program_of("no-such-program -v").as_deref(), Some("no-such-program"));
+        assert_eq!(program_of("./here"), None);
+    }
+}

@@ -322,6 +322,8 @@ mod tests {
         for (command, outcome) in [
             ("true", CheckOutcome::Passed),
             ("false", CheckOutcome::CodeFailure),
+            ("cd .", CheckOutcome::Passed),
+            ("exit 3", CheckOutcome::CodeFailure),
             ("no-such-program", CheckOutcome::CommandMissing),
             ("echo 'error: no such command: `nextest`' && false", CheckOutcome::CommandMissing),
             ("echo 'write: No space left on device' && false", CheckOutcome::Infrastructure),

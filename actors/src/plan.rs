@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use shell::CommandLine;
+use shell::{CommandLine, Script};
 use tools::count::counted;
 use tree::RepoPath;
 
@@ -14,6 +14,7 @@ use crate::contract::ContractError;
 pub use crate::contract::Leniency;
 use crate::contract::{Contract, filled, without_dot_slash};
 use crate::look::{Look, context, ranged};
+use crate::vacuous::hides_failure;
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
 
@@ -133,10 +134,7 @@ impl Reader {
                 let command = filled(rest, "VERIFY|<command>")?;
                 let parsed = CommandLine::parse(&command)
                     .map_err(|error| format!("VERIFY needs a command: {error}"))?;
-                if parsed.masks_failure() {
-                    return Err("a VERIFY command must fail when its check does, and only && ensures that: write one command, or a script for what needs |, ||, ; or &"
-                        .to_owned());
-                }
+                sound(&parsed)?;
                 let most = self.limits.max_checks;
                 if self.verify.len() == most {
                     return Err(format!("a plan may name at most {}", counted(most, "check")));
@@ -194,6 +192,21 @@ impl Reader {
         show.dedup();
         Ok(Plan { steps, files, show, verify, accept, no_edit })
     }
+}
+
+/// Refuses a check whose failure its exit status does not show, and one that `sh` cannot run.
+fn sound(check: &CommandLine) -> Result<(), String> {
+    let must_fail = "a VERIFY command must fail when its check does";
+    if let Some((syntax, instead)) = check.dialect() {
+        return Err(format!("sh runs VERIFY commands and does not know `{syntax}`: {instead}"));
+    }
+    if let Some(hidden) = hides_failure(check) {
+        return Err(format!("{must_fail}: {hidden}"));
+    }
+    if check.script() == Script::Unknown && check.masks_failure() {
+        return Err(format!("{must_fail}, and sh does not understand this one: join with && only"));
+    }
+    Ok(())
 }
 
 impl fmt::Display for Plan {
@@ -311,6 +324,18 @@ mod tests {
     }
 
     #[test]
+    fn a_check_that_fails_in_its_last_part_may_be_joined_to_others() {
+        for check in ["cat a | grep -q b", "sh a || exit 1", "sh a; exit $?", "[ -s a ] && sh a"] {
+            let body = format!("PLAN|a\nFILE|a|b\nVERIFY|{check}");
+            let (plan, _) =
+                parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
+            assert_eq!(plan.verify, [check]);
+        }
+        let hidden = rule("PLAN|a\nFILE|a|b\nVERIFY|sh a | tee log");
+        assert!(hidden.contains("a failure of `sh a` is not seen, since a pipe"), "{hidden}");
+    }
+
+    #[test]
     fn every_broken_rule_quotes_its_line() {
         assert_eq!(
             rule("PLAN|a\nFILE|../x|b"),
@@ -329,6 +354,9 @@ mod tests {
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|echo 'x").contains("a quote is not closed"));
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|").contains("VERIFY|<command>"));
         assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|cargo test || true").contains("must fail when"));
+        assert!(rule("PLAN|a\nFILE|a|b\nVERIFY|cargo test ) | cat").contains("join with && only"));
+        let dialect = rule("PLAN|a\nFILE|a|b\nVERIFY|[[ $(<a) == *b ]]");
+        assert!(dialect.contains("does not know `[[`: write `[ … ]`"), "{dialect}");
         assert!(parse("no plan").unwrap_err().to_string().contains("line 1: `no plan`"));
         assert!(parse("").is_err());
         assert!(parse("ARCHITECT_PLAN_V1\nPLAN|a").unwrap_err().rule.contains("must end"));

@@ -6,8 +6,11 @@
 use policy::{Command, Opaque, SimpleCommand, Unread, hands_on};
 use thiserror::Error;
 
+mod script;
 mod syntax;
 mod word;
+
+pub use script::{Script, Step};
 
 #[cfg(test)]
 mod lines_tests;
@@ -40,6 +43,13 @@ pub enum CommandSyntaxError {
     ControlCharacter,
 }
 
+/// Commands that only a shell has, not a program.
+const BUILTINS: [&str; 29] = [
+    ".", ":", "alias", "bg", "break", "cd", "command", "continue", "eval", "exec", "exit",
+    "export", "fg", "getopts", "hash", "jobs", "read", "readonly", "return", "set", "shift",
+    "source", "trap", "type", "ulimit", "umask", "unalias", "unset", "wait",
+];
+
 /// How deeply nested scripts are parsed, as in `sh -c "sh -c …"`.
 const MAX_SCRIPTS: usize = 6;
 /// Maximum number of commands parsed in such scripts, per line.
@@ -60,13 +70,13 @@ impl CommandLine {
             }
             Err(glimpse) => (glimpse.segments, Some(glimpse.what), true, glimpse.masks_failure),
         };
-        let is_builtin = |segment: &SimpleCommand| {
-            segment.words.first().is_some_and(|word| BUILTINS.contains(&word.as_str()))
-        };
-        let needs_shell = needs_shell || segments.first().is_some_and(is_builtin);
         if segments.is_empty() {
             return Err(CommandSyntaxError::Empty);
         }
+        let has_builtin = |segment: &SimpleCommand| {
+            segment.words.first().is_some_and(|program| BUILTINS.contains(&program.as_str()))
+        };
+        let needs_shell = needs_shell || segments.iter().any(has_builtin);
         let mut scripts = Scripts::default();
         for segment in &segments {
             scripts.find(&segment.words, MAX_SCRIPTS);
@@ -108,17 +118,21 @@ impl CommandLine {
         self.command.opaque.as_ref().map(|unread| unread.what)
     }
 
+    /// Returns the structure that the exit status of the line depends on.
+    pub fn script(&self) -> Script {
+        script::read(&self.text)
+    }
+
+    /// Returns syntax in the line that `sh` need not know, and what to write instead.
+    pub fn dialect(&self) -> Option<(&'static str, &'static str)> {
+        script::dialect(&self.text)
+    }
+
     /// Returns the program that runs first.
     pub fn program(&self) -> &str {
         self.segments().first().and_then(|segment| segment.words.first()).map_or("", String::as_str)
     }
 }
-
-/// Commands that a shell runs by itself, and for which there is no program.
-const BUILTINS: [&str; 16] = [
-    ".", ":", "cd", "command", "eval", "exec", "exit", "export", "set", "shift", "source", "trap",
-    "type", "ulimit", "umask", "unset",
-];
 
 /// Detects the specific errors in a text that the grammar cannot parse.
 fn refuse(text: &str) -> Result<(), CommandSyntaxError> {
@@ -180,16 +194,20 @@ mod tests {
         let expected = ["cargo", "test", "-p", "my crate", "a \" b", "c d"];
         assert_eq!(command.segments()[0].words, expected);
         assert!(!command.needs_shell());
+        for (builtin, is_builtin) in [
+            (":", true),
+            ("exit 0", true),
+            ("'cd' .", true),
+            ("command -v sh", true),
+            ("echo cd", false),
+            ("./exit", false),
+        ] {
+            let line = CommandLine::parse(builtin).unwrap();
+            assert_eq!(line.needs_shell(), is_builtin, "{builtin}");
+            assert_eq!(line.opaque(), None, "{builtin}");
+        }
         assert_eq!(command.opaque(), None);
         assert_eq!(command.program(), "cargo");
-    }
-
-    #[test]
-    fn a_builtin_of_the_shell_needs_one() {
-        for text in [":", "exit 0", "cd src", "set -e", "trap '' EXIT", "command -v sh"] {
-            assert!(CommandLine::parse(text).unwrap().needs_shell(), "{text}");
-        }
-        assert!(!CommandLine::parse("true").unwrap().needs_shell());
     }
 
     #[test]

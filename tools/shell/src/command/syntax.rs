@@ -52,10 +52,7 @@ pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
         return Err(glimpse_of_text(text, Opaque::Substitution));
     };
     let text = nested.as_ref();
-    let opened = text.bytes().filter(|byte| b"([{".contains(byte)).count();
-    let is_readable =
-        text.len() <= MAX_BYTES && opened <= MAX_OPENED && word::pipes(text) <= MAX_PIPES;
-    let Some(tree) = is_readable.then(|| parse(text)).flatten() else {
+    let Some(tree) = tree(text) else {
         return Err(glimpse_of_text(text, Opaque::TooLong));
     };
     let mut walk =
@@ -65,6 +62,21 @@ pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
         Err(what) if tree.root_node().has_error() => Err(glimpse_of_text(text, what)),
         Err(what) => Err(glimpse(text, &tree, what)),
     }
+}
+
+/// Parses a line that fits the grammar, and hands its source without backquotes and its root to `use_it`.
+pub(super) fn with_tree<T>(text: &str, use_it: impl FnOnce(&str, Node<'_>) -> T) -> Option<T> {
+    let nested = word::with_brackets(text)?;
+    let tree = tree(&nested).filter(|tree| !tree.root_node().has_error())?;
+    Some(use_it(&nested, tree.root_node()))
+}
+
+/// Parses a line, unless it is too long or nested too deeply.
+fn tree(text: &str) -> Option<Tree> {
+    let opened = text.bytes().filter(|byte| b"([{".contains(byte)).count();
+    let is_readable =
+        text.len() <= MAX_BYTES && opened <= MAX_OPENED && word::pipes(text) <= MAX_PIPES;
+    is_readable.then(|| parse(text)).flatten()
 }
 
 fn parse(text: &str) -> Option<Tree> {

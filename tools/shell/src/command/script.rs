@@ -1,0 +1,382 @@
+//! Parses a command line into the structure that its exit status depends on. Pure.
+//!
+//! Policy judges words and refuses to guess; this is for questions about a line that may run, such as whether it can
+//! fail. What is not understood is [`Script::Unknown`].
+
+use tree_sitter::Node;
+
+use super::syntax::with_tree;
+use super::word;
+
+/// What a shell runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Script {
+    /// One command.
+    Step(Step),
+    /// `! a`.
+    Not(Box<Self>),
+    /// `a | b`.
+    Pipe(Vec<Self>),
+    /// `a && b`.
+    And(Box<[Self; 2]>),
+    /// `a || b`.
+    Or(Box<[Self; 2]>),
+    /// `a; b`, possibly empty.
+    List(Vec<Self>),
+    /// `if a; then b; else c; fi`.
+    If(Box<[Self; 3]>),
+    /// `for x in …; do a; done`.
+    For(Box<Self>),
+    /// `while a; do b; done`, `until a; do b; done`.
+    While(Box<[Self; 2]>),
+    /// The branches of a `case`.
+    Case(Vec<Self>),
+    /// `(a)`.
+    Subshell(Box<Self>),
+    /// `a &`.
+    Background(Box<Self>),
+    /// Something that is not understood.
+    Unknown,
+}
+
+/// One command of a script.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The values assigned to variables before the program.
+    pub values: Vec<String>,
+    /// The program and its arguments without quotes; a word with a substitution as its source.
+    pub words: Vec<String>,
+    /// True if a word has a wildcard, a variable or a substitution.
+    pub expands: bool,
+}
+
+/// Parses a command line.
+pub(super) fn read(text: &str) -> Script {
+    with_tree(text, |text, root| Reader { text }.list(children(root))).unwrap_or(Script::Unknown)
+}
+
+/// Syntax that `sh` need not know, by the first word or the kind of its node, with what to write instead.
+const DIALECT: [(&str, &str, &str); 8] = [
+    ("[[", "[[", "write `[ … ]`"),
+    ("((", "((", "write `[ … ]`"),
+    ("herestring_redirect", "<<<", "write `printf '%s' … | …`"),
+    ("process_substitution", "<(…)", "write `… | diff - file`"),
+    ("|&", "|&", "write `2>&1 |`"),
+    ("&>", "&>", "write `> … 2>&1`"),
+    ("&>>", "&>>", "write `>> … 2>&1`"),
+    ("ansi_c_string", "$'…'", "write `\"$(printf …)\"`"),
+];
+
+/// Returns the first syntax in a line that `sh` need not know, and what to write instead.
+pub(super) fn dialect(text: &str) -> Option<(&'static str, &'static str)> {
+    let find = |root: Node<'_>| {
+        let mut cursor = root.walk();
+        loop {
+            let kind = cursor.node().kind();
+            if let Some((_, shown, instead)) = DIALECT.iter().find(|(it, _, _)| *it == kind) {
+                return Some((*shown, *instead));
+            }
+            if cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return None;
+                }
+            }
+        }
+    };
+    with_tree(text, |_, root| find(root)).flatten()
+}
+
+fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
+
+struct Reader<'t> {
+    text: &'t str,
+}
+
+impl Reader<'_> {
+    fn source(&self, node: Node<'_>) -> &str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Parses statements and the operators that end them.
+    fn list(&self, nodes: Vec<Node<'_>>) -> Script {
+        let mut list = Vec::new();
+        for node in nodes {
+            match node.kind() {
+                "&" => {
+                    let last = list.pop().unwrap_or(Script::Unknown);
+                    list.push(Script::Background(Box::new(last)));
+                }
+                _ if node.is_named() && node.kind() != "comment" => list.push(self.statement(node)),
+                _ => {}
+            }
+        }
+        match <[Script; 1]>::try_from(list) {
+            Ok([only]) => only,
+            Err(list) => Script::List(list),
+        }
+    }
+
+    fn statement(&self, node: Node<'_>) -> Script {
+        let inner = children(node);
+        match node.kind() {
+            "command"
+            | "variable_assignment"
+            | "variable_assignments"
+            | "declaration_command"
+            | "unset_command" => Script::Step(self.step(node)),
+            "test_command" => self.test(node),
+            "redirected_statement" => self.redirected(inner),
+            "negated_command" => Script::Not(Box::new(self.list(inner))),
+            "pipeline" => self.pipe(inner),
+            "list" => self.and_or(&inner),
+            "subshell" => Script::Subshell(Box::new(self.list(inner))),
+            // `((…))` is arithmetic.
+            "compound_statement" if self.source(node).starts_with("((") => Script::Unknown,
+            "compound_statement" | "do_group" | "else_clause" => self.list(inner),
+            "if_statement" | "elif_clause" => self.branch(inner),
+            "for_statement" | "c_style_for_statement" => {
+                let body = inner.into_iter().next_back().map(|body| self.statement(body));
+                Script::For(Box::new(body.unwrap_or(Script::Unknown)))
+            }
+            "while_statement" => {
+                let (body, condition): (Vec<_>, Vec<_>) =
+                    inner.into_iter().partition(|it| it.kind() == "do_group");
+                Script::While(Box::new([self.list(condition), self.list(body)]))
+            }
+            "case_statement" => {
+                let items = inner.into_iter().filter(|it| it.kind() == "case_item");
+                Script::Case(items.map(|item| self.case(item)).collect())
+            }
+            // Defining a function runs nothing.
+            "function_definition" => Script::List(Vec::new()),
+            _ => Script::Unknown,
+        }
+    }
+
+    fn pipe(&self, nodes: Vec<Node<'_>>) -> Script {
+        let named = nodes.into_iter().filter(|it| it.is_named() && it.kind() != "comment");
+        // The grammar nests the parts before a redirection.
+        let flat = named.flat_map(|node| {
+            let part = self.statement(node);
+            if let Script::Pipe(parts) = part { parts } else { vec![part] }
+        });
+        let mut parts: Vec<Script> = flat.collect();
+        // A leading `!` negates the whole pipe.
+        match parts.first_mut() {
+            Some(first @ Script::Not(_)) => {
+                if let Script::Not(inner) = std::mem::replace(first, Script::Unknown) {
+                    *first = *inner;
+                }
+                Script::Not(Box::new(Script::Pipe(parts)))
+            }
+            _ => Script::Pipe(parts),
+        }
+    }
+
+    fn and_or(&self, nodes: &[Node<'_>]) -> Script {
+        let named: Vec<_> =
+            nodes.iter().filter(|it| it.is_named() && it.kind() != "comment").collect();
+        let is_or = nodes.iter().any(|it| it.kind() == "||");
+        let [left, right] = named.as_slice() else { return Script::Unknown };
+        let both = Box::new([self.statement(**left), self.statement(**right)]);
+        if is_or { Script::Or(both) } else { Script::And(both) }
+    }
+
+    fn branch(&self, nodes: Vec<Node<'_>>) -> Script {
+        let (mut when, mut then, mut otherwise) = (Vec::new(), Vec::new(), None);
+        let mut rest = nodes.into_iter();
+        when.extend(rest.by_ref().take_while(|node| node.kind() != "then"));
+        let mut elifs = Vec::new();
+        for node in rest {
+            match node.kind() {
+                "elif_clause" => elifs.push(node),
+                "else_clause" => otherwise = Some(self.statement(node)),
+                _ => then.push(node),
+            }
+        }
+        let mut last = otherwise.unwrap_or(Script::List(Vec::new()));
+        for elif in elifs.into_iter().rev() {
+            let Script::If(parts) = self.statement(elif) else { return Script::Unknown };
+            let [when, then, _] = *parts;
+            last = Script::If(Box::new([when, then, last]));
+        }
+        Script::If(Box::new([self.list(when), self.list(then), last]))
+    }
+
+    fn case(&self, item: Node<'_>) -> Script {
+        let nodes = children(item);
+        let bracket = nodes.iter().position(|it| it.kind() == ")").map_or(0, |at| at + 1);
+        self.list(nodes.into_iter().skip(bracket).collect())
+    }
+
+    fn redirected(&self, nodes: Vec<Node<'_>>) -> Script {
+        let mut statement = Script::Step(Step::default());
+        for node in nodes {
+            match node.kind() {
+                "file_redirect" => {
+                    // What follows a target belongs to the words of the command again.
+                    let more = children(node).into_iter().filter(Node::is_named);
+                    let more = more.skip_while(|it| it.kind() == "file_descriptor").skip(1);
+                    if let Script::Step(step) = &mut statement {
+                        more.for_each(|word| self.word(word, step));
+                    }
+                }
+                "herestring_redirect" => {}
+                // The grammar puts the rest of the line into a here-document.
+                "heredoc_redirect" => {
+                    let parts = ["heredoc_start", "heredoc_body", "heredoc_end"];
+                    if children(node).iter().any(|it| it.is_named() && !parts.contains(&it.kind()))
+                    {
+                        return Script::Unknown;
+                    }
+                }
+                _ => statement = self.statement(node),
+            }
+        }
+        statement
+    }
+
+    fn step(&self, node: Node<'_>) -> Step {
+        let mut step = Step::default();
+        if node.kind() == "variable_assignment" {
+            self.value(node, &mut step);
+            return step;
+        }
+        for child in children(node) {
+            match child.kind() {
+                "variable_assignment" if node.kind() != "declaration_command" => {
+                    self.value(child, &mut step);
+                }
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
+                _ => self.word(child, &mut step),
+            }
+        }
+        step
+    }
+
+    fn value(&self, assignment: Node<'_>, step: &mut Step) {
+        let value = self.source(assignment).split_once('=').map_or("", |(_, value)| value);
+        step.values.push(value.to_owned());
+    }
+
+    fn word(&self, node: Node<'_>, step: &mut Step) {
+        let source = self.source(node);
+        let read = word::read(source);
+        step.expands |= read.as_ref().map_or(true, |word| word.expands);
+        step.words.push(read.map_or_else(|_| source.to_owned(), |word| word.value));
+    }
+
+    /// Parses `[ … ]` and `[[ … ]]` as the same condition of `test`.
+    fn test(&self, node: Node<'_>) -> Script {
+        let source = self.source(node);
+        let inner = source.trim_start_matches('[').trim_end_matches(']').trim();
+        let read = read(&format!("test {inner}"));
+        // `[[ a && b ]]` is not one command of `test`.
+        if matches!(read, Script::Step(_)) { read } else { Script::Unknown }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(words: &str) -> Script {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        Script::Step(Step { words, ..Step::default() })
+    }
+
+    #[test]
+    fn operators_and_compound_commands_are_parsed() {
+        let [a, b, c, d] = ["a x", "b", "c", "d"].map(step);
+        let and =
+            |one: &Script, other: &Script| Script::And(Box::new([one.clone(), other.clone()]));
+        let or = |one: &Script, other: &Script| Script::Or(Box::new([one.clone(), other.clone()]));
+        let nothing = Script::List(Vec::new());
+        let list = |parts: &[&Script]| Script::List(parts.iter().map(|it| (*it).clone()).collect());
+        let boxed = |script: &Script| Box::new(script.clone());
+        let parts = |all: &[&Script]| all.iter().map(|it| (*it).clone()).collect::<Vec<_>>();
+        for (text, script) in [
+            ("a x", a.clone()),
+            ("a x > f", a.clone()),
+            ("a > f x", a.clone()),
+            ("a x # b", a.clone()),
+            ("a x && b || c", or(&and(&a, &b), &c)),
+            ("a x || b && c", and(&or(&a, &b), &c)),
+            ("a x; b\nc", list(&[&a, &b, &c])),
+            ("a x | b 2>&1 | c", Script::Pipe(parts(&[&a, &b, &c]))),
+            ("! a x | b", Script::Not(Box::new(Script::Pipe(parts(&[&a, &b]))))),
+            ("! a x && b", and(&Script::Not(boxed(&a)), &b)),
+            ("(a x; b)", Script::Subshell(Box::new(list(&[&a, &b])))),
+            ("{ a x; b; }", list(&[&a, &b])),
+            ("a x & b", list(&[&Script::Background(boxed(&a)), &b])),
+            ("if a x; then b; fi", Script::If(Box::new([a.clone(), b.clone(), nothing.clone()]))),
+            (
+                "if a x; then b; elif b; then c; else d; fi",
+                Script::If(Box::new([
+                    a.clone(),
+                    b.clone(),
+                    Script::If(Box::new([b.clone(), c.clone(), d.clone()])),
+                ])),
+            ),
+            ("for x in 1; do b; done", Script::For(boxed(&b))),
+            ("while a x; do b; done", Script::While(Box::new([a.clone(), b.clone()]))),
+            ("case x in y) b;; *) c; d;; esac", Script::Case(vec![b.clone(), list(&[&c, &d])])),
+            ("f() { a; }; b", list(&[&nothing, &b])),
+            ("[ 'a' = b ]", step("test a = b")),
+            ("[[ a == b ]]", step("test a == b")),
+            ("a x )", Script::Unknown),
+            ("((a))", Script::Unknown),
+        ] {
+            assert_eq!(read(text), script, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_with_a_substitution_is_its_source() {
+        let parsed = |text: &str| {
+            let Script::Step(step) = read(text) else { panic!("{text}") };
+            (step.values, step.words, step.expands)
+        };
+        let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let of = |values: &[&str], words: &[&str], expands| (owned(values), owned(words), expands);
+        assert_eq!(parsed("a 'b c' \"$(d)\""), of(&[], &["a", "b c", "\"$(d)\""], true));
+        assert_eq!(parsed("a `d`"), of(&[], &["a", "$(d)"], true));
+        assert_eq!(parsed("x=$(d) a"), of(&["$(d)"], &["a"], false));
+        assert_eq!(parsed("x=1"), of(&["1"], &[], false));
+        assert_eq!(parsed("exit $?"), of(&[], &["exit", "$?"], true));
+        assert_eq!(parsed("export A=1"), of(&[], &["export", "A=1"], false));
+    }
+
+    #[test]
+    fn syntax_that_sh_need_not_know_is_found() {
+        for (text, found) in [
+            ("cd . && [[ a == b ]]", Some("[[")),
+            ("diff <(a) b", Some("<(…)")),
+            ("a <<< b", Some("<<<")),
+            ("a |& b", Some("|&")),
+            ("a &> b", Some("&>")),
+            ("((a > 1))", Some("((")),
+            ("a $'b'", Some("$'…'")),
+            ("[ a = b ]", None),
+            ("bash -c '[[ a ]]'", None),
+            ("a > b 2>&1 | c", None),
+            ("a $((1 + 2))", None),
+        ] {
+            assert_eq!(dialect(text).map(|(syntax, _)| syntax), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_not_understood_and_does_not_crash() {
+        for piece in ["(", "if ", "a && ", "! ", "a | ", "{ ", "[ "] {
+            read(&piece.repeat(4096 / piece.len()));
+        }
+        assert!(matches!(read(&format!("a{}", " && a".repeat(800))), Script::And(_)));
+    }
+}
