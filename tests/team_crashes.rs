@@ -18,8 +18,9 @@ const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|make a|a, and what is made of it\nOWN|
 /// Lanes 01 and 02 pass alone but fail together, until `peace.txt` exists.
 const CHECK: &str = "[ -e a.txt ] && [ -e b.txt ] && [ ! -e peace.txt ] && echo 'FAILED a.txt::peace - they fight' && exit 1\n! grep -q bad c.txt 2>/dev/null\n";
 
-/// A command that creates files of a lane in addition to its patch: binary, executable, empty, a link.
-const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && ln -sf ../a.txt gen/link\n";
+/// A command that creates files of a lane in addition to its patch: binary, executable, empty, a link. If it is killed, it
+/// leaves nothing behind that its next run does not overwrite, unlike `ln -f` with its temporary name.
+const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && { [ -L gen/link ] || ln -s ../a.txt gen/link; }\n";
 
 pub(crate) const REQUEST: [&str; 9] = [
     "--force-execute",
