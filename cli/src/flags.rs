@@ -181,21 +181,6 @@ pub(crate) fn with_mode_joined(args: impl Iterator<Item = OsString>) -> Vec<OsSt
     joined
 }
 
-/// Which global flags have a meaning for a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
-    /// All of them: the command runs requests.
-    Requests,
-    /// All except those that give or classify the request, which the command takes as an argument.
-    Request,
-    /// Those that select a configuration: the command only needs to reach the provider.
-    Access,
-    /// Those that select or set configuration.
-    Settings,
-    /// None.
-    Nothing,
-}
-
 impl Global {
     /// Returns the intent that the flags force; `None` if the request itself decides.
     pub(crate) const fn intent(&self) -> Option<Intent> {
@@ -214,47 +199,6 @@ impl Global {
     pub(crate) fn intent_of(&self, said: Option<Intent>) -> Option<Intent> {
         let by_flag = self.intent();
         if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
-    }
-
-    /// Returns the first flag that was given but has no meaning for a command.
-    pub(crate) fn meaningless(&self, takes: Takes) -> Option<&'static str> {
-        let about_requests = [
-            (self.prompt.is_some(), "--prompt"),
-            (self.force_execute, "--force-execute"),
-            (self.plan_only, "--plan-only"),
-            (self.require.is_some(), "--require"),
-            (self.qa, "--qa"),
-        ];
-        let about_edits = [(!self.tools, "--tools=false")];
-        let about_sessions =
-            [(self.continue_last, "--continue"), (self.resume.is_some(), "--resume")];
-        let about_access =
-            [(self.profile.is_some(), "--profile"), (self.config.is_some(), "--config")];
-        let about_settings = [
-            (self.model.is_some(), "--model"),
-            (!self.set.is_empty(), "--set"),
-            (self.thinking.is_some(), "--thinking"),
-            (self.approval.is_some(), "--approval"),
-            (self.yolo, "--yolo"),
-            (self.hetun, "--hetun"),
-            (self.budget_usd.is_some(), "--budget-usd"),
-            (self.budget_tokens.is_some(), "--budget-tokens"),
-            (self.teammate_mode.is_some(), "--teammate-mode"),
-            (self.max_subagents.is_some(), "--max-subagents"),
-        ];
-        let given = |flags: &[(bool, &'static str)]| {
-            flags.iter().find_map(|(given, name)| given.then_some(*name))
-        };
-        let meaningless: &[&[_]] = match takes {
-            Takes::Requests => &[],
-            Takes::Request => &[&about_requests],
-            Takes::Settings => &[&about_requests, &about_edits, &about_sessions],
-            Takes::Access => &[&about_requests, &about_edits, &about_sessions, &about_settings],
-            Takes::Nothing => {
-                &[&about_requests, &about_edits, &about_sessions, &about_access, &about_settings]
-            }
-        };
-        meaningless.iter().find_map(|flags| given(flags))
     }
 }
 

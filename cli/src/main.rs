@@ -15,6 +15,7 @@ mod prompts;
 mod recap;
 mod render;
 mod surroundings;
+mod takes;
 mod telemetry;
 mod workspace;
 
@@ -28,8 +29,9 @@ use orchestrator::request::Request;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::args::{Cli, Command};
-use crate::flags::{Global, Output, Takes, with_mode_joined};
+use crate::flags::{Global, Output, with_mode_joined};
 use crate::surroundings::Surroundings;
+use crate::takes::Takes;
 
 fn main() -> ExitCode {
     // Before anything else, in particular before any thread is started.
@@ -44,11 +46,12 @@ fn main() -> ExitCode {
         let words = std::env::args_os().skip(1).collect();
         return commands::completions::answer(&shell, words, Cli::command());
     }
-    let cli = match parsed() {
-        Ok(cli) => cli,
+    let (cli, takes) = match parsed() {
+        Ok(parsed) => parsed,
         Err(error) => return refuse(&error),
     };
-    match check(&cli).and_then(|()| started(&cli)).and_then(|around| perform(&cli, &around)) {
+    match check(&cli, takes).and_then(|()| started(&cli)).and_then(|around| perform(&cli, &around))
+    {
         Ok(code) if code == ExitCode::SUCCESS && !render::is_all_written() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
@@ -59,14 +62,22 @@ fn main() -> ExitCode {
 }
 
 /// Parses the command line. The grammar is leaked, because dropping it would take longer than a small command.
-fn parsed() -> Result<Cli, clap::Error> {
+fn parsed() -> Result<(Cli, Takes), clap::Error> {
     let words = with_mode_joined(std::env::args_os());
     if let Some((global, args)) = commands::patch::given(&words) {
-        return Ok(Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) });
+        let cli = Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) };
+        return Ok((cli, Takes::Nothing));
     }
-    let grammar = Box::leak(Box::new(Cli::command()));
-    let read = grammar.try_get_matches_from_mut(words);
-    read.and_then(|found| Cli::from_arg_matches(&found).map_err(|error| error.format(grammar)))
+    let asks_for_help = words.iter().any(|word| word == "-h" || word == "--help" || word == "help");
+    let grammar = Cli::command();
+    let grammar = if asks_for_help { takes::for_help(grammar) } else { grammar };
+    let grammar = Box::leak(Box::new(grammar));
+    let found = grammar.try_get_matches_from_mut(words)?;
+    let command = found.subcommand();
+    let action = command.and_then(|(_, found)| found.subcommand_name());
+    let takes = Takes::of(command.map(|(name, _)| name), action);
+    let cli = Cli::from_arg_matches(&found).map_err(|error| error.format(grammar))?;
+    Ok((cli, takes))
 }
 
 /// Reports an invalid command line, in the requested output format, or prints the requested help. Returns the exit code.
@@ -110,7 +121,7 @@ fn started(cli: &Cli) -> Result<Surroundings, CliError> {
 }
 
 /// Checks that the flags can be combined and have a meaning for the command.
-fn check(cli: &Cli) -> Result<(), CliError> {
+fn check(cli: &Cli, takes: Takes) -> Result<(), CliError> {
     let global = &cli.global;
     if let Some(flag) = global.later.given() {
         return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
@@ -119,8 +130,8 @@ fn check(cli: &Cli) -> Result<(), CliError> {
     // The demo accepts --hetun, and no other flag about edits.
     let is_shown = matches!(cli.command, Some(Command::Demo(_)));
     let given = Global { hetun: global.hetun && !is_shown, ..global.clone() };
-    if let Some(flag) = given.meaningless(takes(cli.command.as_ref())) {
-        return Err(CliError::new(Kind::Usage, format!("{flag} has no effect on this command")));
+    if let Some(flag) = takes.meaningless(&given) {
+        return Err(CliError::new(Kind::Usage, format!("--{flag} has no effect on this command")));
     }
     if global.force_execute && !global.tools {
         let error = "--force-execute requires edits, but --tools=false forbids them";
@@ -186,7 +197,9 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
             commands::schema::run();
             Ok(())
         }
-        Some(Command::Man(args)) => commands::man::run(around, args, Cli::command()),
+        Some(Command::Man(args)) => {
+            commands::man::run(around, args, takes::for_help(Cli::command()))
+        }
         Some(Command::Completions(args)) => commands::completions::run(args),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -216,59 +229,6 @@ const fn is_long(command: Option<&Command>) -> bool {
 fn pager(around: &Surroundings, global: &Global) -> Option<shell::Pager> {
     let pager = around.pager(global)?;
     shell::Pager::start(&pager).inspect_err(|error| tracing::debug!(%error, pager, "no pager")).ok()
-}
-
-fn takes(command: Option<&Command>) -> Takes {
-    match command {
-        None | Some(Command::Chat) => Takes::Requests,
-        Some(Command::Ask { .. } | Command::Plan { .. } | Command::Review { .. }) => Takes::Request,
-        Some(Command::Autopilot(args)) => {
-            if args.asks() {
-                Takes::Request
-            } else {
-                Takes::Nothing
-            }
-        }
-        Some(Command::Mission(args)) => {
-            if args.asks() {
-                Takes::Request
-            } else {
-                Takes::Nothing
-            }
-        }
-        Some(Command::Run(_)) => Takes::Access,
-        Some(
-            Command::Apply(_)
-            | Command::Commit(_)
-            | Command::Rewind(_)
-            | Command::Fork(_)
-            | Command::Config(_)
-            | Command::Auth(_)
-            | Command::Trust(_)
-            | Command::Index(_)
-            | Command::Policy(_)
-            | Command::Memory(_)
-            | Command::Prompts(_)
-            | Command::Sandbox(_)
-            | Command::Doctor(_),
-        ) => Takes::Settings,
-        Some(
-            Command::Diff(_)
-            | Command::Patch(_)
-            | Command::Sessions(_)
-            | Command::Explain(_)
-            | Command::Replay(_)
-            | Command::Export(_)
-            | Command::Usage(_)
-            | Command::Demo(_)
-            | Command::Mock(_)
-            | Command::Init(_)
-            | Command::Tools(_)
-            | Command::Schema(_)
-            | Command::Man(_)
-            | Command::Completions(_),
-        ) => Takes::Nothing,
-    }
 }
 
 fn chat(around: &Surroundings, global: &Global) -> Result<(), CliError> {

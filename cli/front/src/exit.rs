@@ -133,7 +133,9 @@ fn failure(class: FailureKind, message: &str) -> CliError {
 /// What the user can do about a model call that failed.
 const fn cure(class: ErrorClass) -> &'static str {
     match class {
-        ErrorClass::Auth => "check the key: `deepseek doctor`",
+        ErrorClass::Auth => {
+            "check the key: `deepseek doctor`; to store another one: `deepseek auth login`"
+        }
         ErrorClass::Quota => {
             "top up the account, or put the key of another one in the variable that llm.api_key_env names"
         }

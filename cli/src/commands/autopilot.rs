@@ -68,11 +68,6 @@ impl AutopilotArgs {
             action: None,
         }
     }
-
-    /// Returns true if model calls may be made.
-    pub(crate) const fn asks(&self) -> bool {
-        matches!(self.action, None | Some(Action::Resume))
-    }
 }
 
 /// Runs the command.

@@ -67,13 +67,6 @@ enum Action {
     Resume,
 }
 
-impl MissionArgs {
-    /// Returns true if model calls may be made.
-    pub(crate) const fn asks(&self) -> bool {
-        !matches!(self.action, Some(Action::List | Action::Show { .. } | Action::Explain { .. }))
-    }
-}
-
 /// Runs the command.
 pub(crate) async fn run(
     around: &Surroundings,

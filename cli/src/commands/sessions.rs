@@ -151,6 +151,7 @@ fn as_line(around: &Surroundings, session: &Summary) -> String {
     let ended = match (session.ended, &session.applied) {
         (Some(ended), _) => ended.replace('_', " "),
         (None, Some(_)) if session.requests.is_empty() => "applied".to_owned(),
+        (None, None) if session.requests.is_empty() => "empty".to_owned(),
         (None, _) => "unfinished".to_owned(),
     };
     let request = match (session.requests.first(), &session.applied) {

@@ -22,12 +22,15 @@ pub(super) struct Refusal<'a> {
 
 /// Classifies a refusal; `key` is the key that was sent.
 pub(super) fn refusal(refusal: &Refusal<'_>, key: Option<&Secret>) -> ModelError {
-    let message = match message(&String::from_utf8_lossy(refusal.body)) {
+    let body = String::from_utf8_lossy(refusal.body);
+    let message = match message(&body) {
         message if message.is_empty() => "no message".to_owned(),
         message => masked(&message, key),
     };
     let Refusal { status, retry_after, .. } = *refusal;
     match (status, topic(&message)) {
+        // A page is the answer of a proxy or a firewall, which knows nothing of the key.
+        (403, None) if is_page(&body) => ModelError::InvalidRequest { status, message },
         (401 | 403, _) => ModelError::Auth { message },
         (402, _) | (_, Some(Topic::Quota)) => ModelError::Quota { message },
         (429, _) => ModelError::RateLimited { message, retry_after },
@@ -120,11 +123,14 @@ fn message(body: &str) -> String {
     });
     match serde_json::from_str::<Value>(body) {
         Ok(json) => text_of(&json).unwrap_or_else(|| body.to_owned()),
-        Err(_) if body.trim_start().starts_with('<') => {
-            TAGS.replace_all(body, " ").trim().to_owned()
-        }
+        Err(_) if is_page(body) => TAGS.replace_all(body, " ").trim().to_owned(),
         Err(_) => body.trim().to_owned(),
     }
+}
+
+/// Returns true if a body is HTML or XML.
+fn is_page(body: &str) -> bool {
+    body.trim_start().starts_with('<')
 }
 
 /// Finds the message of a JSON error in any of the places where servers put it.
@@ -187,6 +193,7 @@ mod tests {
         }
         assert_eq!(class(502, "<html>\n<title>Bad Gateway</title>"), "server");
         assert_eq!(class(503, ""), "server");
+        assert_eq!(class(403, "<html><h1>Access denied by the firewall</h1>"), "invalid_request");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The summary of a session. Pure.
 
-use actors::delivery::Delivery;
+use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::words::{SessionState, Side};
 use serde::Serialize;
@@ -78,9 +78,10 @@ impl Summary {
     }
 }
 
-/// Returns the name of a delivery, as written in the journal.
+/// Returns how a request ended: the name of its delivery in the journal, unless it was a question.
 const fn ending(delivery: &Delivery) -> &'static str {
     match delivery {
+        Delivery::Delivered { verified: Verified::NotNeeded } => "answered",
         Delivery::Delivered { .. } => "delivered",
         Delivery::NoEditNeeded { .. } => "no_edit_needed",
         Delivery::NeedsWork { .. } => "needs_work",
