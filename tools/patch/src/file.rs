@@ -245,8 +245,8 @@ impl Reader {
                     refuse(Reason::TruncatedDiff, &[]);
                 }
                 Search::Found(place)
-                    if lost_minus::others_hold(hunks, index)
-                        && let Some(mismatch) = lost_minus::kept(hunk, place.reading) =>
+                    if let Some(mismatch) = lost_minus::kept(hunk, place.reading)
+                        && lost_minus::others_hold(hunks, index) =>
                 {
                     refuse_as(mismatch);
                 }
