@@ -83,7 +83,7 @@ fn times_are_shown_in_the_users_time_zone_and_ids_by_their_ends() {
     let [utc, kolkata] = ["UTC", "Asia/Kolkata"]
         .map(|zone| world.deepseek(["sessions"]).env("TZ", zone).run().stdout);
     let minute = started[..16].replace('T', " ");
-    assert!(utc.starts_with(&format!("{}  {minute}  delivered", &id[10..])), "{utc}");
+    assert!(utc.starts_with(&format!("{}  {minute}  answered", &id[10..])), "{utc}");
     assert_ne!(utc, kolkata);
     let shown = world.deepseek(["sessions", "show", &id[10..]]).run();
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
