@@ -79,8 +79,11 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
         id => history.named(id),
     };
     let [id] = named.as_slice() else {
+        if latest.is_none() {
+            let error = "deepseek has not changed anything in this workspace yet";
+            return Err(CliError::new(Kind::Usage, error));
+        }
         let error = match named.len() {
-            0 if wanted == "latest" => "nothing has been changed here yet".to_owned(),
             0 => format!("no run or session `{wanted}` changed this workspace"),
             several => format!("`{wanted}` matches {several} runs and sessions"),
         };
