@@ -73,6 +73,7 @@ fn commands_that_always_succeed_prove_nothing() {
         ("sh -c 'cargo test; true'", Vacuous::Masked),
         ("bash +e -c 'cargo test; true'", Vacuous::Masked),
         ("bash -o pipefail -c 'cargo test; true'", Vacuous::Masked),
+        ("cargo test & wait", never("wait")),
         ("make -i test", succeeds("-i")),
         ("make -k -i test", succeeds("-i")),
         ("make --ignore-errors", succeeds("--ignore-errors")),
@@ -176,6 +177,7 @@ fn scripts_that_go_on_after_a_failure_prove_nothing() {
 #[test]
 fn options_that_keep_a_program_from_failing_are_named() {
     assert_vacuous([
+        ("cargo test & wait", never("wait")),
         ("make -i test", succeeds("-i")),
         ("make -k -i test", succeeds("-i")),
         ("make -ki test", succeeds("-ki")),
