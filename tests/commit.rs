@@ -1,5 +1,7 @@
 //! `deepseek commit` commits the changes of a run to the user's repository, with the request as the message, and nothing else.
 
+use rustix::process::Signal;
+
 use crate::support::{
     Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan, shell,
 };
@@ -54,6 +56,20 @@ fn a_commit_needs_approval() {
         assert_eq!(terminal.ends(), Some(code), "{}", terminal.shown());
     }
     assert_eq!(git(&world, "log -1 --format=%s"), "Greet the world\n");
+}
+
+#[test]
+fn a_commit_can_be_stopped_at_its_question() {
+    let world = with_fixed_greeting();
+    let before = git(&world, "rev-parse HEAD");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut terminal = Terminal::start(&mut world.deepseek(["commit"]));
+        terminal.until("[y/N]", 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
+        assert!(terminal.shown().contains("stopped; nothing was written"), "{}", terminal.shown());
+    }
+    assert_eq!(git(&world, "rev-parse HEAD"), before);
 }
 
 #[test]
@@ -118,12 +134,12 @@ fn the_commit_command_shown_after_a_request_works_in_a_conversation() {
     screen.types("/commit\r");
     screen.until_shown("Commit this file with this message?");
     // A no commits nothing, and the message says how to change the commit message.
-    screen.presses("n", "nothing was committed");
+    screen.presses("\x1bn", "nothing was committed");
     screen.types("/commit\r");
     screen.until("the question is not shown again", |rows| {
         rows.iter().any(|row| row == "  y yes · n no")
     });
-    screen.presses("y", "committed as ");
+    screen.presses("\x1by", "committed as ");
     // Text typed before the conversation has the terminal back does not reach it.
     let is_status = |row: &String| row.starts_with("agent ·");
     screen.until("the status", |rows| {
@@ -149,7 +165,19 @@ fn waiting_for_another_process_is_reported() {
     let waits = "waiting: another deepseek is running in this directory (pid 4711)";
     screen.types("/commit\r");
     screen.until_shown(waits);
+    // What is typed meanwhile is not mixed into the output of the command, but reaches the input.
+    screen.types("typed meanwhile");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!screen.all().concat().contains("typed"), "{:#?}", screen.all());
     screen.until_shown("hint: wait until its request has ended");
+    screen.until_shown("› typed meanwhile");
+    screen.types("\x15");
+    // The output of a command is in the transcript as well.
+    screen.types("\x14");
+    screen.until_shown("q goes back");
+    let transcript = screen.rows().join("\n");
+    assert!(transcript.contains(waits) && transcript.contains("hint: wait until"), "{transcript}");
+    screen.types("q");
     let run = world.deepseek(["commit"]).run();
     assert!(run.stderr.starts_with(waits), "{}", run.stderr);
     screen.types("/ask Why?\r");

@@ -207,7 +207,7 @@ fn a_staged_change_can_be_applied_partially_in_a_conversation() {
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
     screen.until_shown("d review");
-    screen.presses("d", "1/2 a.txt");
+    screen.presses("\x1bd", "1/2 a.txt");
     screen.types("n");
     screen.until_shown("2/2 b.txt");
     screen.types("y\r");
@@ -220,16 +220,38 @@ fn a_staged_change_can_be_applied_partially_in_a_conversation() {
 }
 
 #[test]
+fn words_typed_at_the_question_of_a_command_are_kept_and_do_not_answer_it() {
+    let world = two_files_staged();
+    let mut screen = talk(&world, &[]);
+    screen.types("/apply\r");
+    screen.until_shown("d review");
+    // A question ignores letters until it has been on the screen for a moment.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    screen.types("try later\r");
+    screen.until_shown("› try later");
+    screen.until_shown("Alt-y yes");
+    screen.presses("\x1bn", "no, because:");
+    screen.types("\r");
+    screen.until_shown("the patch is kept, not applied");
+    assert!(!world.project.path("a.txt").exists());
+    // They are then in the input of the conversation.
+    screen.until_shown("agent ·");
+    screen.until_shown("› try later");
+    screen.types("\x15");
+    leaves(&mut screen);
+}
+
+#[test]
 fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
     // Going back does not answer the question.
     screen.until_shown("d review");
-    screen.presses("d", "1/2 a.txt");
+    screen.presses("\x1bd", "1/2 a.txt");
     screen.types("yq");
     screen.until_shown("d review");
-    screen.presses("d", "1/2 a.txt: undecided");
+    screen.presses("\x1bd", "1/2 a.txt: undecided");
     screen.types("n");
     screen.until_shown("2/2 b.txt");
     screen.types("y\r");

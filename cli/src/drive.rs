@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::publisher::{Attendance, Signal};
+use actors::publisher::{Attendance, Question, Signal};
 use actors::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
 use front::error::{CliError, Kind};
@@ -14,6 +14,7 @@ use front::session::{Lock, Session, SessionChoice, SessionEvent};
 use model::{ChatModel, DeepSeekClient, NoModel};
 use orchestrator::orchestrator::{Outcome, Setup};
 use orchestrator::request::Request;
+use tokio::sync::oneshot;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tools::redact::Redactor;
 use tools::regular;
@@ -268,7 +269,8 @@ impl Drive {
         }
     }
 
-    /// Applies a patch set that was staged earlier. Returns `None` if the user interrupted the question.
+    /// Applies a patch set that was staged earlier. Returns `None` if the user interrupted the question, which then stays
+    /// unanswered.
     pub(crate) async fn apply(
         &mut self,
         staged: Staged,
@@ -281,6 +283,19 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
+                    SessionEvent::Signal(Signal::Question(_)) if stopped => return Ok(None),
+                    SessionEvent::Signal(Signal::Question(question)) => {
+                        let (answer, answered) = oneshot::channel();
+                        let asker = question.answer;
+                        view.signal(Signal::Question(Question { answer, ..question })).await;
+                        tokio::select! {
+                            biased;
+                            // Without an answer, the asker learns that there is no user.
+                            answer = answered => drop(answer.map(|answer| asker.send(answer))),
+                            // The view left the question open, because it was interrupted as well.
+                            _ = interrupts.next() => return Ok(None),
+                        }
+                    }
                     SessionEvent::Signal(signal) => view.signal(signal).await,
                     SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
                     SessionEvent::Ended(_) => {}
@@ -316,7 +331,7 @@ fn listen(interrupts: &mut Option<Interrupts>) -> Result<&mut Interrupts, CliErr
 async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
     let shown = render::harmless(url);
     let question = format!("The .env of this workspace sends requests to {shown}. Continue?");
-    if someone_is_there && render::ask::yes_or_no(&question, None).await {
+    if someone_is_there && render::ask::yes_or_no(&question, None).await? {
         return Ok(url.to_owned());
     }
     Err(CliError::new(

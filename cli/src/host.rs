@@ -72,14 +72,16 @@ impl ProgramHost {
 }
 
 impl tui::Host for ProgramHost {
-    fn command(&self, words: &[String]) {
-        let cli = match self.parsed(words) {
-            Ok(cli) => cli,
-            Err(error) => return render::warn(error.render().to_string().trim_end()),
-        };
-        if let Err(error) = crate::perform(&cli, &self.around) {
-            render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
-        }
+    fn command(&self, words: &[String]) -> String {
+        render::recording(|| {
+            let cli = match self.parsed(words) {
+                Ok(cli) => cli,
+                Err(error) => return render::warn(error.render().to_string().trim_end()),
+            };
+            if let Err(error) = crate::perform(&cli, &self.around) {
+                render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
+            }
+        })
     }
 
     fn shell(&self, line: &str, mut on_output: tui::OnOutput) -> tui::Shell {

@@ -180,7 +180,7 @@ async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<
     }
     let files = if count == 1 { "this file" } else { "these files" };
     let question = format!("Commit {files} with this message?");
-    if render::ask::yes_or_no(&question, around.asks(global)).await {
+    if render::ask::yes_or_no(&question, around.asks(global)).await? {
         return Ok(());
     }
     Err(CliError::new(Kind::Denied, "nothing was committed")
@@ -198,6 +198,8 @@ fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
         said(git.output(&[vec!["add", "--intent-to-add", "--"], new.clone()].concat()))?;
     }
     let words = vec!["commit", "--quiet", "--only", "-m", &proposal.message, "--"];
+    // A hook may ask something.
+    tui::restore_echo();
     let ended = git.attended(&[words, of(&|_| true)].concat()).map_err(|error| no_git(&error))?;
     if !ended.success() {
         if !new.is_empty() {

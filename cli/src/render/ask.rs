@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::publisher::Answer;
 use front::answer::{Offers, ShownQuestion, Typed, read};
+use front::error::CliError;
+use front::exit;
 use front::paint::Paint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tui::QuestionOptions;
+use tokio::sync::oneshot::error::TryRecvError;
+use tui::{Asked, QuestionOptions};
 
 /// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
 /// can be reviewed on the alternate screen.
@@ -57,15 +60,28 @@ pub(super) async fn ask(
     }
 }
 
-/// Asks by single keys, as a conversation does. Without a terminal there is no answer.
+/// Asks by single keys, as a conversation does. Without a terminal there is no answer. Returns early if the program is stopped or
+/// the question withdrawn.
 pub(super) async fn ask_by_keys(
     question: ShownQuestion,
-    answer_to: oneshot::Sender<Answer>,
+    mut answer_to: oneshot::Sender<Answer>,
     how: QuestionOptions,
 ) {
-    forget_what_was_typed();
-    if let Err(error) = tui::ask(question, answer_to, how).await {
-        tracing::debug!(%error, "the terminal is gone");
+    let over = async {
+        tokio::select! {
+            () = stop_signal() => {}
+            () = answer_to.closed() => {}
+        }
+    };
+    match tui::ask(question, how, over).await {
+        Ok(Asked { answer, printed }) => {
+            super::record(&(printed + "\n"));
+            match answer {
+                Some(answer) => drop(answer_to.send(answer)),
+                None => leave_open(answer_to),
+            }
+        }
+        Err(error) => tracing::debug!(%error, "the terminal is gone"),
     }
 }
 
@@ -75,8 +91,7 @@ pub(super) fn words(question: &ShownQuestion, screen: Option<Paint>) -> String {
     question.offers.words().to_owned() + review
 }
 
-/// Leaves a question unanswered, which is different from a no: the session's driver receives the stop as well and
-/// withdraws the question.
+/// Leaves a question unanswered, which is different from a no: whoever asks receives the stop as well and withdraws the question.
 fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
     tokio::spawn(async move { answer_to.closed().await });
 }
@@ -91,21 +106,27 @@ pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Send
     }
 }
 
-/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no.
-pub(crate) async fn yes_or_no(question: &str, by_keys: Option<QuestionOptions>) -> bool {
-    let (answer, answered) = oneshot::channel();
+/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no; an error means that the program
+/// is stopped.
+pub(crate) async fn yes_or_no(
+    question: &str,
+    by_keys: Option<QuestionOptions>,
+) -> Result<bool, CliError> {
+    let (answer, mut answered) = oneshot::channel();
+    let (who, change) = (String::new(), None);
     if let Some(how) = by_keys {
-        let asks = question.to_owned();
-        let (who, shown, offers, change) = (String::new(), String::new(), Offers::YesOrNo, None);
+        let (shown, asks, offers) = (String::new(), question.to_owned(), Offers::YesOrNo);
         ask_by_keys(ShownQuestion { who, shown, asks, offers, change }, answer, how).await;
-        return answered.await.is_ok_and(|answer| answer == Answer::Yes);
+    } else {
+        let (shown, asks, offers) = (format!("{question} "), "[y/N] ".to_owned(), Offers::Once);
+        ask(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
     }
-    let asks = "[y/N] ".to_owned();
-    let shown = format!("{question} ");
-    let offers = Offers::Once;
-    ask(ShownQuestion { who: String::new(), shown, asks, offers, change: None }, None, answer)
-        .await;
-    answered.await.is_ok_and(|answer| answer == Answer::Yes)
+    match answered.try_recv() {
+        Ok(answer) => Ok(answer == Answer::Yes),
+        // There is no terminal.
+        Err(TryRecvError::Closed) => Ok(false),
+        Err(TryRecvError::Empty) => Err(exit::stopped_at_a_question()),
+    }
 }
 
 /// Discards what was typed before the question was on the screen; it is not an answer.
@@ -114,6 +135,7 @@ fn forget_what_was_typed() {
 }
 
 fn say(text: &str) {
+    super::record(text);
     if write!(io::stderr(), "{text}").and_then(|()| io::stderr().flush()).is_err() {
         tracing::debug!("standard error was closed");
     }
@@ -121,6 +143,7 @@ fn say(text: &str) {
 
 /// Reads a line from the terminal. Returns `None` if the program is stopped or the question withdrawn.
 async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
+    tui::restore_echo();
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));

@@ -76,6 +76,7 @@ impl Terminal {
     }
 
     fn say(&self, text: &str) {
+        super::record(&format!("{text}\n"));
         let write = || writeln!(io::stderr(), "{text}").ok();
         match &self.bar {
             Some(bar) => {

@@ -94,7 +94,7 @@ pub(crate) struct Conversation {
     steering: VecDeque<String>,
     /// True if the queue waits until the user continues it.
     pub(crate) paused: bool,
-    /// True if there is only a question, without the input and the row of settings.
+    /// True if there is only a question, without the row of settings, and without the input while nothing is typed.
     pub(crate) is_alone: bool,
     /// The output of the shell command.
     pub(crate) shell_output: Arc<Mutex<CommandOutput>>,

@@ -18,8 +18,9 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use alone::{QuestionOptions, ask, pick, review};
+pub use alone::{Asked, QuestionOptions, ask, pick, review};
 pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
 pub use conversation::{AlternateScreen, Calls, Facts, Setting};
 pub use converse::{ConversationEnd, Host, OnOutput, Opening, Shell, converse};
 pub use picker::KeptSession;
+pub use terminal::restore_echo;

@@ -40,7 +40,8 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
         None if it.search.is_some() => it.composer.laid(width, "search: "),
         None => it.composer.laid(width, PROMPT),
     };
-    let is_input = !it.is_alone || asked.is_some_and(|asked| asked.words.is_some());
+    let is_input =
+        !it.is_alone || it.has_draft() || asked.is_some_and(|asked| asked.words.is_some());
     let (input, cursor) = if is_input {
         visible(laid, room.at_most((height / 3).max(1)))
     } else {

@@ -19,7 +19,7 @@ impl Conversation {
             if self.paused {
                 self.paused = false;
             } else if !self.asked.is_empty() {
-                self.hint_at("answer the question above first: y, n or s", at);
+                self.hint_to_answer(at);
             }
             return Vec::new();
         }
@@ -28,6 +28,12 @@ impl Conversation {
         let mut acts = vec![Act::Keep(text.clone())];
         acts.extend(self.say_or_do(text.trim(), at));
         acts
+    }
+
+    /// Says which keys answer the question.
+    pub(crate) fn hint_to_answer(&mut self, at: Duration) {
+        let keys = if self.has_draft() { "Alt-y or Alt-n" } else { "y or n" };
+        self.hint_at(format!("answer the question above first: {keys}"), at);
     }
 
     /// Handles a complete line.
