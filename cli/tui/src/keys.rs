@@ -45,6 +45,8 @@ pub(crate) enum Key {
     WordRight,
     Home,
     End,
+    PageUp,
+    PageDown,
     Ctrl(char),
     Alt(char),
     /// Not a key: the terminal's reply with its background.
@@ -204,6 +206,8 @@ fn sequence(rest: &[u8]) -> Read {
             1 | 7 => Some(Key::Home),
             4 | 8 => Some(Key::End),
             3 => Some(Key::Delete),
+            5 => Some(Key::PageUp),
+            6 => Some(Key::PageDown),
             27 => coded(number(2), number(1)),
             _ => None,
         },

@@ -178,6 +178,12 @@ impl Conversation {
                 return Vec::new();
             }
             Key::Ctrl('d') if self.composer.is_empty() => return self.ctrl_d(at),
+            Key::PageUp | Key::PageDown => {
+                self.hint_at(
+                    "the terminal scrolls (often Shift-PageUp) · Ctrl-T shows it in pages",
+                    at,
+                );
+            }
             key => {
                 edit(&mut self.composer, &key);
                 self.back = None;
@@ -366,6 +372,8 @@ fn edit(input: &mut Composer, key: &Key) {
         | Key::CtrlEnter
         | Key::Tab
         | Key::BackTab
+        | Key::PageUp
+        | Key::PageDown
         | Key::Esc
         | Key::Background(_)
         | Key::Ctrl(_)
