@@ -154,6 +154,39 @@ fn tab_changes_the_mode_and_words_are_completed() {
 }
 
 #[test]
+fn arguments_of_commands_are_completed_and_tab_in_a_text_keeps_the_mode() {
+    let answer = Reply::text("It is a file.").to("analysis");
+    let world = World::greeting([vec![answer], greeting_fix()].concat());
+    world.deepseek(["ask", "What is greet.txt?"]).run();
+    let sessions = world.deepseek(["sessions", "--output", "json"]).run();
+    let session = sessions.events[0][0]["id"].as_str().unwrap();
+    let words = ["--force-execute", "--approval", "never", "-p", "Fix the greeting"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let mut screen = edits(&world, 24, 80);
+    screen.types(&format!("/resume {}", &session[..3]));
+    screen.until_shown("What is greet.txt?");
+    screen.types("\x15/diff ");
+    screen.until("the patch", |rows| rows.iter().any(|row| row.starts_with("❯ ")));
+    screen.types("\t\r");
+    screen.until_shown("+hello world");
+    screen.types("/approval ");
+    screen.until_shown("  never");
+    // The arrows choose, and Enter takes what was chosen.
+    screen.types("\x1b[B\r");
+    screen.until_shown("› /approval auto");
+    screen.types("\x15plain text\t");
+    screen.until_shown("nothing to complete");
+    screen.types("\x15");
+    screen.until_shown("agent · suggest");
+    assert!(!screen.terminal.shown().contains("yolo"), "{}", screen.terminal.shown());
+    screen.types("\t");
+    // That nothing is asked from now on is printed.
+    screen.until_shown("mode yolo: asks only for unconfined commands · Shift-Tab goes back");
+    screen.types("\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
 fn a_question_calls_the_user_by_notification_or_bell() {
     for (program, sent) in
         [("WezTerm", "\x1b]9;deepseek: a question is waiting\x07"), ("xterm", "\x07")]

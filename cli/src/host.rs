@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::{Parser as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{KeptSession, Setting};
+use tui::{Candidate, KeptSession, Named, Setting};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
 use crate::flags::{ApprovalFlag, Global, Thinking};
-use crate::nameable::{self, kept};
+use crate::nameable::{self, Nameable, Offer, kept};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::{Given, Surroundings};
@@ -122,6 +122,17 @@ impl tui::Host for ProgramHost {
     fn files(&self) -> Vec<String> {
         let listing = tree::list(&self.workspace, OFFERED_FILES);
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
+    }
+
+    fn named(&self, what: Named) -> Vec<Candidate> {
+        let what = match what {
+            Named::Session => Nameable::Session,
+            Named::Run => Nameable::Run,
+            Named::Patch => Nameable::Patch,
+            Named::Checkpoint => Nameable::Checkpoint,
+        };
+        let offers = what.offers(&self.around, &self.here());
+        offers.into_iter().map(Offer::into_candidate).collect()
     }
 
     fn sessions(&self) -> Result<Vec<KeptSession>, String> {

@@ -1,6 +1,8 @@
 //! Completions for the word at the cursor: commands, files, earlier messages. Pure.
 
-use crate::commands::COMMANDS;
+use std::collections::BTreeMap;
+
+use crate::commands::{self, COMMANDS, What};
 
 /// Most completions offered.
 const MAX_OFFERS: usize = 50;
@@ -12,6 +14,8 @@ pub(crate) struct Menu {
     /// The text to insert, and its description.
     pub(crate) offers: Vec<(String, String)>,
     pub(crate) chosen: usize,
+    /// True once the user has moved the choice.
+    pub(crate) is_moved: bool,
 }
 
 /// The kind of completions in a menu.
@@ -19,9 +23,43 @@ pub(crate) struct Menu {
 pub(crate) enum Kind {
     Commands,
     Files,
-    /// Models, or keys of the configuration.
+    /// Arguments of a command.
     Words,
     Earlier,
+}
+
+/// What an argument of a command can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Named {
+    /// A session.
+    Session,
+    /// A request that changed the workspace.
+    Run,
+    /// A staged patch.
+    Patch,
+    /// A checkpoint.
+    Checkpoint,
+}
+
+/// Something that an argument can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its names, the shortest first.
+    pub names: Vec<String>,
+    /// A description in one line; may be empty.
+    pub about: String,
+}
+
+impl Candidate {
+    /// Returns the name that completes `word`: one that starts with it, or the shortest if the description has the word.
+    fn completing(&self, word: &str) -> Option<&String> {
+        if self.names.iter().any(|name| name == word) {
+            return None;
+        }
+        let named = self.names.iter().find(|name| name.starts_with(word));
+        let is_described = || self.about.to_lowercase().contains(&word.to_lowercase());
+        named.or_else(|| self.names.first().filter(|_| is_described()))
+    }
 }
 
 /// The known words that can be offered.
@@ -30,11 +68,29 @@ pub(crate) struct Known<'k> {
     pub(crate) files: &'k [String],
     pub(crate) models: &'k [String],
     pub(crate) keys: &'k [String],
+    pub(crate) named: &'k BTreeMap<Named, Vec<Candidate>>,
+}
+
+/// Returns what the word after `before` names; `None` if it is none of these things.
+pub(crate) fn named(before: &str) -> Option<Named> {
+    Some(match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+        ["/resume" | "/fork" | "/export" | "/replay"] | ["/sessions", "show"] => Named::Session,
+        ["/diff", "--run"] => Named::Run,
+        ["/diff" | "/apply"] => Named::Patch,
+        ["/rewind"] | ["/diff", "--since"] => Named::Checkpoint,
+        _ => return None,
+    })
+}
+
+/// Returns the values that a setting command can be given.
+fn values<'k>(command: &str, known: &Known<'k>) -> Option<Vec<&'k str>> {
+    let (What::Set(setting), _) = commands::read(command).ok()? else { return None };
+    Some(setting.values(known.models))
 }
 
 impl Menu {
     fn of(kind: Kind, offers: Vec<(String, String)>) -> Option<Self> {
-        (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0 })
+        (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0, is_moved: false })
     }
 
     /// Returns the chosen text.
@@ -44,6 +100,7 @@ impl Menu {
 
     /// Moves the choice: by 1 to the next, by -1 to the previous. Wraps around.
     pub(crate) fn step(&mut self, by: isize) {
+        self.is_moved = true;
         let count = isize::try_from(self.offers.len()).unwrap_or(isize::MAX);
         let at = isize::try_from(self.chosen).unwrap_or_default();
         self.chosen = usize::try_from((at + by).rem_euclid(count.max(1))).unwrap_or_default();
@@ -58,14 +115,22 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
         return Menu::of(Kind::Commands, offers);
     }
     let Some(wanted) = word.strip_prefix('@') else {
+        if let Some(named) = named(before) {
+            let candidates = known.named.get(&named).into_iter().flatten();
+            let offer = |it: &Candidate| Some((it.completing(word)?.clone(), it.about.clone()));
+            let offers = candidates.filter_map(offer).take(MAX_OFFERS);
+            return Menu::of(Kind::Words, offers.collect());
+        }
         let words = match before.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["/model"] => known.models,
-            ["/config", "get" | "set" | "add" | "remove" | "unset"] => known.keys,
+            ["/config", "get" | "set" | "add" | "remove" | "unset"] => {
+                known.keys.iter().map(String::as_str).collect()
+            }
+            [command] => values(command, known)?,
             _ => return None,
         };
         // A complete word needs no completion.
-        let words = words.iter().filter(|known| known.contains(word) && *known != word);
-        let offers = words.take(MAX_OFFERS).map(|word| (word.clone(), String::new()));
+        let words = words.into_iter().filter(|known| known.contains(word) && *known != word);
+        let offers = words.take(MAX_OFFERS).map(|word| (word.to_owned(), String::new()));
         return Menu::of(Kind::Words, offers.collect());
     };
     let mut found: Vec<(usize, &String)> =
@@ -118,13 +183,23 @@ mod tests {
         let files = ["src/lib.rs", "src/parser.rs", "lib/x.py"].map(str::to_owned);
         let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
         let keys = ["llm.base_url", "budget.usd"].map(str::to_owned);
-        let menu = menu(before, word, &Known { files: &files, models: &models, keys: &keys });
+        let candidate = |names: &[&str], about: &str| Candidate {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            about: about.to_owned(),
+        };
+        let named = BTreeMap::from([
+            (Named::Session, vec![candidate(&["33yegy", "01m80aa9hr33yegy"], "Fix the parser")]),
+            (Named::Patch, vec![candidate(&["r485a2", "01m891qastr485a2"], "")]),
+            (Named::Checkpoint, vec![candidate(&["12"], ""), candidate(&["3"], "")]),
+        ]);
+        let known = Known { files: &files, models: &models, keys: &keys, named: &named };
+        let menu = menu(before, word, &known);
         menu.into_iter().flat_map(|menu| menu.offers).map(|(text, _)| text).collect()
     }
 
     #[test]
     fn commands_are_completed_at_the_start_and_files_anywhere() {
-        assert_eq!(offered("", "/ex"), ["/explain", "/exit"]);
+        assert_eq!(offered("", "/ex"), ["/export", "/explain", "/exit"]);
         assert_eq!(offered("see ", "/ex"), [""; 0]);
         assert_eq!(offered("see ", "@lib"), ["@lib/x.py", "@src/lib.rs"]);
         assert_eq!(offered("see ", "@spr"), ["@src/parser.rs"]);
@@ -132,6 +207,26 @@ mod tests {
         assert_eq!(offered("/model ", "pro"), ["deepseek-v4-pro"]);
         assert_eq!(offered("/config get ", "bud"), ["budget.usd"]);
         assert_eq!(offered("/config get ", "budget.usd"), [""; 0]);
+    }
+
+    #[test]
+    fn arguments_of_commands_are_completed() {
+        for (before, word, offers) in [
+            ("/mode ", "", &["plan", "agent", "yolo", "hetun"][..]),
+            ("/approval ", "au", &["auto"]),
+            ("/thinking ", "o", &["on", "off", "auto"]),
+            ("/resume ", "0", &["01m80aa9hr33yegy"]),
+            ("/resume ", "", &["33yegy"]),
+            ("/fork ", "PARSER", &["33yegy"]),
+            ("/resume ", "33yegy", &[]),
+            ("/apply ", "r4", &["r485a2"]),
+            ("/diff ", "x", &[]),
+            ("/rewind ", "1", &["12"]),
+            ("/ask ", "p", &[]),
+            ("resume ", "0", &[]),
+        ] {
+            assert_eq!(offered(before, word), offers, "{before}{word}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod lines;
 mod output;
 mod pressed;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use orchestrator::request::Request;
 use tokio::sync::oneshot;
 use tools::count::counted;
 
-use crate::completion::Menu;
+use crate::completion::{Candidate, Menu, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Page;
@@ -30,6 +30,7 @@ use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
 pub(crate) use self::act::{Act, Work};
+pub(crate) use self::facts::YOLO;
 pub use self::facts::{AlternateScreen, Calls, Facts, Setting};
 use self::output::Output;
 
@@ -101,6 +102,8 @@ pub(crate) struct Conversation {
     /// A hint to show, and until when.
     hint: Option<(String, Duration)>,
     files: Option<Vec<String>>,
+    /// What arguments can name, as far as it was listed since the last line was entered.
+    named: BTreeMap<Named, Vec<Candidate>>,
     history: Vec<String>,
     /// The input before the search in earlier messages, during one; the input then holds the search text.
     pub(crate) search: Option<Composer>,
@@ -141,6 +144,7 @@ impl Conversation {
             shell_output: Arc::default(),
             hint: None,
             files: None,
+            named: BTreeMap::new(),
             history,
             search: None,
             back: None,
@@ -401,6 +405,12 @@ impl Conversation {
     /// Sets the files of the workspace, for completion.
     pub(crate) fn know_files(&mut self, files: Vec<String>) {
         self.files = Some(files);
+        self.complete();
+    }
+
+    /// Sets what an argument can name, for completion.
+    pub(crate) fn know_named(&mut self, named: Named, candidates: Vec<Candidate>) {
+        self.named.insert(named, candidates);
         self.complete();
     }
 

@@ -25,6 +25,7 @@ use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::as_slash_commands;
+use crate::completion::{Candidate, Named};
 use crate::conversation::{Conversation, Facts, Setting, Work};
 use crate::history::History;
 use crate::keys::{ASK_BACKGROUND, Key, Keys};
@@ -80,6 +81,9 @@ pub trait Host: Send + Sync {
 
     /// Returns the paths of the files in the workspace.
     fn files(&self) -> Vec<String>;
+
+    /// Returns what an argument of a command can name, newest first.
+    fn named(&self, what: Named) -> Vec<Candidate>;
 
     /// Returns the sessions of the workspace that have a request, newest first, or the reason why they cannot be listed.
     fn sessions(&self) -> Result<Vec<KeptSession>, String>;

@@ -20,6 +20,7 @@ mod visit;
 
 pub use alone::{Asked, QuestionOptions, ask, pick, review};
 pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
+pub use completion::{Candidate, Named};
 pub use conversation::{AlternateScreen, Calls, Facts, Setting};
 pub use converse::{ConversationEnd, Host, OnOutput, Opening, Shell, converse};
 pub use picker::KeptSession;

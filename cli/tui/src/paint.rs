@@ -11,7 +11,7 @@ use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::composer::Laid;
-use crate::conversation::{AlternateScreen, Asked, Conversation, Work};
+use crate::conversation::{AlternateScreen, Asked, Conversation, Work, YOLO};
 use crate::screen::{Frame, Size};
 use crate::styled;
 
@@ -148,7 +148,8 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
         }
         line = longer;
     }
-    dim(it, &line)
+    // That nothing is asked should be seen.
+    if it.facts.mode == YOLO { colour(it, AnsiColor::Yellow, &line) } else { dim(it, &line) }
 }
 
 /// Returns the rows of a question, and the keys that answer it.

@@ -3,6 +3,7 @@
 use orchestrator::request::Request;
 
 use super::facts::Setting;
+use crate::completion::Named;
 
 /// An effect that the conversation requests.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(crate) enum Act {
     Edit,
     /// List the files of the workspace.
     FindFiles,
+    /// List what an argument can name.
+    FindNamed(Named),
     /// Repaint everything.
     Redraw,
     /// List the sessions.

@@ -7,8 +7,11 @@ use orchestrator::chat::Intent;
 
 use crate::nearest::nearest;
 
+/// The mode that asks about almost nothing.
+pub(crate) const YOLO: &str = "yolo";
+
 /// The modes, in the order in which Tab switches them.
-const MODES: [&str; 4] = ["plan", "agent", "yolo", "hetun"];
+const MODES: [&str; 4] = ["plan", "agent", YOLO, "hetun"];
 
 /// The facts and settings of a conversation.
 #[derive(Debug, Clone, Default)]
@@ -93,20 +96,19 @@ impl Setting {
         }
     }
 
-    /// Returns the possible values; `None` for models.
-    const fn values(self) -> Option<&'static [&'static str]> {
+    /// Returns the possible values, given the known models.
+    pub(crate) fn values(self, models: &[String]) -> Vec<&str> {
         match self {
-            Self::Model => None,
-            Self::Thinking => Some(&["on", "off", "auto"]),
-            Self::Approval => Some(&["suggest", "auto", "never"]),
-            Self::Mode => Some(&MODES),
+            Self::Model => models.iter().map(String::as_str).collect(),
+            Self::Thinking => vec!["on", "off", "auto"],
+            Self::Approval => vec!["suggest", "auto", "never"],
+            Self::Mode => MODES.to_vec(),
         }
     }
 
     /// Checks a value. The error names the possible values, and the one that is probably meant.
     pub fn check(self, value: &str, models: &[String]) -> Result<(), String> {
-        let models: Vec<&str> = models.iter().map(String::as_str).collect();
-        let values = self.values().unwrap_or(&models);
+        let values = self.values(models);
         if values.contains(&value) {
             return Ok(());
         }

@@ -14,6 +14,8 @@ impl Conversation {
     pub(super) fn enter(&mut self, at: Duration) -> Vec<Act> {
         self.menu = None;
         self.back = None;
+        // What the line does may add to it.
+        self.named.clear();
         if self.composer.text().trim().is_empty() {
             self.composer.take();
             if self.paused {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actors::publisher::Answer;
 use front::answer::Offers;
 
-use super::{Act, Conversation, DEAF, Setting, TWICE, Work};
+use super::{Act, Conversation, DEAF, Facts, Setting, TWICE, Work};
 use crate::completion::{self, Kind, Known};
 use crate::composer::Composer;
 use crate::keys::Key;
@@ -73,8 +73,8 @@ impl Conversation {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
             Key::Ctrl('r') if menu.kind == Kind::Earlier => menu.step(1),
-            // A word that may have any value is accepted as typed.
-            Key::Enter if menu.kind == Kind::Words => return None,
+            // A word that may have any value is accepted as typed, unless another was chosen.
+            Key::Enter if menu.kind == Kind::Words && !menu.is_moved => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
                 let choice = menu.choice().to_owned();
@@ -157,6 +157,13 @@ impl Conversation {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
             Key::CtrlEnter => return self.enter_now(at),
+            Key::Tab | Key::BackTab if !self.composer.is_empty() => {
+                self.hint_at(
+                    "nothing to complete; Tab changes the mode only on an empty input",
+                    at,
+                );
+                return Vec::new();
+            }
             Key::Tab => {
                 return vec![Act::Set(Setting::Mode, self.facts.next_mode(1).to_owned())];
             }
@@ -226,8 +233,14 @@ impl Conversation {
             self.files = Some(Vec::new());
             return vec![Act::FindFiles];
         }
+        let found = completion::named(&before).filter(|named| !self.named.contains_key(named));
+        if let Some(named) = found {
+            self.named.insert(named, Vec::new());
+            return vec![Act::FindNamed(named)];
+        }
         let files = self.files.as_deref().unwrap_or_default();
-        let known = Known { files, models: &self.facts.models, keys: &self.facts.keys };
+        let Facts { models, keys, .. } = &self.facts;
+        let known = Known { files, models, keys, named: &self.named };
         self.menu = completion::menu(&before, &word, &known);
         Vec::new()
     }

@@ -41,6 +41,21 @@ fn tab_cycles_through_the_modes_unless_a_menu_is_open() {
 }
 
 #[test]
+fn tab_with_text_in_the_input_never_changes_the_mode() {
+    for text in ["see @zzqq", "/resume 0", "plain text", "/model nothing-like-it", "/mode "] {
+        for key in [Key::Tab, Key::BackTab] {
+            let mut it = conversation();
+            types(&mut it, text, 0);
+            let acts = it.key(key.clone(), after(1));
+            assert!(
+                !acts.iter().any(|act| matches!(act, Act::Set(..))),
+                "{text}, {key:?}: {acts:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_user_is_called_by_bell_or_notification() {
     assert_eq!(Calls::ByBell.bytes("it waits"), "\u{7}");
     assert_eq!(Calls::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");

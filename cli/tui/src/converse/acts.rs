@@ -7,7 +7,7 @@ use front::error::{CliError, Kind};
 
 use super::{ConversationEnd, Converse, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
-use crate::conversation::{Act, Setting};
+use crate::conversation::{Act, Setting, YOLO};
 use crate::terminal::{Terminal, restore_echo};
 
 impl Converse {
@@ -73,6 +73,13 @@ impl Converse {
                     files.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
                 self.talk.know_files(files);
             }
+            Act::FindNamed(named) => {
+                let host = Arc::clone(&self.host);
+                let found = tokio::task::spawn_blocking(move || host.named(named));
+                let found =
+                    found.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
+                self.talk.know_named(named, found);
+            }
             Act::FindSessions => {
                 let host = Arc::clone(&self.host);
                 let kept = tokio::task::spawn_blocking(move || host.sessions());
@@ -123,6 +130,10 @@ impl Converse {
                     String::new()
                 };
                 match self.session.configure(config).await {
+                    // One key leads there, and it may have been a slip.
+                    Ok(()) if setting == Setting::Mode && mode == YOLO => {
+                        format!("mode {mode}: {asks} · Shift-Tab goes back")
+                    }
                     // The row of settings shows the change.
                     Ok(()) if setting == Setting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}{but}", setting.name()),
