@@ -92,9 +92,9 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
     for (line, shown) in [
         ("/ask first", "One."),
         ("/thinking on", "from the next request on: thinking on"),
-        ("/thinking loud", "there is no thinking loud. Known: on, off, auto"),
-        ("/model falsh", "there is no model falsh; did you mean deepseek-flash?"),
-        ("/mode yolow", "there is no mode yolow; did you mean yolo?"),
+        ("/thinking loud", "unknown value of thinking `loud`; choose on, off or auto"),
+        ("/model falsh", "unknown model `falsh`; did you mean deepseek-flash?"),
+        ("/mode yolow", "unknown mode `yolow`; did you mean yolo?"),
         ("/ask second", "Two."),
         ("/model deepseek-v4-pro", "from the next request on: model deepseek-v4-pro"),
         ("/approval auto", "agent · auto · deepseek-v4-pro"),

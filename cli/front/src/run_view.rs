@@ -20,6 +20,7 @@ use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;
+use tools::count::counted;
 
 use crate::answer::{Offers, ShownQuestion};
 use crate::diff::{changes_as_text, harmless, harmless_text};
@@ -32,6 +33,9 @@ pub use self::used::Used;
 pub use crate::lanes::lines::Detail;
 
 pub(crate) use self::lines::{check_in_words, why_it_failed};
+
+/// The activity while an answer arrives.
+const ANSWERING: &str = "answering";
 
 /// Text to show for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +229,7 @@ impl RunView {
             Signal::Event(envelope) => self.event(envelope, at),
             Signal::Text(speaker, text) => match speaker.scope.lane() {
                 Some(lane) => self.lanes.hear(lane, text.len()),
-                None => self.hear(speaker.role, text),
+                None => self.hear(speaker.role, text, at),
             },
             Signal::Reasoning(speaker, text) => match speaker.scope.lane() {
                 Some(lane) => self.lanes.hear(lane, text.len()),
@@ -310,7 +314,7 @@ impl RunView {
         if let Some(why) = &self.waiting {
             write!(line, " · {why}").ok();
         } else if self.heard > 0 {
-            write!(line, " · about {} tokens", self.heard / 4).ok();
+            write!(line, " · about {}", counted(self.heard / 4, "token")).ok();
         }
         if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();
@@ -409,10 +413,14 @@ impl RunView {
     }
 
     /// Records a piece of an answer. It is shown at once if it is the result the user asked for, otherwise only counted.
-    fn hear(&mut self, role: AgentRole, text: &str) {
+    fn hear(&mut self, role: AgentRole, text: &str, at: Duration) {
         self.heard += text.len();
         self.waiting = None;
         let is_answer = role == AgentRole::Analysis && !self.reviews;
+        if is_answer && self.phase != ANSWERING {
+            ANSWERING.clone_into(&mut self.phase);
+            self.since = at;
+        }
         if is_answer && self.options.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));

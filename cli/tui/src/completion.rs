@@ -140,13 +140,18 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
     Menu::of(Kind::Files, offers.map(|(_, path)| (format!("@{path}"), String::new())).collect())
 }
 
-/// Returns the earlier messages that contain `text`, without duplicates, the latest first.
+/// Returns the earlier messages that contain `text` in any case, without duplicates, the latest first. If the text is not in the
+/// first line of a message, its line is shown as well.
 pub(crate) fn earlier(history: &[String], text: &str) -> Option<Menu> {
     let mut offers: Vec<(String, String)> = Vec::new();
-    for message in history.iter().rev().filter(|message| message.contains(text)) {
-        if offers.len() < MAX_OFFERS && offers.iter().all(|(offer, _)| offer != message) {
-            offers.push((message.clone(), String::new()));
-        }
+    let text = text.to_lowercase();
+    for message in history.iter().rev() {
+        let found = message.lines().position(|line| line.to_lowercase().contains(&text));
+        let is_new = offers.iter().all(|(offer, _)| offer != message);
+        let Some(at) = found.filter(|_| is_new && offers.len() < MAX_OFFERS) else { continue };
+        let line = message.lines().nth(at).filter(|_| at > 0);
+        offers
+            .push((message.clone(), line.map(|it| format!("… {}", it.trim())).unwrap_or_default()));
     }
     Menu::of(Kind::Earlier, offers)
 }
@@ -237,5 +242,8 @@ mod tests {
             menu.offers.iter().map(|it| it.0.as_str()).collect::<Vec<_>>(),
             ["fix a", "fix c"]
         );
+        let history = ["Fix it\nTwo changes".to_owned()];
+        let found = earlier(&history, "two").unwrap().offers;
+        assert_eq!(found, [(history[0].clone(), "… Two changes".to_owned())]);
     }
 }

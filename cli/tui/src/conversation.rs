@@ -267,7 +267,7 @@ impl Conversation {
     /// request.
     pub(crate) fn ended(&mut self) {
         for words in std::mem::take(&mut self.steering).into_iter().rev() {
-            self.say("  the request ended before this was sent: queued");
+            self.say("  the request ended before this could be sent; it is queued instead");
             self.queue.push_front(Request::new(words, self.facts.intent));
         }
         self.output.end_answer(self.page());

@@ -130,7 +130,10 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
     let used = it.run.used();
     let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), it.facts.model.clone()];
     if used.prompt + used.output > 0 {
-        parts.push(format!("{} tokens", short(used.prompt + used.output)));
+        let which = if it.work.is_a_request() { "this request" } else { "last request" };
+        let tokens = used.prompt + used.output;
+        let noun = if tokens == 1 { "token" } else { "tokens" };
+        parts.push(format!("{which}: {} {noun}", short(tokens)));
     }
     if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
         parts.push(format!("{share}% hit"));
@@ -212,7 +215,7 @@ fn menu(it: &Conversation, most: usize) -> Vec<String> {
     offers
         .map(|(at, (text, about))| {
             let text = harmless(text.lines().next().unwrap_or_default());
-            let row = format!("{text:<12} {about}");
+            let row = format!("{text:<12} {}", harmless(about));
             let row = row.trim_end();
             if at == menu.chosen { format!("❯ {row}") } else { dim(it, &format!("  {row}")) }
         })

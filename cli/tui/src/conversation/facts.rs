@@ -113,13 +113,15 @@ impl Setting {
             return Ok(());
         }
         let meant = nearest(value, values.iter().copied());
-        let meant = meant.map_or(".".to_owned(), |meant| format!("; did you mean {meant}?"));
-        let (name, known) = (self.name(), values.join(", "));
-        let others = match self {
-            Self::Model => " (llm.prices adds others)",
-            Self::Thinking | Self::Approval | Self::Mode => "",
+        let choose =
+            meant.map_or("; choose".to_owned(), |it| format!("; did you mean {it}? Choose"));
+        let (name, others) = match self {
+            Self::Model => ("model", " (llm.prices adds others)"),
+            Self::Thinking => ("value of thinking", ""),
+            Self::Approval => ("approval mode", ""),
+            Self::Mode => ("mode", ""),
         };
-        Err(format!("there is no {name} {value}{meant} Known: {known}{others}"))
+        Err(format!("unknown {name} `{value}`{choose} {}{others}", alternatives(&values)))
     }
 
     /// Returns the command with its possible values.
@@ -130,6 +132,14 @@ impl Setting {
             Self::Approval => "/approval suggest, auto or never",
             Self::Mode => "/mode plan, agent, yolo or hetun",
         }
+    }
+}
+
+/// Formats values to choose from: `a, b or c`.
+fn alternatives(values: &[&str]) -> String {
+    match values {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        values => values.concat(),
     }
 }
 
@@ -170,23 +180,23 @@ mod tests {
             (
                 Setting::Model,
                 "flash",
-                "there is no model flash; did you mean deepseek-flash? Known: deepseek-flash, deepseek-v4-pro (llm.prices adds others)",
+                "unknown model `flash`; did you mean deepseek-flash? Choose deepseek-flash or deepseek-v4-pro (llm.prices adds others)",
             ),
             (
                 Setting::Model,
                 "foo",
-                "there is no model foo. Known: deepseek-flash, deepseek-v4-pro (llm.prices adds others)",
+                "unknown model `foo`; choose deepseek-flash or deepseek-v4-pro (llm.prices adds others)",
             ),
             (
                 Setting::Mode,
                 "yolow",
-                "there is no mode yolow; did you mean yolo? Known: plan, agent, yolo, hetun",
+                "unknown mode `yolow`; did you mean yolo? Choose plan, agent, yolo or hetun",
             ),
-            (Setting::Thinking, "loud", "there is no thinking loud. Known: on, off, auto"),
+            (Setting::Thinking, "loud", "unknown value of thinking `loud`; choose on, off or auto"),
             (
                 Setting::Approval,
                 "atuo",
-                "there is no approval atuo; did you mean auto? Known: suggest, auto, never",
+                "unknown approval mode `atuo`; did you mean auto? Choose suggest, auto or never",
             ),
         ] {
             assert_eq!(setting.check(value, &models), Err(why.to_owned()));

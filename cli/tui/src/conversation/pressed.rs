@@ -347,8 +347,8 @@ impl Conversation {
                 vec![Act::Kill]
             }
             Work::Busy => {
+                // The live rows say so; a line would stand in the middle of an answer that is still arriving.
                 self.work = Work::Stopping;
-                self.say("stopping …");
                 vec![Act::Cancel]
             }
         }
