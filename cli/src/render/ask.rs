@@ -149,6 +149,10 @@ async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
     let said = until_stopped(said, answer_to).await;
     given_up.store(true, Ordering::Relaxed);
+    if said.is_none() {
+        // The line of the question has not ended.
+        say("\n");
+    }
     said.map(Result::unwrap_or_default)
 }
 

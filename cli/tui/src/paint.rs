@@ -129,19 +129,19 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
     }
     let used = it.run.used();
     let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), it.facts.model.clone()];
-    if used.prompt + used.output > 0 {
-        let which = if it.work.is_a_request() { "this request" } else { "last request" };
-        let tokens = used.prompt + used.output;
+    // These count from the start of the last request; `/cost` adds up all of them.
+    let tokens = used.prompt + used.output;
+    if tokens > 0 {
         let noun = if tokens == 1 { "token" } else { "tokens" };
-        parts.push(format!("{which}: {} {noun}", short(tokens)));
-    }
-    if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
-        parts.push(format!("{share}% hit"));
+        parts.push(format!("request: {} {noun}", short(tokens)));
     }
     parts.extend(used.cost.map(|cost| cost.to_string()));
     if it.facts.budget_usd > 0.0 {
         let budget = Usd::from_dollars(it.facts.budget_usd);
         parts.push(format!("{} left", budget.saturating_sub(used.cost.unwrap_or_default())));
+    }
+    if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
+        parts.push(format!("{share}% hit"));
     }
     let mut line = String::new();
     for part in parts {
