@@ -1,9 +1,12 @@
 //! `deepseek commit` commits the changes of a run to the user's repository, with the request as the message, and nothing else.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use crate::support::{
     Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan, shell,
+    wait_until,
 };
 
 /// Creates a world whose greeting has been fixed, in a repository with a configured author.
@@ -167,8 +170,8 @@ fn waiting_for_another_process_is_reported() {
     screen.until_shown(waits);
     // What is typed meanwhile is not mixed into the output of the command, but reaches the input.
     screen.types("typed meanwhile");
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    assert!(!screen.all().concat().contains("typed"), "{:#?}", screen.all());
+    let echo = || screen.all().concat().contains("typed").then_some(());
+    assert!(wait_until(Duration::from_millis(300), echo).is_none(), "{:#?}", screen.all());
     screen.until_shown("hint: wait until its request has ended");
     screen.until_shown("› typed meanwhile");
     screen.types("\x15");

@@ -225,8 +225,10 @@ fn words_typed_at_the_question_of_a_command_are_kept_and_do_not_answer_it() {
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
     screen.until_shown("d review");
-    // A question ignores letters until it has been on the screen for a moment.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // A question answers to keys only after a moment.
+    screen.presses("\x1bd", "1/2 a.txt");
+    screen.types("q");
+    screen.until_shown("y yes");
     screen.types("try later\r");
     screen.until_shown("› try later");
     screen.until_shown("Alt-y yes");

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
-use super::{ConversationEnd, Converse, Then, no_terminal};
+use super::{ConversationEnd, Converse, Host, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
 use crate::conversation::{Act, Setting, YOLO};
 use crate::terminal::{Terminal, restore_echo};
@@ -16,9 +16,8 @@ impl Converse {
         match act {
             Act::Begin(request) => self.begin(request).await?,
             Act::Review(what) => {
-                let (host, named) = (Arc::clone(&self.host), what.clone());
-                let known = tokio::task::spawn_blocking(move || host.reviewable(&named)).await;
-                match known.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                let named = what.clone();
+                match self.asked_of_host(move |host| host.reviewable(&named)).await? {
                     Ok(()) => {
                         if let Some(request) = self.talk.review_request(&what) {
                             self.begin(request).await?;
@@ -67,33 +66,22 @@ impl Converse {
                 }
             }
             Act::FindFiles => {
-                let host = Arc::clone(&self.host);
-                let files = tokio::task::spawn_blocking(move || host.files());
-                let files =
-                    files.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
+                let files = self.asked_of_host(Host::files).await?;
                 self.talk.know_files(files);
             }
             Act::FindNamed(named) => {
-                let host = Arc::clone(&self.host);
-                let found = tokio::task::spawn_blocking(move || host.named(named));
-                let found =
-                    found.await.map_err(|error| CliError::caused(Kind::Internal, &error))?;
+                let found = self.asked_of_host(move |host| host.named(named)).await?;
                 self.talk.know_named(named, found);
             }
-            Act::FindSessions => {
-                let host = Arc::clone(&self.host);
-                let kept = tokio::task::spawn_blocking(move || host.sessions());
-                match kept.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
-                    Ok(kept) => self.talk.offer_sessions(kept),
-                    Err(why) => self.talk.say(&harmless_text(&why)),
-                }
-            }
+            Act::FindSessions => match self.asked_of_host(Host::sessions).await? {
+                Ok(kept) => self.talk.offer_sessions(kept),
+                Err(why) => self.talk.say(&harmless_text(&why)),
+            },
             Act::Resume(called) => {
-                let host = Arc::clone(&self.host);
-                let found = tokio::task::spawn_blocking(move || {
+                let found = self.asked_of_host(move |host| {
                     host.session(&called).map(|id| (host.is_open(&id), id))
                 });
-                match found.await.map_err(|error| CliError::caused(Kind::Internal, &error))? {
+                match found.await? {
                     Ok((_, id)) if id == self.session.id => {
                         self.talk.say("this session is already open");
                     }
@@ -150,6 +138,16 @@ impl Converse {
         self.draw();
         let left = self.screen.leave(Terminal::size());
         self.write(&left);
+    }
+
+    /// Asks the program around the conversation something that may take a moment.
+    async fn asked_of_host<T: Send + 'static>(
+        &self,
+        asks: impl FnOnce(&(dyn Host + 'static)) -> T + Send + 'static,
+    ) -> Result<T, CliError> {
+        let host = Arc::clone(&self.host);
+        let answered = tokio::task::spawn_blocking(move || asks(&*host)).await;
+        answered.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 
     /// Runs something that uses the terminal, and takes the terminal back.
