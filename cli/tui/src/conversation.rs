@@ -273,6 +273,7 @@ impl Conversation {
         self.output.end_answer(self.page());
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
+        self.put_words_aside(Duration::ZERO);
         self.asked.clear();
         // What is hinted at is about the request: that it runs, or how to stop it.
         self.hint = None;
@@ -349,12 +350,26 @@ impl Conversation {
     /// Removes questions that were withdrawn.
     pub(crate) fn drop_withdrawn(&mut self, at: Duration) {
         let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
+        if front_is_gone {
+            self.put_words_aside(at);
+        }
         self.asked.retain(|asked| !asked.is_withdrawn());
         if front_is_gone {
             // The change under review belongs to the withdrawn question.
             self.visit.take_if(|visit| matches!(visit, Visit::Review(_)));
             self.present(at);
         }
+    }
+
+    /// Ends the typing of an answer without sending it, so that it can be recalled. Returns false if none is being typed.
+    fn put_words_aside(&mut self, at: Duration) -> bool {
+        let typed = self.asked.front_mut().and_then(|asked| asked.words.take());
+        let Some(typed) = typed.map(|words| words.text()) else { return false };
+        if !typed.trim().is_empty() {
+            self.history.push(typed);
+            self.hint_at("the answer was not sent; Up brings it back", at);
+        }
+        true
     }
 
     pub(crate) fn answer_question(&mut self, answer: Answer, at: Duration) {

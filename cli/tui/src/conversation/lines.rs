@@ -46,6 +46,10 @@ impl Conversation {
         if let Some(question) = text.strip_prefix("? ") {
             return self.request(question, Some(Intent::Answer));
         }
+        // As a shell, and as in plain lines.
+        if matches!(text, "exit" | "quit") {
+            return vec![Act::Leave];
+        }
         if !text.starts_with('/') {
             return self.request(text, self.facts.intent);
         }

@@ -285,9 +285,7 @@ impl Conversation {
         if self.menu.take().is_some() {
             return Vec::new();
         }
-        if let Some(asked) = self.asked.front_mut()
-            && asked.words.take().is_some()
-        {
+        if self.put_words_aside(at) {
             return Vec::new();
         }
         match self.work {

@@ -118,6 +118,28 @@ fn a_question_is_answered_by_one_key_or_with_a_reason() {
 }
 
 #[test]
+fn a_reason_that_is_not_sent_can_be_recalled() {
+    let recalled = |it: &mut Conversation| {
+        assert_eq!(it.composer.text(), "");
+        it.key(Key::Up, after(3_000));
+        it.composer.text()
+    };
+    let (mut it, _answered) = asked();
+    types(&mut it, "nuse just", 1_400);
+    it.key(Key::Esc, after(1_500));
+    assert_eq!(recalled(&mut it), "use just");
+    let (mut it, answered) = asked();
+    types(&mut it, "nuse just", 1_400);
+    drop(answered);
+    it.drop_withdrawn(after(1_500));
+    assert_eq!(recalled(&mut it), "use just");
+    let (mut it, _answered) = asked();
+    types(&mut it, "nuse just", 1_400);
+    it.ended();
+    assert_eq!(recalled(&mut it), "use just");
+}
+
+#[test]
 fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
     let open = || {
         let (answer, answered) = oneshot::channel();
@@ -206,6 +228,7 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_corrected() {
     let asked = Request::new("why".to_owned(), Some(Intent::Answer));
     assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
     assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Shell("ls -l".to_owned())]);
+    assert_eq!(types(&mut it, "exit\n", 0)[1..], [Act::Leave]);
     assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Kill]);
     assert_eq!(types(&mut it, "/dif\n", 0), [], "the command is completed, not run");
     it.key(Key::Ctrl('u'), after(1));
