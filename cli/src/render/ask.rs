@@ -8,10 +8,10 @@ use actors::publisher::Answer;
 use front::answer::{Offers, ShownQuestion, Typed, read};
 use front::error::CliError;
 use front::exit;
+use front::interrupts::Interrupts;
 use front::paint::Paint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use tui::{Asked, QuestionOptions};
@@ -26,10 +26,13 @@ pub(super) async fn ask(
     let asks = question.who.clone() + &question.asks;
     let files = question.offers.numbered().iter().fold(String::new(), |all, it| all + it + "\n");
     let whole = format!("{}{files}{asks}", question.shown);
+    let Some(mut stop) = stop() else { return };
     forget_what_was_typed();
     say(&whole);
     loop {
-        let Some(line) = line(&mut answer_to).await else { return leave_open(answer_to) };
+        let Some(line) = line(&mut stop, &mut answer_to).await else {
+            return leave_open(answer_to);
+        };
         match read(&line, &question.offers) {
             Typed::Answer(answer) => {
                 answer_to.send(answer).ok();
@@ -37,7 +40,7 @@ pub(super) async fn ask(
             }
             Typed::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
                 let reviewed = tui::review(&question.shown, taken, paint);
-                match until_stopped(reviewed, &mut answer_to).await {
+                match until_stopped(reviewed, &mut stop, &mut answer_to).await {
                     Some(Ok(Some(answer))) => {
                         answer_to.send(answer).ok();
                         return;
@@ -67,9 +70,10 @@ pub(super) async fn ask_by_keys(
     mut answer_to: oneshot::Sender<Answer>,
     how: QuestionOptions,
 ) {
+    let Some(mut stop) = stop() else { return };
     let over = async {
         tokio::select! {
-            () = stop_signal() => {}
+            _ = stop.next() => {}
             () = answer_to.closed() => {}
         }
     };
@@ -91,6 +95,14 @@ pub(super) fn words(question: &ShownQuestion, screen: Option<Paint>) -> String {
     question.offers.words().to_owned() + review
 }
 
+/// Listens for the signals that stop the program, from before a question is on the screen: none may come unseen in between. `None`,
+/// as without a terminal, if that is not possible.
+fn stop() -> Option<Interrupts> {
+    Interrupts::listen()
+        .inspect_err(|error| tracing::debug!(%error, "a question is not asked"))
+        .ok()
+}
+
 /// Leaves a question unanswered, which is different from a no: whoever asks receives the stop as well and withdraws the question.
 fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
     tokio::spawn(async move { answer_to.closed().await });
@@ -98,9 +110,10 @@ fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
 
 /// Asks for a line of text. Returns early if the program is stopped or the question withdrawn.
 pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Sender<String>) {
+    let Some(mut stop) = stop() else { return };
     forget_what_was_typed();
     say(question);
-    match line(&mut answer_to).await {
+    match line(&mut stop, &mut answer_to).await {
         Some(line) => drop(answer_to.send(line)),
         None => leave_open(answer_to),
     }
@@ -142,12 +155,12 @@ fn say(text: &str) {
 }
 
 /// Reads a line from the terminal. Returns `None` if the program is stopped or the question withdrawn.
-async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
+async fn line<T>(stop: &mut Interrupts, answer_to: &mut oneshot::Sender<T>) -> Option<String> {
     tui::restore_echo();
     let given_up = Arc::new(AtomicBool::new(false));
     let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
-    let said = until_stopped(said, answer_to).await;
+    let said = until_stopped(said, stop, answer_to).await;
     given_up.store(true, Ordering::Relaxed);
     if said.is_none() {
         // The line of the question has not ended.
@@ -159,11 +172,12 @@ async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
 /// Awaits `work`. Returns `None` if the program is stopped or the question withdrawn first.
 async fn until_stopped<T, A>(
     work: impl Future<Output = T>,
+    stop: &mut Interrupts,
     answer_to: &mut oneshot::Sender<A>,
 ) -> Option<T> {
     tokio::select! {
         done = work => Some(done),
-        () = stop_signal() => None,
+        _ = stop.next() => None,
         () = answer_to.closed() => None,
     }
 }
@@ -181,24 +195,4 @@ fn line_from_terminal(given_up: &AtomicBool) -> String {
         }
     }
     String::new()
-}
-
-/// Waits for SIGINT, SIGTERM, SIGHUP or SIGQUIT.
-async fn stop_signal() {
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup), Ok(mut quit)] = kinds.map(signal)
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-        _ = quit.recv() => {}
-    }
 }
