@@ -7,7 +7,7 @@ use tools::ids::short;
 
 use crate::missions::with_a_card;
 use crate::sandbox::skipped;
-use crate::support::{Program, Run, Terminal, World, greeting_fix};
+use crate::support::{Program, Run, Screen, Terminal, World, greeting_fix};
 
 /// Prepares a shell that finds the program in its `PATH`.
 fn shell(world: &World, shell: &str) -> Program {
@@ -91,6 +91,23 @@ fn completion_offers_current_sessions_patches_runs_checkpoints_models_and_keys()
     assert_eq!(candidates(&world, "deepseek ses"), ["sessions"]);
     assert_eq!(candidates(&world, "deepseek --approval n"), ["never"]);
     assert!(candidates(&world, "deepseek sessions --al").contains(&"--all".to_owned()));
+}
+
+#[test]
+fn a_conversation_offers_sessions_patches_and_checkpoints() {
+    let world = after_a_staged_and_an_applied_change();
+    let mut screen = Screen::start(&mut world.deepseek([]), 24, 100);
+    screen.until_shown("›");
+    let staged = listed(&world, &["diff"])["patch"].as_str().unwrap().to_owned();
+    for (command, offer) in
+        [("/apply ", short(&staged)), ("/rewind ", "❯ 1 "), ("/resume ", "Mend the greeting")]
+    {
+        screen.types(command);
+        screen.until_shown(offer);
+        screen.types("\x15");
+    }
+    screen.types("\x04");
+    assert_eq!(screen.terminal.ends(), Some(0));
 }
 
 #[test]

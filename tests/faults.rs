@@ -84,7 +84,8 @@ fn fault(behaviour: Behaviour, role: &str) -> Fault {
         Behaviour::Length
         | Behaviour::LengthMidArguments
         | Behaviour::EndlessText
-        | Behaviour::EndlessReasoning => Fault::Correctable,
+        | Behaviour::EndlessReasoning
+        | Behaviour::EndlessUnknownField => Fault::Correctable,
     }
 }
 
@@ -113,9 +114,7 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
         if !faulty {
             return Reply::text(correct_answer(asked));
         }
-        let has_no_end =
-            [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
-        let text = if has_no_end.contains(&behaviour) {
+        let text = if Behaviour::ENDLESS_TEXTS.contains(&behaviour) {
             "on and on ".repeat(10_000)
         } else {
             correct_answer(asked)

@@ -178,7 +178,7 @@ fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
 #[test]
 fn applying_a_staged_change_can_be_stopped_at_its_question() {
     let world = two_files_staged();
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut terminal = Terminal::start(&mut world.deepseek(["apply"]));
         terminal.until("[y/N; ", 1);
         terminal.signal(signal);

@@ -230,7 +230,7 @@ fn usage_can_be_grouped_by_lane() {
     assert_eq!(document["total"]["calls_of_unknown_usage"], 0);
     assert_eq!(rows[1]["usage"]["calls"], 2);
     let show = succeed(&world, &["sessions", "show"]);
-    assert!(show.stdout.lines().any(|line| line.contains(" lane 02 {")), "{}", show.stdout);
+    assert!(show.stdout.lines().any(|line| line.contains(" lane 02: ")), "{}", show.stdout);
 }
 
 #[test]

@@ -40,8 +40,8 @@ fn servers() -> Vec<(String, Reply)> {
         )
     };
     // Small chunks, because the server counts generated text even if it is never read.
-    let on_and_on = [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
     let others = [
+        Behaviour::NonstreamEmptyLines,
         Behaviour::EndlessEvents,
         Behaviour::KeepaliveForever,
         Behaviour::KeepaliveMid,
@@ -49,7 +49,7 @@ fn servers() -> Vec<(String, Reply)> {
         Behaviour::StallMid,
         Behaviour::UsageAbsent,
     ];
-    let on_and_on = on_and_on.map(|behaviour| named(behaviour, 20));
+    let on_and_on = Behaviour::ENDLESS_TEXTS.map(|behaviour| named(behaviour, 20));
     let mut servers =
         [on_and_on.to_vec(), others.map(|behaviour| named(behaviour, 1000)).to_vec()].concat();
     // One byte per second: the deadline ends it long before the answer is complete.

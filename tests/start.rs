@@ -53,6 +53,8 @@ fn failures_are_json_documents_with_json_output() {
     for (words, says) in [
         (["sessions", "show", "nobody"], "there is no session `nobody`"),
         (["sessions", "shoe", "latest"], "unrecognized subcommand"),
+        (["run", "fix", "it"], "it takes a session id"),
+        (["config", "get", "-v"], "not provided: <KEY>"),
     ] {
         let run = world.deepseek(words.into_iter().chain(["--output", "json"])).run();
         assert_eq!(run.code, Some(2), "{}", run.stderr);

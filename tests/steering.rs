@@ -38,9 +38,9 @@ fn a_message_that_comes_too_late_becomes_the_next_request() {
     // Ctrl-Enter, as sent by terminals that distinguish it from Enter.
     screen.types("and greet the moon\x1b[13;5u");
     screen.until_shown("› and greet the moon");
-    screen.presses("\x1by", "the request ended before this could be sent; it is queued instead");
+    screen.presses("\x1by", "the request ended before this could be sent: it is queued");
     screen.until("the message is not the next request", |rows| {
-        let queued = rows.iter().position(|row| row.contains("it is queued instead"));
+        let queued = rows.iter().position(|row| row.contains("it is queued"));
         queued.is_some_and(|at| rows.iter().skip(at).any(|row| row.contains("y yes")))
     });
     let asked = world.provider.last_message("architect", 2);

@@ -202,24 +202,6 @@ fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
 }
 
 #[test]
-fn a_staged_change_can_be_applied_partially_in_a_conversation() {
-    let world = two_files_staged();
-    let mut screen = talk(&world, &[]);
-    screen.types("/apply\r");
-    screen.until_shown("d review");
-    screen.presses("\x1bd", "1/2 a.txt");
-    screen.types("n");
-    screen.until_shown("2/2 b.txt");
-    screen.types("y\r");
-    screen.until_shown("left out, because:");
-    screen.types("\r");
-    screen.until_shown("applied b.txt; the rest stays staged");
-    leaves(&mut screen);
-    assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
-    assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
-}
-
-#[test]
 fn words_typed_at_the_question_of_a_command_are_kept_and_do_not_answer_it() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
@@ -244,7 +226,7 @@ fn words_typed_at_the_question_of_a_command_are_kept_and_do_not_answer_it() {
 }
 
 #[test]
-fn a_staged_change_can_be_reviewed_before_it_is_applied() {
+fn a_staged_change_is_reviewed_and_applied_partially_in_a_conversation() {
     let world = two_files_staged();
     let mut screen = talk(&world, &[]);
     screen.types("/apply\r");
@@ -259,7 +241,7 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     screen.types("y\r");
     screen.until_shown("left out, because:");
     screen.types("\r");
-    screen.until_shown("applied b.txt; the rest stays staged");
+    screen.until_shown("applied b.txt; the rest stays staged: `/diff` shows it");
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
     // The same outside of a conversation, except where the alternate screen is not allowed.
     let mut alone = Screen::start(&mut world.deepseek(["apply"]), 12, 100);
@@ -269,6 +251,7 @@ fn a_staged_change_can_be_reviewed_before_it_is_applied() {
     alone.types("n\r");
     assert_eq!(alone.terminal.ends(), Some(3), "{}", alone.terminal.shown());
     leaves(&mut screen);
+    assert!(screen.terminal.shown().contains("applied b.txt; the rest stays staged"));
     let mut screen = talk(&world, &["--no-alt-screen"]);
     screen.types("/apply\r");
     screen.until_shown("d show the diff");

@@ -250,7 +250,7 @@ impl Caller {
                 permit.count(text.len());
                 self.run.publisher.show(Signal::Reasoning(self.speaker(), text));
             }
-            Delta::ToolCall(bytes) => permit.count(bytes),
+            Delta::Hidden(bytes) => permit.count(bytes),
             Delta::KeepAlive => {
                 self.run.publisher.show_wait("the provider has queued the call");
             }

@@ -74,10 +74,14 @@ pub struct Reservation {
 #[serde(rename_all = "snake_case")]
 pub enum Unaffordable {
     /// The money is used up.
-    #[error("the next call could exceed what is left of the budget of {limit}")]
+    #[error("the next call could cost {least} or more, but only {} of the budget of {} is left", .left.in_full(), .limit.in_full())]
     Usd {
         /// The limit.
         limit: Usd,
+        /// What is left of it.
+        left: Usd,
+        /// The maximum cost of the call with a short answer.
+        least: Usd,
     },
     /// The tokens are used up.
     #[error("the next call could exceed what is left of the budget of {}", counted(*.limit, "token"))]
@@ -173,7 +177,8 @@ impl Ledger {
             let left = limit.saturating_sub(used.nano_usd);
             output = affordable(output, left, worst).ok_or(Unaffordable::NoPrice)?;
             if output < least {
-                return Err(Unaffordable::Usd { limit });
+                let least = worst(least).unwrap_or(Usd::ZERO);
+                return Err(Unaffordable::Usd { limit, left, least });
             }
         }
         Ok(output)

@@ -90,7 +90,7 @@ fn answer<T: Message>(reply: RpcReplyPort<T>, value: T) {
 }
 
 /// Returns the answer of a call to an actor, or why there is none.
-fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, Unanswered> {
+pub fn answered<M, T>(called: Result<CallResult<T>, MessagingErr<M>>) -> Result<T, Unanswered> {
     match called {
         Ok(CallResult::Success(value)) => Ok(value),
         Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),

@@ -134,7 +134,7 @@ impl Reader {
                 let parsed = CommandLine::parse(&command)
                     .map_err(|error| format!("VERIFY needs a command: {error}"))?;
                 if parsed.masks_failure() {
-                    return Err("a VERIFY command must fail when its check does: no |, ||, ; or &"
+                    return Err("a VERIFY command must fail when its check does, and only && ensures that: write one command, or a script for what needs |, ||, ; or &"
                         .to_owned());
                 }
                 let most = self.limits.max_checks;

@@ -103,7 +103,10 @@ fn of_line(line: &CommandLine, errors: Errors, depth: usize) -> Option<Vacuous> 
         _ => false,
     };
     if errors == Errors::OfAny || lists.first().is_some_and(|list| sets(list)) {
-        lists.retain(|list| !sets(list));
+        // What stands alone is judged like any other command.
+        if lists.len() > 1 {
+            lists.retain(|list| !sets(list));
+        }
         let all: Option<Vec<_>> = lists.iter().map(|list| of_list(list, depth)).collect();
         return all?.pop();
     }
@@ -130,8 +133,12 @@ fn of_simple(command: &SimpleCommand, depth: usize) -> Option<Vacuous> {
     let words = &command.words;
     let (program, args) = words.split_first()?;
     let name = base_name(program);
-    if matches!(name, "test" | "[") {
-        return (!command.expands && is_constant(args)).then_some(Vacuous::Constant);
+    if matches!(name, "test" | "[" | "expr") {
+        let is_fixed = !command.expands || args.iter().all(|arg| expands_to_a_constant(arg));
+        return (is_fixed && is_constant(args)).then_some(Vacuous::Constant);
+    }
+    if let ("diff" | "cmp", [.., one, other]) = (name, args) {
+        return (one == other).then_some(Vacuous::Constant);
     }
     if command.negated {
         let program = name.to_owned();
@@ -141,6 +148,7 @@ fn of_simple(command: &SimpleCommand, depth: usize) -> Option<Vacuous> {
     never_fails(words)
         .or_else(|| hands_on(words).then(|| of_wrapped(name, args, depth)).flatten())
         .or(only_tells)
+        .or_else(|| says_only(name, args))
         .or_else(|| finds_anything(name, args).then_some(Vacuous::FindsAnything))
 }
 
@@ -150,15 +158,27 @@ fn of_wrapped(name: &str, args: &[String], depth: usize) -> Option<Vacuous> {
     let script = |text: &str, errors| of_line(&CommandLine::parse(text).ok()?, errors, depth);
     match name {
         "sh" | "ash" | "bash" | "dash" | "ksh" | "zsh" => {
-            let is_option = |arg: &&String| arg.starts_with('-') && !arg.starts_with("--");
-            let options: String = args.iter().take_while(is_option).map(String::as_str).collect();
-            let text = args.iter().find(|arg| !is_option(arg))?;
+            let is_option = |arg: &&String| {
+                arg.starts_with('+') || arg.starts_with('-') && !arg.starts_with("--")
+            };
+            let (mut options, mut rest) = (String::new(), args.iter());
+            let text = loop {
+                let arg = rest.next()?;
+                if !is_option(&arg) {
+                    break arg;
+                }
+                // `-o` and `-euo` take a name.
+                if arg.ends_with('o') {
+                    rest.next();
+                }
+                options.push_str(arg.strip_prefix('+').map_or(arg, |_| ""));
+            };
             let errors = if options.contains('e') { Errors::OfAny } else { Errors::OfTheLast };
             options.contains('c').then(|| script(text, errors))?
         }
         "eval" => script(&args.join(" "), Errors::OfTheLast),
         "env" | "time" | "nice" | "nohup" | "timeout" | "command" | "builtin" | "exec"
-        | "setsid" | "stdbuf" => {
+        | "setsid" | "stdbuf" | "xargs" => {
             let is_own = |arg: &String| {
                 arg.starts_with('-')
                     || arg.contains('=')
@@ -176,15 +196,21 @@ fn of_wrapped(name: &str, args: &[String], depth: usize) -> Option<Vacuous> {
 
 /// Recognizes programs that print, wait or create something, and do not judge code.
 fn never_fails(words: &[String]) -> Option<Vacuous> {
-    const NEVER: [&str; 38] = [
+    const NEVER: [&str; 37] = [
         ":", "basename", "cat", "cd", "cut", "date", "dirname", "du", "echo", "export", "file",
-        "find", "head", "less", "ls", "mkdir", "more", "nl", "printenv", "printf", "pwd", "sed",
-        "seq", "sleep", "sort", "stat", "tail", "tee", "touch", "tr", "tree", "true", "type",
-        "uniq", "wc", "which", "whoami", "yes",
+        "find", "head", "less", "ls", "mkdir", "more", "nl", "printenv", "printf", "pwd", "seq",
+        "sleep", "sort", "stat", "tail", "tee", "touch", "tr", "tree", "true", "type", "uniq",
+        "wc", "which", "whoami", "yes",
     ];
     let (program, args) = words.split_first()?;
     let name = base_name(program);
+    let has = |is_it: &dyn Fn(&str) -> bool| args.iter().any(|arg| is_it(arg));
     let never = match name {
+        // It prints the variables, unless it runs a program.
+        "env" => !has(&|arg| !arg.starts_with('-') && !arg.contains('=')),
+        "awk" | "gawk" | "mawk" => !has(&|arg| arg.contains("exit") || arg.starts_with("-f")),
+        "sed" => !has(&|arg| quits_with_a_status(arg) || arg.starts_with("-f")),
+        "set" | "trap" | "umask" | "unset" => true,
         "exit" | "return" => args.first().is_some_and(|status| status == "0"),
         "git" => !args.iter().any(|arg| {
             matches!(arg.as_str(), "--exit-code" | "--quiet" | "--check" | "grep" | "apply")
@@ -194,10 +220,43 @@ fn never_fails(words: &[String]) -> Option<Vacuous> {
     never.then(|| Vacuous::NeverFails { program: name.to_owned() })
 }
 
+/// Returns true if a script of sed ends with an exit status of its own: `/x/q0;q1`.
+fn quits_with_a_status(script: &str) -> bool {
+    let bytes = script.as_bytes();
+    bytes.windows(2).any(|pair| matches!(pair, [b'q' | b'Q', status] if status.is_ascii_digit()))
+}
+
+/// Returns true if a word is the same in every workspace, although it expands.
+fn expands_to_a_constant(word: &str) -> bool {
+    const VARIABLES: [&str; 7] = ["$HOME", "$PATH", "$PWD", "$SHELL", "$USER", "$?", "$$"];
+    !word.contains(['$', '`', '*', '?', '[', '~']) || VARIABLES.contains(&word)
+}
+
+/// Recognizes an interpreter whose script, given as an argument, does nothing or only prints.
+fn says_only(name: &str, args: &[String]) -> Option<Vacuous> {
+    let option = match name {
+        "python" | "python3" => "-c",
+        "node" | "ruby" | "perl" => "-e",
+        _ => return None,
+    };
+    let [given, script] = args else { return None };
+    let script = script.trim().trim_end_matches(';');
+    let prints = ["print(", "console.log(", "puts ", "print "];
+    // A script with a second call, an import or an operator may fail.
+    let is_plain = script.matches('(').count() <= 1 && !script.contains(['\n', ';', '/', '.']);
+    let says = matches!(script, "" | "pass" | "0" | "1" | "true")
+        || is_plain && prints.iter().any(|print| script.starts_with(print))
+        || script.starts_with("console.log(") && script.matches(['(', '.']).count() == 2;
+    (given == option && says).then(|| Vacuous::NeverFails { program: name.to_owned() })
+}
+
 /// Returns true if the text is only a condition in brackets whose result is always the same.
 fn is_fixed(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    let is_plain = |word: &String| !word.contains(['$', '`', '*', '?', '&', '|', ';']);
+    let is_plain = |word: &String| {
+        let word = word.trim_matches('"');
+        !word.contains(['&', '|', ';']) && (word.starts_with('[') || expands_to_a_constant(word))
+    };
     words.iter().all(is_plain) && is_constant(&words)
 }
 
@@ -216,9 +275,17 @@ fn only_tells(name: &str, args: &[String]) -> Option<String> {
     let about = |arg: &&&str| matches!(**arg, "--help" | "--version");
     let dry = |arg: &&&str| match name {
         "make" | "gmake" | "ninja" => {
-            let long = ["--dry-run", "--just-print", "--recon", "--touch", "--question"];
+            let long = [
+                "--dry-run",
+                "--ignore-errors",
+                "--just-print",
+                "--question",
+                "--recon",
+                "--touch",
+            ];
             long.contains(*arg)
-                || has_letter(arg, &['n', 't', 'q'], &['C', 'f', 'j', 'l', 'o', 'W', 'I'])
+                || arg.starts_with("SHELL=")
+                || has_letter(arg, &['n', 't', 'q', 'i'], &['C', 'f', 'j', 'l', 'o', 'W', 'I'])
         }
         _ => false,
     };
@@ -227,7 +294,12 @@ fn only_tells(name: &str, args: &[String]) -> Option<String> {
     }
     match (name, own.as_slice()) {
         ("cargo" | "go" | "npm", [word @ ("help" | "version"), ..])
-        | ("node" | "npm" | "pnpm" | "yarn" | "make", [word @ "-v"])
+        | ("node" | "npm" | "pnpm" | "yarn" | "make" | "mvn" | "gradle", [word @ "-v"])
+        | (
+            "cargo" | "cmake" | "ctest" | "go" | "gradle" | "make" | "mvn" | "ninja" | "npm"
+            | "pytest" | "tox",
+            [word @ "-h"],
+        )
         | ("java" | "javac", [word @ "-version"])
         | ("python" | "python3" | "cargo" | "rustc" | "ruby" | "pytest" | "tsc", [word @ "-V"]) => {
             Some((*word).to_owned())

@@ -38,6 +38,17 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
         return Err(CliError::new(Kind::Usage, error)
             .hint(format!("to send it as a request: deepseek -p {word}")));
     }
+    // Few requests of two words begin with a misspelled command and end with a number, an id or an option.
+    if let [word, given] = words
+        && !given.contains(' ')
+        && (given.contains(|c: char| c.is_ascii_digit()) || given.starts_with('-'))
+        && let Some(meant) = nearly_a_command(word)
+    {
+        let error =
+            format!("there is no command `{word}`; did you mean `deepseek {meant} {given}`?");
+        return Err(CliError::new(Kind::Usage, error)
+            .hint(format!("to send it as a request: deepseek -p \"{word} {given}\"")));
+    }
     // In other agents `exec` is a command that takes a quoted request.
     if let [word, request] = words
         && word == "exec"
@@ -71,22 +82,25 @@ pub(crate) fn flag_of_others(error: &clap::Error) -> Option<String> {
 
 /// Returns the command that a word names in other programs, or that it misspells.
 fn nearly_a_command(word: &str) -> Option<String> {
-    const ELSEWHERE: [(&str, &str); 4] = [
+    const ELSEWHERE: [(&str, &str); 6] = [
         ("exec", "-p \"…\""),
         ("login", "auth login"),
         ("logout", "auth logout"),
+        ("model", "--model NAME"),
         ("status", "sessions"),
+        ("version", "--version"),
     ];
     const SLIPS: usize = 2;
-    let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
-    if let Some((_, meant)) = elsewhere {
-        return Some((*meant).to_owned());
-    }
     let root = Cli::command();
-    let names = root.get_subcommands().map(clap::Command::get_name);
-    let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name));
-    let near = near.filter(|(slips, name)| *slips <= SLIPS && *slips < name.len() / 2);
-    near.min().map(|(_, name)| name.to_owned())
+    let ours = root.get_subcommands().flat_map(|it| {
+        let name = it.get_name();
+        it.get_all_aliases().chain([name]).map(move |called| (called, name))
+    });
+    let near = ours
+        .chain(ELSEWHERE)
+        .map(|(called, meant)| (strsim::damerau_levenshtein(word, called), called, meant));
+    let near = near.filter(|(slips, called, _)| *slips <= SLIPS && *slips < called.len() / 2);
+    near.min().map(|(_, _, meant)| meant.to_owned())
 }
 
 /// The commands.
@@ -210,10 +224,22 @@ mod tests {
         assert_eq!(read(&["fix the test"]).unwrap(), Some("fix the test".to_owned()));
         assert_eq!(read(&["重构"]).unwrap(), Some("重构".to_owned()));
         assert!(read(&["refactor"]).is_err_and(|error| !error.to_string().contains("mean")));
+        for request in [&["plan", "it"][..], &["fix", "issue-3"], &["test", "v2"]] {
+            assert!(read(request).is_ok(), "{request:?}");
+        }
+        let error = read(&["rewnd", "3"]).unwrap_err().to_string();
+        assert!(error.contains("`deepseek rewind 3`"), "{error}");
         let exec = read(&["exec", "fix the test"]).unwrap_err().to_string();
         assert!(exec.contains("deepseek -p \"fix the test\""), "{exec}");
-        for (word, meant) in [("login", "auth login"), ("rewnd", "rewind"), ("sesions", "sessions")]
-        {
+        let exec = read(&["exec", "fix issue 3"]).unwrap_err().to_string();
+        assert!(exec.contains("deepseek -p \"fix issue 3\""), "{exec}");
+        for (word, meant) in [
+            ("login", "auth login"),
+            ("rewnd", "rewind"),
+            ("sesions", "sessions"),
+            ("undoo", "rewind"),
+            ("statuz", "sessions"),
+        ] {
             let error = read(&[word]).unwrap_err().to_string();
             assert!(error.contains(&format!("deepseek {meant}")), "{error}");
         }

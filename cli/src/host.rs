@@ -156,7 +156,7 @@ impl tui::Host for ProgramHost {
     }
 
     fn edited(&self, text: &str) -> Result<String, String> {
-        let editor = self.around.editor().ok_or("neither VISUAL nor EDITOR is set\nhint: set $EDITOR before you start; Alt-Enter starts a new line here")?;
+        let editor = self.around.editor().ok_or("neither VISUAL nor EDITOR is set\nhint: `export EDITOR=vi`, for example, before you start; Alt-Enter starts a new line here")?;
         let failed = |error: std::io::Error| format!("cannot edit the input: {error}");
         let mut file = tempfile::Builder::new().suffix(".md").tempfile().map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;

@@ -76,7 +76,10 @@ fn refuse(error: &clap::Error) -> ExitCode {
         && let Some(output) = Output::wanted(&words)
     {
         let text = error.render().to_string();
-        let message = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+        // The lines below the first one name what is missing.
+        let lines = text.trim_start_matches("error: ").lines();
+        let lines = lines.take_while(|line| !line.is_empty()).map(str::trim);
+        let message = lines.collect::<Vec<_>>().join(" ");
         let hint = args::flag_of_others(error);
         let hint =
             hint.unwrap_or_else(|| "`deepseek --help` lists commands and options".to_owned());

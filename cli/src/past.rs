@@ -47,11 +47,13 @@ impl Past {
         Ok(Self { history: History::find(&around.state_dir()?, &workspace), damage })
     }
 
-    /// Resolves an id, an unambiguous start or end of an id, or `latest` to a session id.
+    /// Resolves an id, an unambiguous start or end of an id, or `latest` to a session id. `latest` is the latest session
+    /// with a request, if there is one: commands such as `apply` and `rewind` have sessions of their own.
     pub(crate) fn session(&self, id: &str) -> Result<String, CliError> {
         if id == "latest" {
-            let latest = self.history.homes.sessions_in(self.history.here()).next_back();
-            return latest.map(str::to_owned).ok_or_else(|| {
+            let newest = || self.history.homes.sessions_in(self.history.here()).next_back();
+            let latest = self.latest(&has_request)?.or_else(|| newest().map(str::to_owned));
+            return latest.ok_or_else(|| {
                 CliError::new(Kind::Usage, "there are no sessions in this workspace yet")
                     .hint("`deepseek sessions list --all` lists those of all workspaces")
             });
@@ -73,8 +75,7 @@ impl Past {
 
     /// Returns the latest session of this workspace that has a request.
     pub(crate) fn talk(&self) -> Result<String, CliError> {
-        let asked = |summary: &Summary| !summary.requests.is_empty();
-        self.latest(&asked)?.ok_or_else(|| {
+        self.latest(&has_request)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "there is no session to continue in this workspace")
                 .hint("omit `-c` to start a new session")
         })
@@ -166,4 +167,8 @@ impl Past {
             render::warn(&format!("warning: {}", render::harmless(error.message())));
         }
     }
+}
+
+fn has_request(summary: &Summary) -> bool {
+    !summary.requests.is_empty()
 }

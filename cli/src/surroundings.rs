@@ -191,11 +191,14 @@ impl Surroundings {
         let dir =
             global.workspace.as_ref().map_or_else(|| self.project_here(), |dir| self.cwd.join(dir));
         let unusable = |error: io::Error| {
-            CliError::new(
-                Kind::Usage,
-                format!("cannot use the workspace {}: {error}", dir.display()),
-            )
-            .hint("name an existing directory with --workspace")
+            let dir = dir.display();
+            let why = if error.kind() == io::ErrorKind::NotFound {
+                "there is no such directory".to_owned()
+            } else {
+                error.to_string()
+            };
+            let error = format!("cannot use the workspace {dir}: {why}");
+            CliError::new(Kind::Usage, error).hint("name an existing directory with --workspace")
         };
         let dir = dir.canonicalize().map_err(unusable)?;
         if !dir.is_dir() {

@@ -17,7 +17,6 @@ mod testing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use actors::Unanswered;
 use actors::applier::{Applied, ApplyError};
 use actors::architect::{ArchitectError, Planned};
 use actors::brief::Brief;
@@ -38,10 +37,10 @@ use actors::run::Run;
 use actors::verifier::Checked;
 use actors::words::Role;
 use actors::workspace::Workspace;
+use actors::{Unanswered, answered};
 use config::ModelRole;
 use model::AgentRole;
 use patch::BaseState;
-use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::task::JoinSet;
 use tree::{Change, RepoPath};
@@ -125,11 +124,7 @@ impl Crew {
 
     /// Works until the run ends. There is no deadline here because every wait inside has its own.
     pub async fn work(&self) -> Result<CrewReport, Unanswered> {
-        match self.actor.call(|reply| Msg::Work { reply }, None).await {
-            Ok(CallResult::Success(report)) => Ok(report),
-            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
-            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
-        }
+        answered(self.actor.call(|reply| Msg::Work { reply }, None).await)
     }
 }
 

@@ -17,7 +17,6 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::Unanswered;
 use actors::brief::Brief;
 use actors::closed::JournalClosed;
 use actors::delivery::Delivery;
@@ -25,8 +24,8 @@ use actors::lane_id::LaneId;
 use actors::run::Run;
 use actors::team::EndedLane;
 use actors::workspace::{Workspace, Workspaces};
+use actors::{Unanswered, answered};
 use futures_util::FutureExt as _;
-use ractor::rpc::CallResult;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent,
 };
@@ -145,11 +144,7 @@ impl Team {
 
     /// Works until the run ends. There is no deadline here because every wait inside has its own.
     pub async fn work(&self) -> Result<TeamReport, Unanswered> {
-        match self.actor.call(|reply| Msg::Work { reply }, None).await {
-            Ok(CallResult::Success(report)) => Ok(report),
-            Ok(CallResult::Timeout) => Err(Unanswered::TimedOut),
-            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
-        }
+        answered(self.actor.call(|reply| Msg::Work { reply }, None).await)
     }
 
     /// Has a lane make an attempt, and waits for its end.

@@ -149,13 +149,13 @@ const fn cure(class: ErrorClass) -> &'static str {
             "start a new session, or set llm.context_window_tokens to what the model accepts"
         }
         ErrorClass::InvalidRequest => {
-            "check that the server at llm.base_url has the model of llm.*.model (`deepseek config show`), or choose another with `deepseek --model NAME`"
+            "check that llm.base_url is the address of an API (`deepseek doctor`), and that it has the model of llm.*.model (`deepseek config show`); to use another model: `deepseek --model NAME`"
         }
         ErrorClass::Transport => {
             "check the network and llm.base_url, also whether it is http or https: `deepseek doctor`"
         }
         ErrorClass::Malformed => {
-            "set llm.base_url to the address of an API, not of a web page; to check it: `deepseek doctor`"
+            "check that llm.base_url is the address of an API, not of a web page: `deepseek doctor`; if it is, the problem is at the provider"
         }
         ErrorClass::TimedOut => {
             "try again later, or raise llm.first_token_timeout_seconds, llm.idle_timeout_seconds or llm.call_timeout_seconds"

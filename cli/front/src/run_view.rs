@@ -173,6 +173,8 @@ pub struct RunView {
     undo: UndoPoint,
     /// The last failure of a call, so that it is shown once.
     last_failure: Option<ModelError>,
+    /// The reason for which the last answer was refused.
+    last_refusal: String,
     streamed: String,
     used: Used,
     /// The confinement of commands, as it was last shown.
@@ -202,6 +204,7 @@ impl RunView {
             tolerated: BTreeMap::new(),
             undo: UndoPoint::default(),
             last_failure: None,
+            last_refusal: String::new(),
             streamed: String::new(),
             used: Used::default(),
             confined: String::new(),
@@ -314,7 +317,7 @@ impl RunView {
         if let Some(why) = &self.waiting {
             write!(line, " · {why}").ok();
         } else if self.heard > 0 {
-            write!(line, " · about {}", counted(self.heard / 4, "token")).ok();
+            write!(line, " · about {}", counted(self.heard.div_ceil(4), "token")).ok();
         }
         if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();

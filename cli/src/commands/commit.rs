@@ -2,6 +2,7 @@
 //! requests and plans. Other changes, staged or not, are left alone.
 
 mod message;
+mod standing;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use actors::event::Event;
 use actors::words::Side;
+use bytes::Bytes;
 use clap::Args;
 use front::describe;
 use front::error::{CliError, Kind};
@@ -24,6 +26,7 @@ use shell::Git;
 use tree::{Checkpoint, RepoPath};
 
 use self::message::{Done, proposed};
+use self::standing::{FileChange, standing};
 use self::status::{Dirty, State, read};
 use crate::checkpoints;
 use crate::flags::{Global, Output};
@@ -104,7 +107,7 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
         made.iter().flat_map(|made| &made.own).map(|own| own.path.as_str()).collect();
     let nothing = || {
         CliError::new(Kind::NotDelivered, "there is nothing to commit").hint(
-            "everything that deepseek changed is committed or undone; `deepseek rewind` lists it",
+            "`deepseek rewind` lists what deepseek changed; changes that are committed or undone are left out here",
         )
     };
     if paths.is_empty() {
@@ -125,14 +128,19 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
             runs.push(run);
         }
     }
-    for (session, run) in runs {
-        let changes = history.changes_of_run(run).map_err(|it| checkpoints::unreadable(&it))?;
-        let is_dirty = |path: &RepoPath| files.iter().any(|file| file.path == path.as_str());
-        if changes.iter().any(|change| is_dirty(&change.path)) {
-            done.extend(past.story(session).ok().and_then(|story| of_run(&story, run)));
+    let mut states: BTreeMap<RepoPath, Vec<FileChange<'_, Option<Bytes>>>> = BTreeMap::new();
+    for (_, run) in &runs {
+        for it in history.changes_of_run(run).map_err(|it| checkpoints::unreadable(&it))? {
+            let [before, end] = [it.before, it.after].map(|state| state.map(|state| state.bytes));
+            after.insert(it.path.clone(), end.clone());
+            states.entry(it.path).or_default().push(FileChange { run, before, after: end });
         }
-        let bytes = changes.into_iter().map(|it| (it.path, it.after.map(|after| after.bytes)));
-        after.extend(bytes);
+    }
+    let is_dirty = |path: &RepoPath| files.iter().any(|file| file.path == path.as_str());
+    let of_dirty = states.into_iter().filter(|(path, _)| is_dirty(path));
+    let stand: BTreeSet<&str> = of_dirty.flat_map(|(_, states)| standing(states)).collect();
+    for (session, run) in runs.into_iter().filter(|(_, run)| stand.contains(run)) {
+        done.extend(past.story(session).ok().and_then(|story| of_run(&story, run)));
     }
     let is_own = |file: &&Dirty| {
         let path = RepoPath::parse(&file.path).ok();
@@ -184,7 +192,7 @@ async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<
         return Ok(());
     }
     Err(CliError::new(Kind::Denied, "nothing was committed")
-        .hint("`deepseek commit -m TEXT` commits with another message"))
+        .hint("`deepseek commit -m 'TEXT'` commits with another message"))
 }
 
 /// Commits these files in their current state and returns the commit's short id. Other staged changes stay staged.

@@ -20,12 +20,15 @@ use crate::surroundings::Surroundings;
 pub(crate) struct RunArgs {
     /// The session: its id, or the start or end of it [default: the latest with an interrupted request].
     session: Option<String>,
+    /// More words, from a user who expects a request here.
+    #[arg(hide = true)]
+    more: Vec<String>,
 }
 
 impl RunArgs {
     /// Returns the arguments that select the latest session with an interrupted request.
     pub(crate) const fn latest() -> Self {
-        Self { session: None }
+        Self { session: None, more: Vec::new() }
     }
 }
 
@@ -35,7 +38,9 @@ pub(crate) async fn run(
     global: &Global,
     args: &RunArgs,
 ) -> Result<(), CliError> {
-    if let Some(request) = args.session.as_ref().filter(|id| id.contains(char::is_whitespace)) {
+    let words: Vec<&str> = args.session.iter().chain(&args.more).map(String::as_str).collect();
+    let request = words.join(" ");
+    if request.contains(char::is_whitespace) {
         let error = "`deepseek run` resumes an interrupted request; it takes a session id";
         return Err(CliError::new(Kind::Usage, error)
             .hint(format!("to start a task: deepseek -p \"{request}\"")));

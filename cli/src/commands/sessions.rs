@@ -14,7 +14,7 @@ use tools::ids::short;
 
 use crate::flags::{Global, Output};
 use crate::past::Past;
-use crate::render;
+use crate::render::{self, describe};
 use crate::surroundings::Surroundings;
 
 /// List sessions, or show one.
@@ -176,7 +176,8 @@ fn as_json(session: &Summary) -> Value {
 
 fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
-    let dir = past.dir(&past.session(id)?);
+    let session = past.session(id)?;
+    let dir = past.dir(&session);
     let reading = read(&dir).map_err(|error| CliError::caused(Kind::Internal, &error))?;
     if reading.torn_bytes > 0 {
         render::warn(&format!(
@@ -184,29 +185,25 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
             counted(reading.torn_bytes, "byte")
         ));
     }
-    for record in &reading.records {
-        match global.output {
-            Output::Text => {
-                let lane = record.lane.as_ref().map(|lane| format!("lane {lane} "));
-                render::line(&render::harmless(&format!(
-                    "{:>5} {} {:<24} {}{}",
-                    record.seq,
-                    record.at,
-                    record.kind,
-                    lane.unwrap_or_default(),
-                    record.data
-                )));
-            }
-            Output::Json | Output::StreamJson => {
-                let mut line = json!({
-                    "seq": record.seq, "at": record.at, "kind": record.kind, "run": record.run, "data": record.data,
-                });
-                if let (Some(fields), Some(lane)) = (line.as_object_mut(), &record.lane) {
-                    fields.insert("lane".to_owned(), json!(lane));
-                }
-                render::json_line(&line);
-            }
+    if global.output == Output::Text {
+        let story = past.story(&session)?;
+        for entry in &story.entries {
+            let event = describe::event(&story, entry);
+            render::line(&render::harmless(&format!("{}  {event}", around.local(&entry.at))));
         }
+        render::warn(&around.naming(
+            "`deepseek explain N --full` shows an event with its request, answer, diff or output",
+        ));
+        return Ok(());
+    }
+    for record in &reading.records {
+        let mut line = json!({
+            "seq": record.seq, "at": record.at, "kind": record.kind, "run": record.run, "data": record.data,
+        });
+        if let (Some(fields), Some(lane)) = (line.as_object_mut(), &record.lane) {
+            fields.insert("lane".to_owned(), json!(lane));
+        }
+        render::json_line(&line);
     }
     Ok(())
 }

@@ -163,7 +163,8 @@ fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_in_words = it.asked.front().is_some_and(|asked| asked.words.is_some());
     let is_topmost = it.visit.is_none() && !it.asked.is_empty() && !is_in_words;
     match key {
-        Key::Esc | Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
+        Key::Esc if is_topmost && !it.has_draft() => it.answer_question(Answer::No, at),
+        Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
         Key::Enter | Key::CtrlEnter | Key::Tab | Key::BackTab
             if it.visit.is_none() && !is_in_words =>
         {
@@ -210,6 +211,10 @@ mod tests {
             ("/undo\r", None, "/undo"),
             ("!ls\r\x1bn", Some(Answer::No), "!ls"),
             ("maybe\x03", Some(Answer::No), "maybe"),
+            // Without the words, letters answer again.
+            ("try later\x1b", None, "try later"),
+            ("try later\x15y", Some(Answer::Yes), ""),
+            ("\x15\x03", Some(Answer::No), ""),
             // What is typed after the answer is not lost either, and is not sent.
             ("yfix it\r", Some(Answer::Yes), "fix it"),
         ] {

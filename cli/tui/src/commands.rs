@@ -151,6 +151,9 @@ pub fn line(text: &str) -> PlainLine {
     if let Some(question) = text.strip_prefix("? ") {
         return PlainLine::Request(question.to_owned(), Some(Intent::Answer));
     }
+    if leaves(text) {
+        return PlainLine::Exit;
+    }
     if !text.starts_with('/') {
         return PlainLine::Request(text.to_owned(), None);
     }
@@ -199,13 +202,30 @@ pub(crate) fn of_the_program(words: &[&str], rest: &str) -> Result<Vec<String>, 
         ["memory" | "tools"] if rest.is_empty() => Some("list"),
         _ => None,
     };
-    let words = words.iter().copied().chain(part).chain(rest.split_whitespace());
-    Ok(words.map(str::to_owned).collect())
+    Ok(words.iter().copied().chain(part).map(str::to_owned).chain(given_words(rest)?).collect())
+}
+
+/// Splits a text into words, at blanks outside of quotation marks, as a shell does.
+fn given_words(text: &str) -> Result<Vec<String>, String> {
+    // A shell would also take `#3` for a comment.
+    if !text.contains(['\'', '"', '\\']) {
+        return Ok(text.split_whitespace().map(str::to_owned).collect());
+    }
+    shlex::split(text).ok_or_else(|| {
+        "a quotation mark is not closed; put a text with an apostrophe in double ones: \"don't\""
+            .to_owned()
+    })
 }
 
 /// Returns true if the line starts with a path instead of a command.
 pub(crate) fn is_path(text: &str) -> bool {
-    text.split_whitespace().next().is_some_and(|word| word.matches('/').count() > 1)
+    let first = text.split_whitespace().next().unwrap_or_default();
+    first.trim_start_matches('/').contains('/')
+}
+
+/// Returns true if the line is the word with which other programs are left.
+pub(crate) fn leaves(line: &str) -> bool {
+    matches!(line, "exit" | "quit" | ":q")
 }
 
 /// Returns the lines of `/help` in plain mode.
@@ -272,6 +292,13 @@ mod tests {
     }
 
     #[test]
+    fn an_open_quotation_mark_is_an_error() {
+        assert!(
+            of_the_program(&["commit"], "-m don't").is_err_and(|why| why.contains("\"don't\""))
+        );
+    }
+
+    #[test]
     fn a_misspelled_command_is_answered_with_a_suggestion() {
         for (typed, meant) in [
             ("comit", "/commit"),
@@ -318,6 +345,11 @@ mod tests {
             ("/mode yolo", PlainLine::Set(Setting::Mode, "yolo".to_owned())),
             ("!ls -l", PlainLine::Shell("ls -l".to_owned())),
             ("/quit", PlainLine::Exit),
+            ("exit", PlainLine::Exit),
+            ("exit early on errors", request("exit early on errors", None)),
+            ("/config add x 'make test'", words(&["config", "add", "x", "make test"])),
+            ("/commit -m \"it's done\"", words(&["commit", "-m", "it's done"])),
+            ("/rewind #3", words(&["rewind", "#3"])),
         ] {
             assert_eq!(line(text), asked, "{text}");
         }

@@ -23,7 +23,7 @@ pub(crate) struct Menu {
 pub(crate) enum Kind {
     Commands,
     Files,
-    /// Arguments of a command.
+    /// Values of a setting, keys of the configuration, or what is [`Named`].
     Words,
     Earlier,
 }
@@ -39,6 +39,19 @@ pub enum Named {
     Patch,
     /// A checkpoint.
     Checkpoint,
+}
+
+impl Named {
+    /// Returns what the word after `before` names; `None` if it is none of these things.
+    pub(crate) fn after(before: &str) -> Option<Self> {
+        Some(match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["/resume" | "/fork" | "/export" | "/replay"] | ["/sessions", "show"] => Self::Session,
+            ["/diff", "--run"] => Self::Run,
+            ["/diff" | "/apply"] => Self::Patch,
+            ["/rewind"] | ["/diff", "--since"] => Self::Checkpoint,
+            _ => return None,
+        })
+    }
 }
 
 /// Something that an argument can name.
@@ -68,18 +81,8 @@ pub(crate) struct Known<'k> {
     pub(crate) files: &'k [String],
     pub(crate) models: &'k [String],
     pub(crate) keys: &'k [String],
+    /// What was listed of each kind.
     pub(crate) named: &'k BTreeMap<Named, Vec<Candidate>>,
-}
-
-/// Returns what the word after `before` names; `None` if it is none of these things.
-pub(crate) fn named(before: &str) -> Option<Named> {
-    Some(match before.split_whitespace().collect::<Vec<_>>().as_slice() {
-        ["/resume" | "/fork" | "/export" | "/replay"] | ["/sessions", "show"] => Named::Session,
-        ["/diff", "--run"] => Named::Run,
-        ["/diff" | "/apply"] => Named::Patch,
-        ["/rewind"] | ["/diff", "--since"] => Named::Checkpoint,
-        _ => return None,
-    })
 }
 
 /// Returns the values that a setting command can be given.
@@ -115,7 +118,7 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
         return Menu::of(Kind::Commands, offers);
     }
     let Some(wanted) = word.strip_prefix('@') else {
-        if let Some(named) = named(before) {
+        if let Some(named) = Named::after(before) {
             let candidates = known.named.get(&named).into_iter().flatten();
             let offer = |it: &Candidate| Some((it.completing(word)?.clone(), it.about.clone()));
             let offers = candidates.filter_map(offer).take(MAX_OFFERS);
@@ -218,6 +221,8 @@ mod tests {
     fn arguments_of_commands_are_completed() {
         for (before, word, offers) in [
             ("/mode ", "", &["plan", "agent", "yolo", "hetun"][..]),
+            ("/mode ", "y", &["yolo"]),
+            ("/approval ", "", &["suggest", "auto", "never"]),
             ("/approval ", "au", &["auto"]),
             ("/thinking ", "o", &["on", "off", "auto"]),
             ("/resume ", "0", &["01m80aa9hr33yegy"]),
@@ -227,6 +232,8 @@ mod tests {
             ("/apply ", "r4", &["r485a2"]),
             ("/diff ", "x", &[]),
             ("/rewind ", "1", &["12"]),
+            ("/rewind ", "", &["12", "3"]),
+            ("/undo ", "", &[]),
             ("/ask ", "p", &[]),
             ("resume ", "0", &[]),
         ] {

@@ -267,7 +267,7 @@ impl Conversation {
     /// request.
     pub(crate) fn ended(&mut self) {
         for words in std::mem::take(&mut self.steering).into_iter().rev() {
-            self.say("  the request ended before this could be sent; it is queued instead");
+            self.say("  the request ended before this could be sent: it is queued");
             self.queue.push_front(Request::new(words, self.facts.intent));
         }
         self.output.end_answer(self.page());
@@ -378,10 +378,10 @@ impl Conversation {
             Answer::Yes => "yes".to_owned(),
             Answer::Always => "always".to_owned(),
             Answer::No => "no".to_owned(),
-            Answer::Because(why) => format!("no, because {}", harmless_text(why)),
+            Answer::Because(why) => format!("no{}", because(why)),
             Answer::Only { paths, why } => {
-                let because = why.as_ref().map(|why| format!(", because {}", harmless_text(why)));
-                format!("only {}{}", harmless(&paths.join(", ")), because.unwrap_or_default())
+                let why = why.as_deref().map(because).unwrap_or_default();
+                format!("only {}{why}", harmless(&paths.join(", ")))
             }
         };
         self.answered(&asked.on_screen, &said);
@@ -446,6 +446,12 @@ impl Conversation {
         let work = moves.then(|| at + TICK);
         hint.into_iter().chain(work).min()
     }
+}
+
+/// Adds a reason to an answer.
+fn because(why: &str) -> String {
+    let why = harmless_text(why);
+    format!(", because {}", why.strip_prefix("because ").unwrap_or(&why))
 }
 
 #[cfg(test)]

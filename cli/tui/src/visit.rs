@@ -234,14 +234,13 @@ impl Review {
             let place = format!("{number}/{count} {path}: {wanted}");
             fitting(size, short.len() + 1, &[&[place.as_str()], keys].concat())
         };
-        let letters: Vec<char> = path.chars().collect();
-        let ends = (1..letters.len()).map(|cut| {
-            let end: String = letters.iter().skip(cut).collect();
-            bar(&format!("…{end}"), short)
-        });
-        let mut bars = [bar(&path, &long), bar(&path, short)].into_iter().chain(ends);
-        let fits = |bar: &String| bar.width() <= usize::from(size.columns);
-        bars.find(fits).unwrap_or_else(|| bar("…", short))
+        let width = usize::from(size.columns);
+        let whole = [bar(&path, &long), bar(&path, short)].into_iter();
+        whole.into_iter().find(|bar| bar.width() <= width).unwrap_or_else(|| {
+            // The end of the path says most.
+            let room = width.saturating_sub(bar("", short).width());
+            bar(&end_of(&path, room), short)
+        })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
@@ -323,6 +322,16 @@ impl Review {
             "the changes to {good} are accepted, those to {bad} are rejected: leave the rejected ones out or make them differently"
         )))
     }
+}
+
+/// Cuts a text at its start so that it fits the width.
+fn end_of(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let fits = |at: &usize| text.get(*at..).is_some_and(|end| end.width() < width);
+    let start = text.char_indices().map(|(at, _)| at).find(fits).unwrap_or(text.len());
+    format!("…{}", text.get(start..).unwrap_or_default())
 }
 
 /// Removes the colour sequences from a line.

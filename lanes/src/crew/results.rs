@@ -31,7 +31,8 @@ impl State {
         let Planned { plan, tolerances } = match planned {
             Ok(planned) => planned,
             Err(ArchitectError::AnswerError(AnswerError::Unreadable(error))) => {
-                let detail = format!("the Architect gave no usable plan: {error}").into();
+                let detail =
+                    format!("the model did not answer in the format of a plan: {error}").into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
             Err(ArchitectError::AnswerError(AnswerError::Call(error))) => {

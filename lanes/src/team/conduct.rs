@@ -108,7 +108,7 @@ impl Conductor {
             }
             Ok(_) => "the task does not split into independent parts".to_owned(),
             Err(AnswerError::Unreadable(error)) => {
-                format!("the lane planner gave no usable plan: {error}")
+                format!("the model did not answer in the format of a plan for lanes: {error}")
             }
             Err(AnswerError::Call(error)) => {
                 return Err(call_failed(&error));

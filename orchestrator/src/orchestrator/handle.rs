@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::Unanswered;
 use actors::commands::running;
 use actors::delivery::Delivery;
 use actors::event::{Blob, Event, FORMAT};
 use actors::publisher::{Publisher, Signal};
 use actors::run::{Terms, TermsError};
 use actors::workspace::{CommitRefused, Extent, Staged};
+use actors::{Unanswered, answered};
 use config::Config;
 use journal::log::{Capacity, Journal, LogError};
-use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorRef};
 use shell::end_leftovers;
 use thiserror::Error;
@@ -174,21 +173,15 @@ impl Orchestrator {
 
     /// Makes requests that begin from now on use another configuration.
     pub async fn keep_to(&self, config: Arc<Config>) -> Result<(), KeepToError> {
-        match self.actor.call(|reply| Msg::KeepTo { config, reply }, None).await {
-            Ok(CallResult::Success(kept)) => kept.map_err(KeepToError::from),
-            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => {
-                Err(Unanswered::Stopped.into())
-            }
-        }
+        let kept = answered(self.actor.call(|reply| Msg::KeepTo { config, reply }, None).await)?;
+        Ok(kept?)
     }
 
     /// Passes a message to the current request: the next model call includes it. Without a further call, it is not
     /// delivered.
     pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
-        match self.actor.call(|reply| Msg::Steer { words, reply }, None).await {
-            Ok(CallResult::Success(steered)) => steered,
-            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(NotSteered::Gone),
-        }
+        answered(self.actor.call(|reply| Msg::Steer { words, reply }, None).await)
+            .unwrap_or(Err(NotSteered::Gone))
     }
 
     /// Settles commits that other processes left half done while they had the workspace.

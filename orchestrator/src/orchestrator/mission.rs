@@ -274,7 +274,9 @@ impl Drafting {
         let mut card = match made {
             Ok(card) => card,
             Err(AnswerError::Unreadable(error)) => {
-                let detail = format!("the researcher gave no usable plan: {error}").into();
+                let detail =
+                    format!("the model did not answer in the format of a mission plan: {error}")
+                        .into();
                 let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
                 return Err(without_card(delivery, &researched));
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actors::answered;
 use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::Asked;
@@ -96,15 +97,10 @@ fn answer_or_gone(
     what: Asked,
     answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
 ) -> Result<(), Denied> {
-    match answer {
-        Ok(CallResult::Success(result)) => result,
-        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(Denied {
-            what,
-            why: "the orchestrator is gone".into(),
-            hint: Wording::default(),
-            said: None,
-        }),
-    }
+    answered(answer).unwrap_or_else(|_| {
+        let why = "the orchestrator is gone".into();
+        Err(Denied { what, why, hint: Wording::default(), said: None })
+    })
 }
 
 /// Writes a patch set to the main tree; without a run, the user requested it directly.
@@ -113,8 +109,6 @@ pub(super) async fn commit(
     run: Option<String>,
     staged: Staged,
 ) -> Result<Extent, CommitRefused> {
-    match actor.call(|reply| Msg::Commit { run, staged, reply }, None).await {
-        Ok(CallResult::Success(result)) => result,
-        Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(CommitRefused::Gone),
-    }
+    answered(actor.call(|reply| Msg::Commit { run, staged, reply }, None).await)
+        .unwrap_or(Err(CommitRefused::Gone))
 }

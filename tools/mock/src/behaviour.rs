@@ -14,6 +14,14 @@ macro_rules! behaviours {
             /// All behaviours.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
+            /// The behaviours that repeat the text forever.
+            pub const ENDLESS_TEXTS: [Self; 4] = [
+                Self::EndlessText,
+                Self::EndlessReasoning,
+                Self::EndlessUnknownField,
+                Self::EndlessLine,
+            ];
+
             /// Returns its name in scripts and logs.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -92,6 +100,8 @@ behaviours! {
     EndlessText = "endless_text",
     /// The text as reasoning, over and over, forever.
     EndlessReasoning = "endless_reasoning",
+    /// The text over and over, forever, in a field that the API does not have.
+    EndlessUnknownField = "endless_unknown_field",
     /// The text over and over in one event that never ends.
     EndlessLine = "endless_line",
     /// Events without content, forever.

@@ -101,6 +101,7 @@ impl Turn<'_> {
             Behaviour::Stutter => answer.writes = Writes::Bytewise(self.pause(SLOW_MS)),
             Behaviour::EndlessText
             | Behaviour::EndlessReasoning
+            | Behaviour::EndlessUnknownField
             | Behaviour::EndlessLine
             | Behaviour::EndlessEvents => {
                 if self.behaviour == Behaviour::EndlessLine {
@@ -146,6 +147,7 @@ impl Turn<'_> {
         let delta = match self.behaviour {
             Behaviour::EndlessLine => return text.to_owned().into(),
             Behaviour::EndlessReasoning => json!({"content": null, "reasoning_content": text}),
+            Behaviour::EndlessUnknownField => json!({"content": null, "reasoning": text}),
             Behaviour::EndlessEvents => self.text_delta(""),
             _ => self.text_delta(text),
         };

@@ -172,8 +172,8 @@ impl State {
             streams: body.streams(),
             names_usage: body.wants_usage(),
         };
-        let says_on = [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine];
-        let piece = if says_on.contains(&behaviour) { cache::tokens(&content.text) } else { 0 };
+        let is_endless = Behaviour::ENDLESS_TEXTS.contains(&behaviour);
+        let piece = if is_endless { cache::tokens(&content.text) } else { 0 };
         Decision {
             delay,
             stored: Some((prompt.clone(), content.message(number))),

@@ -95,7 +95,8 @@ const fn expected(behaviour: Behaviour) -> &'static str {
         Behaviour::Length
         | Behaviour::LengthMidArguments
         | Behaviour::EndlessText
-        | Behaviour::EndlessReasoning => "length",
+        | Behaviour::EndlessReasoning
+        | Behaviour::EndlessUnknownField => "length",
         Behaviour::ContentFilter => "content_filter",
         Behaviour::InsufficientSystemResource => "out_of_capacity",
         Behaviour::KeepaliveForever
@@ -148,7 +149,7 @@ async fn every_behaviour_leads_to_its_class() {
                 .iter()
                 .filter_map(|delta| match delta {
                     Delta::Text(text) => Some(text.as_str()),
-                    Delta::Reasoning(_) | Delta::ToolCall(_) | Delta::KeepAlive => None,
+                    Delta::Reasoning(_) | Delta::Hidden(_) | Delta::KeepAlive => None,
                 })
                 .collect();
             assert_eq!(streamed, text, "{}", behaviour.name());
@@ -215,14 +216,15 @@ async fn an_interrupted_answer_reports_what_arrived() {
 
 #[tokio::test]
 async fn endless_answers_are_cut_and_counted() {
-    for behaviour in [Behaviour::EndlessText, Behaviour::EndlessReasoning, Behaviour::EndlessLine] {
+    for behaviour in Behaviour::ENDLESS_TEXTS {
         let server =
             start(vec![Reply { behaviour, ..Reply::text("x".repeat(100)) }], Options::default())
                 .await;
         let mut heard = 0;
         let mut hear = |delta| match delta {
             Delta::Text(text) | Delta::Reasoning(text) => heard += text.len(),
-            Delta::ToolCall(_) | Delta::KeepAlive => {}
+            Delta::Hidden(bytes) => heard += bytes,
+            Delta::KeepAlive => {}
         };
         let client = client(&server, PATIENT, Some("k"));
         let error = client.attempt(&request("hi"), &mut hear).await.unwrap_err();

@@ -1,7 +1,9 @@
-//! One event of a streaming answer, parsed leniently: any field may be missing or null, and unknown ones are ignored.
+//! One event of a streaming answer, parsed leniently: any field may be missing or null, and of unknown ones only the size counts.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{FinishReason, Usage};
 
@@ -48,6 +50,9 @@ pub(super) struct Choice {
     pub(super) delta: WireDelta,
     #[serde(default)]
     pub(super) finish_reason: Option<FinishReason>,
+    /// Other fields, such as the `text` or the `message` of other protocols.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -58,6 +63,36 @@ pub(super) struct WireDelta {
     pub(super) reasoning_content: String,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) tool_calls: Vec<CallDelta>,
+    /// Other fields, such as `reasoning` or `refusal`.
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Choice {
+    /// Returns the size of text in fields that are not read, in bytes: the server charges for it as well. A text that
+    /// stands in several fields counts once.
+    pub(super) fn unread(&self) -> usize {
+        // Not written by the model, or written elsewhere as well.
+        const KNOWN: [&str; 4] = ["index", "logprobs", "role", "stop_reason"];
+        let read = [self.delta.content.as_str(), &self.delta.reasoning_content];
+        let mut texts = BTreeSet::new();
+        for (name, value) in self.others.iter().chain(&self.delta.others) {
+            if !KNOWN.contains(&name.as_str()) {
+                collect_texts(value, &mut texts);
+            }
+        }
+        texts.iter().filter(|text| !read.contains(text)).map(|text| text.len()).sum()
+    }
+}
+
+/// Collects all strings in a value.
+fn collect_texts<'v>(value: &'v Value, texts: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::String(text) => drop(texts.insert(text)),
+        Value::Array(values) => values.iter().for_each(|value| collect_texts(value, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_texts(value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// A piece of a tool call: the first piece names the tool, all of them add to its arguments.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::bounds::{AnswerBounds, Watch};
 use super::classify::{self, Refusal};
-use super::reply::{Assembly, Stream};
+use super::reply::{Assembly, Stream, partial_of_whole};
 use super::{
     Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser,
 };
@@ -103,12 +103,13 @@ impl DeepSeekClient {
         if status != StatusCode::OK {
             return Err(self.refused(response, &mut watch).await);
         }
+        let max_event_bytes = request.max_bytes.saturating_add(MAX_FRAME_BYTES);
+        let max_event_bytes = usize::try_from(max_event_bytes).unwrap_or(usize::MAX);
         if !is_event_stream(&response) {
-            return Err(self.not_a_stream(response, &mut watch).await);
+            return Err(self.not_a_stream(response, &mut watch, max_event_bytes).await);
         }
 
-        let max_event_bytes = request.max_bytes.saturating_add(MAX_FRAME_BYTES);
-        let mut parser = SseParser::new(usize::try_from(max_event_bytes).unwrap_or(usize::MAX));
+        let mut parser = SseParser::new(max_event_bytes);
         let mut assembly = Assembly::new(request, self.key.as_ref());
         loop {
             let partial = assembly.partial(parser.unfinished());
@@ -151,7 +152,7 @@ impl DeepSeekClient {
         let response = response.map_err(|error| self.broken(error, Partial::default()))?;
         match response.status() {
             StatusCode::OK if is_page(&response) => {
-                Err(self.not_a_stream(response, &mut watch).await)
+                Err(self.not_a_stream(response, &mut watch, MAX_REFUSAL_BYTES).await)
             }
             StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             _ => Err(self.refused(response, &mut watch).await),
@@ -200,10 +201,11 @@ impl DeepSeekClient {
         Ok(bytes)
     }
 
-    /// Reads the start of a body that is not a stream. If the connection breaks, what was read so far is enough.
-    async fn body(&self, mut response: Response, watch: &mut Watch) -> Vec<u8> {
+    /// Reads a body that is not a stream, up to about `most` bytes. If the connection breaks, what was read so far is
+    /// enough.
+    async fn body(&self, mut response: Response, watch: &mut Watch, most: usize) -> Vec<u8> {
         let mut body = Vec::new();
-        while body.len() < MAX_REFUSAL_BYTES {
+        while body.len() < most {
             match self.read(&mut response, watch, Partial::default()).await {
                 Ok(Some(bytes)) => body.extend_from_slice(&bytes),
                 Ok(None) | Err(_) => break,
@@ -217,7 +219,7 @@ impl DeepSeekClient {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after =
             header(RETRY_AFTER).and_then(|value| classify::retry_after(value, header(DATE)));
-        let body = self.body(response, watch).await;
+        let body = self.body(response, watch, MAX_REFUSAL_BYTES).await;
         let error =
             classify::refusal(&Refusal { status, retry_after, body: &body }, self.key.as_ref());
         if let (ModelError::Auth { message }, None) = (&error, &self.key) {
@@ -228,15 +230,21 @@ impl DeepSeekClient {
         error
     }
 
-    async fn not_a_stream(&self, response: Response, watch: &mut Watch) -> ModelError {
+    /// Returns the error for a body that is not a stream. A whole answer in JSON, of up to about `most` bytes, is paid for.
+    async fn not_a_stream(&self, response: Response, watch: &mut Watch, most: usize) -> ModelError {
         let kind = response.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
         let kind = kind.unwrap_or("nothing").to_owned();
-        let body = self.body(response, watch).await;
+        let length = response.content_length().unwrap_or_default();
+        let (body, partial) = if kind.contains("json") {
+            let body = self.body(response, watch, most).await;
+            let partial = partial_of_whole(&body, length);
+            (body, partial)
+        } else {
+            (self.body(response, watch, MAX_REFUSAL_BYTES).await, Partial::default())
+        };
         let text = classify::masked(&String::from_utf8_lossy(&body), self.key.as_ref());
-        ModelError::Malformed {
-            message: format!("expected a stream of events, got {kind}: {text}"),
-            partial: Partial::default(),
-        }
+        let message = format!("expected a stream of events, got {kind}: {text}");
+        ModelError::Malformed { message, partial }
     }
 
     /// Converts a transport error: a failed connection, or framing or compression that cannot be decoded.

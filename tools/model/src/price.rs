@@ -53,6 +53,14 @@ impl Usd {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
+
+    /// Returns the amount with all its decimals, at least two, as a user writes a limit.
+    pub fn in_full(self) -> String {
+        let (dollars, nanos) = (self.0 / Self::PER_DOLLAR, self.0 % Self::PER_DOLLAR);
+        let decimals = format!("{nanos:09}");
+        let (cents, below) = decimals.split_at(2);
+        format!("${dollars}.{cents}{}", below.trim_end_matches('0'))
+    }
 }
 
 impl Add for Usd {
@@ -307,6 +315,18 @@ mod tests {
         }
         assert_eq!(Usd::from_dollars(0.5), Usd::from_nanos(500_000_000));
         assert_eq!(Usd::from_dollars(-1.0), Usd::ZERO);
+    }
+
+    #[test]
+    fn a_limit_is_displayed_in_full() {
+        for (nanos, shown) in [
+            (0, "$0.00"),
+            (10_000, "$0.00001"),
+            (500_000_000, "$0.50"),
+            (2_000_000_001, "$2.000000001"),
+        ] {
+            assert_eq!(Usd::from_nanos(nanos).in_full(), shown);
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) struct Assembly<'a> {
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     events: u64,
-    /// Bytes of text, reasoning and tool calls.
+    /// Bytes of text, reasoning, tool calls and of text that is not read.
     bytes: u64,
 }
 
@@ -80,9 +80,10 @@ impl<'a> Assembly<'a> {
         for choice in chunk.choices {
             self.finish = choice.finish_reason.or(self.finish);
             // Thinking starts with an empty piece of reasoning, and text with an empty piece of text; neither is passed on.
+            let called: usize = choice.delta.tool_calls.iter().map(CallDelta::bytes).sum();
+            let hidden = called + choice.unread();
             let (reasoning, text) = (choice.delta.reasoning_content, choice.delta.content);
-            let called = choice.delta.tool_calls.iter().map(CallDelta::bytes).sum();
-            self.bytes += (reasoning.len() + text.len() + called) as u64;
+            self.bytes += (reasoning.len() + text.len() + hidden) as u64;
             if !reasoning.is_empty() {
                 self.reasoning.push_str(&reasoning);
                 deltas(Delta::Reasoning(reasoning));
@@ -91,8 +92,8 @@ impl<'a> Assembly<'a> {
                 self.content.push_str(&text);
                 deltas(Delta::Text(text));
             }
-            if called > 0 {
-                deltas(Delta::ToolCall(called));
+            if hidden > 0 {
+                deltas(Delta::Hidden(hidden));
             }
             choice.delta.tool_calls.into_iter().for_each(|piece| self.call(piece));
         }
@@ -158,6 +159,17 @@ impl<'a> Assembly<'a> {
             }),
         }
     }
+}
+
+/// Returns what a server may charge for that did not stream: `body` is the beginning of its answer, of `length` bytes if
+/// it says so. An error costs nothing.
+pub(super) fn partial_of_whole(body: &[u8], length: u64) -> Partial {
+    let whole: Option<Chunk> = serde_json::from_slice(body).ok();
+    if whole.as_ref().is_some_and(|whole| whole.error.is_some()) {
+        return Partial::default();
+    }
+    let usage = whole.and_then(|whole| whole.usage());
+    Partial { events: 1, bytes: length.max(body.len() as u64), usage }
 }
 
 /// Gives a tool call without an id one, so that it can be answered.
@@ -235,6 +247,39 @@ mod tests {
             "[DONE]",
         ]);
         assert_eq!(reply.unwrap().reasoning, None);
+    }
+
+    #[test]
+    fn text_in_fields_that_are_not_read_is_counted() {
+        let piece = |fields: &str| {
+            let event =
+                format!(r#"{{"choices":[{{"index":0,"logprobs":{{"content":"yy"}},{fields}}}]}}"#);
+            assemble(&[&event]).1
+        };
+        for fields in [
+            r#""delta":{"role":"assistant","reasoning":"xxxx"}"#,
+            r#""delta":{"refusal":"xxxx"}"#,
+            r#""delta":{"reasoning":"xxxx","reasoning_details":[{"text":"xxxx"}]}"#,
+            r#""delta":{"function_call":{"arguments":"xxxx"}}"#,
+            r#""message":{"content":"xxxx"}"#,
+            r#""text":"xxxx""#,
+        ] {
+            assert_eq!(piece(fields), [Delta::Hidden(4)], "{fields}");
+        }
+        let same = r#""delta":{"reasoning_content":"xxxx","reasoning":"xxxx"}"#;
+        assert_eq!(piece(same), [Delta::Reasoning("xxxx".into())]);
+        let endless = [r#"{"choices":[{"delta":{"reasoning":"0123456789"}}]}"#; 5];
+        assert!(matches!(assemble(&endless).0, Err(ModelError::Length { .. })));
+    }
+
+    #[test]
+    fn an_answer_that_was_not_streamed_is_paid_for() {
+        let body = br#"{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}}"#;
+        let length = body.len() as u64;
+        assert_eq!(partial_of_whole(body, 0), Partial { events: 1, bytes: length, usage: USAGE });
+        let cut = partial_of_whole(&body[..9], 7000);
+        assert_eq!(cut, Partial { events: 1, bytes: 7000, usage: None });
+        assert_eq!(partial_of_whole(br#"{"error":{"message":"no"}}"#, 0), Partial::default());
     }
 
     #[test]

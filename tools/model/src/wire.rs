@@ -296,8 +296,8 @@ pub enum Delta {
     Text(String),
     /// Text of the reasoning.
     Reasoning(String),
-    /// A piece of a tool call, with its size in bytes.
-    ToolCall(usize),
+    /// The size, in bytes, of a piece that is not shown: of a tool call, or of text in a field that is not read.
+    Hidden(usize),
     /// A keep-alive from the server.
     KeepAlive,
 }

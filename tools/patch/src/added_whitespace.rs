@@ -12,6 +12,9 @@ const LOOKED_AT: usize = 50;
 /// Extensions of files with tab-separated columns.
 const TABLES: &[&str] = &["tsv", "tab"];
 
+/// Extensions of files in which a blank at the start of a line belongs to a value.
+const ROWS: [&str; 4] = ["csv", "tsv", "tab", "psv"];
+
 /// Returns what is wrong with the white space of the lines that `body` adds.
 pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || {
@@ -24,6 +27,10 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
         || body.iter().any(|line| line.is_old() && line.text.trim_ascii().contains(&b'\t'));
     if let Some(line) = added().find(|line| may_be_table && lost_its_columns(style, line.text)) {
         return damaged(line, "has no tabs between its columns, but every line of the file does");
+    }
+    if let Some(line) = shifted_row(style, body) {
+        let has = "begins with a blank, as all added lines do, unlike every line of the file";
+        return Some(Damage::at(Reason::IndentMismatch, line, has));
     }
     if !style.is_code() {
         return None;
@@ -50,6 +57,23 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
     let line = untabbed_recipe(style, body).or_else(|| untabbed(style, body))?;
     let has = "is indented with spaces where the file has tabs";
     Some(Damage::at(Reason::IndentStyleMismatch, line, has))
+}
+
+/// Returns the first added line of a table if all of them begin with a blank, which would belong to the first value, and
+/// no line of the file does.
+fn shifted_row<'h, 'a>(
+    style: &FileStyle<'_>,
+    body: &'h [HunkLine<'a>],
+) -> Option<&'h HunkLine<'a>> {
+    if !style.is_of(&ROWS) {
+        return None;
+    }
+    let is_shifted = |line: &&HunkLine<'_>| line.text.starts_with(b" ");
+    let mut added = body.iter().filter(|line| line.kind == Kind::Added);
+    let first = added.next().filter(is_shifted)?;
+    let old = || body.iter().filter(|line| line.is_old());
+    let is_plain = old().next().is_some() && !old().any(|line| is_shifted(&line));
+    (is_plain && added.all(|line| is_shifted(&line)) && !style.begins_with_blank()).then_some(first)
 }
 
 /// Returns true if a line has gaps where every line of the file has tabs: wide gaps, or the same number of them.
@@ -159,7 +183,8 @@ fn untabbed_recipe<'h, 'a>(
         let is_recipe = before.starts_with(b"\t") || is_rule(before);
         let is_open = before.trim_ascii_end().ends_with(b"\\");
         let is_recipe = is_recipe && !is_open && !is_of_make(line.text);
-        (is_recipe && line.kind == Kind::Added && line.text.starts_with(b"  ")).then_some(line)
+        let is_spaced = line.text.starts_with(b"  ") || line.text.starts_with(b" \t");
+        (is_recipe && line.kind == Kind::Added && is_spaced).then_some(line)
     })
 }
 
@@ -384,5 +409,25 @@ mod tests {
         ] {
             assert_eq!(reason(name, "x = 1\n", &format!("+{line}")), None, "{line}");
         }
+    }
+
+    #[test]
+    fn lines_one_column_too_deep_are_found_where_that_matters() {
+        let of = |name: &str, file: &str, hunk: &[&str]| {
+            let lines: Vec<&[u8]> = hunk.iter().map(|line| line.as_bytes()).collect();
+            let style = FileStyle::of(file.as_bytes(), name);
+            found(&style, &read_all(&lines, 1)).map(|damage| damage.reason)
+        };
+        let makefile = "test:\n\tgo test\n";
+        let recipe = [" test:", "-\tgo test", "+ \tgo vet", "+ \tgo test"];
+        assert_eq!(of("Makefile", makefile, &recipe), Some(Reason::IndentStyleMismatch));
+        let variable = [" test:", " \tgo test", "+", "+ X = 1"];
+        assert_eq!(of("Makefile", makefile, &variable), None);
+        let table = "id,name\n1,bolt\n2,nut\n";
+        let rows = [" 1,bolt", "-2,nut", "+ 2,nuts", "+ 3,nail"];
+        assert_eq!(of("a.csv", table, &rows), Some(Reason::IndentMismatch));
+        assert_eq!(of("a.csv", &format!("{table} 9,x\n"), &rows), None, "the file has one");
+        assert_eq!(of("a.csv", table, &[" 1,bolt", "+ 3,nail", "+4,pin"]), None);
+        assert_eq!(of("a.rs", table, &[" 1,bolt", "+ 3,nail"]), None);
     }
 }

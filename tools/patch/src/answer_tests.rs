@@ -872,3 +872,78 @@ fn a_rename_after_a_broken_header_needs_no_other_names() {
     let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
     assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);
 }
+
+#[test]
+fn a_note_quotes_the_first_line_that_was_left_out() {
+    let notes = |answer: &str| {
+        let files = Files::default().file("f", "a\nb\nc\nd\ne\nf\n");
+        let plan = plan_of(&files, &["f", "g"], answer).unwrap();
+        let noted = plan.repairs.iter().filter(|repair| repair.last_line.is_some());
+        noted.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (first, second) = ("@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -5,2 +5,2 @@\n e\n-f\n+F\n");
+    let names = "--- a/f\n+++ b/f\n";
+    let dropped = "dropped blank lines or prose around the hunk";
+    // Among the hunks of a fence, one note for each run of lines.
+    let among = format!(
+        "```diff\n{names}{first}\nNext, the last line.\nIt is short.\n{second}\nThat is it.\n```\n"
+    );
+    assert_eq!(
+        notes(&among),
+        [
+            format!("{dropped}, lines 9 to 10 of the answer: `Next, the last line.`"),
+            format!("{dropped}, line 16 of the answer: `That is it.`")
+        ]
+    );
+    // After a hunk with wrong counts.
+    let after = format!(
+        "{names}{}\nThat is it.\n\nDone.\n",
+        first.replace("1,2 @@", "1,1 @@").replace("-1,2", "-1,1")
+    );
+    assert_eq!(
+        notes(&after),
+        [format!("f: hunk 1: {dropped}, lines 8 to 10 of the answer: `That is it.`")]
+    );
+    let mentioned = format!("{names}{first}\nSee also `g`.\n");
+    assert_eq!(notes(&mentioned), [format!("{dropped}, line 8 of the answer: `See also `g`.`")]);
+    let other = format!("```diff\n{names}{first}```\n\n```\nx\ny\n```\n");
+    let skipped = "skipped a block that is not part of the diff";
+    assert_eq!(notes(&other), [format!("{skipped}, lines 10 to 13 of the answer: `` ``` ``")]);
+    assert!(notes(&format!("{names}{first}")).is_empty());
+}
+
+#[test]
+fn a_change_that_is_only_described_next_to_a_translated_one_is_noted() {
+    let noted = |above: &str, below: &str| {
+        let files = Files::default().file("f.py", "a\nb\n").file("g.py", "c\n");
+        let block = "f.py\n<<<<<<< SEARCH\nb\n=======\nB\n>>>>>>> REPLACE\n";
+        let plan = plan_of(&files, &["f.py", "g.py"], &format!("{above}{block}{below}")).unwrap();
+        let tail = plan.repairs.into_iter().filter(|it| it.tolerance == Tolerance::Tail);
+        tail.map(|repair| (repair.line.unwrap(), repair.text.unwrap())).collect::<Vec<_>>()
+    };
+    let also = "Also update `g.py` accordingly.";
+    assert_eq!(noted("", &format!("\n{also}\n")), [(8, also.to_owned())]);
+    let promise = "I will change `f.py` and `g.py`.";
+    assert_eq!(noted(&format!("{promise}\n\n"), ""), [(1, promise.to_owned())]);
+    assert!(noted("I replace it in `f.py`.\n\n", "\nThat is all.\n").is_empty());
+}
+
+#[test]
+fn a_hunk_that_was_cut_below_its_change_is_refused() {
+    let file = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
+    let of = |counts: &str, body: &str| {
+        after(file, &format!("```diff\n{NAMES}@@ {counts} @@\n{body}```\n"))
+    };
+    let one = " a\n b\n c\n-d\n+D\n e\n";
+    assert_eq!(of("-1,8 +1,8", one), Err(Reason::TruncatedDiff));
+    let four = format!("{one} f\n g\n h\n");
+    assert_eq!(of("-1,11 +1,12", &four), Err(Reason::TruncatedDiff));
+    // As much context below as above.
+    let three = format!("{one} f\n g\n");
+    assert!(of("-1,11 +1,12", &three).is_ok());
+    // Only the new lines, or only a few, are miscounted.
+    assert!(of("-1,5 +1,9", one).is_ok() && of("-1,7 +1,7", one).is_ok());
+    // The file ends there.
+    let last = " g\n h\n i\n-j\n+J\n k\n";
+    assert!(of("-7,9 +7,9", last).is_ok());
+}

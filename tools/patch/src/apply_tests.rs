@@ -7,6 +7,7 @@ use config::ApplyStrategy;
 use proptest::prelude::*;
 use similar::TextDiff;
 
+use super::testing::applied;
 use super::testing::{Files, path};
 use super::*;
 use tree::{Entry, FileMode, FileState, Op, RepoPath};
@@ -440,6 +441,35 @@ proptest! {
         if let Ok(plan) = plan(&files, &answer) {
             prop_assert!(plan.changes.iter().all(|change| change.path.as_str() == "f"));
             prop_assert!(!matches!(files.read(&path("f")), Ok(Entry::Missing)));
+        }
+    }
+}
+
+#[test]
+fn no_number_in_a_header_is_too_large() {
+    let file = "a\nb\nc\nd\ne\nf\ng\nh\n";
+    let [half, below] = [1_usize << 63, usize::MAX - 1].map(|number| number.to_string());
+    let numbers = ["0", &half, &below, "18446744073709551615", "99999999999999999999"];
+    let bodies = [
+        " b\n-c\n+C\n d\n",
+        " b\n+C\n\nThat is all.\n",
+        "    2| b\n-   3| c\n+   3| C\n",
+        " 18446744073709551615| b\n+18446744073709551615| C\n",
+        "-b\n+c\n",
+    ];
+    for (start, count) in numbers.iter().flat_map(|start| numbers.map(|count| (start, count))) {
+        for body in bodies {
+            let header = format!("@@ -{start},{count} +{start},{count} @@\n");
+            for hunks in [
+                format!("{header}{body}"),
+                format!("@@ -6,2 +6,2 @@\n f\n-g\n+G\n{header}{body}"),
+                format!("{header}{body}@@ -60,2 +60,2 @@\n f\n-g\n+G\n{header} h\n+i\n"),
+            ] {
+                // Where it is applied, it is applied in the only place that fits.
+                if let Ok((after, _)) = applied(file, &hunks) {
+                    assert!(after.starts_with("a\nb\nC") || after.starts_with("a\nc\n"), "{hunks}");
+                }
+            }
         }
     }
 }

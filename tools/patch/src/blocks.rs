@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tree::RepoPath;
 
+use super::commands;
 use super::fence::Fence;
 use super::line_use::Use;
 use super::refuse::{PatchMismatch, Reason};
@@ -18,6 +19,10 @@ const DECORATION: usize = 9;
 pub(super) struct Block<'a> {
     /// The line of the answer, from 0, that opens the block.
     pub(super) at: usize,
+    /// Its last line, from 0.
+    pub(super) end: usize,
+    /// The number, from 0, and the text of its first line.
+    first: (usize, &'a [u8]),
     /// The line before the block, its first line, and the label of its fence.
     labels: Vec<&'a [u8]>,
 }
@@ -40,7 +45,9 @@ pub(super) fn blocks<'a>(lines: &[&'a [u8]], uses: &[Use]) -> Vec<Block<'a>> {
         });
         let around = above.into_iter().chain([first]).map(line);
         let labels = around.chain([Fence::label(line(at))]).collect();
-        Some(Block { at, labels })
+        let end = inside().last().map_or(at, |(last, _)| last);
+        let is_closed = uses.get(end + 1) == Some(&Use::Closes);
+        Some(Block { at, end: end + usize::from(is_closed), first: (first, line(first)), labels })
     };
     starts.filter_map(block).collect()
 }
@@ -98,6 +105,7 @@ pub(super) fn whole_file(
     uses: &[Use],
     touched: &[&RepoPath],
     declared: Option<&BTreeSet<RepoPath>>,
+    exists: &dyn Fn(&RepoPath) -> bool,
 ) -> Option<PatchMismatch> {
     let is_meant = |path: &RepoPath, only: bool| {
         let looks_like_a_path = only && path.as_str().contains(['.', '/']);
@@ -112,12 +120,21 @@ pub(super) fn whole_file(
             paths.into_iter().map(move |path| (path, only))
         });
         let (path, _) = labels.find(|(path, only)| is_meant(path, *only))?;
-        Some(
-            PatchMismatch::file(Reason::UnsupportedFormat, path.as_str()).note(format!(
-                "Line {} opens a block with the whole file. Write a new file as `--- /dev/null`, `+++ b/{path}`, `@@ -0,0 +1,n @@`, and its lines after `+`.",
-                block.at + 1
-            )),
-        )
+        let exists = exists(&path);
+        let note = commands::instead(block.first.1, &path, exists).map_or_else(
+            || {
+                let how = if exists {
+                    format!(
+                        "its changes as hunks: `--- a/{path}`, `+++ b/{path}`, `@@ -l,n +l,n @@`"
+                    )
+                } else {
+                    commands::new_file(&path)
+                };
+                format!("Line {} opens a block with the whole file. Write {how}.", block.at + 1)
+            },
+            |said| format!("Line {} {said}", block.first.0 + 1),
+        );
+        Some(PatchMismatch::file(Reason::UnsupportedFormat, path.as_str()).note(note))
     })
 }
 

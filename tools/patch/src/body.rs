@@ -107,8 +107,8 @@ pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numb
     let blank = blank + tail.iter().take_while(is_blank).count();
     let to_come = [numbers.old_count.checked_sub(old), numbers.new_count.checked_sub(new)];
     let [Some(old), Some(new)] = to_come else { return false };
-    let fits = |lines: usize| old.max(new) <= lines && lines <= old + new;
-    old + new > 0 && (tail.len().saturating_sub(blank)..=tail.len()).any(fits)
+    let fits = |lines: usize| old.max(new) <= lines && lines <= old.saturating_add(new);
+    (old > 0 || new > 0) && (tail.len().saturating_sub(blank)..=tail.len()).any(fits)
 }
 
 /// A body read according to the counts of its header.

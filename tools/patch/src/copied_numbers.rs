@@ -61,7 +61,7 @@ fn bare<'a>(
         let (number, rest) = match (line.kind, found) {
             (Kind::Added, None) if !added_carry || line.text.trim_ascii().is_empty() => {
                 // A blank line may have been counted or not.
-                expected = expected.map(|[least, most]| [least, most + 1]);
+                expected = expected.map(|[least, most]| [least, most.saturating_add(1)]);
                 count.pass(line.kind);
                 lines.push(*line);
                 continue;
@@ -80,7 +80,8 @@ fn bare<'a>(
         if !is_right {
             return None;
         }
-        expected = (line.kind == Kind::Added).then_some([number + 1, number + 1]);
+        let next = number.saturating_add(1);
+        expected = (line.kind == Kind::Added).then_some([next, next]);
         count.pass(line.kind);
         let text = rest.strip_prefix(b" ").unwrap_or(rest);
         lines.push(HunkLine { text, raw: rest, ..*line });
@@ -112,8 +113,8 @@ struct Count {
 
 impl Count {
     fn pass(&mut self, kind: Kind) {
-        self.old += usize::from(kind != Kind::Added);
-        self.new += usize::from(kind != Kind::Removed);
+        self.old = self.old.saturating_add(usize::from(kind != Kind::Added));
+        self.new = self.new.saturating_add(usize::from(kind != Kind::Removed));
         if kind == Kind::Context {
             self.block = self.old;
         }

@@ -72,9 +72,11 @@ fn placeholder<'h, 'a>(
     let is_omission = |text: &[u8]| {
         matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
     };
+    let ends_so = || body.iter().any(|line| line.is_old() && elision::ends_in_dots(line.text));
     let elides = |line: &HunkLine<'_>| {
         elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
             || is_dots(line.text) && has_no_dots(line.text)
+            || style.is_code() && elision::breaks_off(line.text) && !ends_so()
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !style.has_line(line.text);
     let told = body.iter().enumerate().find_map(|(at, line)| {
@@ -176,6 +178,10 @@ fn garbled<'h, 'a>(
         any(&has_entity)
             .filter(|_| !style.habits().has_entities && !in_markup())
             .map(|line| (line, "has a character that is escaped as in HTML")),
+        texts()
+            .next()
+            .filter(|_| is_escaped_markup(body))
+            .map(|line| (line, "is escaped as in HTML, unlike the tags around it")),
         any(&|line| has_lost_letters(style, body, line)).map(|line| (line, LOST_LETTERS)),
         any(&is_word_diff).map(|line| (line, "shows a word diff")),
         any(&|line| is_tab_in_letters(line) && !style.is_of(&TEX))
@@ -261,6 +267,29 @@ fn has_entity(line: &[u8]) -> bool {
     let entities: [&[u8]; 4] = [b"&lt;", b"&gt;", b"&amp;", b"&quot;"];
     let before_quotes = text.split(|byte| b"\"'`".contains(byte)).next().unwrap_or_default();
     !is_comment(text) && entities.iter().any(|it| memchr::memmem::find(before_quotes, it).is_some())
+}
+
+/// Returns true if every added line is a tag, or begins and ends with one, whose brackets are all escaped, while old
+/// lines of the hunk have tags and none of them is escaped.
+fn is_escaped_markup(body: &[HunkLine<'_>]) -> bool {
+    let texts = |is_wanted: fn(&HunkLine<'_>) -> bool| {
+        let lines = body.iter().filter(move |line| is_wanted(line));
+        lines.map(|line| line.text.trim_ascii()).filter(|text| !text.is_empty())
+    };
+    let mut added = texts(|line| line.kind == Kind::Added);
+    let old = texts(|line| line.kind != Kind::Added).take(LOOKED_AT);
+    let is_escaped = |text: &[u8]| {
+        text.starts_with(b"&lt;")
+            && text.ends_with(b"&gt;")
+            && memchr::memchr2(b'<', b'>', text).is_none()
+    };
+    let is_tag = |text: &[u8]| text.starts_with(b"<") && text.ends_with(b">");
+    let is_first = added.next().is_some_and(is_escaped);
+    let old: Vec<&[u8]> = if is_first { old.collect() } else { Vec::new() };
+    is_first
+        && added.all(is_escaped)
+        && old.iter().any(|text| is_tag(text))
+        && !old.iter().any(|text| text.starts_with(b"&lt;"))
 }
 
 /// Returns true if a letter of a line was lost, or arrived as bytes of another encoding: old lines have the letter
@@ -383,6 +412,46 @@ mod tests {
     }
 
     #[test]
+    fn tags_that_are_escaped_among_tags_are_found() {
+        let hunk = |lines: &[&str]| in_hunk("a.html", "<a>x</a>\n<b>y</b>\n", lines);
+        let added = "+  &lt;a href=&quot;/help&quot;&gt;Help&lt;/a&gt;";
+        for lines in [&[" <a>x</a>", added][..], &["-<b>y</b>", added, "+", added, " <p>"]] {
+            assert_eq!(hunk(lines), Some(Reason::DamagedLine), "{lines:?}");
+        }
+        for lines in [
+            &[" <a>x</a>", added, "+<br>"][..],
+            &[" text", added],
+            &[" <a>x</a>", " &lt;b&gt;", added],
+            &[" <a>x</a>", "+a &lt; b"],
+            &[" <pre>", "+&lt;b&gt; makes text bold"],
+        ] {
+            assert_eq!(hunk(lines), None, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_breaks_off_is_found() {
+        for (name, lines) in [
+            ("a.rs", &[" x();", "+assert_eq!(c..."][..]),
+            ("a.ts", &["-if (a) {", "+if (this.users.h\u{2026}"]),
+            ("a.py", &[" x()", "+    return total(item..."]),
+        ] {
+            assert_eq!(in_hunk(name, "x\n", lines), Some(Reason::ElidedCode), "{lines:?}");
+        }
+        for (name, lines) in [
+            ("a.rs", &[" x();", "+// and f(c..."][..]),
+            ("a.py", &[" x()", "+print(\"loading..."]),
+            ("a.ts", &[" x(", "+f(a, ..."]),
+            ("a.go", &[" x()", "+xs := append(a, b...)"]),
+            ("a.cc", &[" f(Ts...", "+g(Us..."]),
+            ("a.md", &[" x", "+f(c..."]),
+            ("a.ts", &[" x()", "+[...a, ...b]"]),
+        ] {
+            assert_eq!(in_hunk(name, "x\n", lines), None, "{lines:?}");
+        }
+    }
+
+    #[test]
     fn a_comment_in_place_of_code_is_found() {
         for (name, hunk) in [
             ("a.py", &["-x = 1", "-y = 2", "+# ..."][..]),
@@ -393,6 +462,9 @@ mod tests {
                 &["-fn f() {", "-    a();", "-}", "+fn f(x: u8) {", "+    // rest unchanged", "+}"],
             ),
             ("a.html", &["-<p>a</p>", "+<!-- unchanged -->"]),
+            ("a.html", &["-<p>a</p>", "-<p>b</p>", "+<p>A</p>", "+<!-- existing links -->"]),
+            ("a.tsx", &["-<p>a</p>", "-<p>b</p>", "+<p>A</p>", "+{/* ... existing JSX ... */}"]),
+            ("a.sql", &["-a int,", "-b int", "+a text,", "+    -- ... other columns"]),
             ("a.c", &["-a();", "-b();", "-c();", "+// остальной код без изменений"]),
             ("a.c", &["-a();", "-b();", "-c();", "+// the same logic as in the old one"]),
             ("a.c", &["-a();", "+…"]),
@@ -409,6 +481,8 @@ mod tests {
             ("a.py", &["-x = 1", "+# ...", "+x = 1"]),
             ("a.py", &["-x = 1", "+# existing users stay as they are"]),
             ("a.md", &["-x = 1", "+# ..."]),
+            ("a.html", &["-<p>a</p>", "+<p>A</p>", "+<!-- existing links -->"]),
+            ("a.sql", &["-a int", "+a text", "+-- other columns follow"]),
             ("a.c", &["-a();", "-b();", "-c();", "+// keep this", "+d();"]),
             ("a.c", &["-a();", "-b();", "-c();", "+// not needed any more"]),
             ("a.c", &["-a();", "-b();", "-c();", "-d();", "+x();", "+// keep track of it"]),

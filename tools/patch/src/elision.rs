@@ -15,7 +15,7 @@ pub(super) fn is_placeholder(line: &[u8]) -> bool {
     ];
     // The first character rules most lines out.
     let first = line.trim_ascii_start().first();
-    if first.is_some_and(|first| first.is_ascii_graphic() && !b"/#*<-;%".contains(first)) {
+    if first.is_some_and(|first| first.is_ascii_graphic() && !b"/#*<-;%{".contains(first)) {
         return false;
     }
     let Ok(line) = std::str::from_utf8(line) else { return false };
@@ -34,12 +34,34 @@ pub(super) fn has_dots(line: &[u8]) -> bool {
     dots.any(|text| text.starts_with(b"...") || text.starts_with("…".as_bytes()))
 }
 
+/// Returns true if a line ends in three dots, or the character for them.
+pub(super) fn ends_in_dots(line: &[u8]) -> bool {
+    let text = line.trim_ascii_end();
+    text.ends_with(b"...") || text.ends_with("…".as_bytes())
+}
+
+/// Returns true if a line of code ends in dots directly after a word, in brackets that it does not close: `f(item...`.
+pub(super) fn breaks_off(line: &[u8]) -> bool {
+    if !ends_in_dots(line) {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let code = text.trim_end().trim_end_matches(['.', '…']);
+    let count = |signs: &[char]| code.matches(|c| signs.contains(&c)).count();
+    let has_comment = ["//", "#", "/*", "--"].iter().any(|mark| code.contains(mark));
+    code.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+        && count(&['(', '[']) > count(&[')', ']'])
+        && count(&['"']) % 2 == 0
+        && count(&['`']) % 2 == 0
+        && !has_comment
+}
+
 /// Returns true if an added `line` stands for code, or ends in a comment that does. It accepts more than
 /// `is_placeholder`, which also sees lines that may be prose.
 pub(super) fn stands_for_code(line: &[u8]) -> bool {
     let has_dots = has_dots(line);
     let first = line.trim_ascii_start().first();
-    if !has_dots && !first.is_some_and(|first| b"/#*<-;%[(".contains(first)) {
+    if !has_dots && !first.is_some_and(|first| b"/#*<-;%[({".contains(first)) {
         return false;
     }
     let Ok(text) = std::str::from_utf8(line) else { return false };
@@ -88,6 +110,65 @@ pub(super) fn says_incomplete(line: &[u8]) -> bool {
         || inner.starts_with("continues in ")
         || inner == "to be continued"
         || inner.starts_with("continued") && inner.len() < "continued below".len()
+}
+
+/// Returns true if a line between or below hunks announces further ones that the answer does not have: a remark in
+/// brackets, a comment, or text after dots that consists of nothing else.
+pub(super) fn announces_more(line: &[u8]) -> bool {
+    const ALONE: [&str; 9] = [
+        "snip",
+        "snipped",
+        "cut",
+        "etc",
+        "and so on",
+        "continues",
+        "continued",
+        "omitted",
+        "truncated",
+    ];
+    const HOW_MANY: &str = "additional further more other others remaining rest same similar";
+    const WHAT: &str = "calls changes cases code diff diffs edits files functions hunks lines methods occurrences \
+        patch places sections sites tests updates usages";
+    const MAX_WORDS: usize = 9;
+    let trimmed = line.trim_ascii();
+    // The first character rules most lines out.
+    let may_begin = trimmed.first().is_some_and(|first| b"[(<#/.\xe2-".contains(first));
+    let Ok(text) = std::str::from_utf8(trimmed) else { return false };
+    if !may_begin || text.len() < 4 {
+        return false;
+    }
+    let has_dots = has_dots(trimmed);
+    let is_comment = ["//", "/*", "<!--"].iter().any(|mark| text.starts_with(mark));
+    let pairs = [('[', ']'), ('(', ')'), ('<', '>')];
+    let is_in_brackets =
+        pairs.iter().any(|(open, close)| text.starts_with(*open) && text.ends_with(*close));
+    let is_after_dots = text.starts_with("...") || text.starts_with('…');
+    let is_dotted_remark = has_dots && ["# ", "-- "].iter().any(|mark| text.starts_with(mark));
+    if !(is_comment || is_in_brackets || is_after_dots || is_dotted_remark) {
+        return false;
+    }
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#:!".contains(c);
+    let inner = text.trim_matches(around).to_lowercase();
+    if inner.is_empty() {
+        return has_dots && !is_after_dots;
+    }
+    let words: Vec<&str> =
+        inner.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let has = |list: &str, word: &str| list.split_ascii_whitespace().any(|it| it == word);
+    let any = |list: &str| words.iter().any(|word| has(list, word));
+    let counts = |word: &&str| {
+        word.bytes().all(|byte| byte.is_ascii_digit()) || has(HOW_MANY, word) || *word == "and"
+    };
+    // Without dots, a sentence in brackets may mention the rest.
+    let is_remark = has_dots || is_comment || words.first().is_some_and(counts);
+    ALONE.contains(&inner.as_str())
+        || is_comment && inner.starts_with("and so on ")
+        || is_remark
+            && words.len() <= MAX_WORDS
+            && any(HOW_MANY)
+            && any(WHAT)
+            && !any("no not none nothing are is was were unchanged")
+        || is_in_brackets && says_incomplete(format!("[{inner}]").as_bytes())
 }
 
 /// How a comment may stand for code.
@@ -166,10 +247,10 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
         return Some(Stand::Dots);
     }
     let text = comment(text)?;
-    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!".contains(c);
+    let around = |c: char| c.is_whitespace() || ".…*/->()[]<#;%:!}".contains(c);
     let inner = text.trim_matches(around).to_lowercase();
     if inner.is_empty() {
-        let dots = text.trim_matches([' ', '\t', '*', '/', '-', '>', '(', ')', '[', ']']);
+        let dots = text.trim_matches([' ', '\t', '*', '/', '-', '>', '(', ')', '[', ']', '}']);
         return matches!(dots, "..." | "…" | "....").then_some(Stand::Dots);
     }
     let words: Vec<&str> = inner.split_whitespace().collect();
@@ -178,7 +259,10 @@ pub(super) fn may_stand_for_code(line: &[u8]) -> Option<Stand> {
         return ALONE.contains(&inner.as_str()).then_some(Stand::Words);
     };
     let is_rest = first.starts_with("rest") && words.get(1) == Some(&"of");
-    let is_named = FIRST.contains(first) && (LAST.contains(last) || is_rest);
+    let is_after_dots = text.trim_start().starts_with(['…', '.']) && has_dots(text.as_bytes());
+    let is_existing = *first == "existing" && words.len() == 2;
+    let is_last = LAST.contains(last) || is_rest || is_after_dots || is_existing;
+    let is_named = FIRST.contains(first) && is_last;
     (words.len() <= 6 && is_named || ALONE.contains(&inner.as_str())).then_some(Stand::Words)
 }
 
@@ -304,7 +388,9 @@ fn is_between(text: &str, open: &[&str], close: &[&str]) -> bool {
 
 /// Returns the text of a line that is only a comment.
 fn comment(line: &str) -> Option<&str> {
-    ["//", "#", "/*", "<!--", "--", ";", "%", "*"].iter().find_map(|mark| line.strip_prefix(mark))
+    ["//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*"]
+        .iter()
+        .find_map(|mark| line.strip_prefix(mark))
 }
 
 #[cfg(test)]
@@ -331,6 +417,45 @@ mod tests {
             "let x = ..existing;",
         ] {
             assert!(!is_placeholder(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn announcements_of_further_hunks_are_told_apart_from_remarks() {
+        for line in [
+            "[... 2 more hunks ...]",
+            "[2 more hunks]",
+            "... (similar changes in the other functions)",
+            "[snip]",
+            "<!-- more hunks here -->",
+            "# ... more changes ...",
+            "/* ... */",
+            "[...]",
+            "<rest of diff omitted>",
+            "// and so on for the remaining call sites",
+            "[continues]",
+            "(and 3 more files)",
+            "… same changes in all other tests",
+        ] {
+            assert!(announces_more(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "(no other changes)",
+            "[see the other file]",
+            "# Other changes",
+            "## Remaining changes",
+            "(The other changes are in the tests.)",
+            "... and that is all.",
+            "...",
+            "- other changes",
+            "More changes follow from this.",
+            "<div>",
+            "// see the docs",
+            "(rest of the file unchanged)",
+            "[1]",
+            "(2 files)",
+        ] {
+            assert!(!announces_more(line.as_bytes()), "{line}");
         }
     }
 

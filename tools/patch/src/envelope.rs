@@ -31,7 +31,8 @@ pub(super) fn without_escapes(answer: &[u8], allowed: Tolerances) -> Cow<'_, [u8
     if !allowed.allow(Tolerance::Leaked) {
         return Cow::Borrowed(answer);
     }
-    if pieces(answer).any(|line| line.first() == Some(&leak::ESCAPE)) {
+    let has_escape = memchr::memchr(leak::ESCAPE, answer).is_some();
+    if has_escape && pieces(answer).any(|line| line.first() == Some(&leak::ESCAPE)) {
         return Cow::Owned(leak::without_escapes(answer));
     }
     let is_hidden = |line: &[u8]| is_structural(leak::without_zero_width(line));
@@ -219,7 +220,11 @@ fn after_reasoning(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
         let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();
         if let Some(thought) = rest.trim_ascii_start().strip_prefix(open) {
             let end = memchr::memmem::find(thought, close);
-            let end = end.ok_or_else(|| PatchMismatch::answer(Reason::TruncatedDiff))?;
+            let end = end.ok_or_else(|| {
+                let open = String::from_utf8_lossy(open.trim_ascii_end()).into_owned();
+                let note = format!("The answer begins with `{open}`, which is never closed.");
+                PatchMismatch::answer(Reason::TruncatedDiff).note(note)
+            })?;
             return Ok(thought.get(end + close.len()..));
         }
         // If the tag begins a line, or ends one that no diff can have, everything before it is reasoning.

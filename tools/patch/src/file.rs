@@ -16,6 +16,7 @@ use super::locate::{
     Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
     locate_once, under_another_heading,
 };
+use super::lost_minus;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
@@ -36,6 +37,15 @@ pub(super) struct Tolerated {
     pub(super) tolerance: Tolerance,
     pub(super) hunk: Option<usize>,
     pub(super) line: Option<usize>,
+    /// The first and the last line of the answer that were left out, from 1.
+    pub(super) left: Option<[usize; 2]>,
+}
+
+impl Tolerated {
+    /// Creates a record of a tolerance that concerns the file as a whole.
+    pub(super) fn in_file(tolerance: Tolerance) -> Tolerated {
+        Tolerated { tolerance, hunk: None, line: None, left: None }
+    }
 }
 
 /// The maximum number of hunks placed on the result of others: each one recomputes the file.
@@ -128,7 +138,8 @@ impl Reader {
             let line = self.done_elsewhere([&image, &made], hunks.get(*index), mismatch.reason);
             let Some(line) = line else { return true };
             let (hunk, tolerance) = (Some(index + 1), Tolerance::AlreadyApplied);
-            tolerated.push(Tolerated { tolerance, hunk, line: Some(line + 1) });
+            let line = Some(line + 1);
+            tolerated.push(Tolerated { hunk, line, ..Tolerated::in_file(tolerance) });
             done.push(mismatch.clone());
             false
         });
@@ -165,7 +176,7 @@ impl Reader {
         edits: Vec<Edit<'_>>,
     ) -> Result<(Vec<Edit<'_>>, Option<Tolerated>), [usize; 2]> {
         let (edits, folded) = edit::combine(edits, self.allowed.allow(Tolerance::Duplicate))?;
-        let tolerated = Tolerated { tolerance: Tolerance::Duplicate, hunk: None, line: None };
+        let tolerated = Tolerated::in_file(Tolerance::Duplicate);
         Ok((edits, (folded > 0).then_some(tolerated)))
     }
 
@@ -203,6 +214,7 @@ impl Reader {
                     tolerance,
                     hunk: Some(index + 1),
                     line: Some(line + 1),
+                    left: left_out(tolerance, hunk),
                 });
             };
             if let Some(line) = already_applied::only_shows(image, hunk).filter(|_| may_show) {
@@ -231,6 +243,12 @@ impl Reader {
                 }
                 Search::Found(place) if is_cut_off(image, hunk, &place) => {
                     refuse(Reason::TruncatedDiff, &[]);
+                }
+                Search::Found(place)
+                    if lost_minus::others_hold(hunks, index)
+                        && let Some(mismatch) = lost_minus::kept(hunk, place.reading) =>
+                {
+                    refuse_as(mismatch);
                 }
                 Search::Found(place) if adds_its_neighbours(image, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
@@ -300,8 +318,9 @@ impl Reader {
             if damage::found(&FileStyle::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
-            let (tolerance, line) = (Tolerance::Sequential, Some(place.start + 1));
-            tolerated.push(Tolerated { tolerance, hunk: Some(index + 1), line });
+            let sequential = Tolerated::in_file(Tolerance::Sequential);
+            let (number, line) = (Some(index + 1), Some(place.start + 1));
+            tolerated.push(Tolerated { hunk: number, line, ..sequential });
             let made = edit::apply(&image.lines, &found);
             let own = place.start..place.start + new_lines(place.reading);
             if is_left_behind(&Image::of(&made), hunk, own) {
@@ -334,8 +353,11 @@ impl Reader {
                 return Err(vec![mismatch.note("Write a new file as one hunk.")]);
             }
             let (bytes, tolerated) = self.created(hunk, name).map_err(refuse)?;
-            let hunk = Some(index + 1);
-            let tolerated = tolerated.map(|tolerance| Tolerated { tolerance, hunk, line: None });
+            let tolerated = tolerated.map(|tolerance| Tolerated {
+                hunk: Some(index + 1),
+                left: left_out(tolerance, hunk),
+                ..Tolerated::in_file(tolerance)
+            });
             made.bytes.extend(bytes);
             made.tolerated.extend(tolerated);
         }
@@ -413,6 +435,19 @@ fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
     lines.is_some_and(|lines| lines > NEAR) || headings.is_some_and(|(a, b)| a != b)
 }
 
+/// Returns the first and the last line of the answer, from 1, that the shortest reading of a hunk leaves out, blank ones
+/// aside.
+fn left_out(tolerance: Tolerance, hunk: &Hunk<'_>) -> Option<[usize; 2]> {
+    let short = hunk.readings.last().filter(|_| tolerance == Tolerance::Tail)?;
+    let whole = hunk.rival.as_ref().or(hunk.readings.first().map(|reading| &reading.body))?;
+    let is_left = |line: &&HunkLine<'_>| short.body.iter().all(|kept| kept.at != line.at);
+    let is_blank = |line: &&HunkLine<'_>| line.raw.trim_ascii().is_empty();
+    let left: Vec<&HunkLine<'_>> = whole.iter().filter(is_left).collect();
+    let first = left.iter().find(|line| !is_blank(line)).or(left.first())?;
+    let last = left.iter().rev().find(|line| !is_blank(line)).or(left.last())?;
+    Some([first.at, last.at])
+}
+
 /// Returns the number of new lines of a hunk.
 fn new_lines(body: &[HunkLine<'_>]) -> usize {
     body.iter().filter(|line| line.is_new()).count()
@@ -421,8 +456,12 @@ fn new_lines(body: &[HunkLine<'_>]) -> usize {
 /// The number of old lines by which a hunk may be miscounted.
 const MISCOUNTED: usize = 2;
 
+/// The usual number of context lines below a change.
+const CONTEXT: usize = 3;
+
 /// Returns true if a hunk at its stated line ends in a change, although the file continues, and lacks lines that its
-/// header announces: on both sides, or several old ones after context.
+/// header announces: on both sides, or several old ones after context. If it ends in context, it lacks several on both
+/// sides, and does not have as many lines of context below its changes as above, or the usual number, as complete hunks do.
 fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool {
     let (old, new) = body::counts(place.reading);
     let begins_in_context = place.reading.first().is_some_and(|line| line.kind == Kind::Context);
@@ -431,8 +470,17 @@ fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
             || begins_in_context && old + MISCOUNTED < it.old_count && new <= it.new_count
     });
     let ends_in_change = place.reading.last().is_some_and(|line| line.kind != Kind::Context);
+    let lacks_several = hunk.numbers.is_some_and(|it| {
+        old.saturating_add(MISCOUNTED) < it.old_count
+            && new.saturating_add(MISCOUNTED) < it.new_count
+    });
+    let is_context = |line: &&HunkLine<'_>| line.kind == Kind::Context;
+    let above = place.reading.iter().take_while(is_context).count();
+    let below = place.reading.iter().rev().take_while(is_context).count();
+    let is_uneven = lacks_several && above > 0 && below != above && below != CONTEXT;
     let at_its_line = !has_moved(place);
-    lacks && ends_in_change && at_its_line && place.start + old < image.lines.len()
+    let is_inside = place.start + old < image.lines.len();
+    (lacks && ends_in_change || is_uneven) && at_its_line && is_inside
 }
 
 /// Returns true if the first or last line of a hunk, an added one, is the adjacent line of the file including its `+`:

@@ -167,6 +167,11 @@ impl<'f> FileStyle<'f> {
         self.is_of(&PROSE)
     }
 
+    /// Returns true if a line begins with a blank.
+    pub(super) fn begins_with_blank(&self) -> bool {
+        self.file.starts_with(b" ") || memchr::memmem::find(self.file, b"\n ").is_some()
+    }
+
     pub(super) fn is_markup(&self) -> bool {
         self.is_of(MARKUP)
     }

@@ -1,6 +1,8 @@
 //! Converts equivalent formats of other agents to unified diffs: `apply_patch`, search and replace, and hunks in fences
 //! with names. Each is a grammar of the whole answer. Pure.
 
+use std::ops::Range;
+
 use super::fence::Fence;
 use super::foreign;
 
@@ -10,10 +12,21 @@ const HUNK: &str = "@@ @@\n";
 /// Returns the lines of an answer without the prose before and after. Text that could be code is not prose. `None` if
 /// the answer has CR, or the prose after the change does not end with a sentence.
 pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
+    let lines: Vec<&str> = answer.lines().collect();
+    let mut rest = lines.get(between_prose(answer, &lines)?)?;
+    while let [blank, others @ ..] = rest
+        && blank.trim().is_empty()
+    {
+        rest = others;
+    }
+    Some(rest.to_vec())
+}
+
+/// Returns the lines between the prose before and after, as [`core`] does, with blank ones.
+pub(super) fn between_prose(answer: &str, lines: &[&str]) -> Option<Range<usize>> {
     if answer.contains('\r') {
         return None;
     }
-    let lines: Vec<&str> = answer.lines().collect();
     let may_be_prose = |line: &&str| {
         let begins = line.starts_with(|c: char| c.is_alphabetic());
         let has_words = line.contains(' ') || line.ends_with(['.', '!']);
@@ -26,15 +39,9 @@ pub(super) fn core(answer: &str) -> Option<Vec<&str>> {
     // A name may look like prose; only text that ends with a sentence is.
     let before = lines.get(..before)?.iter().rposition(|line| ends(line)).map_or(0, |at| at + 1);
     let after = lines.iter().rev().take_while(|line| may_be_prose(line)).count();
-    let (rest, after) = lines.split_at_checked(lines.len() - after)?;
-    let last = after.iter().rfind(|line| !line.trim().is_empty());
-    let mut rest = rest.get(before..)?;
-    while let [blank, others @ ..] = rest
-        && blank.trim().is_empty()
-    {
-        rest = others;
-    }
-    last.is_none_or(|line| ends(line)).then(|| rest.to_vec())
+    let end = lines.len() - after;
+    let last = lines.get(end..)?.iter().rfind(|line| !line.trim().is_empty());
+    (before <= end && last.is_none_or(|line| ends(line))).then_some(before..end)
 }
 
 /// Returns the path that a line of text consists of, without any decoration.

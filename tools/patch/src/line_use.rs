@@ -1,11 +1,12 @@
 //! Classifies every line of an answer, and decides whether a skipped line looks like part of the diff. Pure.
 
 use super::body;
-use super::elision::{is_placeholder, says_incomplete};
+use super::elision::{announces_more, is_placeholder, says_incomplete};
 use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
 use super::section::{Reading, Section};
+use super::wrapping;
 
 /// The use of a line of an answer. Every line has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +26,17 @@ pub(super) enum Use {
 }
 
 /// The verdict on the skipped lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finding {
     /// They are prose around a diff.
     Sound,
-    /// Prose occurs among the hunks of one fence, all of which are as long as their headers say.
-    Among,
+    /// Prose occurs among the hunks of one fence, all of which are as long as their headers say: the first and the last
+    /// line, from 0, of each run.
+    Among(Vec<[usize; 2]>),
     /// This line, from 0, looks like part of a hunk.
     Stray(usize),
+    /// This line, from 0, stands for hunks or lines that the answer does not have.
+    Elided(usize),
 }
 
 /// Judges the lines that `uses` marks as skipped.
@@ -42,7 +46,7 @@ pub(super) enum Finding {
 /// line that looks like context is.
 pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> Finding {
     let mut walk = Walk::default();
-    let mut found = Finding::Sound;
+    let mut among: Vec<[usize; 2]> = Vec::new();
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).peekable();
     let mut sections = sections.iter().peekable();
     for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
@@ -62,17 +66,26 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
             walk.lacks = likely.peek().is_some()
                 && likely.all(|reading| body::lacks(&reading.body, hunk.numbers));
         }
+        if *what == Use::Prose && !walk.has_begun {
+            walk.closing.extend(wrapping::closing(line));
+        }
         if *what == Use::Prose {
+            if walk.is_elided(line) {
+                return Finding::Elided(at);
+            }
             if walk.is_stray(line) {
                 return Finding::Stray(at);
             }
             if walk.in_hunks {
-                found = Finding::Among;
+                match among.last_mut().filter(|[_, last]| *last + 1 == at) {
+                    Some([_, last]) => *last = at,
+                    None => among.push([at, at]),
+                }
             }
         }
         walk.pass(line, *what);
     }
-    found
+    if among.is_empty() { Finding::Sound } else { Finding::Among(among) }
 }
 
 /// The state of the walk through the lines.
@@ -100,11 +113,18 @@ struct Walk {
     expects_hunks: bool,
     /// True if only blank lines have followed the names of a file.
     below_names: bool,
+    /// The ends of the wrappings that were opened above the first section.
+    closing: Vec<String>,
 }
 
 impl Walk {
     /// Returns true if a line skipped here looks like part of a hunk.
     fn is_stray(&self, line: &[u8]) -> bool {
+        // Nothing follows a wrapping around the whole diff, and the counts say that the hunk ends before it.
+        let closes = |end: &String| end.as_bytes() == line.trim_ascii_end();
+        if self.before == Some(Use::Body) && self.is_sure && self.closing.iter().any(closes) {
+            return false;
+        }
         let after_fence = self.before == Some(Use::Closes);
         let after_lines = self.before == Some(Use::Body) && self.is_sure;
         let may_be_said = !self.in_fence && (self.is_sure || !self.has_begun) && is_said(line);
@@ -114,7 +134,6 @@ impl Walk {
             && !may_be_said
             && (self.has_begun || self.in_diff || !self.in_fence)
             || foreign::is_elsewhere(line) && !self.in_fence
-            || self.has_begun && is_elision(line)
             || self.has_begun && !is_summary && body::has_look_alike_marker(line)
             || self.has_begun && !self.in_fence && is_code(line)
             || self.in_fence && self.below_names
@@ -127,6 +146,12 @@ impl Walk {
             || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace())
             || self.expects_hunks
             || self.in_break
+    }
+
+    /// Returns true if a line skipped here stands for hunks or lines that the answer does not have.
+    fn is_elided(&self, line: &[u8]) -> bool {
+        let is_in_another_block = self.in_fence && !self.in_hunks;
+        self.has_begun && (is_elision(line) || !is_in_another_block && announces_more(line))
     }
 
     fn pass(&mut self, line: &[u8], what: Use) {

@@ -247,7 +247,7 @@ pub(super) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usi
         [numbers.old, numbers.new, numbers.new.saturating_add(new_count).saturating_sub(old_count)];
     !old.is_empty()
         && starts.into_iter().map(|line| line.saturating_sub(1)).any(|start| {
-            let is_own = own.start <= start && start + old.len() <= own.end;
+            let is_own = own.start <= start && start.saturating_add(old.len()) <= own.end;
             !is_own && result.fits(&old, start, Tier::Exact)
         })
 }

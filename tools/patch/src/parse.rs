@@ -1,5 +1,6 @@
 //! Parses an answer into file sections and hunks. Only the grammar of diffs is known here, neither files nor policy.
 
+use super::advice;
 use super::blocks;
 use super::body;
 use super::envelope::Opened;
@@ -8,7 +9,7 @@ use super::parser::{Counts, Parser, Stop};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Section};
 use super::shown_diff::example;
-use super::tolerance::{Tolerance, Tolerances};
+use super::tolerance::{Repair, Tolerance, Tolerances};
 
 /// A parsed answer.
 #[derive(Debug, Default)]
@@ -16,8 +17,8 @@ pub(super) struct PatchSet<'a> {
     pub(super) sections: Vec<Section<'a>>,
     /// How each line of the answer is used.
     pub(super) uses: Vec<Use>,
-    /// The tolerances used for the answer as a whole.
-    pub(super) tolerated: Vec<Tolerance>,
+    /// The repairs of the answer as a whole.
+    pub(super) repairs: Vec<Repair>,
 }
 
 /// Parses an answer. Counts are trusted if they hold for every hunk; otherwise none is.
@@ -28,11 +29,11 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         return Err(shown.note("It shows a diff inside another text: send the diff alone.").into());
     }
     let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
-    let mut tolerated = Vec::new();
+    let mut repairs = Vec::new();
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            tolerated.push(Tolerance::Counts);
+            repairs.push(Repair::answer(Tolerance::Counts));
             parser = Parser::new(lines, answer.complete, Counts::Ignored, allowed);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
@@ -44,22 +45,31 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     let is_cut =
         !answer.complete && parser.ends_in_a_header(&sections) || parser.ends_in_an_opening();
     if is_cut || parser.lacks_lines(&sections) || only_the_last_lacks(&sections) {
-        return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
+        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
     }
     keep_what_is_counted(&mut sections);
     match line_use::judge(lines, &parser.uses, &sections) {
         Finding::Sound => {}
-        Finding::Among if allowed.allow(Tolerance::Tail) => tolerated.push(Tolerance::Tail),
-        Finding::Among => return Err(PatchMismatch::answer(Reason::StrayLine).into()),
+        Finding::Among(runs) if allowed.allow(Tolerance::Tail) => {
+            let note = |[first, last]: [usize; 2]| {
+                Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1)
+            };
+            repairs.extend(runs.into_iter().map(note));
+        }
+        Finding::Among(runs) => {
+            let at = runs.first().map_or(0, |[first, _]| *first);
+            return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
+        }
+        Finding::Elided(at) => return Err(refusal(&Stop::Elided(at), lines)),
         Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
     }
     // An answer that ends inside a fence may have been cut anywhere.
     let is_whole = answer.complete && is_last_whole(&sections);
     let is_cut = parser.fence_is_open() && (!is_whole || parser.ends_in_a_header(&sections));
     if is_cut || parser.ends_in_an_opening() {
-        return Err(PatchMismatch::answer(Reason::TruncatedDiff).into());
+        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
     }
-    Ok(PatchSet { sections, uses: parser.uses, tolerated })
+    Ok(PatchSet { sections, uses: parser.uses, repairs })
 }
 
 fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {
@@ -85,10 +95,24 @@ fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
         return PatchMismatch::answer(Reason::UnsupportedFormat)
             .note("It is escaped: write real line breaks, not `\\n`.");
     }
-    match blocks::blocks(lines, uses).first() {
-        Some(block) => PatchMismatch::answer(Reason::UnsupportedFormat)
-            .note(format!("Line {} opens a code block that is not a diff.", block.at + 1)),
-        None => PatchMismatch::answer(Reason::NoDiff),
+    if let Some(block) = blocks::blocks(lines, uses).first() {
+        return PatchMismatch::answer(Reason::UnsupportedFormat)
+            .note(format!("Line {} opens a code block that is not a diff.", block.at + 1));
+    }
+    PatchMismatch { note: advice::on_gutter(lines), ..PatchMismatch::answer(Reason::NoDiff) }
+}
+
+/// Refuses an answer that ends where something is open; names the fence, if it is one.
+fn cut(lines: &[&[u8]], uses: &[Use], is_in_fence: bool) -> PatchMismatch {
+    let mismatch = PatchMismatch::answer(Reason::TruncatedDiff);
+    match uses.iter().rposition(|what| *what == Use::Opens).filter(|_| is_in_fence) {
+        Some(at) if at + 1 == lines.len() || lines.get(at + 1..).is_some_and(|it| it.iter().all(|line| line.is_empty())) => {
+            mismatch.note(format!(
+                "Line {} opens a fence that is never closed. To close a fence, write its backquotes and nothing else.",
+                at + 1
+            ))
+        }
+        _ => mismatch,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parses an answer in one pass that assigns a use to every line. Neither files nor policy are known here.
 
 use super::body::{self, Body, HunkLine};
+use super::elision;
 use super::fence::Fence;
 use super::foreign;
 use super::header::{self, Name, Numbers};
@@ -357,7 +358,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         if is_rule && self.fence.is_none() {
             return false;
         }
-        line.starts_with(b"\\") && index == self.next
+        line.starts_with(b"\\") && !line.starts_with(b"\\end{") && index == self.next
             || line.first().is_some_and(|byte| b" +-".contains(byte)) && !self.is_structural(index)
     }
 
@@ -433,7 +434,8 @@ impl<'l, 'a> Parser<'l, 'a> {
         };
         let tail = whole.get(len..).unwrap_or_default();
         if body::is_prose(tail) {
-            let elided = tail.iter().find(|line| line.is_bare() && line_use::is_elision(line.raw));
+            let is_elided = |raw: &[u8]| line_use::is_elision(raw) || elision::announces_more(raw);
+            let elided = tail.iter().find(|line| line.is_bare() && is_elided(line.raw));
             if let Some(line) = elided {
                 return Err(Stop::Elided(line.at.saturating_sub(1)));
             }

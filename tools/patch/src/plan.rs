@@ -8,10 +8,13 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
+use super::advice;
 use super::blocks;
 use super::envelope::{self, Opened};
 use super::file::Reader;
+use super::line_use::Use;
 use super::lines::show;
+use super::lost_text::{self, Lost};
 use super::parse;
 use super::planner::{self, Planner};
 use super::put_aside::{self, PutAside};
@@ -175,6 +178,21 @@ pub fn prepare_with(
         return Err(refusal);
     }
     plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
+    let above =
+        memchr::memchr_iter(b'\n', answer.get(..answer.len() - said.len()).unwrap_or_default())
+            .count();
+    let (lines, uses) = translate::prose(said);
+    let touched: Vec<&RepoPath> = plan.changes.iter().map(|change| &change.path).collect();
+    let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
+    let declared = scope.declared.as_ref();
+    let more = surrounding_text::says_more(&lines, &uses, &touched, declared, &exists);
+    let notes = more.into_iter().map(|at| {
+        let mut note = Repair::answer(Tolerance::Tail).left_out(at + 1, at + 1);
+        note.quote(&lines);
+        Repair { line: Some(at + above + 1), last_line: Some(at + above + 1), ..note }
+    });
+    let notes: Vec<Repair> = notes.collect();
+    plan.repairs.extend(notes);
     Ok(plan)
 }
 
@@ -213,7 +231,8 @@ fn as_written(
     let patch = parse::parse(&answer, allowed)?;
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
-    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)))?;
+    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
+    let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
     if let Some(bare) = without_others(&targets) {
         return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
     }
@@ -245,7 +264,7 @@ fn as_written(
         return Err(undeclared(&strays));
     }
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared) {
+    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared, &exists) {
         return Err(block.into());
     }
     if let Some(declared) = declared
@@ -264,23 +283,17 @@ fn as_written(
     if escaped {
         repairs.push(Repair::answer(Tolerance::Leaked));
     }
-    repairs.extend(patch.tolerated.iter().map(|tolerance| Repair::answer(*tolerance)));
-    if let Some(block) = blocks::blocks(&answer.lines, &patch.uses).first() {
+    repairs.extend(patch.repairs.iter().cloned());
+    for block in blocks::blocks(&answer.lines, &patch.uses) {
         if !allowed.allow(Tolerance::PassedOver) {
             return Err(
                 PatchMismatch::line(Reason::UnsupportedFormat, &answer.lines, block.at).into()
             );
         }
-        repairs.push(Repair::answer(Tolerance::PassedOver));
+        repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
     }
-    let says_more =
-        |declared| surrounding_text::says_more(lines, uses, &touched, declared, &exists);
-    if !patch.tolerated.contains(&Tolerance::Tail) && declared.is_some_and(says_more) {
-        if !allowed.allow(Tolerance::Tail) {
-            return Err(PatchMismatch::answer(Reason::StrayLine).into());
-        }
-        repairs.push(Repair::answer(Tolerance::Tail));
-    }
+    let notes = text_to_note(lines, uses, &targets, &touched, declared, &exists)?;
+    note_text(&mut repairs, lines, &notes, allowed)?;
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
             return Err(PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str()).into());
@@ -300,7 +313,8 @@ fn as_written(
         repairs.extend(in_file.map(of));
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
-    let plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
+    let mut plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
+    plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
     if strays.is_empty() {
         Ok(plan)
     } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {
@@ -308,6 +322,56 @@ fn as_written(
     } else {
         Err(undeclared(&strays))
     }
+}
+
+/// Returns the text, by its first and last line from 0, that is left out although it may be about a change.
+fn text_to_note(
+    lines: &[&[u8]],
+    uses: &[Use],
+    targets: &[Target<'_, '_>],
+    touched: &[&RepoPath],
+    declared: Option<&BTreeSet<RepoPath>>,
+    exists: &dyn Fn(&RepoPath) -> bool,
+) -> Result<Vec<[usize; 2]>, Refusal> {
+    let mut notes: Vec<[usize; 2]> = Vec::new();
+    for lost in lost_text::below_added_lines(lines, uses, targets) {
+        match lost {
+            Lost::Line(at) => return Err(lost_text::refuse(lines, at).into()),
+            Lost::Text(text) => notes.push(text),
+        }
+    }
+    let more = surrounding_text::says_more(lines, uses, touched, declared, exists);
+    let more = more.into_iter().chain(surrounding_text::doubts(lines, uses, targets));
+    notes.extend(more.map(|at| [at, at]));
+    Ok(notes)
+}
+
+/// Records text of the answer, by its first and last line from 0, that is left out although it may be about a change.
+fn note_text(
+    repairs: &mut Vec<Repair>,
+    lines: &[&[u8]],
+    notes: &[[usize; 2]],
+    allowed: Tolerances,
+) -> Result<(), Refusal> {
+    for [first, last] in notes {
+        if !allowed.allow(Tolerance::Tail) {
+            return Err(PatchMismatch::line(Reason::StrayLine, lines, *first).into());
+        }
+        let note = Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1);
+        if !repairs.contains(&note) {
+            repairs.push(note);
+        }
+    }
+    Ok(())
+}
+
+/// Explains hunks without names if the answer has names that could not be read.
+fn explained(mut refusal: Refusal, lines: &[&[u8]]) -> Refusal {
+    let is_bare = |it: &&mut PatchMismatch| it.reason == Reason::NoFileHeader && it.note.is_none();
+    if let Some(mismatch) = refusal.mismatches.iter_mut().find(is_bare) {
+        mismatch.note = advice::on_lost_names(lines);
+    }
+    refusal
 }
 
 /// Returns the file that contains this token.

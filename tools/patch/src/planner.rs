@@ -192,8 +192,7 @@ impl<'s> Planner<'s> {
             if !self.allows(Tolerance::Duplicate) {
                 return refused(path, Reason::ContradictoryFileOps);
             }
-            let (tolerance, hunk, line) = (Tolerance::Duplicate, None, None);
-            self.tolerate(path, Tolerated { tolerance, hunk, line });
+            self.tolerate(path, Tolerated::in_file(Tolerance::Duplicate));
         }
         match intent {
             Intent::Create { executable } => self.create(path, hunks, then, *executable),
@@ -225,17 +224,13 @@ impl<'s> Planner<'s> {
             }
             let edited = self.reader.rewrite(&made.bytes, then, path.as_str())?;
             made.tolerated.extend(edited.tolerated);
-            let tolerance = Tolerance::Sequential;
-            made.tolerated.push(Tolerated { tolerance, hunk: None, line: None });
+            made.tolerated.push(Tolerated::in_file(Tolerance::Sequential));
             made.bytes = edited.bytes;
         }
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
             Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
-                self.tolerate(
-                    path,
-                    Tolerated { tolerance: Tolerance::AlreadyApplied, hunk: None, line: None },
-                );
+                self.tolerate(path, Tolerated::in_file(Tolerance::AlreadyApplied));
                 return Ok(());
             }
             Some(_) if !self.sources.contains(path) => return refused(path, Reason::FileExists),
@@ -371,7 +366,7 @@ impl<'s> Planner<'s> {
             }
             let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
-            made.tolerated.push(Tolerated { tolerance: Tolerance::Merged, hunk: None, line: None });
+            made.tolerated.push(Tolerated::in_file(Tolerance::Merged));
         }
         self.checked(path, made)
     }
@@ -393,8 +388,13 @@ impl<'s> Planner<'s> {
         Ok(bytes.into())
     }
 
-    fn tolerate(&mut self, path: &RepoPath, Tolerated { tolerance, hunk, line }: Tolerated) {
-        self.repairs.push(Repair { tolerance, file: Some(path.clone()), hunk, line });
+    fn tolerate(&mut self, path: &RepoPath, tolerated: Tolerated) {
+        let Tolerated { tolerance, hunk, line, left } = tolerated;
+        let repair = Repair { file: Some(path.clone()), hunk, line, ..Repair::answer(tolerance) };
+        self.repairs.push(match left {
+            Some([first, last]) => repair.left_out(first, last),
+            None => repair,
+        });
     }
 
     /// Converts the slots to changes. A rename whose source is replaced becomes a change of two files.

@@ -66,12 +66,12 @@ reasons! {
     NoAnchor "no_anchor" => "Keep 3 context lines around every insertion.",
     /// The headers of a file contradict each other.
     ContradictoryHeaders "contradictory_headers" => "Use the same path and operation in all headers of a file.",
-    /// The diff contains two operations for the same path.
-    ContradictoryFileOps "contradictory_file_ops" => "Use one operation per file.",
+    /// The diff contains two operations for the same path, or a block that the text around it rejects.
+    ContradictoryFileOps "contradictory_file_ops" => "Use one operation per file, and send only blocks that are meant.",
     /// Added lines contain text that does not belong in the file: line numbers, escaped characters, or marks of a diff or a code block.
     DamagedLine "damaged_line" => "Write added lines exactly as they should appear in the file, each after a single `+`.",
-    /// Added lines contain a placeholder instead of code.
-    ElidedCode "elided_code" => "Write out every line; never use `...` in place of code.",
+    /// A placeholder stands for code, or for hunks that the answer does not have.
+    ElidedCode "elided_code" => "Write out every line and every hunk; never use `...` in place of code.",
     /// New lines contain a mask for a secret that was not shown.
     MaskedSecret "masked_secret" => "Leave lines that contain `[redacted:…]` unchanged. If you have to change such a line, keep the mask in it; never put a mask anywhere else.",
     /// A no-newline marker is not at the end of the file.
@@ -256,6 +256,10 @@ impl PatchMismatch {
     pub(super) fn line(reason: Reason, lines: &[&[u8]], at: usize) -> PatchMismatch {
         let line = lines.get(at).map(|line| show(line)).unwrap_or_default();
         let note = format!("Line {} of the answer is `{}`.", at + 1, difference::cut(&line, 1));
+        let note = match difference::false_marker(&line) {
+            Some(marker) => format!("{note} It begins with {marker}."),
+            None => note,
+        };
         PatchMismatch { expected: Some(line), ..PatchMismatch::answer(reason) }.note(note)
     }
 

@@ -102,7 +102,9 @@ pub(super) fn resolve<'p, 'a>(
         let file = Some(shown_name(section)).filter(|name| !name.is_empty());
         let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
         let note = Some(reason).filter(|reason| *reason == Reason::PathMismatch);
-        let note = note.and_then(|_| advice::on_two_names(section, known));
+        let note = note.and_then(|_| {
+            advice::on_null(section).or_else(|| advice::on_two_names(section, known))
+        });
         let is_odd = matches!(
             reason,
             Reason::PathMismatch

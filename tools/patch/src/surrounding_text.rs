@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use tree::RepoPath;
 
 use super::blocks;
+use super::caption;
 use super::fence::Fence;
 use super::header;
 use super::line_use::Use;
@@ -29,7 +30,7 @@ const SOME_WORDS: usize = 4;
 /// The maximum number of strings of a JSON block that are tried as file names.
 const MAX_STRINGS: usize = 256;
 /// The maximum length of a caption, in bytes.
-const MAX_CAPTION: usize = 100;
+const MAX_CAPTION: usize = 160;
 
 /// Returns what the text around the sections says against applying them as written.
 pub(super) fn against(
@@ -50,16 +51,15 @@ pub(super) fn against(
         .or_else(|| targets.iter().find_map(is_otherwise))
 }
 
-/// Finds a file that is changed in several blocks, one of which has a caption that calls it a draft or wrong.
+/// Finds a block with a caption that rejects it; if the file is changed in several blocks, one that calls it a draft.
 fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
     let several: BTreeSet<&RepoPath> = blocks::in_several(targets, uses);
-    if several.is_empty() {
-        return None;
-    }
-    let parts = targets.iter().filter(|target| several.contains(&target.path));
-    parts.into_iter().find_map(|target| {
-        let at = caption(lines, uses, target.span.start)
-            .filter(|at| lines.get(*at).is_some_and(|line| rejects(line)))?;
+    targets.iter().find_map(|target| {
+        let path = target.path.as_str();
+        let is_draft = |line: &[u8]| several.contains(&target.path) && rejects(line);
+        let at = caption(lines, uses, target.span.start).filter(|at| {
+            lines.get(*at).is_some_and(|line| is_draft(line) || caption::rejects(line, path))
+        })?;
         let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
         let note = mismatch.note.clone().unwrap_or_default();
         let file = Some(target.path.as_str().to_owned());
@@ -69,18 +69,23 @@ fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option
     })
 }
 
-/// Finds a section that the text between it and the next one rejects.
+/// Finds a section that the text between it and the next one, or after the last one, rejects. After the last one, what
+/// is said about an earlier answer is not about this one.
 fn rejected_below(
     lines: &[&[u8]],
     uses: &[Use],
     targets: &[Target<'_, '_>],
 ) -> Option<PatchMismatch> {
-    targets.windows(2).find_map(|pair| {
-        let [above, below] = pair else { return None };
-        let mut between = above.span.end..below.span.start;
+    let ends = targets.iter().skip(1).map(|target| target.span.start).chain([lines.len()]);
+    let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
+    targets.iter().zip(ends).find_map(|(above, end)| {
+        let mut between = above.span.end..end;
         let at = between.find(|at| {
             uses.get(*at) == Some(&Use::Prose)
-                && lines.get(*at).is_some_and(|line| said::rejects_above(line))
+                && lines.get(*at).is_some_and(|line| {
+                    let is_earlier = || end == lines.len() && said::is_about_earlier(line);
+                    said::rejects_above(line, &paths) && !is_earlier()
+                })
         })?;
         let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
         let note = mismatch.note.clone().unwrap_or_default();
@@ -314,50 +319,75 @@ fn edits_in_json(
     None
 }
 
-/// Returns true if the answer mentions changes that the diff does not make: prose after it, or the heading of a hunk,
-/// names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is headed by
-/// it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or extends
-/// it; or prose tells someone to run a command that changes files.
+/// Returns the lines, from 0, that may say of a block that it is not meant: a caption that offers it as a choice, and a
+/// sentence below it that takes a change back, though maybe only one that was sent earlier.
+pub(super) fn doubts(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Vec<usize> {
+    let is_line =
+        |at: &usize, is_it: &dyn Fn(&[u8]) -> bool| lines.get(*at).is_some_and(|it| is_it(it));
+    let captions = targets.iter().filter_map(|target| caption(lines, uses, target.span.start));
+    let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
+    let first = targets.first().map_or(0, |target| target.span.start);
+    let prose = (first..lines.len()).filter(|at| uses.get(*at) == Some(&Use::Prose));
+    let mut found: Vec<usize> = captions.filter(|at| is_line(at, &caption::is_choice)).collect();
+    found.extend(prose.filter(|at| is_line(at, &|line| said::may_reject(line, &paths))));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Returns the lines, from 0, that mention changes that the diff does not make: prose after it, or the heading of a
+/// hunk, names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is
+/// headed by it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or
+/// extends it; or prose tells someone to run a command that changes files.
 pub(super) fn says_more(
     lines: &[&[u8]],
     uses: &[Use],
     touched: &[&RepoPath],
-    declared: &BTreeSet<RepoPath>,
+    declared: Option<&BTreeSet<RepoPath>>,
     exists: &dyn Fn(&RepoPath) -> bool,
-) -> bool {
+) -> Vec<usize> {
     const MORE: [&[u8]; 4] =
         [b"correction", b"same change", b"remaining occurrences", b"leave it out"];
     let is_change = |what: &Use| matches!(what, Use::Header | Use::Body);
-    let Some(last) = uses.iter().rposition(is_change) else { return false };
-    let is_left = |name: &RepoPath| declared.contains(name) && !touched.contains(&name);
-    let has_left = declared.iter().any(is_left);
+    let Some(last) = uses.iter().rposition(is_change) else { return Vec::new() };
+    let declared = || declared.into_iter().flatten();
+    let left: BTreeSet<&RepoPath> = declared().filter(|path| !touched.contains(path)).collect();
+    let is_left = |name: &RepoPath| left.contains(name);
+    let has_left = !left.is_empty();
     let names_one = |line: &[u8]| has_left && blocks::paths_in(line).iter().any(is_left);
-    let due = declared.iter().filter(|path| is_left(path) && !exists(path));
+    let due = left.iter().copied().filter(|path| !exists(path));
     let due: Vec<&RepoPath> = due.take(MAX_DUE).collect();
     let mut inside = false;
-    (0..).zip(lines.iter().zip(uses)).any(|(at, (line, what))| match what {
+    let mut says_more = |at: usize, line: &[u8], what: Use| match what {
+        Use::Prose if said::reports_a_difference(line) => true,
         Use::Prose if !inside && said::tells_to_run(line) => true,
         Use::Prose if at > last => {
             let said = line.to_ascii_lowercase();
             let has = |words: &&[u8]| memchr::memmem::find(&said, words).is_some();
-            MORE.iter().any(has) || names_one(line)
+            let is_other =
+                |name: &RepoPath| name.as_str().contains('.') && !touched.contains(&name);
+            let is_due =
+                || said::describes_change(line) && blocks::paths_in(line).iter().any(is_other);
+            MORE.iter().any(has) || names_one(line) || !inside && is_due()
         }
         Use::Prose if !inside && has_left => is_about_another(line, &is_left, touched),
         Use::Header => header::heading(line).is_some_and(names_one),
         Use::Body if line.starts_with(b"+") && !due.is_empty() => {
             let is_alone = |path: &&&RepoPath| line.len() <= path.as_str().len() + COMMENT;
-            due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(path))
+            due.iter().filter(is_alone).any(|path| blocks::paths_in(line).contains(*path))
         }
         Use::Opens | Use::Closes => {
-            inside = *what == Use::Opens;
+            inside = what == Use::Opens;
             false
         }
         Use::Body | Use::Blank | Use::Prose => false,
-    })
+    };
+    let marked = (0..).zip(lines.iter().zip(uses));
+    marked.filter(|(at, (line, what))| says_more(*at, line, **what)).map(|(at, _)| at).collect()
 }
 
-/// Returns true if a line above or between sections is about a file that nothing changes, and about no other: it is a
-/// heading with its name, or says that it has to be changed.
+/// Returns true if a line above or between sections promises to change a file that nothing changes, or is about that
+/// file and no other: it is a heading with its name, or says that it has to be changed.
 fn is_about_another(
     line: &[u8],
     is_left: &dyn Fn(&RepoPath) -> bool,
@@ -371,8 +401,13 @@ fn is_about_another(
             || line.trim_ascii_end().ends_with(b":");
         is_marked && is_heading_of(line, other, FEW_WORDS)
     };
-    !names.iter().any(|name| touched.contains(&name))
-        && (is_heading() || said::describes_change(line))
+    let counts = |text: &[u8]| text.trim_ascii_start().starts_with(b"|");
+    let is_counted =
+        line.trim_ascii_start().strip_prefix(other.as_str().as_bytes()).is_some_and(counts);
+    is_counted
+        || said::promises_change(line)
+        || !names.iter().any(|name| touched.contains(&name))
+            && (is_heading() || said::describes_change(line))
 }
 
 #[cfg(test)]
@@ -409,8 +444,17 @@ mod tests {
             "**Draft**",
         ] {
             assert_eq!(after(&answer(caption)), Err(Reason::ContradictoryFileOps), "{caption}");
+        }
+        for caption in ["**Draft**", "Your earlier code:", "Previous version:"] {
             let alone = format!("{caption}\n\n```diff\n{FIRST}```\n");
             assert!(after(&alone).is_ok(), "{caption}: there is no other block");
+        }
+        let other = FIRST.replace("/f.py", "/sub/f.py");
+        for caption in ["Do NOT apply this one:", "Your earlier change was:", "Wrong:"] {
+            let alone = format!("{caption}\n\n```diff\n{FIRST}```\n");
+            assert_eq!(after(&alone), Err(Reason::ContradictoryFileOps), "{caption}");
+            let of_another = format!("```diff\n{FIRST}```\n\n{caption}\n\n```diff\n{other}```\n");
+            assert_eq!(after(&of_another), Err(Reason::ContradictoryFileOps), "{caption}");
         }
         for caption in [
             "First, the import:",
@@ -450,8 +494,39 @@ mod tests {
         for said in ["This replaces the approach above.", "`x` is used instead of `b`:"] {
             assert!(after(&answer(said)).is_ok(), "{said}");
         }
-        let last = format!("```diff\n{FIRST}```\n\nThe diff above is wrong.\n");
-        assert!(after(&last).is_ok(), "there is no other block");
+        let last = |said: &str| after(&format!("```diff\n{FIRST}```\n\n{said}\n"));
+        for said in [
+            "The diff above is wrong.",
+            "Wait, I should not change `f.py` after all.",
+            "Ignore the diff for `f.py`.",
+        ] {
+            assert_eq!(last(said), Err(Reason::ContradictoryFileOps), "{said}");
+        }
+        for said in ["My previous patch was wrong.", "I made a mistake.", "It was wrong before."] {
+            assert!(last(said).is_ok(), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_may_not_be_meant_is_noted() {
+        let other = FIRST.replace("/f.py", "/sub/f.py");
+        let noted = |between: &str, after: &str| {
+            let files = Files::default().file("f.py", FILE).file("sub/f.py", FILE);
+            let answer =
+                format!("```diff\n{FIRST}```\n\n{between}\n\n```diff\n{other}```\n\n{after}\n");
+            let plan = plan_of(&files, &["f.py", "sub/f.py"], &answer).unwrap();
+            plan.repairs.into_iter().filter_map(|repair| repair.text).collect::<Vec<_>>()
+        };
+        for said in ["Option B (choose one):", "Alternatively:", "If you prefer, also:"] {
+            assert_eq!(noted(said, ""), [said]);
+        }
+        for said in ["My previous patch was wrong.", "No change is needed.", "I suggest nothing."] {
+            assert_eq!(noted("And:", said), [said]);
+        }
+        for said in ["No change is needed in `other.py`.", "It is an alternative to `x`.", "Done."]
+        {
+            assert!(noted("Then the other one:", said).is_empty(), "{said}");
+        }
     }
 
     #[test]
@@ -575,6 +650,9 @@ mod tests {
             "It is like `sub/f.py`.",
             "One correction: leave out the last line.",
             "Do the same change elsewhere.",
+            "You also need to add `requests` to requirements.txt.",
+            "Only in b: f.new",
+            "Property changes on: f.py",
         ] {
             assert!(noted(said), "{said}");
         }
@@ -598,6 +676,8 @@ mod tests {
             "In `sub/f.py`, change the corresponding lines.",
             "### 2. `sub/f.py`\n\nUpdate the entry by hand.",
             "Run `sed -i 's/a/b/' f.py` first, then apply this:",
+            "I will change `f.py` and `sub/f.py`.",
+            " sub/f.py | 3 ++-",
         ] {
             assert!(noted(said, "") && noted("", said), "{said}");
         }
@@ -606,6 +686,7 @@ mod tests {
             "Change the call in `f.py` as `sub/f.py` has it.",
             "### 1. `f.py`",
             "Run `python -m pytest sub`.",
+            "I will not change `sub/f.py`.",
         ] {
             assert!(!noted(said, "") && !noted("", said), "{said}");
         }

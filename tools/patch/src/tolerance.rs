@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use tree::RepoPath;
 
+use super::difference;
+use super::lines::show;
+
 /// A deviation that leaves a diff with exactly one meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -187,15 +190,34 @@ pub struct Repair {
     /// The hunk of the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunk: Option<usize>,
-    /// The line at which the hunk was placed, from 1.
+    /// The line at which the hunk was placed, from 1. If lines of the answer were left out, the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// The last line of the answer that was left out, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<usize>,
+    /// The first line of the answer that was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 impl Repair {
     /// Creates a repair of the whole answer.
     pub(super) fn answer(tolerance: Tolerance) -> Repair {
-        Repair { tolerance, file: None, hunk: None, line: None }
+        Repair { tolerance, file: None, hunk: None, line: None, last_line: None, text: None }
+    }
+
+    /// Sets the lines of the answer that were left out, from 1.
+    pub(super) fn left_out(self, first: usize, last: usize) -> Repair {
+        Repair { line: Some(first), last_line: Some(last), ..self }
+    }
+
+    /// Quotes the first line that was left out; `lines` are those of the answer.
+    pub(super) fn quote(&mut self, lines: &[&[u8]]) {
+        let first = self.line.filter(|_| self.last_line.is_some());
+        let line = first.and_then(|first| lines.get(first.checked_sub(1)?));
+        let text = line.map(|line| difference::cut(show(line.trim_ascii()).as_str(), 1));
+        self.text = text.filter(|text| !text.is_empty());
     }
 }
 
@@ -208,10 +230,19 @@ impl std::fmt::Display for Repair {
             write!(f, "hunk {hunk}: ")?;
         }
         f.write_str(self.tolerance.describe())?;
-        if let Some(line) = self.line {
-            write!(f, ", at line {line}")?;
+        match (self.line, self.last_line) {
+            (Some(line), None) => write!(f, ", at line {line}")?,
+            (Some(line), Some(last)) if line < last => {
+                write!(f, ", lines {line} to {last} of the answer")?;
+            }
+            (Some(line), Some(_)) => write!(f, ", line {line} of the answer")?,
+            (None, _) => {}
         }
-        Ok(())
+        match &self.text {
+            Some(text) if text.starts_with('`') => write!(f, ": `` {text} ``"),
+            Some(text) => write!(f, ": `{text}`"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 use serde::Deserialize;
 
 use super::fence::Fence;
-use super::formats::{apply_patch, core, is_body, named, search_and_replace};
+use super::formats::{apply_patch, between_prose, core, is_body, named, search_and_replace};
+use super::line_use::Use;
 
 /// A translation of an answer.
 #[derive(Debug)]
@@ -30,6 +31,20 @@ pub(super) fn readings(answer: &[u8]) -> impl Iterator<Item = Translation> {
     ];
     let read = |(diff, of_entities): (String, bool)| Translation { diff: diff.into(), of_entities };
     readings.into_iter().flatten().map(read)
+}
+
+/// Returns the lines of a translated answer, and which of them are prose before and after the change.
+pub(super) fn prose(answer: &[u8]) -> (Vec<&[u8]>, Vec<Use>) {
+    let text = std::str::from_utf8(answer).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let change = between_prose(text, &lines).unwrap_or(0..lines.len());
+    let of = |(at, line): (usize, &&str)| match line.trim().is_empty() {
+        true => Use::Blank,
+        false if change.contains(&at) => Use::Body,
+        false => Use::Prose,
+    };
+    let uses = lines.iter().enumerate().map(of).collect();
+    (lines.iter().map(|line| line.as_bytes()).collect(), uses)
 }
 
 /// The JSON values that can be an answer. Values with an additional or repeated key are rejected.

@@ -60,6 +60,10 @@ impl CommandLine {
             }
             Err(glimpse) => (glimpse.segments, Some(glimpse.what), true, glimpse.masks_failure),
         };
+        let is_builtin = |segment: &SimpleCommand| {
+            segment.words.first().is_some_and(|word| BUILTINS.contains(&word.as_str()))
+        };
+        let needs_shell = needs_shell || segments.first().is_some_and(is_builtin);
         if segments.is_empty() {
             return Err(CommandSyntaxError::Empty);
         }
@@ -109,6 +113,12 @@ impl CommandLine {
         self.segments().first().and_then(|segment| segment.words.first()).map_or("", String::as_str)
     }
 }
+
+/// Commands that a shell runs by itself, and for which there is no program.
+const BUILTINS: [&str; 16] = [
+    ".", ":", "cd", "command", "eval", "exec", "exit", "export", "set", "shift", "source", "trap",
+    "type", "ulimit", "umask", "unset",
+];
 
 /// Detects the specific errors in a text that the grammar cannot parse.
 fn refuse(text: &str) -> Result<(), CommandSyntaxError> {
@@ -172,6 +182,14 @@ mod tests {
         assert!(!command.needs_shell());
         assert_eq!(command.opaque(), None);
         assert_eq!(command.program(), "cargo");
+    }
+
+    #[test]
+    fn a_builtin_of_the_shell_needs_one() {
+        for text in [":", "exit 0", "cd src", "set -e", "trap '' EXIT", "command -v sh"] {
+            assert!(CommandLine::parse(text).unwrap().needs_shell(), "{text}");
+        }
+        assert!(!CommandLine::parse("true").unwrap().needs_shell());
     }
 
     #[test]

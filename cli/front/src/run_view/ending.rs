@@ -157,7 +157,7 @@ const fn why_undelivered(why: NeedsWork) -> &'static str {
         NeedsWork::IterationsUsedUp => "every attempt failed",
         NeedsWork::PreExisting => "the checks fail as they did before the change",
         NeedsWork::Unverifiable => "the checks could not be run",
-        NeedsWork::NoPlan => "the model gave no usable plan",
+        NeedsWork::NoPlan => "the model gave no plan",
         NeedsWork::NoDraft => "the model gave no usable diff",
         NeedsWork::NoAnswer => "the model gave no usable answer",
         NeedsWork::Crashed => "parts of the program crashed",

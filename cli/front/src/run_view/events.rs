@@ -83,11 +83,7 @@ impl RunView {
             Event::PlanRefused { error }
             | Event::DraftRefused { error }
             | Event::AnswerRefused { error } => {
-                self.say(format!(
-                    "  {} {}",
-                    self.style(AnsiColor::Yellow, "answer refused:"),
-                    harmless(&error.to_string())
-                ));
+                self.refused(harmless(&error.to_string()));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
             Event::IntentDecided { intent: Intent::Answer, reason }
@@ -147,6 +143,15 @@ impl RunView {
                 self.mission_event(event, at);
             }
         }
+    }
+
+    /// Shows that an answer was refused. A reason is given once, however often it comes up.
+    fn refused(&mut self, reason: String) {
+        let again = reason == self.last_refusal;
+        let title = if again { "answer refused" } else { "answer refused:" };
+        let why = if again { "for the same reason" } else { &reason };
+        self.say(format!("  {} {why}", self.style(AnsiColor::Yellow, title)));
+        self.last_refusal = reason;
     }
 
     /// Resets the counts of the earlier request.

@@ -33,7 +33,7 @@ pub(crate) enum Act {
     Edit,
     /// List the files of the workspace.
     FindFiles,
-    /// List what an argument can name.
+    /// List what an argument of a command can name.
     FindNamed(Named),
     /// Repaint everything.
     Redraw,

@@ -46,8 +46,7 @@ impl Conversation {
         if let Some(question) = text.strip_prefix("? ") {
             return self.request(question, Some(Intent::Answer));
         }
-        // As a shell, and as in plain lines.
-        if matches!(text, "exit" | "quit") {
+        if commands::leaves(text) {
             return vec![Act::Leave];
         }
         if !text.starts_with('/') {

@@ -6,7 +6,7 @@ use actors::publisher::Answer;
 use front::answer::Offers;
 
 use super::{Act, Conversation, DEAF, Facts, Setting, TWICE, Work};
-use crate::completion::{self, Kind, Known};
+use crate::completion::{self, Kind, Known, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 
@@ -233,7 +233,7 @@ impl Conversation {
             self.files = Some(Vec::new());
             return vec![Act::FindFiles];
         }
-        let found = completion::named(&before).filter(|named| !self.named.contains_key(named));
+        let found = Named::after(&before).filter(|named| !self.named.contains_key(named));
         if let Some(named) = found {
             self.named.insert(named, Vec::new());
             return vec![Act::FindNamed(named)];

@@ -5,9 +5,10 @@ use std::sync::{Arc, PoisonError};
 use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 
-use super::{ConversationEnd, Converse, Host, Then, no_terminal};
+use super::{ConversationEnd, Converse, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
 use crate::conversation::{Act, Setting, YOLO};
+use crate::host::Host;
 use crate::terminal::{Terminal, restore_echo};
 
 impl Converse {
@@ -17,7 +18,7 @@ impl Converse {
             Act::Begin(request) => self.begin(request).await?,
             Act::Review(what) => {
                 let named = what.clone();
-                match self.asked_of_host(move |host| host.reviewable(&named)).await? {
+                match self.of_host(move |host| host.reviewable(&named)).await? {
                     Ok(()) => {
                         if let Some(request) = self.talk.review_request(&what) {
                             self.begin(request).await?;
@@ -66,21 +67,20 @@ impl Converse {
                 }
             }
             Act::FindFiles => {
-                let files = self.asked_of_host(Host::files).await?;
+                let files = self.of_host(|host| host.files()).await?;
                 self.talk.know_files(files);
             }
             Act::FindNamed(named) => {
-                let found = self.asked_of_host(move |host| host.named(named)).await?;
-                self.talk.know_named(named, found);
+                let offers = self.of_host(move |host| host.named(named)).await?;
+                self.talk.know_named(named, offers);
             }
-            Act::FindSessions => match self.asked_of_host(Host::sessions).await? {
+            Act::FindSessions => match self.of_host(|host| host.sessions()).await? {
                 Ok(kept) => self.talk.offer_sessions(kept),
                 Err(why) => self.talk.say(&harmless_text(&why)),
             },
             Act::Resume(called) => {
-                let found = self.asked_of_host(move |host| {
-                    host.session(&called).map(|id| (host.is_open(&id), id))
-                });
+                let found = self
+                    .of_host(move |host| host.session(&called).map(|id| (host.is_open(&id), id)));
                 match found.await? {
                     Ok((_, id)) if id == self.session.id => {
                         self.talk.say("this session is already open");
@@ -140,14 +140,14 @@ impl Converse {
         self.write(&left);
     }
 
-    /// Asks the program around the conversation something that may take a moment.
-    async fn asked_of_host<T: Send + 'static>(
+    /// Asks the host for something that takes a moment.
+    async fn of_host<T: Send + 'static>(
         &self,
-        asks: impl FnOnce(&(dyn Host + 'static)) -> T + Send + 'static,
+        ask: impl FnOnce(&dyn Host) -> T + Send + 'static,
     ) -> Result<T, CliError> {
         let host = Arc::clone(&self.host);
-        let answered = tokio::task::spawn_blocking(move || asks(&*host)).await;
-        answered.map_err(|error| CliError::caused(Kind::Internal, &error))
+        let answer = tokio::task::spawn_blocking(move || ask(host.as_ref())).await;
+        answer.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 
     /// Runs something that uses the terminal, and takes the terminal back.

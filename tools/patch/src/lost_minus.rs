@@ -1,0 +1,118 @@
+//! Finds removed lines that lost their `-` and stay as context next to what replaces them. Only the counts of the header
+//! and the text of the lines tell them from other context. Pure.
+
+use super::body::{self, HunkLine, Kind};
+use super::difference;
+use super::lines::show;
+use super::refuse::{PatchMismatch, Reason};
+use super::section::Hunk;
+
+/// The minimum number of words of a line that can resemble another.
+const MIN_WORDS: usize = 2;
+
+/// Explains that context directly above added lines should have been removed: the header has exactly as many old lines
+/// as the hunk, and as many new lines less as there are lines that resemble the added ones below them.
+pub(super) fn kept(hunk: &Hunk<'_>, body: &[HunkLine<'_>]) -> Option<PatchMismatch> {
+    let numbers = hunk.numbers?;
+    let (old, new) = body::counts(body);
+    let lost = new.checked_sub(numbers.new_count).filter(|lost| *lost > 0)?;
+    if old != numbers.old_count {
+        return None;
+    }
+    let line = kept_above(body, lost)?;
+    let text = difference::cut(&show(line.text), 1);
+    let lines = if lost == 1 { "line".to_owned() } else { format!("{lost} lines") };
+    Some(PatchMismatch::answer(Reason::StrayLine).note(format!(
+        "The header counts {lines} less than the hunk keeps and adds, and line {} of the diff resembles what is added below it: `{text}`. Begin what is replaced with `-`, or correct the counts.",
+        line.at
+    )))
+}
+
+/// Returns true if the counts hold for all hunks of the file but one: otherwise the author did not count.
+pub(super) fn others_hold(hunks: &[&Hunk<'_>], one: usize) -> bool {
+    let holds = |hunk: &Hunk<'_>| {
+        hunk.readings.iter().any(|reading| body::holds(&reading.body, hunk.numbers))
+    };
+    hunks.iter().enumerate().all(|(index, hunk)| index == one || holds(hunk))
+}
+
+/// Returns the first of exactly `lost` lines of context directly above a change, each of which resembles an added line
+/// of it.
+fn kept_above<'h, 'a>(body: &'h [HunkLine<'a>], lost: usize) -> Option<&'h HunkLine<'a>> {
+    let is_context = |at: usize| body.get(at).is_some_and(|line| line.kind == Kind::Context);
+    let starts = (1..body.len()).filter(|at| !is_context(*at) && is_context(*at - 1));
+    starts.into_iter().find_map(|start| {
+        let change = body.get(start..)?;
+        let added: Vec<&HunkLine<'_>> = change
+            .iter()
+            .take_while(|line| line.kind != Kind::Context)
+            .filter(|line| line.kind == Kind::Added)
+            .collect();
+        let first = start.checked_sub(lost)?;
+        let above = body.get(first..start)?;
+        let is_kept = |line: &HunkLine<'_>| {
+            line.kind == Kind::Context && added.iter().any(|new| resembles(line, new.text))
+        };
+        // One line more that resembles them is a list with similar entries.
+        let is_list = first.checked_sub(1).and_then(|at| body.get(at)).is_some_and(is_kept);
+        (above.iter().all(is_kept) && !is_list).then(|| above.first()).flatten()
+    })
+}
+
+/// Returns true if most words of both lines are the same, in the same column. Context may lack its marker.
+fn resembles(line: &HunkLine<'_>, new: &[u8]) -> bool {
+    let blank = |line: &[u8]| line.len() - line.trim_ascii_start().len();
+    let words = |line: &'_ [u8]| -> Vec<Vec<u8>> {
+        let words =
+            line.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii()));
+        words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let (old_words, new_words) = (words(line.text), words(new));
+    let same = old_words.iter().filter(|word| new_words.contains(word)).count();
+    [line.text, line.raw].iter().any(|old| blank(old) == blank(new))
+        && old_words.len() >= MIN_WORDS
+        && 3 * same >= 2 * old_words.len()
+        && 2 * same >= new_words.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::applied;
+    use super::*;
+
+    const FILE: &str =
+        "import os\n\ndef total(items):\n    count = len(items)\n    return count * 2\n\nx = 1\n";
+
+    fn reason(hunk: &str) -> Option<Reason> {
+        applied(FILE, hunk).err()
+    }
+
+    #[test]
+    fn a_replaced_line_that_lost_its_marker_is_refused() {
+        for hunk in [
+            "@@ -3,3 +3,3 @@\n def total(items):\n     count = len(items)\n-    return count * 2\n+    count = len(items) + 1\n+    return count * 3\n",
+            "@@ -4,3 +4,3 @@\n     count = len(items)\n     return count * 2\n+    return count * 3\n \n",
+            "@@ -4,3 +4,3 @@\n     count = len(items)\n    return count * 2\n+    return count * 3\n \n",
+            "@@ -3,3 +3,3 @@\n def total(items):\n     count = len(items)\n     return count * 2\n+    count = len(items) + 1\n+    return count * 3\n",
+        ] {
+            assert_eq!(reason(hunk), Some(Reason::StrayLine), "{hunk}");
+        }
+    }
+
+    #[test]
+    fn other_wrong_counts_are_ignored() {
+        for hunk in [
+            // The old count is wrong as well.
+            "@@ -4,2 +4,3 @@\n     count = len(items)\n     return count * 2\n+    return count * 3\n \n",
+            // The new count is short by another number.
+            "@@ -4,3 +4,2 @@\n     count = len(items)\n     return count * 2\n+    return count * 3\n \n",
+            // The added line resembles nothing.
+            "@@ -4,3 +4,3 @@\n     count = len(items)\n     return count * 2\n+    log(items)\n \n",
+            // The counts hold.
+            "@@ -4,3 +4,4 @@\n     count = len(items)\n     return count * 2\n+    return count * 3\n \n",
+            "@@ -1,2 +1,2 @@\n import os\n+import sys\n \n",
+        ] {
+            assert_eq!(reason(hunk), None, "{hunk}");
+        }
+    }
+}
