@@ -1,9 +1,12 @@
 //! `deepseek commit` commits the changes of a run to the user's repository, with the request as the message, and nothing else.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use crate::support::{
     Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan, shell,
+    wait_until,
 };
 
 /// Creates a world whose greeting has been fixed, in a repository with a configured author.
@@ -46,20 +49,30 @@ fn a_commit_needs_approval() {
     let run = world.deepseek(["commit"]).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("`deepseek commit --yes` does not ask"), "{}", run.stderr);
-    let ask = || Terminal::start(&mut world.deepseek(["commit", "-m", "Greet the world"]));
-    let mut stopped = ask();
-    stopped.until("[y/N]", 1);
-    stopped.signal(Signal::INT);
-    assert_eq!(stopped.ends(), Some(130), "{}", stopped.shown());
     for (answer, code) in [("n\r", 3), ("y\r", 0)] {
         assert_eq!(git(&world, "rev-parse HEAD"), before);
-        let mut terminal = ask();
+        let mut terminal =
+            Terminal::start(&mut world.deepseek(["commit", "-m", "Greet the world"]));
         terminal.until("[y/N]", 1);
         assert!(terminal.shown().contains("Greet the world"), "{}", terminal.shown());
         terminal.types(answer);
         assert_eq!(terminal.ends(), Some(code), "{}", terminal.shown());
     }
     assert_eq!(git(&world, "log -1 --format=%s"), "Greet the world\n");
+}
+
+#[test]
+fn a_commit_can_be_stopped_at_its_question() {
+    let world = with_fixed_greeting();
+    let before = git(&world, "rev-parse HEAD");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut terminal = Terminal::start(&mut world.deepseek(["commit"]));
+        terminal.until("[y/N]", 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
+        assert!(terminal.shown().contains("stopped; nothing was written"), "{}", terminal.shown());
+    }
+    assert_eq!(git(&world, "rev-parse HEAD"), before);
 }
 
 #[test]
@@ -124,13 +137,13 @@ fn the_commit_command_shown_after_a_request_works_in_a_conversation() {
     screen.types("/commit\r");
     screen.until_shown("Commit this file with this message?");
     // A no commits nothing, and the message says how to change the commit message.
-    screen.presses("n", "nothing was committed");
+    screen.presses("\x1bn", "nothing was committed");
     // An `n` that came too late for the question is in the input.
     screen.types("\x15/commit\r");
     screen.until("the question is not shown again", |rows| {
         rows.iter().any(|row| row == "  y yes · n no")
     });
-    screen.presses("y", "committed as ");
+    screen.presses("\x1by", "committed as ");
     // Text typed before the conversation has the terminal back does not reach it.
     let is_status = |row: &String| row.starts_with("agent ·");
     screen.until("the status", |rows| {
@@ -156,7 +169,19 @@ fn waiting_for_another_process_is_reported() {
     let waits = "waiting: another deepseek is running in this directory (pid 4711)";
     screen.types("/commit\r");
     screen.until_shown(waits);
+    // What is typed meanwhile is not mixed into the output of the command, but reaches the input.
+    screen.types("typed meanwhile");
+    let echo = || screen.all().concat().contains("typed").then_some(());
+    assert!(wait_until(Duration::from_millis(300), echo).is_none(), "{:#?}", screen.all());
     screen.until_shown("hint: wait until its request has ended");
+    screen.until_shown("› typed meanwhile");
+    screen.types("\x15");
+    // The output of a command is in the transcript as well.
+    screen.types("\x14");
+    screen.until_shown("q goes back");
+    let transcript = screen.rows().join("\n");
+    assert!(transcript.contains(waits) && transcript.contains("hint: wait until"), "{transcript}");
+    screen.types("q");
     let run = world.deepseek(["commit"]).run();
     assert!(run.stderr.starts_with(waits), "{}", run.stderr);
     screen.types("/ask Why?\r");

@@ -8,9 +8,10 @@ use mock::{Behaviour, Reply};
 use rustix::process::Signal;
 
 use crate::support::{
-    Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
+    Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan,
     processes_left_in, wait_until,
 };
+use crate::visits::two_files_staged;
 
 /// The program promises to stop within a second; a busy machine gets some more.
 const PROMPTLY: Duration = Duration::from_secs(3);
@@ -172,6 +173,32 @@ fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
         let history = fs::read_to_string(world.state().join("history")).unwrap();
         assert!(history.contains("Fix the greeting"), "{history}");
     }
+}
+
+#[test]
+fn applying_a_staged_change_can_be_stopped_at_its_question() {
+    let world = two_files_staged();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut terminal = Terminal::start(&mut world.deepseek(["apply"]));
+        terminal.until("[y/N; ", 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
+        assert!(terminal.shown().contains("stopped; nothing was written"), "{}", terminal.shown());
+    }
+    assert!(!world.project.path("a.txt").exists());
+    // The patch is still staged, and nobody has declined it.
+    let staged = world.deepseek(["diff", "--output", "json"]).run().stdout;
+    assert!(staged.contains(r#""declined":false"#), "{staged}");
+    // The same for a question of a conversation, which then ends.
+    let mut program = world.deepseek(["--force-execute"]);
+    let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 100);
+    screen.until_shown("›");
+    screen.types("/apply\r");
+    screen.until_shown("d review");
+    screen.terminal.signal(Signal::TERM);
+    assert_eq!(screen.terminal.ends(), Some(0), "{}", screen.terminal.shown());
+    assert!(screen.terminal.shown().contains("stopped; nothing was written"));
+    assert!(!world.project.path("a.txt").exists());
 }
 
 #[test]

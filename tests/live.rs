@@ -92,9 +92,9 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
     for (line, shown) in [
         ("/ask first", "One."),
         ("/thinking on", "from the next request on: thinking on"),
-        ("/thinking loud", "there is no thinking loud. Known: on, off, auto"),
-        ("/model falsh", "there is no model falsh; did you mean deepseek-flash?"),
-        ("/mode yolow", "there is no mode yolow; did you mean yolo?"),
+        ("/thinking loud", "unknown value of thinking `loud`; choose on, off or auto"),
+        ("/model falsh", "unknown model `falsh`; did you mean deepseek-flash?"),
+        ("/mode yolow", "unknown mode `yolow`; did you mean yolo?"),
         ("/ask second", "Two."),
         ("/model deepseek-v4-pro", "from the next request on: model deepseek-v4-pro"),
         ("/approval auto", "agent · auto · deepseek-v4-pro"),
@@ -150,6 +150,39 @@ fn tab_changes_the_mode_and_words_are_completed() {
     screen.types("\t\x15/model pro");
     screen.until_shown("❯ deepseek-v4-pro");
     screen.types("\t\x15\x04");
+    ends(&mut screen, 0);
+}
+
+#[test]
+fn arguments_of_commands_are_completed_and_tab_in_a_text_keeps_the_mode() {
+    let answer = Reply::text("It is a file.").to("analysis");
+    let world = World::greeting([vec![answer], greeting_fix()].concat());
+    world.deepseek(["ask", "What is greet.txt?"]).run();
+    let sessions = world.deepseek(["sessions", "--output", "json"]).run();
+    let session = sessions.events[0][0]["id"].as_str().unwrap();
+    let words = ["--force-execute", "--approval", "never", "-p", "Fix the greeting"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let mut screen = edits(&world, 24, 80);
+    screen.types(&format!("/resume {}", &session[..3]));
+    screen.until_shown("What is greet.txt?");
+    screen.types("\x15/diff ");
+    screen.until("the patch", |rows| rows.iter().any(|row| row.starts_with("❯ ")));
+    screen.types("\t\r");
+    screen.until_shown("+hello world");
+    screen.types("/approval ");
+    screen.until_shown("  never");
+    // The arrows choose, and Enter takes what was chosen.
+    screen.types("\x1b[B\r");
+    screen.until_shown("› /approval auto");
+    screen.types("\x15plain text\t");
+    screen.until_shown("nothing to complete");
+    screen.types("\x15");
+    screen.until_shown("agent · suggest");
+    assert!(!screen.terminal.shown().contains("yolo"), "{}", screen.terminal.shown());
+    screen.types("\t");
+    // That nothing is asked from now on is printed.
+    screen.until_shown("mode yolo: asks only for unconfined commands · Shift-Tab goes back");
+    screen.types("\x04");
     ends(&mut screen, 0);
 }
 

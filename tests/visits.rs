@@ -202,17 +202,27 @@ fn a_staged_change_can_be_applied_partially_and_the_rest_stays_staged() {
 }
 
 #[test]
-fn apply_can_be_stopped_at_its_question() {
+fn words_typed_at_the_question_of_a_command_are_kept_and_do_not_answer_it() {
     let world = two_files_staged();
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut terminal = Terminal::start(&mut world.deepseek(["apply", "--plain"]));
-        terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
-        terminal.signal(signal);
-        assert_eq!(terminal.ends(), Some(130), "{signal:?}: {}", terminal.shown());
-        assert!(terminal.shown().contains("nothing was written"), "{}", terminal.shown());
-        assert!(!world.project.path("a.txt").exists());
-    }
-    assert_eq!(world.deepseek(["apply", "--yes"]).run().code, Some(0), "it is still staged");
+    let mut screen = talk(&world, &[]);
+    screen.types("/apply\r");
+    screen.until_shown("d review");
+    // A question answers to keys only after a moment.
+    screen.presses("\x1bd", "1/2 a.txt");
+    screen.types("q");
+    screen.until_shown("y yes");
+    screen.types("try later\r");
+    screen.until_shown("› try later");
+    screen.until_shown("Alt-y yes");
+    screen.presses("\x1bn", "no, because:");
+    screen.types("\r");
+    screen.until_shown("the patch is kept, not applied");
+    assert!(!world.project.path("a.txt").exists());
+    // They are then in the input of the conversation.
+    screen.until_shown("agent ·");
+    screen.until_shown("› try later");
+    screen.types("\x15");
+    leaves(&mut screen);
 }
 
 #[test]
@@ -222,16 +232,16 @@ fn a_staged_change_is_reviewed_and_applied_partially_in_a_conversation() {
     screen.types("/apply\r");
     // Going back does not answer the question.
     screen.until_shown("d review");
-    screen.presses("d", "1/2 a.txt");
+    screen.presses("\x1bd", "1/2 a.txt");
     screen.types("yq");
     screen.until_shown("d review");
-    screen.presses("d", "1/2 a.txt: undecided");
+    screen.presses("\x1bd", "1/2 a.txt: undecided");
     screen.types("n");
     screen.until_shown("2/2 b.txt");
     screen.types("y\r");
     screen.until_shown("left out, because:");
     screen.types("\r");
-    screen.until_shown("applied b.txt; the rest stays staged");
+    screen.until_shown("applied b.txt; the rest stays staged: `/diff` shows it");
     assert!(!world.project.path("a.txt").exists() && world.project.path("b.txt").exists());
     // The same outside of a conversation, except where the alternate screen is not allowed.
     let mut alone = Screen::start(&mut world.deepseek(["apply"]), 12, 100);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::publisher::{Attendance, Signal};
+use actors::publisher::{Attendance, Question, Signal};
 use actors::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
 use front::error::{CliError, Kind};
@@ -14,6 +14,8 @@ use front::session::{Lock, Session, SessionChoice, SessionEvent};
 use model::{ChatModel, DeepSeekClient, NoModel};
 use orchestrator::orchestrator::{Outcome, Setup};
 use orchestrator::request::Request;
+use tokio::sync::oneshot;
+use tokio::time::Interval;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tools::redact::Redactor;
 use tools::regular;
@@ -230,17 +232,20 @@ impl Drive {
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let interrupts = listen(&mut self.interrupts)?;
         let mut stopping = false;
+        // An interrupt that came while a question was open.
+        let mut noticed = None;
         loop {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
                     SessionEvent::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
                     SessionEvent::Signal(signal) => {
-                        // A question may stay open for a long time; another terminal can stop the run before it is answered.
+                        // A question may stay open for a long time; a signal or another terminal can stop the run before it is
+                        // answered.
                         let mut shown = view.signal(signal);
-                        while poll_until(&mut shown, tick.tick()).await.is_none() {
-                            if !stopping && self.gives_up.as_ref().is_some_and(|it| it()) {
-                                stopping = true;
+                        while let Err(interrupt) = poll_until(&mut shown, or_tick(interrupts, &mut tick)).await {
+                            noticed = noticed.or(interrupt);
+                            if noticed.is_some() || self.gives_up.as_ref().is_some_and(|it| it()) {
                                 self.session.cancel();
                             }
                         }
@@ -249,7 +254,7 @@ impl Drive {
                     SessionEvent::Ended(Err(died)) => return Err(exit::died(&died)),
                     SessionEvent::Applied(_) => {}
                 },
-                interrupt = interrupts.next() => {
+                interrupt = or_next(&mut noticed, interrupts) => {
                     self.leaves |= interrupt == Interrupt::Leave;
                     if std::mem::replace(&mut stopping, true) {
                         return Err(CliError::new(Kind::Interrupted, "stopped at once"));
@@ -268,7 +273,8 @@ impl Drive {
         }
     }
 
-    /// Applies a patch set that was staged earlier. Returns `None` if the user interrupted the question.
+    /// Applies a patch set that was staged earlier. Returns `None` if the user interrupted the question, which then stays
+    /// unanswered.
     pub(crate) async fn apply(
         &mut self,
         staged: Staged,
@@ -281,33 +287,62 @@ impl Drive {
             tokio::select! {
                 biased;
                 next = self.session.next() => match next {
-                    // To drop a question leaves it unanswered, and nothing is applied.
-                    SessionEvent::Signal(signal) => tokio::select! {
-                        biased;
-                        _ = interrupts.next() => stopped = true,
-                        () = view.signal(signal) => {}
-                    },
+                    SessionEvent::Signal(Signal::Question(_)) if stopped => return Ok(None),
+                    SessionEvent::Signal(Signal::Question(question)) => {
+                        let (answer, mut answered) = oneshot::channel();
+                        let asker = question.answer;
+                        let question = Signal::Question(Question { answer, ..question });
+                        let mut shown = view.signal(question);
+                        if poll_until(&mut shown, interrupts.next()).await.is_err() {
+                            // The question is withdrawn.
+                            answered.close();
+                            shown.await;
+                            return Ok(None);
+                        }
+                        tokio::select! {
+                            biased;
+                            // Without an answer, the asker learns that there is no user.
+                            answer = answered => drop(answer.map(|answer| asker.send(answer))),
+                            // The view left the question open, because it was interrupted as well.
+                            _ = interrupts.next() => return Ok(None),
+                        }
+                    }
+                    SessionEvent::Signal(signal) => view.signal(signal).await,
                     SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
                     SessionEvent::Ended(_) => {}
                 },
                 _ = interrupts.next() => stopped = true,
             }
-            if stopped {
-                view.withdraw();
-            }
         }
     }
 }
 
-/// Polls `work` until `end` completes. Returns `None` if `end` came first; `work` can then be polled again.
+/// Polls `work` until `end` completes. Returns the error if `end` came first; `work` can then be polled again.
 async fn poll_until<T, E>(
     work: &mut (impl Future<Output = T> + Unpin),
     end: impl Future<Output = E>,
-) -> Option<T> {
+) -> Result<T, E> {
     tokio::select! {
         biased;
-        done = work => Some(done),
-        _ = end => None,
+        done = work => Ok(done),
+        ended = end => Err(ended),
+    }
+}
+
+/// Waits for the next interrupt, but not longer than until the next tick.
+async fn or_tick(interrupts: &mut Interrupts, tick: &mut Interval) -> Option<Interrupt> {
+    tokio::select! {
+        biased;
+        interrupt = interrupts.next() => Some(interrupt),
+        _ = tick.tick() => None,
+    }
+}
+
+/// Returns the interrupt that was noticed, or waits for the next one.
+async fn or_next(noticed: &mut Option<Interrupt>, interrupts: &mut Interrupts) -> Interrupt {
+    match noticed.take() {
+        Some(interrupt) => interrupt,
+        None => interrupts.next().await,
     }
 }
 
@@ -324,7 +359,7 @@ fn listen(interrupts: &mut Option<Interrupts>) -> Result<&mut Interrupts, CliErr
 async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError> {
     let shown = render::harmless(url);
     let question = format!("The .env of this workspace sends requests to {shown}. Continue?");
-    if someone_is_there && render::ask::yes_or_no(&question, None).await == Some(true) {
+    if someone_is_there && render::ask::yes_or_no(&question, None).await? {
         return Ok(url.to_owned());
     }
     Err(CliError::new(

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::{Parser as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{KeptSession, Named, Setting};
+use tui::{Candidate, KeptSession, Named, Setting};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
@@ -72,14 +72,16 @@ impl ProgramHost {
 }
 
 impl tui::Host for ProgramHost {
-    fn command(&self, words: &[String]) {
-        let cli = match self.parsed(words) {
-            Ok(cli) => cli,
-            Err(error) => return render::warn(error.render().to_string().trim_end()),
-        };
-        if let Err(error) = crate::perform(&cli, &self.around) {
-            render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
-        }
+    fn command(&self, words: &[String]) -> String {
+        render::recording(|| {
+            let cli = match self.parsed(words) {
+                Ok(cli) => cli,
+                Err(error) => return render::warn(error.render().to_string().trim_end()),
+            };
+            if let Err(error) = crate::perform(&cli, &self.around) {
+                render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
+            }
+        })
     }
 
     fn shell(&self, line: &str, mut on_output: tui::OnOutput) -> tui::Shell {
@@ -122,15 +124,15 @@ impl tui::Host for ProgramHost {
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
     }
 
-    fn named(&self, named: Named) -> Vec<(String, String)> {
-        let nameable = match named {
-            Named::Sessions => Nameable::Session,
-            Named::Patches => Nameable::Patch,
-            Named::Checkpoints => Nameable::Checkpoint,
+    fn named(&self, what: Named) -> Vec<Candidate> {
+        let what = match what {
+            Named::Session => Nameable::Session,
+            Named::Run => Nameable::Run,
+            Named::Patch => Nameable::Patch,
+            Named::Checkpoint => Nameable::Checkpoint,
         };
-        let offers = nameable.offers(&self.around, &self.here());
-        let offer = |it: &Offer| Some((it.name("")?.to_owned(), it.about.clone()));
-        offers.iter().filter_map(offer).collect()
+        let offers = what.offers(&self.around, &self.here());
+        offers.into_iter().map(Offer::into_candidate).collect()
     }
 
     fn sessions(&self) -> Result<Vec<KeptSession>, String> {
@@ -154,7 +156,7 @@ impl tui::Host for ProgramHost {
     }
 
     fn edited(&self, text: &str) -> Result<String, String> {
-        let editor = self.around.editor().ok_or("neither VISUAL nor EDITOR is set: `export EDITOR=vi`, for example, before starting deepseek")?;
+        let editor = self.around.editor().ok_or("neither VISUAL nor EDITOR is set\nhint: `export EDITOR=vi`, for example, before you start; Alt-Enter starts a new line here")?;
         let failed = |error: std::io::Error| format!("cannot edit the input: {error}");
         let mut file = tempfile::Builder::new().suffix(".md").tempfile().map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;

@@ -8,7 +8,7 @@ use orchestrator::checkpoints::CheckpointHistory;
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::ids::short;
 use tree::Checkpoint;
-use tui::KeptSession;
+use tui::{Candidate, KeptSession};
 
 use crate::cards::{HASH_SHOWN, cards};
 use crate::flags::Global;
@@ -54,6 +54,11 @@ impl Offer {
         let mut offer = Self::new(short(id), about);
         offer.names.push(id.to_owned());
         offer
+    }
+
+    /// Returns it as a candidate in a conversation.
+    pub(crate) fn into_candidate(self) -> Candidate {
+        Candidate { names: self.names, about: self.about }
     }
 
     /// Returns the shortest of its names that starts with `word`.

@@ -17,6 +17,11 @@ pub fn died(why: &Died) -> CliError {
     CliError::caused(Kind::Internal, why).hint("to see what was recorded: `deepseek sessions show`")
 }
 
+/// The error for a command that was stopped while its question was open.
+pub fn stopped_at_a_question() -> CliError {
+    CliError::new(Kind::Interrupted, "stopped; nothing was written")
+}
+
 /// Returns how much of a change that the user requested directly was written; `None` means it was stopped at the question.
 pub fn of_change(
     result: Option<Result<Extent, CommitRefused>>,
@@ -24,7 +29,7 @@ pub fn of_change(
 ) -> Result<Extent, CliError> {
     match result {
         Some(Ok(extent)) => Ok(extent),
-        None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was written")),
+        None => Err(stopped_at_a_question()),
         Some(Err(CommitRefused::Denied(denied))) => {
             let hint = match attendance {
                 Attendance::Attended => denied.hint.to_string(),

@@ -35,6 +35,7 @@ impl Interrupts {
                     _ = terminate.recv() => Interrupt::Leave,
                     _ = hangup.recv() => Interrupt::Leave,
                     _ = quit.recv() => Interrupt::Leave,
+                    () = sender.closed() => return,
                 };
                 if sender.send(interrupt).await.is_err() {
                     return;

@@ -34,6 +34,9 @@ pub use crate::lanes::lines::Detail;
 
 pub(crate) use self::lines::{check_in_words, why_it_failed};
 
+/// The activity while an answer arrives.
+const ANSWERING: &str = "answering";
+
 /// Text to show for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ViewItem {
@@ -229,7 +232,7 @@ impl RunView {
             Signal::Event(envelope) => self.event(envelope, at),
             Signal::Text(speaker, text) => match speaker.scope.lane() {
                 Some(lane) => self.lanes.hear(lane, text.len()),
-                None => self.hear(speaker.role, text),
+                None => self.hear(speaker.role, text, at),
             },
             Signal::Reasoning(speaker, text) => match speaker.scope.lane() {
                 Some(lane) => self.lanes.hear(lane, text.len()),
@@ -413,10 +416,14 @@ impl RunView {
     }
 
     /// Records a piece of an answer. It is shown at once if it is the result the user asked for, otherwise only counted.
-    fn hear(&mut self, role: AgentRole, text: &str) {
+    fn hear(&mut self, role: AgentRole, text: &str, at: Duration) {
         self.heard += text.len();
         self.waiting = None;
         let is_answer = role == AgentRole::Analysis && !self.reviews;
+        if is_answer && self.phase != ANSWERING {
+            ANSWERING.clone_into(&mut self.phase);
+            self.since = at;
+        }
         if is_answer && self.options.streams == Streams::AsItComes {
             self.streamed.push_str(text);
             self.result(harmless_text(text));

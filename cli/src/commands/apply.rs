@@ -70,7 +70,8 @@ pub(crate) async fn run(
         view.note(&format!("applied {}", patch.id));
     } else {
         let applied = render::harmless(&applied.join(", "));
-        view.note(&format!("applied {applied}; the rest stays staged: `deepseek diff` shows it"));
+        let rest = around.naming("the rest stays staged: `deepseek diff` shows it");
+        view.note(&format!("applied {applied}; {rest}"));
     }
     if global.output != Output::Text {
         render::json_line(&json!({

@@ -188,12 +188,11 @@ async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<
     }
     let files = if count == 1 { "this file" } else { "these files" };
     let question = format!("Commit {files} with this message?");
-    match render::ask::yes_or_no(&question, around.asks(global)).await {
-        Some(true) => Ok(()),
-        Some(false) => Err(CliError::new(Kind::Denied, "nothing was committed")
-            .hint("`deepseek commit -m 'TEXT'` commits with another message")),
-        None => Err(CliError::new(Kind::Interrupted, "stopped; nothing was committed")),
+    if render::ask::yes_or_no(&question, around.asks(global)).await? {
+        return Ok(());
     }
+    Err(CliError::new(Kind::Denied, "nothing was committed")
+        .hint("`deepseek commit -m 'TEXT'` commits with another message"))
 }
 
 /// Commits these files in their current state and returns the commit's short id. Other staged changes stay staged.
@@ -207,6 +206,8 @@ fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
         said(git.output(&[vec!["add", "--intent-to-add", "--"], new.clone()].concat()))?;
     }
     let words = vec!["commit", "--quiet", "--only", "-m", &proposal.message, "--"];
+    // A hook may ask something.
+    tui::restore_echo();
     let ended = git.attended(&[words, of(&|_| true)].concat()).map_err(|error| no_git(&error))?;
     if !ended.success() {
         if !new.is_empty() {

@@ -450,6 +450,7 @@ fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliEr
         )
         .map_err(|error| CliError::caused(Kind::Usage, &error))?;
     }
+    tui::restore_echo();
     let status = shell::interactive(editor, &path)
         .map_err(|error| CliError::new(Kind::Usage, format!("cannot start {editor}: {error}")))?;
     if !status.success() {

@@ -6,43 +6,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::publisher::Answer;
 use front::answer::{Offers, ShownQuestion, Typed, read};
+use front::error::CliError;
+use front::exit;
+use front::interrupts::Interrupts;
 use front::paint::Paint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tui::QuestionOptions;
+use tokio::sync::oneshot::error::TryRecvError;
+use tui::{Asked, QuestionOptions};
 
-/// Asks until there is an answer. If the program is stopped or the question withdrawn first, returns where the answer is
-/// expected: no answer is different from a no, so the caller decides when to drop it. With `screen`, a change can be reviewed
-/// on the alternate screen.
+/// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
+/// can be reviewed on the alternate screen.
 pub(super) async fn ask(
     question: ShownQuestion,
     screen: Option<Paint>,
     mut answer_to: oneshot::Sender<Answer>,
-) -> Option<oneshot::Sender<Answer>> {
+) {
     let asks = question.who.clone() + &question.asks;
     let files = question.offers.numbered().iter().fold(String::new(), |all, it| all + it + "\n");
     let whole = format!("{}{files}{asks}", question.shown);
+    let Some(mut stop) = stop() else { return };
     forget_what_was_typed();
     say(&whole);
     loop {
-        let Some(line) = line(&mut answer_to).await else { return Some(answer_to) };
+        let Some(line) = line(&mut stop, &mut answer_to).await else {
+            return leave_open(answer_to);
+        };
         match read(&line, &question.offers) {
             Typed::Answer(answer) => {
                 answer_to.send(answer).ok();
-                return None;
+                return;
             }
             Typed::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
                 let reviewed = tui::review(&question.shown, taken, paint);
-                match until_stopped(reviewed, &mut answer_to).await {
+                match until_stopped(reviewed, &mut stop, &mut answer_to).await {
                     Some(Ok(Some(answer))) => {
                         answer_to.send(answer).ok();
-                        return None;
+                        return;
                     }
                     Some(Ok(None)) => say(&asks),
                     Some(Err(error)) => say(&format!("{error}\n{asks}")),
-                    None => return Some(answer_to),
+                    None => return leave_open(answer_to),
                 }
             }
             Typed::Show | Typed::Review => {
@@ -58,15 +63,29 @@ pub(super) async fn ask(
     }
 }
 
-/// Asks by single keys, as a conversation does. Without a terminal there is no answer.
+/// Asks by single keys, as a conversation does. Without a terminal there is no answer. Returns early if the program is stopped or
+/// the question withdrawn.
 pub(super) async fn ask_by_keys(
     question: ShownQuestion,
-    answer_to: oneshot::Sender<Answer>,
+    mut answer_to: oneshot::Sender<Answer>,
     how: QuestionOptions,
 ) {
-    forget_what_was_typed();
-    if let Err(error) = tui::ask(question, answer_to, how).await {
-        tracing::debug!(%error, "the terminal is gone");
+    let Some(mut stop) = stop() else { return };
+    let over = async {
+        tokio::select! {
+            _ = stop.next() => {}
+            () = answer_to.closed() => {}
+        }
+    };
+    match tui::ask(question, how, over).await {
+        Ok(Asked { answer, printed }) => {
+            super::record(&(printed + "\n"));
+            match answer {
+                Some(answer) => drop(answer_to.send(answer)),
+                None => leave_open(answer_to),
+            }
+        }
+        Err(error) => tracing::debug!(%error, "the terminal is gone"),
     }
 }
 
@@ -76,35 +95,51 @@ pub(super) fn words(question: &ShownQuestion, screen: Option<Paint>) -> String {
     question.offers.words().to_owned() + review
 }
 
-/// Asks for a line of text. If the program is stopped first, the question stays open until the session's driver, which
-/// receives the stop as well, withdraws it.
+/// Listens for the signals that stop the program, from before a question is on the screen: none may come unseen in between. `None`,
+/// as without a terminal, if that is not possible.
+fn stop() -> Option<Interrupts> {
+    Interrupts::listen()
+        .inspect_err(|error| tracing::debug!(%error, "a question is not asked"))
+        .ok()
+}
+
+/// Leaves a question unanswered, which is different from a no: whoever asks receives the stop as well and withdraws the question.
+fn leave_open<T: Send + 'static>(mut answer_to: oneshot::Sender<T>) {
+    tokio::spawn(async move { answer_to.closed().await });
+}
+
+/// Asks for a line of text. Returns early if the program is stopped or the question withdrawn.
 pub(super) async fn answer_in_words(question: &str, mut answer_to: oneshot::Sender<String>) {
+    let Some(mut stop) = stop() else { return };
     forget_what_was_typed();
     say(question);
-    match line(&mut answer_to).await {
+    match line(&mut stop, &mut answer_to).await {
         Some(line) => drop(answer_to.send(line)),
-        None => drop(tokio::spawn(async move { answer_to.closed().await })),
+        None => leave_open(answer_to),
     }
 }
 
-/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no. Returns `None` if the
-/// program is stopped.
-pub(crate) async fn yes_or_no(question: &str, by_keys: Option<QuestionOptions>) -> Option<bool> {
-    let (answer, answered) = oneshot::channel();
+/// Asks a question outside a run, by single keys if `by_keys` says so. Anything but yes counts as no; an error means that the program
+/// is stopped.
+pub(crate) async fn yes_or_no(
+    question: &str,
+    by_keys: Option<QuestionOptions>,
+) -> Result<bool, CliError> {
+    let (answer, mut answered) = oneshot::channel();
     let (who, change) = (String::new(), None);
     if let Some(how) = by_keys {
-        let (shown, asks) = (String::new(), question.to_owned());
-        let offers = Offers::YesOrNo;
+        let (shown, asks, offers) = (String::new(), question.to_owned(), Offers::YesOrNo);
         ask_by_keys(ShownQuestion { who, shown, asks, offers, change }, answer, how).await;
     } else {
-        let (shown, asks) = (format!("{question} "), "[y/N] ".to_owned());
-        let offers = Offers::Once;
-        let open = ask(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
-        if open.is_some() {
-            return None;
-        }
+        let (shown, asks, offers) = (format!("{question} "), "[y/N] ".to_owned(), Offers::Once);
+        ask(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
     }
-    Some(answered.await.is_ok_and(|answer| answer == Answer::Yes))
+    match answered.try_recv() {
+        Ok(answer) => Ok(answer == Answer::Yes),
+        // There is no terminal.
+        Err(TryRecvError::Closed) => Ok(false),
+        Err(TryRecvError::Empty) => Err(exit::stopped_at_a_question()),
+    }
 }
 
 /// Discards what was typed before the question was on the screen; it is not an answer.
@@ -113,37 +148,36 @@ fn forget_what_was_typed() {
 }
 
 fn say(text: &str) {
+    super::record(text);
     if write!(io::stderr(), "{text}").and_then(|()| io::stderr().flush()).is_err() {
         tracing::debug!("standard error was closed");
     }
 }
 
 /// Reads a line from the terminal. Returns `None` if the program is stopped or the question withdrawn.
-async fn line<T>(answer_to: &mut oneshot::Sender<T>) -> Option<String> {
-    let given_up = GivesUp::default();
-    let listening = Arc::clone(&given_up.0);
+async fn line<T>(stop: &mut Interrupts, answer_to: &mut oneshot::Sender<T>) -> Option<String> {
+    tui::restore_echo();
+    let given_up = Arc::new(AtomicBool::new(false));
+    let listening = Arc::clone(&given_up);
     let said = tokio::task::spawn_blocking(move || line_from_terminal(&listening));
-    until_stopped(said, answer_to).await.map(Result::unwrap_or_default)
-}
-
-/// Tells a reading thread on drop that nobody waits for the line any more.
-#[derive(Debug, Default)]
-struct GivesUp(Arc<AtomicBool>);
-
-impl Drop for GivesUp {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+    let said = until_stopped(said, stop, answer_to).await;
+    given_up.store(true, Ordering::Relaxed);
+    if said.is_none() {
+        // The line of the question has not ended.
+        say("\n");
     }
+    said.map(Result::unwrap_or_default)
 }
 
 /// Awaits `work`. Returns `None` if the program is stopped or the question withdrawn first.
 async fn until_stopped<T, A>(
     work: impl Future<Output = T>,
+    stop: &mut Interrupts,
     answer_to: &mut oneshot::Sender<A>,
 ) -> Option<T> {
     tokio::select! {
         done = work => Some(done),
-        () = stop_signal() => None,
+        _ = stop.next() => None,
         () = answer_to.closed() => None,
     }
 }
@@ -161,24 +195,4 @@ fn line_from_terminal(given_up: &AtomicBool) -> String {
         }
     }
     String::new()
-}
-
-/// Waits for SIGINT, SIGTERM, SIGHUP or SIGQUIT.
-async fn stop_signal() {
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup), Ok(mut quit)] = kinds.map(signal)
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-        _ = quit.recv() => {}
-    }
 }

@@ -9,6 +9,7 @@ mod terminal;
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use actors::event::Event;
 use actors::publisher::{Attendance, Signal};
@@ -43,6 +44,7 @@ static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes text to standard output. A closed pipe is not an error: the reader has seen enough.
 pub(crate) fn text(content: &str) {
+    record(content);
     let mut out = io::stdout().lock();
     match out.write_all(content.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => {}
@@ -57,6 +59,23 @@ pub(crate) fn text(content: &str) {
     }
 }
 
+/// What was printed, while it is recorded for the transcript of a conversation.
+static RECORDED: Mutex<Option<String>> = Mutex::new(None);
+
+/// Does `work` and returns what it printed.
+pub(crate) fn recording(work: impl FnOnce()) -> String {
+    let recorded = || RECORDED.lock().unwrap_or_else(PoisonError::into_inner);
+    *recorded() = Some(String::new());
+    work();
+    recorded().take().unwrap_or_default()
+}
+
+fn record(content: &str) {
+    if let Some(recorded) = &mut *RECORDED.lock().unwrap_or_else(PoisonError::into_inner) {
+        recorded.push_str(content);
+    }
+}
+
 /// Returns true if no write to standard output failed, closed pipes aside.
 pub(crate) fn is_all_written() -> bool {
     !IS_LOST.load(Ordering::Relaxed)
@@ -64,6 +83,7 @@ pub(crate) fn is_all_written() -> bool {
 
 /// Writes a line to standard error.
 pub(crate) fn warn(content: &str) {
+    record(&format!("{content}\n"));
     if writeln!(io::stderr(), "{content}").is_err() {
         tracing::debug!("standard error was closed");
     }
@@ -131,9 +151,6 @@ pub(crate) trait View: Send {
     fn attendance(&self) -> Attendance {
         Attendance::Unattended
     }
-
-    /// Drops the question that the user stopped the program at: there is no answer.
-    fn withdraw(&mut self) {}
 
     /// Updates what depends on time.
     fn tick(&mut self) {}

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use actors::event::Event;
-use actors::publisher::{Answer, Attendance, OpenQuestion, Question, Signal};
+use actors::publisher::{Attendance, OpenQuestion, Question, Signal};
 use actors::scope::Scope;
 use anstyle::{AnsiColor, Style};
 use front::diff::harmless;
@@ -16,7 +16,6 @@ use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::orchestrator::Outcome;
 use rustix::termios::tcgetwinsize;
-use tokio::sync::oneshot;
 use tui::QuestionOptions;
 
 use super::View;
@@ -39,8 +38,6 @@ pub(crate) struct Terminal {
     screen: Option<Paint>,
     /// How questions are asked by keys, where they are.
     asks: Option<QuestionOptions>,
-    /// Where the answer to a question is expected that the user stopped the program at.
-    unanswered: Option<oneshot::Sender<Answer>>,
     begun: Instant,
 }
 
@@ -63,8 +60,7 @@ impl Terminal {
         let run = RunView::new(options, Duration::ZERO);
         let screen = around.may_visit(global).then_some(paint);
         let asks = around.asks(global);
-        let (bar, unanswered, begun) = (None, None, Instant::now());
-        Self { paint, run, bar, moves, attendance, screen, asks, unanswered, begun }
+        Self { paint, run, bar: None, moves, attendance, screen, asks, begun: Instant::now() }
     }
 
     fn print(&mut self, shown: Vec<ViewItem>) {
@@ -80,6 +76,7 @@ impl Terminal {
     }
 
     fn say(&self, text: &str) {
+        super::record(&format!("{text}\n"));
         let write = || writeln!(io::stderr(), "{text}").ok();
         match &self.bar {
             Some(bar) => {
@@ -113,7 +110,7 @@ impl Terminal {
             asked.who = self.paint.with(yellow, &asked.who);
         }
         asked.asks.push_str(&format!(" [y/N; {words}] "));
-        self.unanswered = ask(asked, self.screen, question.answer).await;
+        ask(asked, self.screen, question.answer).await;
     }
 
     /// Asks the user a model's question, for an answer in words.
@@ -129,10 +126,6 @@ impl Terminal {
 }
 
 impl View for Terminal {
-    fn withdraw(&mut self) {
-        self.unanswered = None;
-    }
-
     fn attendance(&self) -> Attendance {
         self.attendance
     }

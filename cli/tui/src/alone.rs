@@ -1,5 +1,6 @@
 //! Prompts outside of a conversation: picking a session, reviewing a change, answering a question by keys.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use actors::publisher::Answer;
@@ -10,7 +11,7 @@ use front::paint::Paint;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::conversation::{AlternateScreen, Conversation, DEAF, Facts};
+use crate::conversation::{AlternateScreen, Conversation, Facts};
 use crate::keys::{Key, Keys};
 use crate::paint;
 use crate::picker::{KeptSession, Picker};
@@ -79,32 +80,42 @@ pub struct QuestionOptions {
     pub cuts: bool,
 }
 
-/// Asks a question as in a conversation: answered by keys, below the printed text. Returns without an answer if the question is
-/// withdrawn.
+/// A question that was asked.
+#[derive(Debug)]
+pub struct Asked {
+    /// The answer; `None` if it was over before.
+    pub answer: Option<Answer>,
+    /// The lines that were printed.
+    pub printed: String,
+}
+
+/// Asks a question as in a conversation: answered by keys, below the printed text. Returns without an answer when it is `over`. Text
+/// that was typed at the question and is not its answer goes to whoever has the terminal next.
 pub async fn ask(
     question: ShownQuestion,
-    answer: oneshot::Sender<Answer>,
     how: QuestionOptions,
-) -> Result<(), CliError> {
-    /// How often to check whether the question was withdrawn.
-    const TICK: Duration = Duration::from_millis(200);
+    over: impl Future<Output = ()>,
+) -> Result<Asked, CliError> {
     let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
     let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
     let begun = Instant::now();
     let facts = Facts { alternate_screen: how.alternate_screen, ..Facts::default() };
+    let (answer, mut answered) = oneshot::channel();
     let mut it = Conversation::for_a_question(facts, how.paint, question, answer);
     let mut screen = Screen::new(if how.cuts { Narrowing::Cuts } else { Narrowing::Wraps });
     let mut keys = Keys::default();
     let mut pressed = keys.feed(&typed);
+    let mut over = pin!(over);
+    let mut is_over = false;
     loop {
         let size = Terminal::size();
         it.size = size;
         for key in pressed {
             press(&mut it, key, begun.elapsed());
         }
-        it.drop_withdrawn(begun.elapsed());
-        if let Some(shown) = &it.visit {
+        is_over |= it.asked.is_empty();
+        if let Some(shown) = it.visit.as_ref().filter(|_| !is_over) {
             let rows = whole(&shown.rows(size, how.paint), size);
             if !terminal::is_away() {
                 write(&screen.leave(size)).map_err(gone)?;
@@ -114,39 +125,51 @@ pub async fn ask(
         } else {
             visit(false);
             let above = it.output.take();
-            let is_answered = it.asked.is_empty();
-            let frame = if is_answered {
-                Frame::default()
-            } else {
-                paint::frame(&it, size, begun.elapsed())
-            };
+            let frame =
+                if is_over { Frame::default() } else { paint::frame(&it, size, begun.elapsed()) };
             write(&screen.show(&above, &frame, size)).map_err(gone)?;
-            if is_answered {
-                return write(&screen.leave(size)).map_err(gone);
+            if is_over {
+                write(&screen.leave(size)).map_err(gone)?;
+                terminal::give_back(&it.composer.text());
+                let printed = it.output.lines().join("\n");
+                return Ok(Asked { answer: answered.try_recv().ok(), printed });
             }
         }
-        let wait = keys.patience().unwrap_or(TICK).min(TICK);
+        let at = begun.elapsed();
+        // A hint disappears after a while.
+        let hint = it.wakes(at).map(|wakes| wakes.saturating_sub(at));
+        let patience = keys.patience().into_iter().chain(hint).min();
+        let wait = async {
+            match patience {
+                Some(patience) => tokio::time::sleep(patience).await,
+                None => std::future::pending().await,
+            }
+        };
         pressed = tokio::select! {
             typed = terminal.read() => keys.feed(&typed.map_err(gone)?),
-            () = tokio::time::sleep(wait) => keys.lapse(),
+            () = wait => if keys.patience().is_some() { keys.lapse() } else { Vec::new() },
             _ = resized.recv() => Vec::new(),
+            () = &mut over => {
+                is_over = true;
+                Vec::new()
+            }
         };
     }
 }
 
-/// Handles a key at a question outside of a conversation. As there, letters do not answer once others were typed.
+/// Handles a key at a question outside of a conversation. What is typed besides is kept, but can not be sent here.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
 fn press(it: &mut Conversation, key: Key, at: Duration) {
-    let is_topmost =
-        it.visit.is_none() && it.asked.front().is_some_and(|asked| asked.words.is_none());
+    let is_in_words = it.asked.front().is_some_and(|asked| asked.words.is_some());
+    let is_topmost = it.visit.is_none() && !it.asked.is_empty() && !is_in_words;
     match key {
-        // Typed before the question was seen.
-        Key::Char(_) if at < DEAF => {}
-        Key::Esc if is_topmost && it.has_draft() => drop(it.composer.take()),
-        Key::Enter | Key::CtrlEnter if is_topmost && it.has_draft() => {
-            it.hint_at("Esc removes the text; then y and n answer", at);
+        Key::Esc if is_topmost && !it.has_draft() => it.answer_question(Answer::No, at),
+        Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
+        Key::Enter | Key::CtrlEnter | Key::Tab | Key::BackTab
+            if it.visit.is_none() && !is_in_words =>
+        {
+            it.hint_to_answer(at);
         }
-        Key::Esc | Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
         key => {
             it.key(key, at);
             it.menu = None;
@@ -160,21 +183,42 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_letter_within_words_is_no_answer() {
-        let at = Duration::from_secs(1);
-        let (who, shown, asks) = (String::new(), String::new(), "Apply it?".to_owned());
-        let question = ShownQuestion { who, shown, asks, offers: Offers::YesOrNo, change: None };
-        let (sender, mut answer) = oneshot::channel();
-        let facts = Facts::default();
-        let mut it = Conversation::for_a_question(facts, Paint::Plain, question, sender);
-        for letter in "try later".chars() {
-            press(&mut it, Key::Char(letter), at);
+    /// Asks a question, types this 1 s later, and returns the answer and what is left in the input.
+    fn typed(text: &str) -> (Option<Answer>, String) {
+        let (answer, mut answered) = oneshot::channel();
+        let question = ShownQuestion {
+            who: String::new(),
+            shown: String::new(),
+            asks: "Apply it?".to_owned(),
+            offers: Offers::YesOrNo,
+            change: None,
+        };
+        let mut it = Conversation::for_a_question(Facts::default(), Paint::Plain, question, answer);
+        for key in Keys::default().feed(text.as_bytes()) {
+            press(&mut it, key, Duration::from_secs(1));
         }
-        press(&mut it, Key::Enter, at);
-        assert!(answer.try_recv().is_err(), "nothing is decided yet");
-        press(&mut it, Key::Esc, at);
-        press(&mut it, Key::Char('y'), at);
-        assert_eq!(answer.try_recv(), Ok(Answer::Yes));
+        (answered.try_recv().ok(), it.composer.text())
+    }
+
+    #[test]
+    fn words_at_a_question_are_kept_and_do_not_answer_it() {
+        for (keys, answer, left) in [
+            ("y", Some(Answer::Yes), ""),
+            ("n", Some(Answer::No), ""),
+            ("\x03", Some(Answer::No), ""),
+            ("try later", None, "try later"),
+            ("try later\x1by", Some(Answer::Yes), "try later"),
+            ("/undo\r", None, "/undo"),
+            ("!ls\r\x1bn", Some(Answer::No), "!ls"),
+            ("maybe\x03", Some(Answer::No), "maybe"),
+            // Without the words, letters answer again.
+            ("try later\x1b", None, "try later"),
+            ("try later\x15y", Some(Answer::Yes), ""),
+            ("\x15\x03", Some(Answer::No), ""),
+            // What is typed after the answer is not lost either, and is not sent.
+            ("yfix it\r", Some(Answer::Yes), "fix it"),
+        ] {
+            assert_eq!(typed(keys), (answer, left.to_owned()), "{keys:?}");
+        }
     }
 }

@@ -50,7 +50,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 33] = [
+pub(crate) const COMMANDS: [Command; 36] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -69,11 +69,14 @@ pub(crate) const COMMANDS: [Command; 33] = [
     command("now", "send a message to the running request", What::Now),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
-    command("cost", "add up calls, tokens and cost", What::Program(&["usage"])),
+    command("cost", "add up calls, tokens and cost (also /usage)", What::Program(&["usage"])),
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
     command("resume", "resume another session, by id or from a list", What::Resume),
     command("clear", "start a new session (also /new)", What::Clear),
     command("transcript", "scroll through the output (also Ctrl-T)", What::Transcript),
+    command("fork", "start a session from an earlier point", What::Program(&["fork"])),
+    command("export", "print a session as Markdown, JSON or HTML", What::Program(&["export"])),
+    command("replay", "check that a session can be repeated", What::Program(&["replay"])),
     command("explain", "explain an event and its causes", What::Program(&["explain"])),
     command("init", "write AGENTS.md and a configuration", What::Program(&["init"])),
     command("config", "show or change the configuration", What::Program(&["config"])),
@@ -93,6 +96,7 @@ pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
     let name = match name {
         "quit" => "exit",
         "new" => "clear",
+        "usage" => "cost",
         name => name,
     };
     let found = COMMANDS.iter().find(|command| command.name == name);
@@ -265,8 +269,8 @@ Keys:
   Ctrl-Enter  send to the running request (as /now)
   Alt-Enter   start a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  recall an earlier message
-  Tab         switch the mode: plan, agent, yolo, hetun
-  Ctrl-T      scroll through the output
+  Tab         complete; on an empty input, switch the mode
+  Ctrl-T      page through the output (your terminal scrolls it)
   Ctrl-X Ctrl-E  edit the input in $EDITOR
   Esc Esc     stop the request (also Ctrl-C)
   Ctrl-D      leave (also Ctrl-C twice)
@@ -282,7 +286,8 @@ mod tests {
         assert_eq!(read("/edit  fix it "), Ok((What::Edit, "fix it")));
         assert_eq!(read("/quit"), Ok((What::Exit, "")));
         assert_eq!(read("/new"), Ok((What::Clear, "")));
-        assert!(read("/ex").is_err_and(|why| why.contains("/explain")));
+        assert_eq!(read("/usage"), read("/cost"));
+        assert!(read("/exi").is_err_and(|why| why.contains("/exit")));
         assert!(read("/").is_err_and(|why| why.contains("/help")));
     }
 

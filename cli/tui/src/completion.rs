@@ -1,7 +1,8 @@
 //! Completions for the word at the cursor: commands, files, earlier messages. Pure.
 
-use crate::commands::COMMANDS;
-use crate::conversation::Setting;
+use std::collections::BTreeMap;
+
+use crate::commands::{self, COMMANDS, What};
 
 /// Most completions offered.
 const MAX_OFFERS: usize = 50;
@@ -13,6 +14,8 @@ pub(crate) struct Menu {
     /// The text to insert, and its description.
     pub(crate) offers: Vec<(String, String)>,
     pub(crate) chosen: usize,
+    /// True once the user has moved the choice.
+    pub(crate) is_moved: bool,
 }
 
 /// The kind of completions in a menu.
@@ -25,26 +28,50 @@ pub(crate) enum Kind {
     Earlier,
 }
 
-/// Things that an argument of a command can name, besides files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an argument of a command can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
-    /// Sessions of the workspace.
-    Sessions,
-    /// Staged patches.
-    Patches,
-    /// Checkpoints.
-    Checkpoints,
+    /// A session.
+    Session,
+    /// A request that changed the workspace.
+    Run,
+    /// A staged patch.
+    Patch,
+    /// A checkpoint.
+    Checkpoint,
 }
 
 impl Named {
-    /// Returns what the word after `before` names.
+    /// Returns what the word after `before` names; `None` if it is none of these things.
     pub(crate) fn after(before: &str) -> Option<Self> {
-        match before.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["/resume"] | ["/sessions", "show"] => Some(Self::Sessions),
-            ["/apply" | "/diff"] => Some(Self::Patches),
-            ["/rewind"] => Some(Self::Checkpoints),
-            _ => None,
+        Some(match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["/resume" | "/fork" | "/export" | "/replay"] | ["/sessions", "show"] => Self::Session,
+            ["/diff", "--run"] => Self::Run,
+            ["/diff" | "/apply"] => Self::Patch,
+            ["/rewind"] | ["/diff", "--since"] => Self::Checkpoint,
+            _ => return None,
+        })
+    }
+}
+
+/// Something that an argument can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its names, the shortest first.
+    pub names: Vec<String>,
+    /// A description in one line; may be empty.
+    pub about: String,
+}
+
+impl Candidate {
+    /// Returns the name that completes `word`: one that starts with it, or the shortest if the description has the word.
+    fn completing(&self, word: &str) -> Option<&String> {
+        if self.names.iter().any(|name| name == word) {
+            return None;
         }
+        let named = self.names.iter().find(|name| name.starts_with(word));
+        let is_described = || self.about.to_lowercase().contains(&word.to_lowercase());
+        named.or_else(|| self.names.first().filter(|_| is_described()))
     }
 }
 
@@ -54,13 +81,19 @@ pub(crate) struct Known<'k> {
     pub(crate) files: &'k [String],
     pub(crate) models: &'k [String],
     pub(crate) keys: &'k [String],
-    /// What [`Named::after`] the text names, with descriptions.
-    pub(crate) named: &'k [(String, String)],
+    /// What was listed of each kind.
+    pub(crate) named: &'k BTreeMap<Named, Vec<Candidate>>,
+}
+
+/// Returns the values that a setting command can be given.
+fn values<'k>(command: &str, known: &Known<'k>) -> Option<Vec<&'k str>> {
+    let (What::Set(setting), _) = commands::read(command).ok()? else { return None };
+    Some(setting.values(known.models))
 }
 
 impl Menu {
     fn of(kind: Kind, offers: Vec<(String, String)>) -> Option<Self> {
-        (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0 })
+        (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0, is_moved: false })
     }
 
     /// Returns the chosen text.
@@ -70,6 +103,7 @@ impl Menu {
 
     /// Moves the choice: by 1 to the next, by -1 to the previous. Wraps around.
     pub(crate) fn step(&mut self, by: isize) {
+        self.is_moved = true;
         let count = isize::try_from(self.offers.len()).unwrap_or(isize::MAX);
         let at = isize::try_from(self.chosen).unwrap_or_default();
         self.chosen = usize::try_from((at + by).rem_euclid(count.max(1))).unwrap_or_default();
@@ -84,24 +118,23 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
         return Menu::of(Kind::Commands, offers);
     }
     let Some(wanted) = word.strip_prefix('@') else {
-        let plain = |words: &[String]| words.iter().map(|it| (it.clone(), String::new())).collect();
-        let values = |setting: Setting| {
-            let values = setting.values().unwrap_or_default();
-            values.iter().map(|it| ((*it).to_owned(), String::new())).collect()
+        if let Some(named) = Named::after(before) {
+            let candidates = known.named.get(&named).into_iter().flatten();
+            let offer = |it: &Candidate| Some((it.completing(word)?.clone(), it.about.clone()));
+            let offers = candidates.filter_map(offer).take(MAX_OFFERS);
+            return Menu::of(Kind::Words, offers.collect());
+        }
+        let words = match before.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["/config", "get" | "set" | "add" | "remove" | "unset"] => {
+                known.keys.iter().map(String::as_str).collect()
+            }
+            [command] => values(command, known)?,
+            _ => return None,
         };
-        let words: Vec<(String, String)> =
-            match before.split_whitespace().collect::<Vec<_>>().as_slice() {
-                ["/model"] => plain(known.models),
-                ["/mode"] => values(Setting::Mode),
-                ["/approval"] => values(Setting::Approval),
-                ["/thinking"] => values(Setting::Thinking),
-                ["/config", "get" | "set" | "add" | "remove" | "unset"] => plain(known.keys),
-                _ if Named::after(before).is_some() => known.named.to_vec(),
-                _ => return None,
-            };
         // A complete word needs no completion.
-        let words = words.into_iter().filter(|(known, _)| known.contains(word) && known != word);
-        return Menu::of(Kind::Words, words.take(MAX_OFFERS).collect());
+        let words = words.into_iter().filter(|known| known.contains(word) && *known != word);
+        let offers = words.take(MAX_OFFERS).map(|word| (word.to_owned(), String::new()));
+        return Menu::of(Kind::Words, offers.collect());
     };
     let mut found: Vec<(usize, &String)> =
         known.files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
@@ -110,13 +143,18 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
     Menu::of(Kind::Files, offers.map(|(_, path)| (format!("@{path}"), String::new())).collect())
 }
 
-/// Returns the earlier messages that contain `text`, without duplicates, the latest first.
+/// Returns the earlier messages that contain `text` in any case, without duplicates, the latest first. If the text is not in the
+/// first line of a message, its line is shown as well.
 pub(crate) fn earlier(history: &[String], text: &str) -> Option<Menu> {
     let mut offers: Vec<(String, String)> = Vec::new();
-    for message in history.iter().rev().filter(|message| message.contains(text)) {
-        if offers.len() < MAX_OFFERS && offers.iter().all(|(offer, _)| offer != message) {
-            offers.push((message.clone(), String::new()));
-        }
+    let text = text.to_lowercase();
+    for message in history.iter().rev() {
+        let found = message.lines().position(|line| line.to_lowercase().contains(&text));
+        let is_new = offers.iter().all(|(offer, _)| offer != message);
+        let Some(at) = found.filter(|_| is_new && offers.len() < MAX_OFFERS) else { continue };
+        let line = message.lines().nth(at).filter(|_| at > 0);
+        offers
+            .push((message.clone(), line.map(|it| format!("… {}", it.trim())).unwrap_or_default()));
     }
     Menu::of(Kind::Earlier, offers)
 }
@@ -153,7 +191,15 @@ mod tests {
         let files = ["src/lib.rs", "src/parser.rs", "lib/x.py"].map(str::to_owned);
         let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
         let keys = ["llm.base_url", "budget.usd"].map(str::to_owned);
-        let named = ["q8s0wd", "4tqk2c"].map(|id| (id.to_owned(), "a title".to_owned()));
+        let candidate = |names: &[&str], about: &str| Candidate {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            about: about.to_owned(),
+        };
+        let named = BTreeMap::from([
+            (Named::Session, vec![candidate(&["33yegy", "01m80aa9hr33yegy"], "Fix the parser")]),
+            (Named::Patch, vec![candidate(&["r485a2", "01m891qastr485a2"], "")]),
+            (Named::Checkpoint, vec![candidate(&["12"], ""), candidate(&["3"], "")]),
+        ]);
         let known = Known { files: &files, models: &models, keys: &keys, named: &named };
         let menu = menu(before, word, &known);
         menu.into_iter().flat_map(|menu| menu.offers).map(|(text, _)| text).collect()
@@ -161,19 +207,38 @@ mod tests {
 
     #[test]
     fn commands_are_completed_at_the_start_and_files_anywhere() {
-        assert_eq!(offered("", "/ex"), ["/explain", "/exit"]);
+        assert_eq!(offered("", "/ex"), ["/export", "/explain", "/exit"]);
         assert_eq!(offered("see ", "/ex"), [""; 0]);
         assert_eq!(offered("see ", "@lib"), ["@lib/x.py", "@src/lib.rs"]);
         assert_eq!(offered("see ", "@spr"), ["@src/parser.rs"]);
         assert_eq!(offered("see ", "lib"), [""; 0]);
         assert_eq!(offered("/model ", "pro"), ["deepseek-v4-pro"]);
-        assert_eq!(offered("/mode ", "y"), ["yolo"]);
-        assert_eq!(offered("/approval ", ""), ["suggest", "auto", "never"]);
-        assert_eq!(offered("/resume ", "4t"), ["4tqk2c"]);
-        assert_eq!(offered("/rewind ", ""), ["q8s0wd", "4tqk2c"]);
-        assert_eq!(offered("/undo ", ""), [""; 0]);
         assert_eq!(offered("/config get ", "bud"), ["budget.usd"]);
         assert_eq!(offered("/config get ", "budget.usd"), [""; 0]);
+    }
+
+    #[test]
+    fn arguments_of_commands_are_completed() {
+        for (before, word, offers) in [
+            ("/mode ", "", &["plan", "agent", "yolo", "hetun"][..]),
+            ("/mode ", "y", &["yolo"]),
+            ("/approval ", "", &["suggest", "auto", "never"]),
+            ("/approval ", "au", &["auto"]),
+            ("/thinking ", "o", &["on", "off", "auto"]),
+            ("/resume ", "0", &["01m80aa9hr33yegy"]),
+            ("/resume ", "", &["33yegy"]),
+            ("/fork ", "PARSER", &["33yegy"]),
+            ("/resume ", "33yegy", &[]),
+            ("/apply ", "r4", &["r485a2"]),
+            ("/diff ", "x", &[]),
+            ("/rewind ", "1", &["12"]),
+            ("/rewind ", "", &["12", "3"]),
+            ("/undo ", "", &[]),
+            ("/ask ", "p", &[]),
+            ("resume ", "0", &[]),
+        ] {
+            assert_eq!(offered(before, word), offers, "{before}{word}");
+        }
     }
 
     #[test]
@@ -184,5 +249,8 @@ mod tests {
             menu.offers.iter().map(|it| it.0.as_str()).collect::<Vec<_>>(),
             ["fix a", "fix c"]
         );
+        let history = ["Fix it\nTwo changes".to_owned()];
+        let found = earlier(&history, "two").unwrap().offers;
+        assert_eq!(found, [(history[0].clone(), "… Two changes".to_owned())]);
     }
 }

@@ -7,7 +7,7 @@ mod lines;
 mod output;
 mod pressed;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use orchestrator::request::Request;
 use tokio::sync::oneshot;
 use tools::count::counted;
 
-use crate::completion::{Menu, Named};
+use crate::completion::{Candidate, Menu, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Page;
@@ -30,11 +30,12 @@ use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
 pub(crate) use self::act::{Act, Work};
+pub(crate) use self::facts::YOLO;
 pub use self::facts::{AlternateScreen, Calls, Facts, Setting};
 use self::output::Output;
 
 /// Keys are not taken as the answer to a question that appeared less than this ago.
-pub(crate) const DEAF: Duration = Duration::from_millis(300);
+const DEAF: Duration = Duration::from_millis(300);
 /// The time within which a key must be pressed again, where it has to be pressed twice. Hints are shown for as long.
 const TWICE: Duration = Duration::from_secs(2);
 
@@ -94,15 +95,15 @@ pub(crate) struct Conversation {
     steering: VecDeque<String>,
     /// True if the queue waits until the user continues it.
     pub(crate) paused: bool,
-    /// True if there is only a question, without the input and the row of settings.
+    /// True if there is only a question, without the row of settings, and without the input while nothing is typed.
     pub(crate) is_alone: bool,
     /// The output of the shell command.
     pub(crate) shell_output: Arc<Mutex<CommandOutput>>,
     /// A hint to show, and until when.
     hint: Option<(String, Duration)>,
     files: Option<Vec<String>>,
-    /// What the command in the input can name.
-    named: Option<(Named, Vec<(String, String)>)>,
+    /// What arguments can name, as far as it was listed since the last line was entered.
+    named: BTreeMap<Named, Vec<Candidate>>,
     history: Vec<String>,
     /// The input before the search in earlier messages, during one; the input then holds the search text.
     pub(crate) search: Option<Composer>,
@@ -143,7 +144,7 @@ impl Conversation {
             shell_output: Arc::default(),
             hint: None,
             files: None,
-            named: None,
+            named: BTreeMap::new(),
             history,
             search: None,
             back: None,
@@ -272,6 +273,7 @@ impl Conversation {
         self.output.end_answer(self.page());
         self.paused = self.work == Work::Stopping && !self.queue.is_empty();
         self.work = Work::Idle;
+        self.put_words_aside(Duration::ZERO);
         self.asked.clear();
         // What is hinted at is about the request: that it runs, or how to stop it.
         self.hint = None;
@@ -348,12 +350,26 @@ impl Conversation {
     /// Removes questions that were withdrawn.
     pub(crate) fn drop_withdrawn(&mut self, at: Duration) {
         let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
+        if front_is_gone {
+            self.put_words_aside(at);
+        }
         self.asked.retain(|asked| !asked.is_withdrawn());
         if front_is_gone {
             // The change under review belongs to the withdrawn question.
             self.visit.take_if(|visit| matches!(visit, Visit::Review(_)));
             self.present(at);
         }
+    }
+
+    /// Ends the typing of an answer without sending it, so that it can be recalled. Returns false if none is being typed.
+    fn put_words_aside(&mut self, at: Duration) -> bool {
+        let typed = self.asked.front_mut().and_then(|asked| asked.words.take());
+        let Some(typed) = typed.map(|words| words.text()) else { return false };
+        if !typed.trim().is_empty() {
+            self.history.push(typed);
+            self.hint_at("the answer was not sent; Up brings it back", at);
+        }
+        true
     }
 
     pub(crate) fn answer_question(&mut self, answer: Answer, at: Duration) {
@@ -407,9 +423,9 @@ impl Conversation {
         self.complete();
     }
 
-    /// Sets what an argument can name, with descriptions, for completion.
-    pub(crate) fn know_named(&mut self, named: Named, offers: Vec<(String, String)>) {
-        self.named = Some((named, offers));
+    /// Sets what an argument can name, for completion.
+    pub(crate) fn know_named(&mut self, named: Named, candidates: Vec<Candidate>) {
+        self.named.insert(named, candidates);
         self.complete();
     }
 

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use config::Config;
 
-use crate::completion::Named;
+use crate::completion::{Candidate, Named};
 use crate::conversation::Setting;
 use crate::picker::KeptSession;
 
@@ -17,8 +17,8 @@ pub type OnOutput = Box<dyn FnMut(&[u8]) + Send>;
 
 /// What a conversation needs from the program around it. Unless stated otherwise, methods are called off the runtime.
 pub trait Host: Send + Sync {
-    /// Runs a command of the program, which prints its own output. The terminal is restored before.
-    fn command(&self, words: &[String]);
+    /// Runs a command of the program and returns what it printed. The terminal is restored before, but does not echo.
+    fn command(&self, words: &[String]) -> String;
 
     /// Runs a shell command in the sandbox, without access to the terminal. Called on the runtime.
     fn shell(&self, line: &str, on_output: OnOutput) -> Shell;
@@ -30,8 +30,8 @@ pub trait Host: Send + Sync {
     /// Returns the paths of the files in the workspace.
     fn files(&self) -> Vec<String>;
 
-    /// Returns what an argument can name, with descriptions, newest first.
-    fn named(&self, named: Named) -> Vec<(String, String)>;
+    /// Returns what an argument of a command can name, newest first.
+    fn named(&self, what: Named) -> Vec<Candidate>;
 
     /// Returns the sessions of the workspace that have a request, newest first, or the reason why they cannot be listed.
     fn sessions(&self) -> Result<Vec<KeptSession>, String>;

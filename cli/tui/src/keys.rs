@@ -12,7 +12,9 @@ const PASTE: Duration = Duration::from_secs(2);
 /// Maximum length of a sequence; longer ones are not treated as sequences.
 const MAX_SEQUENCE: usize = 64;
 
-const PASTE_END: &[u8] = b"\x1b[201~";
+/// What a terminal sends before and after a paste.
+pub(crate) const PASTE_START: &str = "\x1b[200~";
+pub(crate) const PASTE_END: &str = "\x1b[201~";
 
 /// Queries the colour of the terminal's background. Many terminals do not reply.
 pub(crate) const ASK_BACKGROUND: &str = "\x1b]11;?\x07";
@@ -43,6 +45,8 @@ pub(crate) enum Key {
     WordRight,
     Home,
     End,
+    PageUp,
+    PageDown,
     Ctrl(char),
     Alt(char),
     /// Not a key: the terminal's reply with its background.
@@ -74,7 +78,7 @@ impl Keys {
         let mut keys = Vec::new();
         loop {
             if let Some(paste) = &mut self.paste {
-                let end = find(&self.pending, PASTE_END);
+                let end = find(&self.pending, PASTE_END.as_bytes());
                 // The end mark may be split between two reads.
                 let sure = self.pending.len().saturating_sub(PASTE_END.len() - 1);
                 paste.extend(self.pending.drain(..end.unwrap_or(sure)));
@@ -202,6 +206,8 @@ fn sequence(rest: &[u8]) -> Read {
             1 | 7 => Some(Key::Home),
             4 | 8 => Some(Key::End),
             3 => Some(Key::Delete),
+            5 => Some(Key::PageUp),
+            6 => Some(Key::PageDown),
             27 => coded(number(2), number(1)),
             _ => None,
         },
@@ -353,7 +359,7 @@ mod tests {
     #[test]
     fn a_paste_keeps_its_bytes_and_ends_even_without_its_end_mark() {
         let text = b"$1\tx\r\n\x1b y \x1b[A";
-        let whole = [b"\x1b[200~", &text[..], PASTE_END, b"z"].concat();
+        let whole = [b"\x1b[200~", &text[..], PASTE_END.as_bytes(), b"z"].concat();
         assert_eq!(keys(&whole), [Key::Paste(text.to_vec()), Key::Char('z')]);
         let mut lost = Keys::default();
         assert_eq!(lost.feed(b"\x1b[200~abc"), []);

@@ -19,10 +19,11 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use alone::{QuestionOptions, ask, pick, review};
+pub use alone::{Asked, QuestionOptions, ask, pick, review};
 pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
-pub use completion::Named;
+pub use completion::{Candidate, Named};
 pub use conversation::{AlternateScreen, Calls, Facts, Setting};
 pub use converse::{ConversationEnd, Opening, converse};
 pub use host::{Host, OnOutput, Shell};
 pub use picker::KeptSession;
+pub use terminal::restore_echo;

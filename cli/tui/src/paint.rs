@@ -11,7 +11,7 @@ use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::composer::Laid;
-use crate::conversation::{AlternateScreen, Asked, Conversation, Work};
+use crate::conversation::{AlternateScreen, Asked, Conversation, Work, YOLO};
 use crate::screen::{Frame, Size};
 use crate::styled;
 
@@ -40,7 +40,8 @@ pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
         None if it.search.is_some() => it.composer.laid(width, "search: "),
         None => it.composer.laid(width, PROMPT),
     };
-    let is_input = !it.is_alone || asked.is_some_and(|asked| asked.words.is_some());
+    let is_input =
+        !it.is_alone || it.has_draft() || asked.is_some_and(|asked| asked.words.is_some());
     let (input, cursor) = if is_input {
         visible(laid, room.at_most((height / 3).max(1)))
     } else {
@@ -128,16 +129,19 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
     }
     let used = it.run.used();
     let mut parts = vec![it.facts.mode.clone(), it.facts.approval.clone(), it.facts.model.clone()];
-    if used.prompt + used.output > 0 {
-        parts.push(format!("{} tokens", short(used.prompt + used.output)));
-    }
-    if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
-        parts.push(format!("{share}% hit"));
+    // These count from the start of the last request; `/cost` adds up all of them.
+    let tokens = used.prompt + used.output;
+    if tokens > 0 {
+        let noun = if tokens == 1 { "token" } else { "tokens" };
+        parts.push(format!("request: {} {noun}", short(tokens)));
     }
     parts.extend(used.cost.map(|cost| cost.to_string()));
     if it.facts.budget_usd > 0.0 {
         let budget = Usd::from_dollars(it.facts.budget_usd);
         parts.push(format!("{} left", budget.saturating_sub(used.cost.unwrap_or_default())));
+    }
+    if let Some(share) = (used.hit * 100).checked_div(used.prompt) {
+        parts.push(format!("{share}% hit"));
     }
     let mut line = String::new();
     for part in parts {
@@ -147,7 +151,8 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
         }
         line = longer;
     }
-    dim(it, &line)
+    // That nothing is asked should be seen.
+    if it.facts.mode == YOLO { colour(it, AnsiColor::Yellow, &line) } else { dim(it, &line) }
 }
 
 /// Returns the rows of a question, and the keys that answer it.
@@ -210,7 +215,7 @@ fn menu(it: &Conversation, most: usize) -> Vec<String> {
     offers
         .map(|(at, (text, about))| {
             let text = harmless(text.lines().next().unwrap_or_default());
-            let row = format!("{text:<12} {about}");
+            let row = format!("{text:<12} {}", harmless(about));
             let row = row.trim_end();
             if at == menu.chosen { format!("❯ {row}") } else { dim(it, &format!("  {row}")) }
         })

@@ -47,9 +47,8 @@ impl Picker {
     }
 
     pub(crate) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
-        const HEAD: usize = 2;
         let found = self.found();
-        let room = usize::from(size.rows).saturating_sub(HEAD).max(1);
+        let room = page(size);
         let first = (self.chosen + 1).saturating_sub(room);
         let row = |(at, KeptSession { id, title, age, outcome }): (usize, &&KeptSession)| {
             let row = format!("{}  {age:>8}  {outcome:<12}  {}", short(id), harmless(title));
@@ -71,10 +70,12 @@ impl Picker {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    pub(crate) fn key(&mut self, key: &Key) -> Does {
+    pub(crate) fn key(&mut self, key: &Key, size: Size) -> Does {
         match key {
             Key::Up | Key::Ctrl('p') => self.chosen = self.chosen.saturating_sub(1),
             Key::Down | Key::Ctrl('n') => self.chosen += 1,
+            Key::PageUp => self.chosen = self.chosen.saturating_sub(page(size)),
+            Key::PageDown => self.chosen += page(size),
             Key::Char(c) => self.search.push(*c),
             Key::Backspace => drop(self.search.pop()),
             Key::Ctrl('u') => self.search.clear(),
@@ -88,6 +89,12 @@ impl Picker {
         self.chosen = self.chosen.min(self.found().len().saturating_sub(1));
         Does::Stays
     }
+}
+
+/// Returns the number of rows for sessions.
+fn page(size: Size) -> usize {
+    const HEAD: usize = 2;
+    usize::from(size.rows).saturating_sub(HEAD).max(1)
 }
 
 #[cfg(test)]
@@ -116,16 +123,22 @@ mod tests {
           aaaaaa   2 h ago  failed        Fix the lexer
         ");
         for c in "fix FAIL".chars() {
-            picker.key(&Key::Char(c));
+            picker.key(&Key::Char(c), size);
         }
-        assert_eq!(picker.key(&Key::Enter), Does::Resumes("01m80ac8a9aaaaaa".to_owned()));
-        picker.key(&Key::Char('x'));
-        assert_eq!(picker.key(&Key::Enter), Does::Stays);
+        assert_eq!(picker.key(&Key::Enter, size), Does::Resumes("01m80ac8a9aaaaaa".to_owned()));
+        picker.key(&Key::Char('x'), size);
+        assert_eq!(picker.key(&Key::Enter, size), Does::Stays);
         assert!(picker.rows(size, Paint::Plain)[2].contains("no session matches"));
-        picker.key(&Key::Ctrl('u'));
+        picker.key(&Key::Ctrl('u'), size);
         for _ in 0..9 {
-            picker.key(&Key::Down);
+            picker.key(&Key::Down, size);
         }
         assert!(picker.rows(size, Paint::Plain)[4].starts_with('❯'));
+        let low = Size { columns: 80, rows: 4 };
+        for (key, id) in [(Key::PageUp, "33yegy"), (Key::PageDown, "aaaaaa")] {
+            picker.key(&key, low);
+            let rows = picker.rows(low, Paint::Plain);
+            assert!(rows.iter().any(|row| row.starts_with(&format!("❯ {id}"))), "{rows:#?}");
+        }
     }
 }

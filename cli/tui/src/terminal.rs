@@ -15,6 +15,7 @@ use rustix::termios::{
 };
 use tokio::sync::mpsc;
 
+use crate::keys::{PASTE_END, PASTE_START};
 use crate::screen::Size;
 
 /// Enables bracketed paste.
@@ -31,6 +32,12 @@ static IS_AWAY: AtomicBool = AtomicBool::new(false);
 
 /// The settings of the terminal before it was taken; `None` while it is not taken.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// The settings of the terminal before it was lent without echo; `None` while it is not.
+static ECHOING: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Text that was typed at a question and is not its answer.
+static GIVEN_BACK: Mutex<String> = Mutex::new(String::new());
 
 /// True while our panic hook is installed, which restores the terminal before the panic is printed.
 static IS_GUARDED: AtomicBool = AtomicBool::new(false);
@@ -115,21 +122,37 @@ impl Terminal {
         write(BEGIN)?;
         let mut buffer = [0; 4096];
         let count = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
-        let mut typed = buffer.get(..count).unwrap_or_default().to_vec();
+        let mut new = buffer.get(..count).unwrap_or_default().to_vec();
         // While the terminal was not raw, it translated the bytes of Enter and Ctrl-D.
-        for byte in &mut typed {
+        for byte in &mut new {
             *byte = match *byte {
                 b'\n' => b'\r',
                 b'\0' => b'\x04',
                 other => other,
             };
         }
+        let kept = std::mem::take(&mut *GIVEN_BACK.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut typed =
+            if kept.is_empty() { kept } else { format!("{PASTE_START}{kept}{PASTE_END}") }
+                .into_bytes();
+        typed.append(&mut new);
         Ok(typed)
     }
 
     /// Restores the settings of the terminal, for another program to use it.
     pub(crate) fn lend() {
         restore();
+    }
+
+    /// Like [`Self::lend`], to a command that only prints: what is typed meanwhile is not echoed into its output.
+    pub(crate) fn lend_without_echo() -> io::Result<()> {
+        restore();
+        let settings = tcgetattr(rustix::stdio::stdin())?;
+        let mut silent = settings.clone();
+        silent.local_modes -= LocalModes::ECHO;
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &silent)?;
+        *ECHOING.lock().unwrap_or_else(PoisonError::into_inner) = Some(settings);
+        Ok(())
     }
 
     /// Stops the process as the shell does on Ctrl-Z, until the shell continues it. Returns what was typed in the meantime.
@@ -184,6 +207,20 @@ impl Drop for Terminal {
             }
         }
     }
+}
+
+/// Makes the terminal echo what is typed, for a program that reads lines, if a conversation has lent it without echo.
+pub fn restore_echo() {
+    let settings = ECHOING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(settings) = settings {
+        // If the terminal is gone, nothing is typed.
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
+    }
+}
+
+/// Gives text to the next [`Terminal::take`], as a paste, so that it is kept but not acted on.
+pub(crate) fn give_back(text: &str) {
+    GIVEN_BACK.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
 }
 
 /// Waits until there is something to read.

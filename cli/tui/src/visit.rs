@@ -42,8 +42,9 @@ impl Visit {
         match self {
             Self::Review(review) => review.rows(size, paint),
             Self::Transcript(pages) => {
-                let keys = "transcript · Up, Down, Space, b, g, G · q goes back";
-                pages.rows(size, &bar(paint, keys))
+                let keys =
+                    ["transcript", "q goes back", "Up Down PageUp PageDown", "g start", "G end"];
+                pages.rows(size, &bar(paint, &fitting(size, 2, &keys)))
             }
             Self::Sessions(picker) => picker.rows(size, paint),
         }
@@ -54,9 +55,16 @@ impl Visit {
         match self {
             Self::Review(review) => review.key(key, size),
             Self::Transcript(pages) => pages.key(key, size),
-            Self::Sessions(picker) => picker.key(key),
+            Self::Sessions(picker) => picker.key(key, size),
         }
     }
+}
+
+/// Joins these parts, the most important first, as far as they fit; at least the first `least` of them.
+fn fitting(size: Size, least: usize, parts: &[&str]) -> String {
+    let joined = |count| parts.iter().take(count).copied().collect::<Vec<_>>().join(" · ");
+    let fits = |count: &usize| joined(*count).width() <= usize::from(size.columns);
+    joined((least..=parts.len()).rev().find(fits).unwrap_or(least))
 }
 
 /// Formats the bar at the bottom.
@@ -70,17 +78,19 @@ pub(crate) struct Pages {
     lines: Vec<String>,
     /// The first line on the screen.
     top: usize,
+    /// The last line that may be the first on the screen even if less than a page follows.
+    furthest: usize,
 }
 
 impl Pages {
     /// Starts at the first line.
     pub(crate) const fn new(lines: Vec<String>) -> Self {
-        Self { lines, top: 0 }
+        Self { lines, top: 0, furthest: 0 }
     }
 
     /// Starts at the last page.
     pub(crate) fn at_end(lines: Vec<String>, size: Size) -> Self {
-        let mut pages = Self { lines, top: 0 };
+        let mut pages = Self::new(lines);
         pages.top = pages.last_top(size);
         pages
     }
@@ -107,14 +117,13 @@ impl Pages {
         self.lines.len().saturating_sub(fits.count().max(1))
     }
 
-    /// Scrolls to a line. Scrolling down from a line beyond the last useful one, which a jump can reach, stays there.
     fn go(&mut self, to: usize, size: Size) {
-        self.top = if to > self.top { to.min(self.last_top(size).max(self.top)) } else { to };
+        self.top = to.min(self.last_top(size).max(self.furthest));
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    fn key(&mut self, key: &Key, size: Size) -> Does {
-        // Long lines take several rows, so a page has fewer of them; none may be skipped.
+    /// Returns the number of lines that are on the screen as a whole, at least one. Long lines take several rows, so there are
+    /// fewer of them.
+    fn shown(&self, size: Size) -> usize {
         let width = usize::from(size.columns);
         let mut room = page(size);
         let shown = self.lines.iter().skip(self.top).take_while(|line| {
@@ -123,12 +132,18 @@ impl Pages {
             room = room.saturating_sub(rows);
             fits
         });
-        let page = shown.count().max(1);
+        shown.count().max(1)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
+    fn key(&mut self, key: &Key, size: Size) -> Does {
+        // No line may be skipped.
+        let page = self.shown(size);
         match key {
             Key::Up | Key::Char('k') | Key::Ctrl('p') => self.go(self.top.saturating_sub(1), size),
             Key::Down | Key::Char('j') | Key::Ctrl('n') => self.go(self.top + 1, size),
-            Key::Char(' ') => self.go(self.top + page, size),
-            Key::Char('b') => self.go(self.top.saturating_sub(page), size),
+            Key::Char(' ') | Key::PageDown => self.go(self.top + page, size),
+            Key::Char('b') | Key::PageUp => self.go(self.top.saturating_sub(page), size),
             Key::Home | Key::Char('g') => self.go(0, size),
             Key::End | Key::Char('G') => self.go(usize::MAX, size),
             Key::Esc | Key::Char('q') | Key::Ctrl('c' | 'd' | 't') => return Does::Leaves,
@@ -148,6 +163,8 @@ fn page(size: Size) -> usize {
 pub(crate) struct Review {
     pages: Pages,
     files: Vec<Reviewed>,
+    /// The index of the file that is decided next. Scrolling changes it only once the file is out of sight.
+    current: usize,
     /// The first lines of the hunks.
     hunks: Vec<usize>,
     /// True if Enter was pressed before every file was decided.
@@ -177,86 +194,102 @@ impl Review {
             |(at, line): (usize, &String)| Some(Reviewed { path: path(line)?, at, wanted: None });
         let files: Vec<Reviewed> = plain.iter().enumerate().filter_map(file).collect();
         let hunks = plain.iter().enumerate().filter(|(_, line)| line.starts_with("@@ "));
-        let hunks = hunks.map(|(at, _)| at).collect();
-        let pages = Pages::new(lines);
-        (!files.is_empty()).then_some(Self { pages, files, hunks, is_incomplete: false, taken })
+        let hunks: Vec<usize> = hunks.map(|(at, _)| at).collect();
+        let furthest = files.iter().map(|file| file.at).chain(hunks.iter().copied()).max()?;
+        let pages = Pages { furthest, ..Pages::new(lines) };
+        let (current, is_incomplete) = (0, false);
+        (!files.is_empty()).then_some(Self { pages, files, current, hunks, is_incomplete, taken })
     }
 
-    /// Returns the index of the file at the top of the screen.
-    fn current(&self) -> usize {
-        self.files.iter().rposition(|file| file.at <= self.pages.top).unwrap_or_default()
+    /// Returns the index of the file that has a line.
+    fn file_of(&self, line: usize) -> usize {
+        self.files.iter().rposition(|file| file.at <= line).unwrap_or_default()
     }
 
     fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
-        let at = self.current();
-        let file = self.files.get(at);
+        self.pages.rows(size, &bar(paint, &self.bar(size)))
+    }
+
+    /// Returns the text of the bar. On a narrow screen, the file and its decision matter most, then the keys to decide and to leave.
+    fn bar(&self, size: Size) -> String {
+        let (number, count) = (self.current + 1, self.files.len());
+        let file = self.files.get(self.current);
         let wanted = match file.and_then(|file| file.wanted) {
             Some(true) => "yes",
             Some(false) => "no",
             None => "undecided",
         };
         let path = file.map(|file| harmless(&file.path)).unwrap_or_default();
-        let number = format!("{}/{}", at + 1, self.files.len());
         let open = self.files.iter().filter(|file| file.wanted.is_none()).count();
-        let undecided = format!("{open} undecided · y or n decides");
-        let keys: &[&str] = match open {
-            0 => &["Enter answers · q goes back", "Enter · q"],
-            _ if self.is_incomplete => &[&undecided, "y n"],
-            _ => &[
-                "y n decide · Tab file · ] hunk · Space page · q back",
-                "y n · Tab file · ] hunk · q back",
-                "y n · Tab · q",
-            ],
+        let undecided = format!("{open} undecided");
+        let (long, short): (Vec<&str>, &[&str]) = match open {
+            0 => (vec!["Enter answers", "q back"], &["Enter", "q"]),
+            _ if self.is_incomplete => (vec![&undecided, "y n decide"], &[&undecided]),
+            _ => (
+                vec!["y n decide", "Enter answers", "q back", "Tab file", "] hunk", "Space page"],
+                &["y n", "Enter", "q"],
+            ),
+        };
+        let bar = |path: &str, keys: &[&str]| {
+            let place = format!("{number}/{count} {path}: {wanted}");
+            fitting(size, short.len() + 1, &[&[place.as_str()], keys].concat())
         };
         let width = usize::from(size.columns);
-        let text = |keys: &&str| format!("{number} {path}: {wanted} · {keys}");
-        let fitting = keys.iter().map(text).find(|text| text.width() <= width);
-        // On a narrow screen, the end of the path says most.
-        let text = fitting.unwrap_or_else(|| {
-            let rest = format!(": {wanted} · {}", keys.last().copied().unwrap_or_default());
-            let room = width.saturating_sub(number.width() + 1 + rest.width());
-            format!("{number} {}{rest}", end_of(&path, room))
-        });
-        self.pages.rows(size, &bar(paint, &text))
+        let whole = [bar(&path, &long), bar(&path, short)].into_iter();
+        whole.into_iter().find(|bar| bar.width() <= width).unwrap_or_else(|| {
+            // The end of the path says most.
+            let room = width.saturating_sub(bar("", short).width());
+            bar(&end_of(&path, room), short)
+        })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
     fn key(&mut self, key: &Key, size: Size) -> Does {
         self.is_incomplete = false;
-        let current = self.current();
+        let start = self.files.get(self.current).map_or(0, |file| file.at);
+        let place = self.pages.top.max(start);
         match key {
             Key::Char(letter @ ('y' | 'n')) => {
-                if let Some(file) = self.files.get_mut(current) {
+                if let Some(file) = self.files.get_mut(self.current) {
                     file.wanted = Some(*letter == 'y');
                 }
-                let next = self.files.iter().skip(current + 1).find(|file| file.wanted.is_none());
-                if let Some(next) = next {
-                    self.pages.top = next.at;
-                }
+                let mut later = self.files.iter().skip(self.current + 1);
+                self.jump(later.find(|file| file.wanted.is_none()).map(|next| next.at));
             }
             Key::Enter => match self.answer() {
                 Some(answer) => return Does::Answers(answer),
                 None => self.undecided(),
             },
-            Key::Tab => {
-                self.jump(self.files.iter().map(|file| file.at).find(|at| *at > self.pages.top));
+            Key::Tab => self.jump(self.files.iter().map(|it| it.at).find(|at| *at > place)),
+            Key::BackTab => self.jump(self.files.iter().map(|it| it.at).rfind(|at| *at < place)),
+            Key::Char(']') => self.jump(self.hunks.iter().copied().find(|at| *at > place)),
+            Key::Char('[') => self.jump(self.hunks.iter().copied().rfind(|at| *at < place)),
+            key => {
+                let does = self.pages.key(key, size);
+                self.follow(key, size);
+                return does;
             }
-            Key::BackTab => {
-                let before = self.files.iter().map(|file| file.at).rfind(|at| *at < self.pages.top);
-                self.jump(before);
-            }
-            Key::Char(']') => self.jump(self.hunks.iter().copied().find(|at| *at > self.pages.top)),
-            Key::Char('[') => {
-                self.jump(self.hunks.iter().copied().rfind(|at| *at < self.pages.top));
-            }
-            key => return self.pages.key(key, size),
         }
         Does::Stays
     }
 
-    /// Goes to a line, also to one with less than a page after it.
+    /// Goes to a line, and to its file.
     fn jump(&mut self, to: Option<usize>) {
-        self.pages.top = to.unwrap_or(self.pages.top);
+        let Some(line) = to else { return };
+        self.pages.top = line;
+        self.current = self.file_of(line);
+    }
+
+    /// After scrolling: goes to the first or last file if the user did, or to one that is on the screen.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
+    fn follow(&mut self, key: &Key, size: Size) {
+        let first = self.file_of(self.pages.top);
+        let last = self.file_of(self.pages.top + self.pages.shown(size) - 1);
+        self.current = match key {
+            Key::Home | Key::Char('g') => first,
+            Key::End | Key::Char('G') => last,
+            _ => self.current.clamp(first, last),
+        };
     }
 
     /// Goes to the first undecided file, and reports that some are open.
@@ -338,27 +371,6 @@ mod tests {
     }
 
     #[test]
-    fn scrolling_never_goes_back_to_an_earlier_file() {
-        let large = Size { columns: 60, rows: 60 };
-        let change = diff(&["a.rs", "b.rs", "c.rs"]);
-        for key in [Key::Down, Key::Char('j'), Key::Char(' '), Key::End] {
-            let mut review = Review::of(&change, Taken::ByFile).unwrap();
-            review.key(&Key::Char('y'), large);
-            review.key(&key, large);
-            assert_eq!(review.current(), 1, "{key:?}");
-        }
-    }
-
-    #[test]
-    fn a_narrow_bar_shows_what_is_decided() {
-        let size = Size { columns: 40, rows: 12 };
-        let review = Review::of(&diff(&["src/deeply/nested/file.rs"]), Taken::ByFile).unwrap();
-        let bar = review.rows(size, Paint::Plain).pop().unwrap();
-        assert_eq!(bar, "1/1 …/file.rs: undecided · y n · Tab · q");
-        assert!(bar.width() <= 40, "{bar}");
-    }
-
-    #[test]
     fn a_change_is_decided_file_by_file_and_answered_as_a_whole() {
         let change = diff(&["a.rs", "b.rs"]);
         let review = || Review::of(&change, Taken::ByFile).unwrap();
@@ -387,7 +399,7 @@ mod tests {
         +++ b/a.rs
         @@ -1 +1 @@
         -a
-        1/2 a.rs: undecided · y n · Tab file · ] hunk · q back
+        1/2 a.rs: undecided · y n decide · Enter answers · q back
         ");
         keys(&mut review, "]]");
         assert!(review.rows(SIZE, Paint::Plain)[0].starts_with("@@ -9"));
@@ -395,6 +407,80 @@ mod tests {
         assert!(review.rows(SIZE, Paint::Plain)[0].contains("b.rs"));
         assert_eq!(keys(&mut review, "["), Does::Stays);
         assert!(review.rows(SIZE, Paint::Plain)[0].starts_with("@@ -9"));
+    }
+
+    #[test]
+    fn a_decision_is_about_the_file_that_the_bar_names_however_the_change_was_scrolled() {
+        let files = ["a.rs", "b.rs", "c.rs"];
+        for size in [Size { columns: 100, rows: 40 }, Size { columns: 100, rows: 12 }] {
+            let bar = |review: &Review| review.rows(size, Paint::Plain).pop().unwrap();
+            for scroll in [Key::Down, Key::Char('j'), Key::Char(' '), Key::End] {
+                let mut review = Review::of(&diff(&files), Taken::ByFile).unwrap();
+                review.key(&Key::Char('y'), size);
+                assert!(bar(&review).starts_with("2/3 b.rs: undecided"), "{}", bar(&review));
+                review.key(&scroll, size);
+                let named = bar(&review);
+                assert!(!named.starts_with("1/3"), "{scroll:?} in {size:?} goes back: {named}");
+                review.key(&Key::Char('n'), size);
+                let decided: Vec<_> = review.files.iter().map(|file| file.wanted).collect();
+                let at = usize::from(named.starts_with("3/3")) + 1;
+                assert_eq!(decided[0], Some(true), "{scroll:?}");
+                assert_eq!(decided[at], Some(false), "{scroll:?}: {named}");
+            }
+            // Some context above the file does not change what is decided.
+            let mut review = Review::of(&diff(&files), Taken::ByFile).unwrap();
+            for key in [Key::Tab, Key::Tab, Key::Up] {
+                review.key(&key, size);
+            }
+            assert!(bar(&review).starts_with("3/3 c.rs"), "{}", bar(&review));
+            // Scrolled out of sight, it is another one.
+            for _ in 0..size.rows {
+                review.key(&Key::Up, size);
+            }
+            let named = if size.rows == 40 { "3/3" } else { "2/3" };
+            assert!(bar(&review).starts_with(named), "{}", bar(&review));
+            for (key, named) in [(Key::Home, "1/3 a.rs"), (Key::End, "3/3 c.rs")] {
+                review.key(&key, size);
+                assert!(bar(&review).starts_with(named), "{}", bar(&review));
+            }
+        }
+    }
+
+    #[test]
+    fn the_bar_of_a_narrow_screen_names_the_file_the_decision_and_how_to_go_on() {
+        let bar = |path: &str, keys: &[Key], columns| {
+            let size = Size { columns, rows: 12 };
+            let mut review = Review::of(&diff(&[path, "x.rs"]), Taken::ByFile).unwrap();
+            for key in keys {
+                review.key(key, size);
+            }
+            let bar = review.rows(size, Paint::Plain).pop().unwrap();
+            assert!(bar.width() <= usize::from(columns), "{bar}");
+            bar
+        };
+        assert_eq!(bar("calc.py", &[], 40), "1/2 calc.py: undecided · y n · Enter · q");
+        assert_eq!(
+            bar("src/deep/calculator.py", &[], 40),
+            "1/2 …tor.py: undecided · y n · Enter · q"
+        );
+        assert_eq!(
+            bar("calc.py", &[], 100),
+            "1/2 calc.py: undecided · y n decide · Enter answers · q back · Tab file · ] hunk · Space page"
+        );
+        assert_eq!(bar("calc.py", &[Key::Enter], 40), "1/2 calc.py: undecided · 2 undecided");
+        let decided = [Key::Char('y'), Key::Char('n')];
+        assert_eq!(bar("calc.py", &decided, 40), "2/2 x.rs: no · Enter answers · q back");
+    }
+
+    #[test]
+    fn pages_are_turned_by_their_own_keys() {
+        let mut pages = Pages::new((0..40).map(|n| format!("line {n}")).collect());
+        for (key, top) in [(b"\x1b[6~", 5), (b"\x1b[6~", 10), (b"\x1b[5~", 5)] {
+            for key in crate::keys::Keys::default().feed(key) {
+                pages.key(&key, SIZE);
+            }
+            assert_eq!(pages.top, top);
+        }
     }
 
     #[test]

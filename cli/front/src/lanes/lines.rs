@@ -9,6 +9,7 @@ use actors::lane_id::LaneId;
 use actors::ledger::Amount;
 use actors::team::{Other, PlannedLane};
 use anstyle::{AnsiColor, Style};
+use tools::count::counted;
 use tree::RepoPath;
 
 use super::LaneTable;
@@ -192,7 +193,7 @@ pub(crate) fn file_line(file: &StagedFile, paint: Paint) -> String {
 
 /// Formats tokens and cost.
 pub(crate) fn used(spent: Amount) -> String {
-    format!("{} tokens · {}", spent.tokens, spent.nano_usd)
+    format!("{} · {}", counted(spent.tokens, "token"), spent.nano_usd)
 }
 
 pub(crate) fn style(paint: Paint, colour: AnsiColor, text: &str) -> String {

@@ -8,6 +8,7 @@ use actors::delivery::{
 };
 use actors::event::{Blob, Envelope, StagedContent};
 use actors::ledger::Amount;
+use actors::publisher::Speaker;
 use actors::scope::Segment;
 use actors::words::MissionPhase;
 use model::price::Usd;
@@ -169,6 +170,16 @@ fn a_failed_check_says_why() {
 fn page(endings: Vec<(&str, String)>) -> String {
     let section = |(title, end): (&str, String)| format!("[{title}]\n{}\n", end.trim_end());
     endings.into_iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_activity_says_that_an_answer_arrives() {
+    let options = options(CommandsGiven::OfTheConversation, Accounts::InALine);
+    let (mut view, _) = view(options, Vec::new());
+    let at = Duration::from_secs(3);
+    let speaker = Speaker { role: AgentRole::Analysis, scope: Scope::SESSION };
+    view.signal(&Signal::Text(speaker, "It i".to_owned()), at);
+    assert_eq!(view.progress(at), "answering · 0 s · about 1 token");
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl Plain<'_> {
     async fn program(&self, words: Vec<String>) -> Result<(), CliError> {
         let host = Arc::clone(&self.host);
         let done = tokio::task::spawn_blocking(move || host.command(&words)).await;
-        done.map_err(|error| CliError::caused(Kind::Internal, &error))
+        done.map(drop).map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 
     /// Runs a shell command and prints its output as it arrives.

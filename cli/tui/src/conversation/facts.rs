@@ -7,8 +7,11 @@ use orchestrator::chat::Intent;
 
 use crate::nearest::nearest;
 
+/// The mode that asks about almost nothing.
+pub(crate) const YOLO: &str = "yolo";
+
 /// The modes, in the order in which Tab switches them.
-const MODES: [&str; 4] = ["plan", "agent", "yolo", "hetun"];
+const MODES: [&str; 4] = ["plan", "agent", YOLO, "hetun"];
 
 /// The facts and settings of a conversation.
 #[derive(Debug, Clone, Default)]
@@ -93,31 +96,32 @@ impl Setting {
         }
     }
 
-    /// Returns the possible values; `None` for models.
-    pub(crate) const fn values(self) -> Option<&'static [&'static str]> {
+    /// Returns the possible values, given the known models.
+    pub(crate) fn values(self, models: &[String]) -> Vec<&str> {
         match self {
-            Self::Model => None,
-            Self::Thinking => Some(&["on", "off", "auto"]),
-            Self::Approval => Some(&["suggest", "auto", "never"]),
-            Self::Mode => Some(&MODES),
+            Self::Model => models.iter().map(String::as_str).collect(),
+            Self::Thinking => vec!["on", "off", "auto"],
+            Self::Approval => vec!["suggest", "auto", "never"],
+            Self::Mode => MODES.to_vec(),
         }
     }
 
     /// Checks a value. The error names the possible values, and the one that is probably meant.
     pub fn check(self, value: &str, models: &[String]) -> Result<(), String> {
-        let models: Vec<&str> = models.iter().map(String::as_str).collect();
-        let values = self.values().unwrap_or(&models);
+        let values = self.values(models);
         if values.contains(&value) {
             return Ok(());
         }
         let meant = nearest(value, values.iter().copied());
-        let meant = meant.map_or(".".to_owned(), |meant| format!("; did you mean {meant}?"));
-        let (name, known) = (self.name(), values.join(", "));
-        let others = match self {
-            Self::Model => " (llm.prices adds others)",
-            Self::Thinking | Self::Approval | Self::Mode => "",
+        let choose =
+            meant.map_or("; choose".to_owned(), |it| format!("; did you mean {it}? Choose"));
+        let (name, others) = match self {
+            Self::Model => ("model", " (llm.prices adds others)"),
+            Self::Thinking => ("value of thinking", ""),
+            Self::Approval => ("approval mode", ""),
+            Self::Mode => ("mode", ""),
         };
-        Err(format!("there is no {name} {value}{meant} Known: {known}{others}"))
+        Err(format!("unknown {name} `{value}`{choose} {}{others}", alternatives(&values)))
     }
 
     /// Returns the command with its possible values.
@@ -128,6 +132,14 @@ impl Setting {
             Self::Approval => "/approval suggest, auto or never",
             Self::Mode => "/mode plan, agent, yolo or hetun",
         }
+    }
+}
+
+/// Formats values to choose from: `a, b or c`.
+fn alternatives(values: &[&str]) -> String {
+    match values {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        values => values.concat(),
     }
 }
 
@@ -168,23 +180,23 @@ mod tests {
             (
                 Setting::Model,
                 "flash",
-                "there is no model flash; did you mean deepseek-flash? Known: deepseek-flash, deepseek-v4-pro (llm.prices adds others)",
+                "unknown model `flash`; did you mean deepseek-flash? Choose deepseek-flash or deepseek-v4-pro (llm.prices adds others)",
             ),
             (
                 Setting::Model,
                 "foo",
-                "there is no model foo. Known: deepseek-flash, deepseek-v4-pro (llm.prices adds others)",
+                "unknown model `foo`; choose deepseek-flash or deepseek-v4-pro (llm.prices adds others)",
             ),
             (
                 Setting::Mode,
                 "yolow",
-                "there is no mode yolow; did you mean yolo? Known: plan, agent, yolo, hetun",
+                "unknown mode `yolow`; did you mean yolo? Choose plan, agent, yolo or hetun",
             ),
-            (Setting::Thinking, "loud", "there is no thinking loud. Known: on, off, auto"),
+            (Setting::Thinking, "loud", "unknown value of thinking `loud`; choose on, off or auto"),
             (
                 Setting::Approval,
                 "atuo",
-                "there is no approval atuo; did you mean auto? Known: suggest, auto, never",
+                "unknown approval mode `atuo`; did you mean auto? Choose suggest, auto or never",
             ),
         ] {
             assert_eq!(setting.check(value, &models), Err(why.to_owned()));

@@ -14,14 +14,14 @@ impl Conversation {
     pub(super) fn enter(&mut self, at: Duration) -> Vec<Act> {
         self.menu = None;
         self.back = None;
-        // The next command may find other things.
-        self.named = None;
+        // What the line does may add to it.
+        self.named.clear();
         if self.composer.text().trim().is_empty() {
             self.composer.take();
             if self.paused {
                 self.paused = false;
             } else if !self.asked.is_empty() {
-                self.hint_at("answer the question above first: y, n or s", at);
+                self.hint_to_answer(at);
             }
             return Vec::new();
         }
@@ -30,6 +30,12 @@ impl Conversation {
         let mut acts = vec![Act::Keep(text.clone())];
         acts.extend(self.say_or_do(text.trim(), at));
         acts
+    }
+
+    /// Says which keys answer the question.
+    pub(crate) fn hint_to_answer(&mut self, at: Duration) {
+        let keys = if self.has_draft() { "Alt-y or Alt-n" } else { "y or n" };
+        self.hint_at(format!("answer the question above first: {keys}"), at);
     }
 
     /// Handles a complete line.

@@ -56,6 +56,11 @@ impl Output {
         text
     }
 
+    /// Takes in what a command printed itself.
+    pub(crate) fn was_printed(&mut self, text: &str) {
+        self.printed.extend(text.lines().map(str::to_owned));
+    }
+
     /// Returns all lines, printed or not.
     pub(crate) fn lines(&self) -> Vec<String> {
         let unprinted = self.unprinted.lines().map(str::to_owned);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actors::publisher::Answer;
 use front::answer::Offers;
 
-use super::{Act, Conversation, DEAF, Setting, TWICE, Work};
+use super::{Act, Conversation, DEAF, Facts, Setting, TWICE, Work};
 use crate::completion::{self, Kind, Known, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
@@ -73,8 +73,8 @@ impl Conversation {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
             Key::Ctrl('r') if menu.kind == Kind::Earlier => menu.step(1),
-            // A word that may have any value is accepted as typed.
-            Key::Enter if menu.kind == Kind::Words => return None,
+            // A word that may have any value is accepted as typed, unless another was chosen.
+            Key::Enter if menu.kind == Kind::Words && !menu.is_moved => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
                 let choice = menu.choice().to_owned();
@@ -157,9 +157,11 @@ impl Conversation {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
             Key::CtrlEnter => return self.enter_now(at),
-            // Tab completes such a word; here it has no completion.
-            Key::Tab | Key::BackTab if self.completes() => {
-                self.hint_at("there is no completion", at);
+            Key::Tab | Key::BackTab if !self.composer.is_empty() => {
+                self.hint_at(
+                    "nothing to complete; Tab changes the mode only on an empty input",
+                    at,
+                );
                 return Vec::new();
             }
             Key::Tab => {
@@ -183,6 +185,12 @@ impl Conversation {
                 return Vec::new();
             }
             Key::Ctrl('d') if self.composer.is_empty() => return self.ctrl_d(at),
+            Key::PageUp | Key::PageDown => {
+                self.hint_at(
+                    "the terminal scrolls (often Shift-PageUp) · Ctrl-T shows it in pages",
+                    at,
+                );
+            }
             key => {
                 edit(&mut self.composer, &key);
                 self.back = None;
@@ -218,11 +226,6 @@ impl Conversation {
         !self.composer.is_empty() || self.search.is_some()
     }
 
-    /// Returns true if the input is a command, or the cursor is in a path to complete.
-    fn completes(&self) -> bool {
-        self.composer.text().starts_with('/') || self.composer.word().1.starts_with('@')
-    }
-
     /// Opens the menu with completions of the word at the cursor.
     pub(super) fn complete(&mut self) -> Vec<Act> {
         let (before, word) = self.composer.word();
@@ -230,16 +233,14 @@ impl Conversation {
             self.files = Some(Vec::new());
             return vec![Act::FindFiles];
         }
-        let names = Named::after(&before);
-        if let Some(names) = names
-            && self.named.as_ref().is_none_or(|(known, _)| *known != names)
-        {
-            self.named = Some((names, Vec::new()));
-            return vec![Act::FindNamed(names)];
+        let found = Named::after(&before).filter(|named| !self.named.contains_key(named));
+        if let Some(named) = found {
+            self.named.insert(named, Vec::new());
+            return vec![Act::FindNamed(named)];
         }
         let files = self.files.as_deref().unwrap_or_default();
-        let named = self.named.as_ref().map(|(_, named)| named.as_slice()).unwrap_or_default();
-        let known = Known { files, models: &self.facts.models, keys: &self.facts.keys, named };
+        let Facts { models, keys, .. } = &self.facts;
+        let known = Known { files, models, keys, named: &self.named };
         self.menu = completion::menu(&before, &word, &known);
         Vec::new()
     }
@@ -284,9 +285,7 @@ impl Conversation {
         if self.menu.take().is_some() {
             return Vec::new();
         }
-        if let Some(asked) = self.asked.front_mut()
-            && asked.words.take().is_some()
-        {
+        if self.put_words_aside(at) {
             return Vec::new();
         }
         match self.work {
@@ -346,8 +345,8 @@ impl Conversation {
                 vec![Act::Kill]
             }
             Work::Busy => {
+                // The live rows say so; a line would stand in the middle of an answer that is still arriving.
                 self.work = Work::Stopping;
-                self.say("stopping …");
                 vec![Act::Cancel]
             }
         }
@@ -384,6 +383,8 @@ fn edit(input: &mut Composer, key: &Key) {
         | Key::CtrlEnter
         | Key::Tab
         | Key::BackTab
+        | Key::PageUp
+        | Key::PageDown
         | Key::Esc
         | Key::Background(_)
         | Key::Ctrl(_)

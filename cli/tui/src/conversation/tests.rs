@@ -41,6 +41,21 @@ fn tab_cycles_through_the_modes_unless_a_menu_is_open() {
 }
 
 #[test]
+fn tab_with_text_in_the_input_never_changes_the_mode() {
+    for text in ["see @zzqq", "/resume 0", "plain text", "/model nothing-like-it", "/mode "] {
+        for key in [Key::Tab, Key::BackTab] {
+            let mut it = conversation();
+            types(&mut it, text, 0);
+            let acts = it.key(key.clone(), after(1));
+            assert!(
+                !acts.iter().any(|act| matches!(act, Act::Set(..))),
+                "{text}, {key:?}: {acts:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_user_is_called_by_bell_or_notification() {
     assert_eq!(Calls::ByBell.bytes("it waits"), "\u{7}");
     assert_eq!(Calls::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");
@@ -100,6 +115,28 @@ fn a_question_is_answered_by_one_key_or_with_a_reason() {
     it.key(Key::Esc, after(1_500));
     types(&mut it, "\n", 1_600);
     assert!(answered.try_recv().is_err() && it.hint(after(1_700)).is_some());
+}
+
+#[test]
+fn a_reason_that_is_not_sent_can_be_recalled() {
+    let recalled = |it: &mut Conversation| {
+        assert_eq!(it.composer.text(), "");
+        it.key(Key::Up, after(3_000));
+        it.composer.text()
+    };
+    let (mut it, _answered) = asked();
+    types(&mut it, "nuse just", 1_400);
+    it.key(Key::Esc, after(1_500));
+    assert_eq!(recalled(&mut it), "use just");
+    let (mut it, answered) = asked();
+    types(&mut it, "nuse just", 1_400);
+    drop(answered);
+    it.drop_withdrawn(after(1_500));
+    assert_eq!(recalled(&mut it), "use just");
+    let (mut it, _answered) = asked();
+    types(&mut it, "nuse just", 1_400);
+    it.ended();
+    assert_eq!(recalled(&mut it), "use just");
 }
 
 #[test]
@@ -191,6 +228,7 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_corrected() {
     let asked = Request::new("why".to_owned(), Some(Intent::Answer));
     assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
     assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Shell("ls -l".to_owned())]);
+    assert_eq!(types(&mut it, "exit\n", 0)[1..], [Act::Leave]);
     assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Kill]);
     assert_eq!(types(&mut it, "/dif\n", 0), [], "the command is completed, not run");
     it.key(Key::Ctrl('u'), after(1));

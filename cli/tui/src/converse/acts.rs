@@ -7,9 +7,9 @@ use front::error::{CliError, Kind};
 
 use super::{ConversationEnd, Converse, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
-use crate::conversation::{Act, Setting};
+use crate::conversation::{Act, Setting, YOLO};
 use crate::host::Host;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, restore_echo};
 
 impl Converse {
     /// Performs an effect.
@@ -43,9 +43,10 @@ impl Converse {
             }
             Act::Program(words) => {
                 self.step_aside();
-                Terminal::lend();
+                Terminal::lend_without_echo().map_err(|error| no_terminal(&error))?;
                 let host = Arc::clone(&self.host);
-                self.aside(move || host.command(&words)).await?;
+                let printed = self.aside(move || host.command(&words)).await?;
+                self.talk.output.was_printed(&printed);
             }
             Act::Shell(line) => {
                 let output = Arc::clone(&self.talk.shell_output);
@@ -117,6 +118,10 @@ impl Converse {
                     String::new()
                 };
                 match self.session.configure(config).await {
+                    // One key leads there, and it may have been a slip.
+                    Ok(()) if setting == Setting::Mode && mode == YOLO => {
+                        format!("mode {mode}: {asks} · Shift-Tab goes back")
+                    }
                     // The row of settings shows the change.
                     Ok(()) if setting == Setting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}{but}", setting.name()),
@@ -151,6 +156,7 @@ impl Converse {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, CliError> {
         let done = tokio::task::spawn_blocking(work).await;
+        restore_echo();
         self.typed = Terminal::take().map_err(|error| no_terminal(&error))?;
         done.map_err(|error| CliError::caused(Kind::Internal, &error))
     }
