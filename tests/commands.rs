@@ -44,7 +44,7 @@ fn unsupported_flags_and_combinations_are_refused_and_never_ignored() {
         &["--max-subagents", "3", "run"],
         &["-c", "-p", "Fix it"],
         &["-r", "latest", "-p", "Fix it"],
-        &["--mouse-capture", "-p", "Fix it"],
+        &["--mouse-capture", "--no-mouse-capture", "-p", "Fix it"],
         &["--force-execute", "--plan-only", "-p", "Fix it"],
         &["--no-such-flag"],
         &["no-such-command"],

@@ -154,7 +154,7 @@ fn tab_changes_the_mode_and_words_are_completed() {
 }
 
 #[test]
-fn arguments_of_commands_are_completed_and_tab_in_a_text_keeps_the_mode() {
+fn arguments_of_commands_are_completed_and_tab_there_keeps_the_mode() {
     let answer = Reply::text("It is a file.").to("analysis");
     let world = World::greeting([vec![answer], greeting_fix()].concat());
     world.deepseek(["ask", "What is greet.txt?"]).run();
@@ -174,8 +174,8 @@ fn arguments_of_commands_are_completed_and_tab_in_a_text_keeps_the_mode() {
     // The arrows choose, and Enter takes what was chosen.
     screen.types("\x1b[B\r");
     screen.until_shown("› /approval auto");
-    screen.types("\x15plain text\t");
-    screen.until_shown("nothing to complete");
+    screen.types("\x15see @zzqq\t");
+    screen.until_shown("there is no completion");
     screen.types("\x15");
     screen.until_shown("agent · suggest");
     assert!(!screen.terminal.shown().contains("yolo"), "{}", screen.terminal.shown());

@@ -304,6 +304,64 @@ fn the_output_can_be_scrolled_on_the_alternate_screen() {
 }
 
 #[test]
+fn the_mouse_wheel_scrolls_where_it_is_captured() {
+    const CAPTURES: &str = "\x1b[?1000h";
+    let answer: Vec<String> = (1..=40).map(|n| format!("line {n}\n\n")).collect();
+    for (flags, config, is_captured) in [
+        (&["--mouse-capture"][..], "", true),
+        (&[], "[tui]\nmouse_capture = true\n", true),
+        (&["--no-mouse-capture"], "[tui]\nmouse_capture = true\n", false),
+        (&[], "", false),
+    ] {
+        let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);
+        let world = world.configure(config);
+        let mut screen = talk(&world, flags);
+        screen.types("/ask Tell\r");
+        screen.until_shown("session ");
+        assert!(!screen.terminal.shown().contains(CAPTURES), "never on the main screen");
+        screen.types("\x14");
+        screen.until_shown("q goes back");
+        assert_eq!(screen.terminal.shown().contains(CAPTURES), is_captured, "{flags:?}");
+        // A click does nothing.
+        screen.types("g\x1b[<0;3;3M\x1b[<0;3;3m");
+        screen.until_shown("deepseek 0");
+        screen.types("\x1b[<65;3;3M");
+        screen.until("three lines further down", |rows| {
+            !rows.iter().any(|row| row.contains("deepseek 0"))
+        });
+        screen.types("\x1b[<64;3;3M");
+        screen.until_shown("deepseek 0");
+        screen.types("q");
+        screen.until_shown("› ");
+        leaves(&mut screen);
+        if is_captured {
+            assert!(screen.terminal.shown().contains("\x1b[?1000l"), "it is released");
+        }
+    }
+}
+
+#[test]
+fn the_alternate_screen_is_used_as_configured() {
+    for (term, config, is_used) in [
+        ("xterm", "", true),
+        ("linux", "", false),
+        ("linux", "[tui]\nalt_screen = \"always\"\n", true),
+        ("xterm", "[tui]\nalt_screen = \"never\"\n", false),
+    ] {
+        let world = two_files().configure(config);
+        let mut program = world.deepseek([]);
+        let program = program.env("XTERM_VERSION", "a test").env("TERM", term);
+        let mut screen = Screen::start(program, 12, 100);
+        screen.until_shown("›");
+        screen.types("\x14");
+        screen.until_shown(if is_used { "q goes back" } else { "use the scrollback" });
+        screen.types(if is_used { "q" } else { "" });
+        screen.until_shown("›");
+        leaves(&mut screen);
+    }
+}
+
+#[test]
 fn a_session_is_picked_by_its_request_and_resumed() {
     let answers = ["One.", "Two.", "Three."].map(|text| Reply::text(text).to("analysis"));
     let world = World::greeting(answers.to_vec());

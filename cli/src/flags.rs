@@ -124,12 +124,13 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) no_alt_screen: bool,
 
-    /// Never capture the mouse. The mouse is not captured yet, so this flag has no effect.
-    #[arg(long, global = true, hide = true, conflicts_with = "mouse_capture")]
-    pub(crate) no_mouse_capture: bool,
+    /// Scroll reviews, the transcript and the session picker with the mouse wheel; terminals then select text with Shift.
+    #[arg(long, global = true)]
+    pub(crate) mouse_capture: bool,
 
-    #[command(flatten)]
-    pub(crate) later: Later,
+    /// Leave the mouse to the terminal.
+    #[arg(long, global = true, conflicts_with = "mouse_capture")]
+    pub(crate) no_mouse_capture: bool,
 }
 
 /// Splits `KEY=VALUE`.
@@ -199,23 +200,6 @@ impl Global {
     pub(crate) fn intent_of(&self, said: Option<Intent>) -> Option<Intent> {
         let by_flag = self.intent();
         if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
-    }
-}
-
-/// Planned flags that this version does not implement. They are rejected rather than ignored.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Later {
-    /// Capture the mouse.
-    #[arg(long, global = true, hide = true)]
-    mouse_capture: bool,
-}
-
-impl Later {
-    /// Returns the first of these flags that was given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        [(self.mouse_capture, "--mouse-capture")]
-            .into_iter()
-            .find_map(|(given, name)| given.then_some(name))
     }
 }
 

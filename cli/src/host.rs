@@ -58,13 +58,16 @@ impl ProgramHost {
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
         let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
         let mut cli = Cli::try_parse_from(words)?;
-        let Global { config, profile, color, set, no_alt_screen, plain, .. } = self.flags().clone();
+        let Global { config, profile, color, set, plain, .. } = self.flags().clone();
+        let Global { no_alt_screen, mouse_capture, no_mouse_capture, .. } = *self.flags();
         let global = &mut cli.global;
         global.workspace = global.workspace.take().or_else(|| Some(self.workspace.clone()));
         global.config = global.config.take().or(config);
         global.profile = global.profile.take().or(profile);
         global.color = color;
         global.no_alt_screen |= no_alt_screen;
+        global.mouse_capture |= mouse_capture;
+        global.no_mouse_capture |= no_mouse_capture;
         global.plain |= plain;
         global.set = set.into_iter().chain(std::mem::take(&mut global.set)).collect();
         Ok(cli)

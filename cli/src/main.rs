@@ -123,10 +123,6 @@ fn started(cli: &Cli) -> Result<Surroundings, CliError> {
 /// Checks that the flags can be combined and have a meaning for the command.
 fn check(cli: &Cli, takes: Takes) -> Result<(), CliError> {
     let global = &cli.global;
-    if let Some(flag) = global.later.given() {
-        return Err(CliError::new(Kind::Usage, format!("{flag} is not available in this version"))
-            .hint("`deepseek --help` lists the available flags"));
-    }
     // The demo accepts --hetun, and no other flag about edits.
     let is_shown = matches!(cli.command, Some(Command::Demo(_)));
     let given = Global { hetun: global.hetun && !is_shown, ..global.clone() };

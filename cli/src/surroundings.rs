@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::access::{Access, access};
-use config::{Config, FileText, Inputs, SUBAGENTS, Settings};
+use config::{AltScreen, Config, FileText, Inputs, SUBAGENTS, Settings, Tui};
 use front::error::{CliError, Kind};
 use front::paint::{Background, Paint};
 use front::run_view::Commits;
@@ -140,20 +140,33 @@ impl Surroundings {
         }
     }
 
-    /// Returns true if the alternate screen may be used.
-    pub(crate) fn may_visit(&self, global: &Global) -> bool {
-        self.has_live_rows(global) && !global.no_alt_screen
+    /// Returns whether the alternate screen may be used, given the flags and the configuration.
+    pub(crate) fn alternate_screen(&self, global: &Global) -> AlternateScreen {
+        let settings = self.workspace(global).and_then(|dir| self.settings(global, &dir));
+        settings.map_or(AlternateScreen::Never, |it| self.screen(global, &it.config.tui))
+    }
+
+    /// Like [`Self::alternate_screen`], with these settings.
+    pub(crate) fn screen(&self, global: &Global, tui: &Tui) -> AlternateScreen {
+        // The consoles of Linux and of old terminals have one screen.
+        let has_one = |term: &str| term != "linux" && !term.starts_with("vt");
+        let may = match tui.alt_screen {
+            AltScreen::Auto => self.var("TERM").is_some_and(has_one),
+            AltScreen::Always => true,
+            AltScreen::Never => false,
+        };
+        match (may && self.has_live_rows(global), tui.mouse_capture) {
+            (true, false) => AlternateScreen::Allowed,
+            (true, true) => AlternateScreen::WithMouse,
+            (false, _) => AlternateScreen::Never,
+        }
     }
 
     /// Returns how to ask a question by single keys; `None` in plain lines.
     pub(crate) fn asks(&self, global: &Global) -> Option<tui::QuestionOptions> {
         (self.given == Given::LiveRows).then(|| tui::QuestionOptions {
             paint: self.paint(global.color),
-            alternate_screen: if self.may_visit(global) {
-                AlternateScreen::Allowed
-            } else {
-                AlternateScreen::Never
-            },
+            alternate_screen: self.alternate_screen(global),
             cuts: self.terminal_cuts(),
         })
     }
@@ -430,6 +443,15 @@ fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     }
     if global.qa {
         flags.push(("qa.enabled", "--qa", "true".to_owned()));
+    }
+    if global.no_alt_screen {
+        flags.push(("tui.alt_screen", "--no-alt-screen", quoted("never")));
+    }
+    if global.mouse_capture {
+        flags.push(("tui.mouse_capture", "--mouse-capture", "true".to_owned()));
+    }
+    if global.no_mouse_capture {
+        flags.push(("tui.mouse_capture", "--no-mouse-capture", "false".to_owned()));
     }
     if global.no_sandbox {
         flags.push(("sandbox.mode", "--no-sandbox", quoted("off")));

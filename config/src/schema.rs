@@ -44,6 +44,8 @@ pub struct Config {
     pub lanes: Lanes,
     /// Workspaces whose own configuration may widen policy and set keys or base URLs.
     pub trust: Trust,
+    /// The terminal.
+    pub tui: Tui,
 }
 
 /// Models and the provider.
@@ -507,6 +509,28 @@ pub struct Limits {
 pub struct Trust {
     /// Absolute paths of trusted workspaces.
     pub workspaces: Vec<String>,
+}
+
+/// The terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tui {
+    /// Whether reviews, the transcript and the session picker use the alternate screen.
+    pub alt_screen: AltScreen,
+    /// Whether the mouse wheel scrolls there.
+    pub mouse_capture: bool,
+}
+
+/// Whether the alternate screen is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AltScreen {
+    /// If the terminal has one.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// Bounds of checkpoints.

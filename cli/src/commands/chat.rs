@@ -15,7 +15,7 @@ use front::session::{Session, SessionChoice};
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 use tools::ids::short;
-use tui::{AlternateScreen, ConversationEnd, Facts, Opening, PlainLine};
+use tui::{ConversationEnd, Facts, Opening, PlainLine};
 
 use crate::banner::{Banner, Begins};
 use crate::drive::{Drive, Use};
@@ -167,9 +167,11 @@ pub(crate) async fn once(
 pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     let mut global = global.clone();
     let is_open = global.resume.as_deref() == Some("");
-    if is_open && around.may_visit(&global) {
+    let screen = around.alternate_screen(&global);
+    if is_open && screen.is_allowed() {
         let paint = around.paint_out(global.color);
-        let Some(id) = tui::pick(kept(&Past::find(around, &global)?)?, paint).await? else {
+        let kept = kept(&Past::find(around, &global)?)?;
+        let Some(id) = tui::pick(kept, paint, screen).await? else {
             return Ok(());
         };
         global.resume = Some(id);
@@ -294,11 +296,7 @@ fn opening(
         session: session.id.clone(),
         intent: global.intent(),
         commits: around.offers_commits(global),
-        alternate_screen: if global.no_alt_screen {
-            AlternateScreen::Never
-        } else {
-            AlternateScreen::Allowed
-        },
+        alternate_screen: around.screen(global, &config.tui),
         calls: around.calls(),
         models: nameable::models(settings),
         keys: nameable::keys(settings),

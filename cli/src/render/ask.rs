@@ -14,13 +14,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
-use tui::{Asked, QuestionOptions};
+use tui::{AlternateScreen, Asked, QuestionOptions};
+
+/// The alternate screen, where a change can be reviewed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReviewScreen {
+    pub(super) paint: Paint,
+    pub(super) alternate: AlternateScreen,
+}
 
 /// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
-/// can be reviewed on the alternate screen.
+/// can be reviewed there.
 pub(super) async fn ask(
     question: ShownQuestion,
-    screen: Option<Paint>,
+    screen: Option<ReviewScreen>,
     mut answer_to: oneshot::Sender<Answer>,
 ) {
     let asks = question.who.clone() + &question.asks;
@@ -38,8 +45,9 @@ pub(super) async fn ask(
                 answer_to.send(answer).ok();
                 return;
             }
-            Typed::Review if let (Some(paint), Some(taken)) = (screen, question.change) => {
-                let reviewed = tui::review(&question.shown, taken, paint);
+            Typed::Review if let (Some(screen), Some(taken)) = (screen, question.change) => {
+                let ReviewScreen { paint, alternate } = screen;
+                let reviewed = tui::review(&question.shown, taken, paint, alternate);
                 match until_stopped(reviewed, &mut stop, &mut answer_to).await {
                     Some(Ok(Some(answer))) => {
                         answer_to.send(answer).ok();
@@ -90,7 +98,7 @@ pub(super) async fn ask_by_keys(
 }
 
 /// Lists the answers other than yes and no.
-pub(super) fn words(question: &ShownQuestion, screen: Option<Paint>) -> String {
+pub(super) fn words(question: &ShownQuestion, screen: Option<ReviewScreen>) -> String {
     let review = if question.change.is_some() && screen.is_some() { ", review" } else { "" };
     question.offers.words().to_owned() + review
 }

@@ -19,7 +19,7 @@ use rustix::termios::tcgetwinsize;
 use tui::QuestionOptions;
 
 use super::View;
-use super::ask::{answer_in_words, ask, ask_by_keys, words};
+use super::ask::{ReviewScreen, answer_in_words, ask, ask_by_keys, words};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -34,8 +34,8 @@ pub(crate) struct Terminal {
     bar: Option<ProgressBar>,
     moves: bool,
     attendance: Attendance,
-    /// The colours for the alternate screen, if it may be used.
-    screen: Option<Paint>,
+    /// The alternate screen, if it may be used.
+    screen: Option<ReviewScreen>,
     /// How questions are asked by keys, where they are.
     asks: Option<QuestionOptions>,
     begun: Instant,
@@ -58,7 +58,8 @@ impl Terminal {
         let commits = around.offers_commits(global);
         let options = ViewOptions { paint, detail, streams, accounts, commands, commits };
         let run = RunView::new(options, Duration::ZERO);
-        let screen = around.may_visit(global).then_some(paint);
+        let alternate = around.alternate_screen(global);
+        let screen = alternate.is_allowed().then_some(ReviewScreen { paint, alternate });
         let asks = around.asks(global);
         Self { paint, run, bar: None, moves, attendance, screen, asks, begun: Instant::now() }
     }

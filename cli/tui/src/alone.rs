@@ -16,12 +16,16 @@ use crate::keys::{Key, Keys};
 use crate::paint;
 use crate::picker::{KeptSession, Picker};
 use crate::screen::{Frame, Narrowing, Screen, whole};
-use crate::terminal::{self, Terminal, visit, write};
+use crate::terminal::{self, Terminal, write};
 use crate::visit::{Does, Review, Visit};
 
 /// Lets the user choose one of these sessions, newest first. Returns its id; `None` if the user cancels.
-pub async fn pick(kept: Vec<KeptSession>, paint: Paint) -> Result<Option<String>, CliError> {
-    let picked = alone(Visit::Sessions(Picker::new(kept)), paint).await;
+pub async fn pick(
+    kept: Vec<KeptSession>,
+    paint: Paint,
+    screen: AlternateScreen,
+) -> Result<Option<String>, CliError> {
+    let picked = alone(Visit::Sessions(Picker::new(kept)), paint, screen).await;
     match picked.map_err(|error| error.hint("name the session: deepseek -r ID"))? {
         Does::Resumes(id) => Ok(Some(id)),
         Does::Stays | Does::Leaves | Does::Answers(_) => Ok(None),
@@ -29,22 +33,27 @@ pub async fn pick(kept: Vec<KeptSession>, paint: Paint) -> Result<Option<String>
 }
 
 /// Lets the user review a painted diff file by file. Returns the answer; `None` if the user goes back or the text is not a diff.
-pub async fn review(diff: &str, taken: Taken, paint: Paint) -> Result<Option<Answer>, CliError> {
+pub async fn review(
+    diff: &str,
+    taken: Taken,
+    paint: Paint,
+    screen: AlternateScreen,
+) -> Result<Option<Answer>, CliError> {
     let Some(review) = Review::of(diff, taken) else { return Ok(None) };
-    match alone(Visit::Review(review), paint).await? {
+    match alone(Visit::Review(review), paint, screen).await? {
         Does::Answers(answer) => Ok(Some(answer)),
         Does::Stays | Does::Leaves | Does::Resumes(_) => Ok(None),
     }
 }
 
 /// Shows a full-screen view until a key ends it. The terminal is restored on drop.
-async fn alone(mut shown: Visit, paint: Paint) -> Result<Does, CliError> {
+async fn alone(mut shown: Visit, paint: Paint, screen: AlternateScreen) -> Result<Does, CliError> {
     let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
     let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
     let mut keys = Keys::default();
     let mut pressed = keys.feed(&typed);
-    visit(true);
+    terminal::visit(screen);
     loop {
         let size = Terminal::size();
         for key in pressed {
@@ -119,11 +128,11 @@ pub async fn ask(
             let rows = whole(&shown.rows(size, how.paint), size);
             if !terminal::is_away() {
                 write(&screen.leave(size)).map_err(gone)?;
-                visit(true);
+                terminal::visit(how.alternate_screen);
             }
             write(&rows).map_err(gone)?;
         } else {
-            visit(false);
+            terminal::leave();
             let above = it.output.take();
             let frame =
                 if is_over { Frame::default() } else { paint::frame(&it, size, begun.elapsed()) };

@@ -174,7 +174,7 @@ impl Conversation {
 
     /// Shows all printed lines, scrolled to the end.
     pub(super) fn show_transcript(&mut self, at: Duration) {
-        if self.facts.alternate_screen == AlternateScreen::Never {
+        if !self.facts.alternate_screen.is_allowed() {
             return self.hint_at("use the scrollback of the terminal", at);
         }
         self.visit = Some(Visit::Transcript(Pages::at_end(self.output.lines(), self.size)));
@@ -182,8 +182,7 @@ impl Conversation {
 
     /// Shows the change in question on the alternate screen. Returns false if there is no such change or no alternate screen.
     pub(super) fn review(&mut self) -> bool {
-        let asked =
-            self.asked.front().filter(|_| self.facts.alternate_screen == AlternateScreen::Allowed);
+        let asked = self.asked.front().filter(|_| self.facts.alternate_screen.is_allowed());
         let review =
             asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.on_screen.change?));
         self.visit = review.map(Visit::Review);

@@ -106,7 +106,7 @@ pub async fn converse(
         shell: None,
     };
     let ended = it.go().await;
-    terminal::visit(false);
+    terminal::leave();
     let last = it.screen.leave(Terminal::size());
     terminal::write(&last).ok();
     let left = it.left.take();
@@ -273,13 +273,13 @@ impl Converse {
             if !terminal::is_away() {
                 let left = self.screen.leave(size);
                 self.write(&left);
-                terminal::visit(true);
+                terminal::visit(self.talk.facts.alternate_screen);
             }
             self.drawn = Some(at);
             let calls = self.calls();
             return self.write(&(shown + &calls));
         }
-        terminal::visit(false);
+        terminal::leave();
         let above = self.talk.output.take();
         let mut out = self.screen.show(&above, &paint::frame(&self.talk, size, at), size);
         out.push_str(&self.calls());

@@ -47,6 +47,9 @@ pub(crate) enum Key {
     End,
     PageUp,
     PageDown,
+    /// The mouse wheel, if the terminal reports it.
+    WheelUp,
+    WheelDown,
     Ctrl(char),
     Alt(char),
     /// Not a key: the terminal's reply with its background.
@@ -215,6 +218,12 @@ fn sequence(rest: &[u8]) -> Read {
             coded(number(0), number(1))
         }
         Some(b'Z') => Some(Key::BackTab),
+        // The mouse: the wheel counts as buttons.
+        Some(b'M' | b'm') if parameters.first() == Some(&b'<') => match parameters.get(1..4) {
+            Some(b"64;") => Some(Key::WheelUp),
+            Some(b"65;") => Some(Key::WheelDown),
+            _ => None,
+        },
         Some(letter) => moved(letter, number(1)),
         None => None,
     };
@@ -311,6 +320,8 @@ mod tests {
             (&b"a"[..], Key::Char('a')),
             ("你".as_bytes(), Key::Char('你')),
             (b"\x1b[A", Key::Up),
+            (b"\x1b[<64;10;5M", Key::WheelUp),
+            (b"\x1b[<65;10;5M", Key::WheelDown),
             (b"\x1bOA", Key::Up),
             (b"\x1b[1;5D", Key::WordLeft),
             (b"\x1bf", Key::WordRight),

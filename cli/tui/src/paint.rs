@@ -11,7 +11,7 @@ use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::composer::Laid;
-use crate::conversation::{AlternateScreen, Asked, Conversation, Work, YOLO};
+use crate::conversation::{Asked, Conversation, Work, YOLO};
 use crate::screen::{Frame, Size};
 use crate::styled;
 
@@ -181,9 +181,7 @@ fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<
             Offers::YesOrNo => (String::new(), "no"),
         };
         let more = match &asked.on_screen {
-            ShownQuestion { change: Some(_), .. }
-                if it.facts.alternate_screen == AlternateScreen::Allowed =>
-            {
+            ShownQuestion { change: Some(_), .. } if it.facts.alternate_screen.is_allowed() => {
                 "d review"
             }
             ShownQuestion { change: Some(_), .. } => "d show the diff",

@@ -15,6 +15,7 @@ use rustix::termios::{
 };
 use tokio::sync::mpsc;
 
+use crate::conversation::AlternateScreen;
 use crate::keys::{PASTE_END, PASTE_START};
 use crate::screen::Size;
 
@@ -23,9 +24,12 @@ const BEGIN: &str = "\x1b[?2004h";
 /// Disables everything that is ever enabled, shows the cursor, and ends an unfinished frame.
 const END: &str = "\x1b[?2026l\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[0m";
 
-/// Switches to the alternate screen and back.
+/// Switches to the alternate screen and back, with the mouse released.
 const VISIT: &str = "\x1b[?1049h\x1b[?25l";
-const RETURN: &str = "\x1b[?25h\x1b[?1049l";
+const RETURN: &str = "\x1b[?1006l\x1b[?1000l\x1b[?25h\x1b[?1049l";
+
+/// Makes the terminal report the buttons of the mouse, which include its wheel.
+const CAPTURE: &str = "\x1b[?1000h\x1b[?1006h";
 
 /// True while the alternate screen is shown.
 static IS_AWAY: AtomicBool = AtomicBool::new(false);
@@ -245,14 +249,22 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Switches to the alternate screen, or back. Returns true if it was not in the wanted state.
-pub(crate) fn visit(is_wanted: bool) -> bool {
-    let is_new = IS_AWAY.swap(is_wanted, Ordering::Relaxed) != is_wanted;
-    if is_new {
+/// Switches to the alternate screen, as it is allowed.
+pub(crate) fn visit(screen: AlternateScreen) {
+    if screen.is_allowed() && !IS_AWAY.swap(true, Ordering::Relaxed) {
         // If the terminal is gone, the next write reports it.
-        write(if is_wanted { VISIT } else { RETURN }).ok();
+        write(VISIT).ok();
+        if screen == AlternateScreen::WithMouse {
+            write(CAPTURE).ok();
+        }
     }
-    is_new
+}
+
+/// Switches back from the alternate screen.
+pub(crate) fn leave() {
+    if IS_AWAY.swap(false, Ordering::Relaxed) {
+        write(RETURN).ok();
+    }
 }
 
 /// Returns true while the alternate screen is shown.
@@ -264,7 +276,7 @@ pub(crate) fn is_away() -> bool {
 fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
-        visit(false);
+        leave();
         write(END).ok();
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before).ok();
     }

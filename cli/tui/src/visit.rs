@@ -12,6 +12,9 @@ use crate::picker::Picker;
 use crate::screen::Size;
 use crate::styled::wrapped;
 
+/// The number of lines that a step of the mouse wheel scrolls.
+const WHEEL: usize = 3;
+
 /// What the alternate screen shows.
 #[derive(Debug)]
 pub(crate) enum Visit {
@@ -51,7 +54,19 @@ impl Visit {
     }
 
     /// Handles a key on a screen of this size.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the wheel is translated here")]
     pub(crate) fn key(&mut self, key: &Key, size: Size) -> Does {
+        let turned = match key {
+            Key::WheelUp => Some(Key::Up),
+            Key::WheelDown => Some(Key::Down),
+            _ => None,
+        };
+        if let Some(arrow) = turned {
+            // Reading goes by lines, choosing by sessions.
+            let steps = if matches!(self, Self::Sessions(_)) { 1 } else { WHEEL };
+            (0..steps).for_each(|_| drop(self.key(&arrow, size)));
+            return Does::Stays;
+        }
         match self {
             Self::Review(review) => review.key(key, size),
             Self::Transcript(pages) => pages.key(key, size),

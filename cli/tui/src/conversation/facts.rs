@@ -68,8 +68,20 @@ pub enum AlternateScreen {
     /// Full-screen views use the alternate screen.
     #[default]
     Allowed,
+    /// As `Allowed`, and the mouse wheel scrolls there.
+    WithMouse,
     /// The main screen is never left.
     Never,
+}
+
+impl AlternateScreen {
+    /// Returns true if it may be used.
+    pub const fn is_allowed(self) -> bool {
+        match self {
+            Self::Allowed | Self::WithMouse => true,
+            Self::Never => false,
+        }
+    }
 }
 
 /// A setting that can be changed between requests.

@@ -6,7 +6,7 @@ use front::diff::harmless_text;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 
-use super::{Act, AlternateScreen, Conversation, Work};
+use super::{Act, Conversation, Work};
 use crate::commands::{self, What};
 
 impl Conversation {
@@ -119,7 +119,7 @@ impl Conversation {
             What::Transcript => self.show_transcript(at),
             What::Resume | What::Clear if self.work != Work::Idle => self.wait_with(text, at),
             What::Resume if !rest.is_empty() => return vec![Act::Resume(rest.to_owned())],
-            What::Resume if self.facts.alternate_screen == AlternateScreen::Never => {
+            What::Resume if !self.facts.alternate_screen.is_allowed() => {
                 self.hint_at("usage: /resume ID; /sessions lists them", at);
             }
             What::Resume => return vec![Act::FindSessions],

@@ -157,11 +157,9 @@ impl Conversation {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
             Key::CtrlEnter => return self.enter_now(at),
-            Key::Tab | Key::BackTab if !self.composer.is_empty() => {
-                self.hint_at(
-                    "nothing to complete; Tab changes the mode only on an empty input",
-                    at,
-                );
+            // Tab completes such a word; here it has no completion.
+            Key::Tab | Key::BackTab if self.completes() => {
+                self.hint_at("there is no completion", at);
                 return Vec::new();
             }
             Key::Tab => {
@@ -224,6 +222,11 @@ impl Conversation {
     /// Returns true while letters go to the input, because it holds a draft or a search text.
     pub(crate) const fn has_draft(&self) -> bool {
         !self.composer.is_empty() || self.search.is_some()
+    }
+
+    /// Returns true if the input is a command, or the cursor is in a path to complete.
+    fn completes(&self) -> bool {
+        self.composer.text().starts_with('/') || self.composer.word().1.starts_with('@')
     }
 
     /// Opens the menu with completions of the word at the cursor.
@@ -385,6 +388,8 @@ fn edit(input: &mut Composer, key: &Key) {
         | Key::BackTab
         | Key::PageUp
         | Key::PageDown
+        | Key::WheelUp
+        | Key::WheelDown
         | Key::Esc
         | Key::Background(_)
         | Key::Ctrl(_)
