@@ -63,8 +63,13 @@ fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
     gone.into_iter().any(|block| {
         let (up, down) = slack(&base, block.clone());
         let reach = block.start.saturating_sub(up)..block.end + down;
-        let is_in_reach =
-            |touched: &Range<usize>| touched.start < reach.end && reach.start < touched.end;
+        // What is inserted at the end of the reach touches the block once that has slid there.
+        let is_inserted_at = |touched: &Range<usize>, line: usize| *touched == (line..line);
+        let is_in_reach = |touched: &Range<usize>| {
+            touched.start < reach.end && reach.start < touched.end
+                || down > 0 && is_inserted_at(touched, reach.end)
+                || up > 0 && is_inserted_at(touched, reach.start)
+        };
         // Both sides may have removed the same block.
         let is_in_reach = |touched: &Range<usize>| *touched != block && is_in_reach(touched);
         touched.iter().any(is_in_reach)
