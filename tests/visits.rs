@@ -332,7 +332,7 @@ fn the_mouse_wheel_scrolls_where_it_is_captured() {
         screen.types("\x1b[<64;3;3M");
         screen.until_shown("deepseek 0");
         screen.types("q");
-        screen.until_shown("› ");
+        screen.until_shown("agent ·");
         leaves(&mut screen);
         if is_captured {
             assert!(screen.terminal.shown().contains("\x1b[?1000l"), "it is released");

@@ -90,6 +90,9 @@ impl Program {
 
     /// Starts it with all three streams at a terminal. Afterwards only the process holds that end of the terminal open.
     pub(crate) fn at_terminal(&mut self, terminal: &File) -> Child {
+        if !self.command.get_envs().any(|(name, _)| name == "TERM") {
+            self.command.env("TERM", "xterm-256color");
+        }
         let end = || terminal.try_clone().unwrap();
         let child = self.command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

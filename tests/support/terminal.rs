@@ -43,7 +43,7 @@ impl Terminal {
         let name = std::ffi::OsStr::from_bytes(name.to_bytes());
         let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
         let settings_before = tcgetattr(&slave).unwrap();
-        let child = program.env("TERM", "xterm-256color").at_terminal(&slave);
+        let child = program.at_terminal(&slave);
         let typed = File::from(master);
         let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
         let (mut read, heard) = (typed.try_clone().unwrap(), Arc::clone(&shown));
