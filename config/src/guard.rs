@@ -4,7 +4,7 @@
 use toml::{Table, Value};
 
 use crate::keys::{insert, lookup};
-use crate::layers::{Inputs, Setting, WorkspaceTrust};
+use crate::layers::{Inputs, Setting, WorkspaceTrust, check_known};
 
 /// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
 const NEVER: [&str; 8] = [
@@ -69,6 +69,8 @@ pub(crate) fn guard(
             kept.push(setting);
         } else if current.is_some_and(|current| narrows(&setting.key, current, &setting.value)) {
             kept.push(setting);
+        } else if let Err(unknown) = check_known(&setting, before) {
+            warnings.push(format!("{unknown} (ignored)"));
         } else {
             warnings.push(format!(
                 "{}: ignored `{}`: this workspace is not trusted, so its configuration can only tighten settings; to trust it: deepseek trust",

@@ -403,7 +403,7 @@ fn check_profile<'a>(
 }
 
 /// Checks that the key exists; tables with free names are described by one of their entries.
-fn check_known(setting: &Setting, defaults: &Table) -> Result<(), ConfigError> {
+pub(crate) fn check_known(setting: &Setting, defaults: &Table) -> Result<(), ConfigError> {
     if lookup(defaults, &template(&setting.key)).is_some_and(|value| !value.is_table())
         || (setting.value.as_table().is_some_and(Table::is_empty)
             && lookup(defaults, &setting.key).is_some_and(Value::is_table))

@@ -160,6 +160,16 @@ fn an_untrusted_workspace_can_make_limits_smaller() {
 }
 
 #[test]
+fn a_misspelled_key_of_an_untrusted_workspace_is_named_and_ignored() {
+    let warned = |text| untrusted("", text).warnings.concat();
+    let misspelled = warned("agent_loop.max_iteration = 3");
+    let expected = "unknown key `agent_loop.max_iteration`; did you mean `agent_loop.max_iterations`? (ignored)";
+    assert!(misspelled.ends_with(expected), "{misspelled}");
+    let new = warned("llm.prices.mine.hit = 1.0");
+    assert!(new.contains("not trusted"), "{new}");
+}
+
+#[test]
 fn a_trusted_workspace_may_set_anything() {
     let settings = untrusted("trust.workspaces = [\"/w\"]", "llm.base_url = \"http://mine\"");
     assert_eq!(settings.config.llm.base_url, "http://mine");
