@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use clap::{Parser as _, ValueEnum as _};
+use clap::{FromArgMatches as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{Candidate, KeptSession, Named, Setting};
@@ -16,6 +16,7 @@ use crate::nameable::{self, Nameable, Offer, kept};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::{Given, Surroundings};
+use crate::takes;
 
 /// The most files of a workspace that are offered for completion.
 const OFFERED_FILES: usize = 50_000;
@@ -56,8 +57,10 @@ impl ProgramHost {
 
     /// Parses a command line and adds this process's flags that select workspace and configuration.
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
-        let words = std::iter::once("deepseek").chain(words.iter().map(String::as_str));
-        let mut cli = Cli::try_parse_from(words)?;
+        let words: Vec<&str> =
+            std::iter::once("deepseek").chain(words.iter().map(String::as_str)).collect();
+        let found = takes::grammar(&words).try_get_matches_from(words)?;
+        let mut cli = Cli::from_arg_matches(&found)?;
         let Global { config, profile, color, set, plain, .. } = self.flags().clone();
         let Global { no_alt_screen, mouse_capture, no_mouse_capture, .. } = *self.flags();
         let global = &mut cli.global;

@@ -68,10 +68,7 @@ fn parsed() -> Result<(Cli, Takes), clap::Error> {
         let cli = Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) };
         return Ok((cli, Takes::Nothing));
     }
-    let asks_for_help = words.iter().any(|word| word == "-h" || word == "--help" || word == "help");
-    let grammar = Cli::command();
-    let grammar = if asks_for_help { takes::for_help(grammar) } else { grammar };
-    let grammar = Box::leak(Box::new(grammar));
+    let grammar = Box::leak(Box::new(takes::grammar(&words)));
     let found = grammar.try_get_matches_from_mut(words)?;
     let command = found.subcommand();
     let action = command.and_then(|(_, found)| found.subcommand_name());

@@ -1,7 +1,10 @@
 //! Which global flags have a meaning for a command. The others are refused, and hidden in its help.
 
-use clap::{Arg, Command};
+use std::ffi::OsStr;
 
+use clap::{Arg, Command, CommandFactory as _};
+
+use crate::args::Cli;
 use crate::flags::Global;
 
 /// The global flags that have a meaning for a command.
@@ -85,6 +88,13 @@ impl Takes {
     }
 }
 
+/// Returns the grammar for a command line. Hiding flags takes time, so it is done only if the words ask for help.
+pub(crate) fn grammar<S: AsRef<OsStr>>(words: &[S]) -> Command {
+    let asks_for_help = |word: &S| ["-h", "--help", "help"].iter().any(|it| word.as_ref() == *it);
+    let grammar = Cli::command();
+    if words.iter().any(asks_for_help) { for_help(grammar) } else { grammar }
+}
+
 /// Returns the grammar of the command line for showing help: each command without the global flags that have no meaning for it.
 pub(crate) fn for_help(grammar: Command) -> Command {
     let global: Vec<Arg> =
@@ -114,10 +124,9 @@ fn hiding(command: Command, takes: Takes, global: &[Arg]) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory as _, Parser as _};
+    use clap::Parser as _;
 
     use super::*;
-    use crate::args::Cli;
 
     fn shown(words: &[&str]) -> String {
         let words = ["deepseek"].iter().chain(words).chain(&["--help"]);
