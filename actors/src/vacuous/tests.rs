@@ -319,7 +319,7 @@ fn commands_close_to_vacuous_ones_are_accepted() {
         "rc=0; sh check.sh || rc=1; exit $rc",
         "make -k test",
         "make -j2 -k test",
-        "make -Iinclude test",
+        "make -Iinc test",
         "make -C init test",
         "make SHELL=/bin/bash test",
         "ruff check .",
