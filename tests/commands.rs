@@ -3,8 +3,12 @@
 use std::fs;
 use std::num::NonZero;
 
+use mock::Reply;
+
 use crate::docs::ROOT;
-use crate::support::{Program, Project, Provider, World, diff, greeting_fix, plan, wait_until};
+use crate::support::{
+    Program, Project, Provider, Terminal, World, diff, greeting_fix, plan, wait_until,
+};
 
 /// Creates a world in which no model is called.
 fn without_answers() -> World {
@@ -179,7 +183,7 @@ fn config_get_returns_what_config_set_stored_and_an_invalid_value_changes_nothin
 #[test]
 fn a_workspace_cannot_choose_which_server_gets_the_key() {
     let thief = Provider::new(Vec::new());
-    let world = World::greeting(vec![mock::Reply::text("It greets.").to("analysis")]);
+    let world = World::greeting(vec![Reply::text("It greets.").to("analysis")]);
     let url = thief.base_url();
     world.project.write(
         ".deepseek/config.toml",
@@ -279,6 +283,46 @@ fn a_request_can_come_from_standard_input() {
     assert_eq!(run.events.len(), 1, "{}", run.stdout);
     assert_eq!(run.events[0]["delivery"]["state"], "delivered");
     assert_eq!(run.events[0]["changes"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn piped_text_is_added_to_a_request_given_as_an_argument() {
+    let answers = ["One.", "Two.", "Three."].map(|text| Reply::text(text).to("analysis"));
+    let world = World::greeting(answers.to_vec());
+    for words in [&["ask", "Why?"][..], &["--tools=false", "-p", "Why?"], &["ask", "Why", "not?"]] {
+        let run = world.deepseek(words.iter().copied()).input("a stack trace\n").run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let asked = world.provider.requests().last().unwrap().request.json["messages"].to_string();
+        let piped = r"?\n\n<stdin>\na stack trace\n</stdin>";
+        assert!(asked.contains(piped), "{words:?}: {asked}");
+    }
+    let too_long = "x".repeat(500_000);
+    let run = world.deepseek(["ask", "Why?"]).input(&too_long).run();
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("more than 400000 bytes"), "{}", run.stderr);
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_does_not_block_a_request() {
+    let world = World::greeting(vec![Reply::text("Two.").to("analysis")]);
+    let (read, _write) = std::io::pipe().unwrap();
+    let run = world.deepseek(["ask", "Why?"]).stdin(read).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("nothing arrives on standard input"), "{}", run.stderr);
+}
+
+#[test]
+fn a_page_is_exported_to_a_file() {
+    let world = World::greeting(vec![Reply::text("Two.").to("analysis")]);
+    world.deepseek(["ask", "Why?"]).run();
+    let printed = world.deepseek(["export", "--html"]).run();
+    let run = world.deepseek(["export", "--html", "--out", "report.html"]).run();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+    assert!(run.stderr.contains("report.html"), "{}", run.stderr);
+    assert_eq!(world.project.read("report.html"), printed.stdout);
+    let mut terminal = Terminal::start(&mut world.deepseek(["export", "--html"]));
+    assert_eq!(terminal.ends(), Some(2), "{}", terminal.shown());
+    assert!(terminal.shown().contains("--out report.html"), "{}", terminal.shown());
 }
 
 #[test]

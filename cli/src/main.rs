@@ -140,6 +140,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let done = match &cli.command {
         None => match args::request(&cli.words)? {
             Some(text) => {
+                let text = commands::chat::with_piped(text)?;
                 let Request { text, intent, .. } = commands::chat::request(&text, global)?;
                 blocking(commands::chat::once(around, global, text, intent))
             }
@@ -147,14 +148,18 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         },
         Some(Command::Chat) => chat(around, global),
         Some(Command::Ask { question }) => {
-            blocking(commands::chat::ask(around, global, question.join(" ")))
+            let question = commands::chat::with_piped(question.join(" "))?;
+            blocking(commands::chat::ask(around, global, question))
         }
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
             commands::review::check(&around.workspace(global)?, what)?;
             one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
-        Some(Command::Plan { task }) => one_shot(around, global, &task.join(" "), Intent::Plan),
+        Some(Command::Plan { task }) => {
+            let task = commands::chat::with_piped(task.join(" "))?;
+            one_shot(around, global, &task, Intent::Plan)
+        }
         Some(Command::Mission(args)) => blocking(commands::mission::run(around, global, args)),
         Some(Command::Autopilot(args)) => blocking(commands::autopilot::run(around, global, args)),
         Some(Command::Run(args)) => blocking(commands::run::run(around, global, args)),

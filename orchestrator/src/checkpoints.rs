@@ -60,22 +60,17 @@ impl CheckpointHistory {
         let snapshots = snapshots(places, workspace, config);
         let checkpoints = snapshots.checkpoints()?;
         let (kept, tree) = (snapshots.reader()?, ReadTree::open(workspace)?);
-        let mut history = Self { snapshots, kept, tree, checkpoints };
-        // A crash between a checkpoint and its change leaves a checkpoint whose change was never made.
-        if let Some(newest) = history.checkpoints.last()
-            && newest.own.iter().all(|own| history.is_as_before(own))
-        {
-            history.checkpoints.pop();
-        }
-        Ok(history)
-    }
-
-    /// Returns true if the workspace contains nothing of a change of ours.
-    fn is_as_before(&self, own: &Own) -> bool {
-        match (self.current(&own.path, &[own]), self.state(&own.path, own.before.as_ref())) {
-            (Ok(Ok(current)), Ok(before)) => current == before,
-            (Ok(_) | Err(_), _) => false,
-        }
+        // A crash between a checkpoint and its change leaves a checkpoint whose change was never made; when it is made after all,
+        // it gets another one.
+        let is_retried = |pair: &[Checkpoint]| match pair {
+            [one, next] => one.note.patch == next.note.patch && one.own == next.own,
+            _ => false,
+        };
+        let retried: Vec<bool> = checkpoints.windows(2).map(is_retried).collect();
+        let mut retried = retried.into_iter();
+        let checkpoints =
+            checkpoints.into_iter().filter(|_| !retried.next().unwrap_or(false)).collect();
+        Ok(Self { snapshots, kept, tree, checkpoints })
     }
 
     /// Returns all checkpoints, oldest first.

@@ -63,6 +63,12 @@ impl Program {
         self
     }
 
+    /// Connects standard input to a pipe.
+    pub(crate) fn stdin(&mut self, pipe: std::io::PipeReader) -> &mut Self {
+        self.command.stdin(pipe);
+        self
+    }
+
     /// Sets the content of standard input.
     pub(crate) fn input(&mut self, text: &str) -> &mut Self {
         let mut file = tempfile::tempfile().unwrap();

@@ -1,5 +1,6 @@
 //! `deepseek chat`, `ask` and `plan`: single requests and interactive sessions.
 
+mod piped;
 mod plain;
 
 use std::io::{self, Read as _};
@@ -27,12 +28,13 @@ use crate::recap;
 use crate::render;
 use crate::surroundings::Surroundings;
 
+pub(crate) use piped::with_piped;
 use plain::{Plain, tell};
 
 /// Returns the single request from `-p` or standard input. Returns `None` if standard input is a terminal.
 pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Request>, CliError> {
     if let Some(prompt) = &global.prompt {
-        return request(prompt, global).map(Some);
+        return request(&with_piped(filled(prompt)?)?, global).map(Some);
     }
     if around.stdin_is_terminal {
         return Ok(None);
@@ -177,8 +179,15 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
         global.resume = Some(id);
     }
     loop {
-        match talk(around, &global).await? {
-            ConversationEnd::Exit => return Ok(()),
+        let (ended, session) = talk(around, &global).await?;
+        match ended {
+            ConversationEnd::Exit => {
+                let past = Past::find(around, &global)?;
+                if around.has_live_rows(&global) && past.talk().is_ok_and(|last| last == session) {
+                    render::warn("`deepseek -c` continues this conversation");
+                }
+                return Ok(());
+            }
             ConversationEnd::Resume(id) => {
                 global.continue_last = false;
                 global.resume = Some(id);
@@ -191,8 +200,11 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     }
 }
 
-/// Runs the interactive session in one session of the journal. Returns where the user goes next.
-async fn talk(around: &Surroundings, global: &Global) -> Result<ConversationEnd, CliError> {
+/// Runs the interactive session in one session of the journal. Returns where the user goes next, and the session.
+async fn talk(
+    around: &Surroundings,
+    global: &Global,
+) -> Result<(ConversationEnd, String), CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view_naming(around, global, CommandsGiven::OfTheConversation);
@@ -210,7 +222,8 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<ConversationEnd,
         let mut opening = opening(around, global, &settings, &workspace, &drive.session, banner)?;
         opening.undo = earlier.undo;
         let host = Arc::new(ProgramHost::new(around.clone(), global.clone(), workspace, &settings));
-        return tui::converse(drive.session, opening, host).await;
+        let id = drive.session.id.clone();
+        return Ok((tui::converse(drive.session, opening, host).await?, id));
     }
     view.note(&banner);
     view.resumes_after(earlier.undo);
@@ -222,7 +235,8 @@ async fn talk(around: &Surroundings, global: &Global) -> Result<ConversationEnd,
     facts.workspace = render::harmless(&workspace.display().to_string());
     facts.update(&settings.config);
     let plain = Plain { global, workspace, host, facts, drive, view: view.as_mut() };
-    plain.converse(&around.state_dir()?.join("history")).await
+    let id = plain.drive.session.id.clone();
+    Ok((plain.converse(&around.state_dir()?.join("history")).await?, id))
 }
 
 /// Formats the banner, with a hint if a request was interrupted in this workspace.

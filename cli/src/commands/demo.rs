@@ -117,13 +117,23 @@ pub(crate) async fn run(
     global: &Global,
     args: &DemoArgs,
 ) -> Result<(), CliError> {
-    let sample = match args {
+    let mut sample = match args {
         DemoArgs { team: true, .. } => TEAM,
         DemoArgs { python: true, .. } => PYTHON,
         DemoArgs { autopilot: true, .. } => AUTOPILOT,
         DemoArgs { .. } if global.hetun => HETUN,
         DemoArgs { .. } => RUST,
     };
+    let env = around.seen_by_commands(&around.settings(global, &around.workspace(global)?)?.config);
+    if !runs(sample.needs, &env).await {
+        let is_plain = matches!(args, DemoArgs { team: false, python: false, autopilot: false });
+        if is_plain && !global.hetun && runs(PYTHON.needs, &env).await {
+            render::warn("cargo does not run here, so the demo uses its Python sample");
+            sample = PYTHON;
+        } else {
+            return Err(does_not_run(&sample));
+        }
+    }
     let dir = tempfile::Builder::new()
         .prefix("deepseek-demo-")
         .tempdir()
@@ -131,19 +141,6 @@ pub(crate) async fn run(
         .keep();
     let workspace = dir.join(sample.name);
     lay_out(&workspace, &sample).map_err(|error| unusable(&error))?;
-    let env = around.seen_by_commands(&around.settings(global, &workspace)?.config);
-    if shell(&format!("{} --version", sample.needs), &workspace, &env).await == Exit::NotFound {
-        let hint = if args.python {
-            "`deepseek demo` uses a Rust sample"
-        } else {
-            "`deepseek demo --python` uses a Python sample"
-        };
-        return Err(CliError::new(
-            Kind::Usage,
-            format!("the sample needs {}, which is not installed", sample.needs),
-        )
-        .hint(hint));
-    }
     commit_sample(&workspace, sample.state, &env).await;
 
     let script = Script::from_toml(sample.script)
@@ -264,6 +261,21 @@ async fn shell(command: &str, cwd: &Path, env: &Environment) -> Exit {
         fence: None,
     };
     shell::run(&command, &options).await.exit
+}
+
+/// Returns true if a program that a sample needs can be run.
+async fn runs(program: &str, env: &Environment) -> bool {
+    shell(&format!("{program} --version"), &std::env::temp_dir(), env).await == Exit::Code(0)
+}
+
+fn does_not_run(sample: &Sample) -> CliError {
+    let what = format!("the sample needs {}, which is not installed or does not run", sample.needs);
+    let hint = if sample.needs == PYTHON.needs {
+        "`deepseek demo` uses a Rust sample"
+    } else {
+        "install Rust: https://rustup.rs; `deepseek demo --python` needs only Python"
+    };
+    CliError::new(Kind::Usage, what).hint(hint)
 }
 
 fn unusable(error: &io::Error) -> CliError {

@@ -3,11 +3,13 @@
 mod html;
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
 
 use actors::event::Event;
 use actors::words::Side;
 use clap::{Args, ValueEnum};
-use front::error::CliError;
+use front::error::{CliError, Kind};
 use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
 use serde_json::{Value, json};
@@ -30,6 +32,9 @@ pub(crate) struct ExportArgs {
     /// Print a self-contained HTML page; same as --format html.
     #[arg(long, conflicts_with = "format")]
     html: bool,
+    /// Write to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 /// A document format.
@@ -54,11 +59,27 @@ pub(crate) fn run(
     let story = past.story(&session)?;
     let asked_by_program = if global.output == Output::Text { Format::Md } else { Format::Json };
     let format = if args.html { Some(Format::Html) } else { args.format };
-    match format.unwrap_or(asked_by_program) {
-        Format::Html => render::text(&as_page(around, &past, &story)),
-        Format::Md => render::text(&render::harmless(&as_markdown(&past, &story))),
-        Format::Json => render::json_line(&as_json(&past, &story)),
+    let format = format.unwrap_or(asked_by_program);
+    if format == Format::Html && args.out.is_none() && around.stdout_is_terminal {
+        let error = "a page is for a browser, not for the terminal";
+        return Err(CliError::new(Kind::Usage, error).hint(
+            around.naming("`deepseek export --html --out report.html` writes it to a file"),
+        ));
     }
+    let text = match format {
+        Format::Html => as_page(around, &past, &story),
+        Format::Md => render::harmless(&as_markdown(&past, &story)),
+        Format::Json => format!("{}\n", as_json(&past, &story)),
+    };
+    let Some(file) = &args.out else {
+        render::text(&text);
+        return Ok(());
+    };
+    let file = around.cwd.join(file);
+    fs::write(&file, text).map_err(|error| {
+        CliError::new(Kind::NotDelivered, format!("cannot write {}: {error}", file.display()))
+    })?;
+    render::warn(&format!("written to {}", render::harmless(&file.display().to_string())));
     Ok(())
 }
 

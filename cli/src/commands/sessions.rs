@@ -192,9 +192,15 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
             let event = describe::event(&story, entry);
             render::line(&render::harmless(&format!("{}  {event}", around.local(&entry.at))));
         }
-        render::warn(&around.naming(
+        let hint = around.naming(
             "`deepseek explain N --full` shows an event with its request, answer, diff or output",
-        ));
+        );
+        // In a pager, it is the last line of the text; elsewhere it is no part of it.
+        if around.stdout_is_terminal {
+            render::line(&hint);
+        } else {
+            render::warn(&hint);
+        }
         return Ok(());
     }
     for record in &reading.records {

@@ -14,6 +14,8 @@ use crate::describe::criteria;
 use crate::diff::{harmless, harmless_text};
 
 const NOTHING_CHANGED: &str = "  nothing was changed";
+/// What a delivery says whose patch was found applied.
+const ALREADY_THERE: &str = "nothing was changed, because the files already have the change";
 
 impl RunView {
     pub(super) fn ended(&mut self, outcome: &Outcome, session: &str, at: Duration) {
@@ -74,6 +76,7 @@ impl RunView {
                 };
                 let how = harmless(&verified.to_string());
                 let next = next_to_verify(verified).map(|next| format!("  next: {next}"));
+                let changed = if changed.is_empty() { ALREADY_THERE } else { changed };
                 let delivered = of(self.style(AnsiColor::Green, "✓ delivered"), changed);
                 let how = format!("  {}", self.style(colour, &how));
                 [delivered, how].into_iter().chain(next).collect()
