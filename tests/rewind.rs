@@ -97,6 +97,21 @@ fn tree(project: &Project) -> BTreeMap<String, String> {
 }
 
 #[test]
+fn a_change_that_was_taken_back_by_hand_stays_listed() {
+    let world = World::greeting(greeting_fix());
+    let words = ["--force-execute", "--approval", "auto", "-p", "Fix the greeting"];
+    assert_eq!(world.deepseek(words).run().code, Some(0));
+    world.project.write("greet.txt", "hello\n");
+    let listed = world.deepseek(["rewind"]).run();
+    assert!(listed.stdout.contains("Fix the greeting"), "{}{}", listed.stdout, listed.stderr);
+    let diff = world.deepseek(["diff", "--run", "latest"]).run();
+    assert!(diff.stdout.contains("+hello world"), "{}{}", diff.stdout, diff.stderr);
+    let back = world.deepseek(["rewind", "1"]).run();
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert!(back.stderr.contains("nothing left to undo"), "{}", back.stderr);
+}
+
+#[test]
 fn a_failed_run_names_the_command_that_undoes_it() {
     let wrong = |old: &str, new: &str| editor(diff("greet.txt", old, new));
     let replies = vec![

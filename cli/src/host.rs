@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use clap::{FromArgMatches as _, ValueEnum as _};
+use clap::{CommandFactory as _, FromArgMatches as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{Candidate, KeptSession, Named, Setting};
@@ -59,7 +59,7 @@ impl ProgramHost {
     fn parsed(&self, words: &[String]) -> Result<Cli, clap::Error> {
         let words: Vec<&str> =
             std::iter::once("deepseek").chain(words.iter().map(String::as_str)).collect();
-        let found = takes::grammar(&words).try_get_matches_from(words)?;
+        let found = takes::for_words(Cli::command(), &words).try_get_matches_from(words)?;
         let mut cli = Cli::from_arg_matches(&found)?;
         let Global { config, profile, color, set, plain, .. } = self.flags().clone();
         let Global { no_alt_screen, mouse_capture, no_mouse_capture, .. } = *self.flags();

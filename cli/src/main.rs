@@ -68,7 +68,7 @@ fn parsed() -> Result<(Cli, Takes), clap::Error> {
         let cli = Cli { global, words: Vec::new(), command: Some(Command::Patch(args)) };
         return Ok((cli, Takes::Nothing));
     }
-    let grammar = Box::leak(Box::new(takes::grammar(&words)));
+    let grammar = Box::leak(Box::new(takes::for_words(Cli::command(), &words)));
     let found = grammar.try_get_matches_from_mut(words)?;
     let command = found.subcommand();
     let action = command.and_then(|(_, found)| found.subcommand_name());

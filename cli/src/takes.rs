@@ -2,9 +2,8 @@
 
 use std::ffi::OsStr;
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 
-use crate::args::Cli;
 use crate::flags::Global;
 
 /// The global flags that have a meaning for a command.
@@ -88,10 +87,9 @@ impl Takes {
     }
 }
 
-/// Returns the grammar for a command line. Hiding flags takes time, so it is done only if the words ask for help.
-pub(crate) fn grammar<S: AsRef<OsStr>>(words: &[S]) -> Command {
+/// Returns the grammar as it reads these words. Hiding flags takes time, so it is done only if they ask for help.
+pub(crate) fn for_words<S: AsRef<OsStr>>(grammar: Command, words: &[S]) -> Command {
     let asks_for_help = |word: &S| ["-h", "--help", "help"].iter().any(|it| word.as_ref() == *it);
-    let grammar = Cli::command();
     if words.iter().any(asks_for_help) { for_help(grammar) } else { grammar }
 }
 
@@ -124,9 +122,10 @@ fn hiding(command: Command, takes: Takes, global: &[Arg]) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::{CommandFactory as _, Parser as _};
 
     use super::*;
+    use crate::args::Cli;
 
     fn shown(words: &[&str]) -> String {
         let words = ["deepseek"].iter().chain(words).chain(&["--help"]);

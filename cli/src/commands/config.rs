@@ -12,7 +12,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::flags::{Global, Output};
 use crate::render;
-use crate::surroundings::{Surroundings, read_config};
+use crate::surroundings::{Given, Surroundings, read_config};
 
 /// Show and change the configuration.
 #[derive(Debug, Args)]
@@ -280,7 +280,13 @@ fn entries(count: usize) -> String {
 }
 
 fn report(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
-    render::warn(&format!("{what} in {}", file(around, global, local)?.display()));
+    let later = match around.given {
+        Given::Shell => "",
+        Given::PlainLines | Given::LiveRows => {
+            "; it applies from the next conversation on (/clear)"
+        }
+    };
+    render::warn(&format!("{what} in {}{later}", file(around, global, local)?.display()));
     Ok(())
 }
 

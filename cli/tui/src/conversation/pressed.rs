@@ -34,6 +34,10 @@ impl Conversation {
         if !matches!(key, Key::Esc | Key::Ctrl('c')) {
             self.once = None;
         }
+        // A notice is about what was pressed before; typing leaves time to read it.
+        if !matches!(key, Key::Char(_) | Key::Paste(_)) {
+            self.hint = None;
+        }
         if std::mem::take(&mut self.ctrl_x) && key == Key::Ctrl('e') {
             return vec![Act::Edit];
         }
