@@ -14,6 +14,7 @@ use super::file_style::FileStyle;
 use super::gutter;
 use super::lines::show;
 use super::refuse::Reason;
+use super::single_marks;
 
 /// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +54,20 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
         return Some(Damage::at(Reason::ElidedCode, line, "replaces code that it does not show"));
     }
     let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
-    let garbled = garbled.or_else(|| change_marks::found(style, body));
+    let garbled = garbled
+        .or_else(|| change_marks::found(style, added()))
+        .or_else(|| single_marks::found(style, body));
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
     damage.or_else(|| added_whitespace::found(style, body)).or_else(|| escapes::found(style, body))
+}
+
+/// Returns what is wrong with a line, if all lines that the hunks of a file add have the same mark.
+pub(super) fn in_all<'h, 'a: 'h>(
+    style: &FileStyle<'_>,
+    added: impl Iterator<Item = &'h HunkLine<'a>> + Clone,
+) -> Option<Damage> {
+    let (line, has) = change_marks::found(style, added)?;
+    Some(Damage::at(Reason::DamagedLine, line, has))
 }
 
 /// Finds a line that stands for code: by its words, or because it replaces code and says next to nothing.

@@ -119,6 +119,9 @@ impl Reader {
             ]
         })?;
         tolerated.extend(folded);
+        if let Some(mismatch) = marked_throughout(&style, hunks, name) {
+            return Err(vec![mismatch]);
+        }
         let bytes = edit::apply(&image.lines, &edits);
         if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
             let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
@@ -410,6 +413,21 @@ impl Reader {
         }
         Ok((bytes, reading.tolerates))
     }
+}
+
+/// Explains what is wrong with the added lines of several hunks, if all have the same mark.
+fn marked_throughout(
+    style: &FileStyle<'_>,
+    hunks: &[&Hunk<'_>],
+    name: &str,
+) -> Option<PatchMismatch> {
+    if hunks.len() < 2 {
+        return None;
+    }
+    let readings = hunks.iter().filter_map(|hunk| hunk.readings.first());
+    let added = readings.flat_map(|it| &it.body).filter(|line| line.kind == Kind::Added);
+    let Damage { reason, note } = damage::in_all(style, added)?;
+    Some(PatchMismatch::file(reason, name).note(note))
 }
 
 /// Returns true if a new file lacks so many of the announced lines that it was cut off, not miscounted.

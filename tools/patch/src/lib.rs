@@ -50,6 +50,7 @@ mod resolve;
 mod said;
 mod section;
 mod shown_diff;
+mod single_marks;
 mod surrounding_text;
 mod tolerance;
 mod translate;
