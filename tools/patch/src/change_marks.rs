@@ -2,12 +2,16 @@
 //! line. Pure.
 
 use super::body::HunkLine;
+use super::elision;
 use super::file_style::FileStyle;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
 /// Extensions of files that contain only strings and other values.
 const DATA: [&str; 4] = ["csv", "tsv", "json", "po"];
+/// Extensions of files in which no line of code ends in dots, but for a list of parameters.
+const WITHOUT_DOTS: [&str; 13] =
+    ["rs", "c", "h", "json", "toml", "java", "go", "js", "ts", "css", "kt", "cs", "sql"];
 /// The ways in which a line end is written as text.
 const ENDS: [&str; 3] = ["^M", "\\r", "\\n"];
 /// Marks before quoted, entered or new lines.
@@ -46,6 +50,11 @@ pub(super) fn found<'h, 'a: 'h>(
         "has a mark before its text, as all added lines do"
     } else if every(&|it| ENDS.iter().any(|end| it.ends_with(end)) && !it.ends_with("\\\\n")) {
         "ends in a line end written as text"
+    } else if style.is_of(&WITHOUT_DOTS)
+        && every(&|it| elision::ends_in_dots(it.as_bytes()))
+        && texts.clone().any(|it| elision::is_code(it.as_bytes()))
+    {
+        "ends in dots, as all added lines do"
     } else if is_list(texts.clone()) && !style.is_of(&DATA) {
         "is a string of a JSON list, as all added lines are"
     } else if every(&is_coloured) {
@@ -205,6 +214,9 @@ mod tests {
         }
         assert!(is_marked("a.py", "z = 0\n", &["\u{1b}[32mx = 1\u{1b}[0m"]));
         assert!(!is_marked("a.py", "# \u{1b}\n", &["\u{1b}[32mx = 1\u{1b}[0m"]), "the file has it");
+        assert!(is_marked("a.c", "x\n", &["    if (!r->...", "        re..."]));
+        assert!(!is_marked("a.c", "x\n", &["// one...", "// two..."]), "comments");
+        assert!(!is_marked("a.py", "x\n", &["def f(): ...", "def g(): ..."]));
         let listed = ["\u{2713} a", "\u{2713} b"];
         assert!(!is_marked("a.py", "\u{2713} z\n", &listed), "the file has it");
     }

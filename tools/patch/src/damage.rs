@@ -12,8 +12,10 @@ use super::escapes;
 use super::fence::Fence;
 use super::file_style::FileStyle;
 use super::gutter;
+use super::leaked_marks;
 use super::lines::show;
 use super::refuse::Reason;
+use super::shortened;
 use super::single_marks;
 
 /// What is wrong with an added line.
@@ -50,7 +52,7 @@ const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
 pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
     added().next()?;
-    if let Some(line) = placeholder(style, body) {
+    if let Some(line) = placeholder(style, body).or_else(|| shortened::found(style, body)) {
         return Some(Damage::at(Reason::ElidedCode, line, "replaces code that it does not show"));
     }
     let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
@@ -58,7 +60,10 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
         .or_else(|| change_marks::found(style, added()))
         .or_else(|| single_marks::found(style, body));
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
-    damage.or_else(|| added_whitespace::found(style, body)).or_else(|| escapes::found(style, body))
+    damage
+        .or_else(|| leaked_marks::found(style, body))
+        .or_else(|| added_whitespace::found(style, body))
+        .or_else(|| escapes::found(style, body))
 }
 
 /// Returns what is wrong with a line, if all lines that the hunks of a file add have the same mark.

@@ -89,6 +89,11 @@ pub(super) const HARD_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u
 /// Zero-width characters and those that only break a line.
 pub(super) const HIDDEN: [char; 8] =
     ['\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{feff}', '\u{ad}'];
+/// Characters that change the direction of text.
+pub(super) const DIRECTIONS: [char; 9] = [
+    '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}',
+    '\u{2069}',
+];
 /// Characters that are displayed in place of a tab.
 pub(super) const TAB_SIGNS: [char; 4] = ['→', '⇥', '␉', '»'];
 
@@ -201,6 +206,11 @@ impl<'f> FileStyle<'f> {
     pub(super) fn has_word(&self, word: &[u8]) -> bool {
         let words = || self.whole().split(|byte| !is_of_word(*byte)).collect();
         self.words.get_or_init(words).contains(word)
+    }
+
+    /// Returns true if the file has this text anywhere. It is searched every time: ask only about lines that seem damaged.
+    pub(super) fn has(&self, text: &[u8]) -> bool {
+        memchr::memmem::find(self.whole(), text).is_some()
     }
 
     /// Returns true if the file has this character, which must be a control character or not ASCII.

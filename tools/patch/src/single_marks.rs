@@ -18,7 +18,7 @@ const SEPARATORS: [&[u8]; 11] =
 /// The ways in which models write a line end as text.
 const ENDS: [&[u8]; 4] = [b"\\r\\n", b"\\n", b"\\r", b"^M"];
 /// Extensions of files whose lines may begin with a number.
-const DATA: [&str; 10] = ["tsv", "tab", "csv", "yaml", "yml", "out", "log", "dat", "bas", "json"];
+const DATA: [&str; 7] = ["tsv", "tab", "csv", "out", "log", "dat", "bas"];
 /// The maximum number of old lines of a hunk that are searched for a mark.
 const LOOKED_AT: usize = 50;
 /// The minimum length of a text that can resemble another.
@@ -81,7 +81,13 @@ fn enclosed<'t>(style: &FileStyle<'_>, text: &'t [u8]) -> Option<Marked<'t>> {
         let inner = inner.strip_suffix(b",").unwrap_or(inner).strip_suffix(b"\"")?;
         let (is_on, has): (fn(&[u8]) -> bool, _) =
             (|line| line.starts_with(b"\""), "is quoted together with its indentation");
-        return Some(Marked { inner, has, is_on, is_told_by_pair: false });
+        // Without escaped quotes, it may have become a string.
+        let is_told_by_pair = memchr::memmem::find(inner, b"\\\"").is_some();
+        let mut inner = inner;
+        while let Some(rest) = inner.strip_prefix(b"\\t") {
+            inner = rest;
+        }
+        return Some(Marked { inner, has, is_on, is_told_by_pair });
     }
     if let Some(inner) = WRAPPERS.iter().find_map(|mark| within(end, mark)) {
         let is_on: fn(&[u8]) -> bool = |line| WRAPPERS.iter().any(|mark| line.starts_with(mark));
@@ -127,7 +133,9 @@ fn numbered<'t>(style: &FileStyle<'_>, text: &'t [u8]) -> impl Iterator<Item = M
         |line| line.trim_ascii_start().first().is_some_and(u8::is_ascii_digit);
     let inner = SEPARATORS.iter().filter_map(move |mark| rest?.strip_prefix(*mark));
     let has = "has a line number";
-    inner.map(move |inner| Marked { inner, has, is_on, is_told_by_pair: true })
+    // A value may begin with a number.
+    let is_told_by_pair = !style.is_of(&["yaml", "yml", "json"]);
+    inner.map(move |inner| Marked { inner, has, is_on, is_told_by_pair })
 }
 
 /// Returns what precedes a line end that is written as text.
@@ -176,6 +184,7 @@ fn replaces_alike(body: &[HunkLine<'_>], at: usize, inner: &[u8]) -> bool {
     let new = inner.trim_ascii_end();
     replaced(body, at).any(|line| {
         let old = line.text.trim_ascii_end();
+        let old = if indentation(new).is_empty() { old.trim_ascii_start() } else { old };
         let start = same_start(old, new);
         let rest = old.len().min(new.len()) - start;
         let ends = old.iter().rev().zip(new.iter().rev()).take(rest);
@@ -256,6 +265,7 @@ mod tests {
             "x = f(2)\\r\\n",
             "x = f(2)\\r",
             "x = f(2)^M",
+            "\"\\tx = f(\\\"b\\\")\",",
             "x = f(2)  <-- new",
             "x = f(2)   \u{2190} changed",
         ] {
@@ -275,6 +285,8 @@ mod tests {
             ("a.html", "-x = f(1)\n+<b>x = f(1)</b>"),
             ("a.py", " 1    a\n+2    b\n 3    c"),
             ("a.csv", "-x,y\n+1 x,y"),
+            ("a.yml", "-x: f\n+1: x: f"),
+            ("a.js", "-say(a)\n+\"say(a)\","),
             ("a.c", "     x();\n+out:\n+    y();"),
             ("a.c", "-    x();\n+//    x();"),
             ("a.vim", " \"    a\n+\"    b\""),
