@@ -15,6 +15,7 @@ use super::gutter;
 use super::leaked_marks;
 use super::lines::show;
 use super::refuse::Reason;
+use super::respelled;
 use super::shortened;
 use super::single_marks;
 
@@ -58,7 +59,10 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
     let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
     let garbled = garbled
         .or_else(|| change_marks::found(style, added()))
-        .or_else(|| single_marks::found(style, body));
+        .or_else(|| single_marks::found(style, body))
+        .or_else(|| {
+            respelled::found(style, body).filter(|_| !style.is_of(&["diff", "patch", "snap"]))
+        });
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
     damage
         .or_else(|| leaked_marks::found(style, body))

@@ -48,6 +48,7 @@ mod planner;
 mod put_aside;
 mod refuse;
 mod resolve;
+mod respelled;
 mod said;
 mod section;
 mod shortened;

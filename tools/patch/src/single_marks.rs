@@ -270,7 +270,7 @@ mod tests {
             "x = f(2)   \u{2190} changed",
         ] {
             assert!(is_marked("a.py", &format!("-x = f(1)\n+{marked}")), "{marked}");
-            let is_told = marked.ends_with("w") || marked.ends_with("ed");
+            let is_told = marked.ends_with('w') || marked.ends_with("ed");
             assert_eq!(is_marked("a.py", &format!("-call()\n+{marked}")), is_told, "{marked}");
         }
     }
