@@ -11,6 +11,7 @@ use super::elision::{self, Mention, Stand};
 use super::escapes;
 use super::fence::Fence;
 use super::file_style::FileStyle;
+use super::foreign_bytes;
 use super::gutter;
 use super::leaked_marks;
 use super::lines::show;
@@ -58,6 +59,7 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
     }
     let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
     let garbled = garbled
+        .or_else(|| foreign_bytes::found(style, body))
         .or_else(|| change_marks::found(style, added()))
         .or_else(|| single_marks::found(style, body))
         .or_else(|| {
@@ -531,7 +533,7 @@ mod tests {
                 assert!(found(&style, &read_all(body, 1)).is_some() || body.len() > 2);
             }
         }
-        assert!(style.passes.get() <= 3, "the file was read {} times", style.passes.get());
+        assert!(style.passes.get() <= 4, "the file was read {} times", style.passes.get());
     }
 
     #[test]

@@ -123,6 +123,10 @@ impl Reader {
             return Err(vec![mismatch]);
         }
         let bytes = edit::apply(&image.lines, &edits);
+        if base.starts_with(MARK) && has_mark_inside(&bytes) {
+            let mismatch = PatchMismatch::file(Reason::DamagedLine, name);
+            return Err(vec![mismatch.note("The file begins with a byte order mark, which would no longer be at its start. Write the first line without it.")]);
+        }
         if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
             let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
             let mismatch = PatchMismatch::file(damage.reason, name);
@@ -266,7 +270,11 @@ impl Reader {
                 }
                 Search::Found(place) => {
                     placed.found.extend(Found::of(index, hunk, &place));
-                    match edit::edits(&image.lines, &place, index, self.blind_eol) {
+                    let mends_ends = !self.blind_eol
+                        && self.allowed.allow(Tolerance::Eol)
+                        && edit::has_foreign_ends(style, place.reading);
+                    let blind_eol = self.blind_eol || mends_ends;
+                    match edit::edits(&image.lines, &place, index, blind_eol) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
                                 damage::found(style, place.reading)
@@ -282,7 +290,9 @@ impl Reader {
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
-                    let tolerated = place.tolerates.iter().chain(numbered);
+                    let mended = (mends_ends && !place.tolerates.contains(&Tolerance::Eol))
+                        .then_some(&Tolerance::Eol);
+                    let tolerated = place.tolerates.iter().chain(numbered).chain(mended);
                     tolerated.for_each(|tolerance| tolerate(*tolerance, place.start));
                     shift += growth(place.reading);
                 }
@@ -440,6 +450,11 @@ const FEW: usize = 5;
 
 /// A byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Returns true if a byte order mark begins a line other than the first, which has none.
+fn has_mark_inside(text: &[u8]) -> bool {
+    !text.starts_with(MARK) && memchr::memmem::find(text, b"\n\xef\xbb\xbf").is_some()
+}
 
 fn has_mark(reading: &Reading<'_>) -> bool {
     reading.body.iter().any(|line| line.text.starts_with(MARK))

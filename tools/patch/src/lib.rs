@@ -26,6 +26,7 @@ mod fence;
 mod file;
 mod file_style;
 mod foreign;
+mod foreign_bytes;
 mod formats;
 mod glued_closers;
 mod gutter;
