@@ -458,7 +458,7 @@ proptest! {
         let files = Files::default().file("f", &before);
         match plan(&files, &patch) {
             Ok(plan) => {
-                let made = &plan.changes.first().map_or(&before[..], |change| {
+                let made = &plan.changes.first().map_or(before.as_str(), |change| {
                     std::str::from_utf8(&change.after.as_ref().unwrap().bytes).unwrap()
                 });
                 // Lines that end unlike every line of the file do not keep their ends.

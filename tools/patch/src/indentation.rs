@@ -63,7 +63,7 @@ fn outside_of_block<'h, 'a>(body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>
             && !goes_on(line.text)
     };
     let is_outside = |line: &HunkLine<'_>| {
-        let is_text = line.text.first().is_some_and(|byte| byte.is_ascii_alphabetic());
+        let is_text = line.text.first().is_some_and(u8::is_ascii_alphabetic);
         line.kind == Kind::Added && is_text && !QUOTES.iter().any(|it| line.text.starts_with(it))
     };
     let new: Vec<&HunkLine<'_>> = if body.iter().any(is_outside) {
