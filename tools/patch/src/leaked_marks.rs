@@ -69,7 +69,7 @@ fn has_other_token(line: &[u8], token: &[u8]) -> bool {
 }
 
 /// Returns true if a text ends inside quotes.
-fn is_quoted(before: &[u8]) -> bool {
+pub(super) fn is_quoted(before: &[u8]) -> bool {
     [b'"', b'\'', b'`'].iter().any(|quote| memchr::memchr_iter(*quote, before).count() % 2 == 1)
 }
 
@@ -116,6 +116,10 @@ fn is_cut_off(line: &[u8]) -> bool {
         && code.is_some_and(|code| !code.trim_ascii().is_empty())
     {
         return true;
+    }
+    let end = rest.trim_ascii_end().strip_prefix(b"truncated").unwrap_or_default();
+    if !["…", "...", "]", "]...", ">"].iter().any(|sign| sign.as_bytes() == end) {
+        return false;
     }
     let before = before.trim_ascii_end();
     let unit = UNITS.iter().find_map(|unit| before.strip_suffix(*unit));
@@ -184,6 +188,8 @@ mod tests {
             ("a.java", "A<B<C<D<E<F<G<H>>>>>>> x;"),
             ("a.py", "return text[:99] + '[truncated]'"),
             ("a.py", "# the text is truncated"),
+            ("a.rs", "(\"x = [1, 2 [85 lines truncated]\", None),"),
+            ("a.rs", "let end = \"[truncated]\";"),
             ("a.py", "# the text is short (truncated)"),
             ("a.py", "log(f'{n} bytes truncated')"),
             ("a.md", "12 lines truncated"),

@@ -4,6 +4,7 @@
 use super::body::{HunkLine, Kind};
 use super::change_marks;
 use super::file_style::FileStyle;
+use super::leaked_marks;
 
 /// Tags that emphasize text or mark it as changed.
 const TAGS: [&[u8]; 10] =
@@ -155,9 +156,10 @@ fn has_remark(text: &[u8]) -> bool {
     }
     let text = std::str::from_utf8(text).unwrap_or_default();
     let remark = change_marks::remark_of(text).unwrap_or_default();
+    let code = text.trim_end().strip_suffix(remark).unwrap_or_default();
     let is_of_arrow = |c: char| !c.is_alphanumeric();
-    let remark = remark.trim_matches(is_of_arrow).to_lowercase();
-    WORDS.contains(&remark.as_str())
+    let remark = remark.trim_start_matches(is_of_arrow).to_lowercase();
+    WORDS.contains(&remark.as_str()) && !leaked_marks::is_quoted(code.as_bytes())
 }
 
 /// Returns the white space at the start of a line.
@@ -298,6 +300,8 @@ mod tests {
             ("a.js", "-a + b\n++a"),
             ("a.c", "+while (x <-- y)"),
             ("a.py", "+x = 1  # <-- new"),
+            ("a.py", "+f(\"x = 1  <-- new\", 2)"),
+            ("a.py", "+f(\"x = 1  <-- new"),
         ] {
             assert!(!is_marked(name, hunk), "{hunk}");
         }
