@@ -93,12 +93,14 @@ pub(super) fn has_foreign_ends(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> 
     let is_foreign = |line: &HunkLine<'_>| {
         line.kind == Kind::Added && style.line_end().is_some_and(|own| !ends_agree(line.eol, own))
     };
-    let removed = || body.iter().filter(|line| line.kind == Kind::Removed);
-    let is_converted = |line: &HunkLine<'_>| {
-        line.kind == Kind::Added
-            && removed().any(|old| old.text == line.text && old.eol != line.eol)
-    };
-    body.iter().any(is_foreign) && !body.iter().any(is_converted)
+    if !body.iter().any(is_foreign) {
+        return false;
+    }
+    let removed = body.iter().filter(|line| line.kind == Kind::Removed);
+    let removed: HashMap<&[u8], Eol> = removed.map(|line| (line.text, line.eol)).collect();
+    !body.iter().any(|line| {
+        line.kind == Kind::Added && removed.get(line.text).is_some_and(|eol| *eol != line.eol)
+    })
 }
 
 /// Returns how the lines around `at` end; lines before it take precedence.

@@ -21,15 +21,17 @@ pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Dama
     }
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
     let damage = |reason, line: &HunkLine<'_>, has| Some(Damage::at(reason, line, has));
+    // A template has several tokens.
+    let ended = || added().find_map(|line| Some((line, token_at_end(line.text)?)));
+    if !style.is_of(&TEMPLATES)
+        && let Some((line, token)) = ended()
+        && !style.has(b"<|")
+        && !style.has("<\u{ff5c}".as_bytes())
+        && !added().any(|other| has_other_token(other.text, token))
+    {
+        return damage(Reason::DamagedLine, line, "ends in a token of the model's template");
+    }
     for line in added() {
-        if !style.is_of(&TEMPLATES)
-            && let Some(token) = token_at_end(line.text)
-            && !style.has(b"<|")
-            && !style.has("<\u{ff5c}".as_bytes())
-            && !added().any(|other| has_other_token(other.text, token))
-        {
-            return damage(Reason::DamagedLine, line, "ends in a token of the model's template");
-        }
         if let Some(mark) = citation(line.text)
             && !style.has(mark)
         {

@@ -22,6 +22,8 @@ const ENDS: [&[u8]; 4] = [b"\\r\\n", b"\\n", b"\\r", b"^M"];
 const DATA: [&str; 7] = ["tsv", "tab", "csv", "out", "log", "dat", "bas"];
 /// The maximum number of old lines of a hunk that are searched for a mark.
 const LOOKED_AT: usize = 50;
+/// The maximum number of lines between a line and those that it is compared with.
+const NEARBY: usize = 200;
 /// The minimum length of a text that can resemble another.
 const MIN_LENGTH: usize = 4;
 
@@ -46,7 +48,8 @@ pub(super) fn found<'h, 'a>(
     let added = body.iter().enumerate().filter(|(_, line)| line.kind == Kind::Added);
     added.into_iter().find_map(|(at, line)| {
         let is_foreign = |mark: &Marked<'_>| {
-            let mut old = body.iter().filter(|line| line.is_old()).take(LOOKED_AT);
+            let nearby = body.iter().skip(at.saturating_sub(NEARBY)).take(2 * NEARBY);
+            let mut old = nearby.filter(|line| line.is_old()).take(LOOKED_AT);
             let is_told = is_indented_alike(body, at, mark.inner)
                 || mark.is_told_by_pair && replaces_alike(body, at, mark.inner);
             is_told && !old.any(|old| (mark.is_on)(old.text))
@@ -175,7 +178,8 @@ fn is_indented_alike(body: &[HunkLine<'_>], at: usize, inner: &[u8]) -> bool {
     }
     let Some((above, below)) = body.split_at_checked(at) else { return false };
     let is_text = |line: &&HunkLine<'_>| line.is_old() && !line.text.trim_ascii().is_empty();
-    let neighbours = [above.iter().rev().find(is_text), below.iter().find(is_text)];
+    let neighbours =
+        [above.iter().rev().take(NEARBY).find(is_text), below.iter().take(NEARBY).find(is_text)];
     let mut neighbours = neighbours.into_iter().flatten().chain(replaced(body, at));
     neighbours.any(|line| indentation(line.text) == own)
 }
@@ -210,7 +214,8 @@ pub(super) fn replaced<'h, 'a>(
 ) -> impl Iterator<Item = &'h HunkLine<'a>> {
     let (above, below) = body.split_at_checked(at).unwrap_or_default();
     let is_change = |line: &&HunkLine<'_>| line.kind != Kind::Context;
-    let run = above.iter().rev().take_while(is_change).chain(below.iter().take_while(is_change));
+    let above = above.iter().rev().take(NEARBY).take_while(is_change);
+    let run = above.chain(below.iter().take(NEARBY).take_while(is_change));
     run.filter(|line| line.kind == Kind::Removed).take(LOOKED_AT)
 }
 
