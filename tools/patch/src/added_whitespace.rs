@@ -3,7 +3,7 @@
 
 use super::body::{HunkLine, Kind};
 use super::damage::Damage;
-use super::file_style::{FileStyle, HARD_SPACES, HIDDEN, TAB_SIGNS, begins_with};
+use super::file_style::{DIRECTIONS, FileStyle, HARD_SPACES, HIDDEN, TAB_SIGNS, begins_with};
 use super::indentation;
 use super::refuse::Reason;
 
@@ -14,6 +14,9 @@ const TABLES: &[&str] = &["tsv", "tab"];
 
 /// Extensions of files in which a blank at the start of a line belongs to a value.
 const ROWS: [&str; 4] = ["csv", "tsv", "tab", "psv"];
+
+/// Extensions of files that contain text for people, outside of quotes.
+const TEXTS: [&str; 9] = ["csv", "tsv", "tab", "yaml", "yml", "properties", "ini", "srt", "vtt"];
 
 /// Returns what is wrong with the white space of the lines that `body` adds.
 pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
@@ -118,12 +121,34 @@ fn has_drawn_spaces(style: &FileStyle<'_>, line: &[u8]) -> bool {
     !style.is_markup() && (sign.is_ascii() || !may_be_meant)
 }
 
-/// Returns true if a line has a zero-width character outside of what may be a string or a comment.
+/// Returns true if a line has a zero-width character outside of what may be a string or a comment or at its end, or one
+/// that changes the direction of text outside of quotes.
 fn has_hidden(style: &FileStyle<'_>, line: &[u8]) -> bool {
     // A new file may begin with a byte order mark.
     let line =
         line.strip_prefix("\u{feff}".as_bytes()).filter(|_| style.is_empty()).unwrap_or(line);
-    !line.is_ascii() && !style.is_markup() && has_one_of(style, code_of(line), &HIDDEN)
+    if line.is_ascii() {
+        return false;
+    }
+    let outside = outside_quotes(line);
+    let has_turns = !style.is_of(&TEXTS) && has_one_of(style, &outside, &DIRECTIONS);
+    let ends_so = || outside.ends_with("\u{200b}".as_bytes()) && !style.has_char('\u{200b}');
+    !style.is_markup() && (has_one_of(style, code_of(line), &HIDDEN) || has_turns || ends_so())
+}
+
+/// Returns a line without what is between quotes of the same kind.
+fn outside_quotes(line: &[u8]) -> Vec<u8> {
+    let mut open = None;
+    let mut is_outside = |byte: &u8| {
+        let was_open = open.is_some();
+        match open {
+            Some(quote) if quote == *byte => open = None,
+            None if b"\"'`".contains(byte) => open = Some(*byte),
+            Some(_) | None => {}
+        }
+        !was_open
+    };
+    line.iter().copied().filter(|byte| is_outside(byte)).collect()
 }
 
 /// Returns true if a line has a hard space in its indentation, or elsewhere outside of what may be a string or a
@@ -372,11 +397,18 @@ mod tests {
             assert_eq!(found, Some(Reason::DamagedLine), "{line}");
             assert_eq!(reason("a.md", "x = 1\n", &format!("+{line}")), None, "{line}");
         }
-        for line in ["x = '\u{200b}'", "# a\u{200f}", "x = '··'", "·x"] {
+        let hidden = ["x = f('a')\u{200b}", "x = 1\u{202e}", "# x\u{2066}", "f(\"a\");\u{202d}"];
+        for line in hidden {
+            let found = reason("a.py", "x\n", &format!("+{line}"));
+            assert_eq!(found, Some(Reason::DamagedLine), "{line}");
+        }
+        for line in ["x = '\u{200b}'", "# a\u{200f}", "x = '··'", "·x", "t = \"a\u{202e}b\""] {
             assert_eq!(reason("a.py", "x = 1\n", &format!("+{line}")), None, "{line}");
         }
         assert_eq!(reason("a.py", "", "+\u{feff}x = 1"), None);
         let file = "s = '''\n··a\n\u{200b}'''\n";
+        assert_eq!(reason("a.yml", "x\n", "+title: \u{202b}x\u{202c}"), None);
+        assert_eq!(reason("a.py", "# \u{202b}\n", "+# \u{202b}x\u{202c}"), None);
         for line in ["··b", "x\u{200b}"] {
             assert_eq!(reason("a.py", file, &format!("+{line}")), None, "{line}");
         }

@@ -1,25 +1,31 @@
 //! Detects marks that were put around code to show that it is new and were copied with it: the same mark on every added
 //! line. Pure.
 
-use super::body::{HunkLine, Kind};
+use super::body::HunkLine;
+use super::elision;
 use super::file_style::FileStyle;
 
 /// Tags that mark text as changed, or colour it.
 const TAGS: [&str; 5] = ["ins", "del", "mark", "font", "span"];
 /// Extensions of files that contain only strings and other values.
 const DATA: [&str; 4] = ["csv", "tsv", "json", "po"];
+/// Extensions of files in which no line of code ends in dots, but for a list of parameters.
+const WITHOUT_DOTS: [&str; 13] =
+    ["rs", "c", "h", "json", "toml", "java", "go", "js", "ts", "css", "kt", "cs", "sql"];
+/// The ways in which a line end is written as text.
+const ENDS: [&str; 3] = ["^M", "\\r", "\\n"];
 /// Marks before quoted, entered or new lines.
 const PREFIXES: [&str; 3] = [">>> ", "> ", "+ "];
 
-/// Returns a line of a hunk whose added lines all have the same mark, and a description of the mark.
-pub(super) fn found<'h, 'a>(
+/// Returns the first of the added lines of a hunk or a file if all of them have the same mark, and a description of the
+/// mark.
+pub(super) fn found<'h, 'a: 'h>(
     style: &FileStyle<'_>,
-    body: &'h [HunkLine<'a>],
+    added: impl Iterator<Item = &'h HunkLine<'a>> + Clone,
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
     if !style.is_code() {
         return None;
     }
-    let added = body.iter().filter(|line| line.kind == Kind::Added);
     // Bytes that are not text have none of the marks.
     let added = added.map(|line| (line, std::str::from_utf8(line.text).unwrap_or("?")));
     let mut added = added.filter(|(_, text)| !text.trim().is_empty());
@@ -42,8 +48,13 @@ pub(super) fn found<'h, 'a>(
         every(&|it| it.starts_with(prefix)) && texts.clone().any(is_indented)
     }) {
         "has a mark before its text, as all added lines do"
-    } else if every(&|it| it.ends_with("^M")) {
-        "has a carriage return written as `^M`"
+    } else if every(&|it| ENDS.iter().any(|end| it.ends_with(end)) && !it.ends_with("\\\\n")) {
+        "ends in a line end written as text"
+    } else if style.is_of(&WITHOUT_DOTS)
+        && every(&|it| elision::ends_in_dots(it.as_bytes()))
+        && texts.clone().any(|it| elision::is_code(it.as_bytes()))
+    {
+        "ends in dots, as all added lines do"
     } else if is_list(texts.clone()) && !style.is_of(&DATA) {
         "is a string of a JSON list, as all added lines are"
     } else if every(&is_coloured) {
@@ -108,7 +119,7 @@ fn have_arrow<'t>(first: &str, mut texts: impl Iterator<Item = &'t str>) -> bool
 }
 
 /// Returns the arrow that ends the code of a line, and the remark after it.
-fn remark_of(text: &str) -> Option<&str> {
+pub(super) fn remark_of(text: &str) -> Option<&str> {
     const ARROWS: [&str; 4] = ["<--", "\u{2190}", "\u{1f448}", "\u{21d0}"];
     let text = text.trim_end();
     let at = ARROWS.iter().filter_map(|arrow| text.rfind(arrow)).min()?;
@@ -150,7 +161,7 @@ mod tests {
     fn is_marked(name: &str, file: &str, added: &[&str]) -> bool {
         let lines: Vec<String> = added.iter().map(|line| format!("+{line}")).collect();
         let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
-        found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1)).is_some()
+        found(&FileStyle::of(file.as_bytes(), name), read_all(&lines, 1).iter()).is_some()
     }
 
     #[test]
@@ -163,6 +174,8 @@ mod tests {
             ["> if x:", ">     y()"],
             [">>> if x:", ">>>     y()"],
             ["x = 1^M", "y = 2^M"],
+            ["x = 1\\r", "y = 2\\r"],
+            ["x = 1\\r\\n", "y = 2\\r\\n"],
             ["[32mx = 1[0m", "[32my = 2[0m"],
             ["x = 1 \u{1f448}", "y = 2 \u{1f448}"],
             ["x = 1\u{21b5}", "y = 2\u{21b5}"],
@@ -201,6 +214,9 @@ mod tests {
         }
         assert!(is_marked("a.py", "z = 0\n", &["\u{1b}[32mx = 1\u{1b}[0m"]));
         assert!(!is_marked("a.py", "# \u{1b}\n", &["\u{1b}[32mx = 1\u{1b}[0m"]), "the file has it");
+        assert!(is_marked("a.c", "x\n", &["    if (!r->...", "        re..."]));
+        assert!(!is_marked("a.c", "x\n", &["// one...", "// two..."]), "comments");
+        assert!(!is_marked("a.py", "x\n", &["def f(): ...", "def g(): ..."]));
         let listed = ["\u{2713} a", "\u{2713} b"];
         assert!(!is_marked("a.py", "\u{2713} z\n", &listed), "the file has it");
     }

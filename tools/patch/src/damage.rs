@@ -11,9 +11,14 @@ use super::elision::{self, Mention, Stand};
 use super::escapes;
 use super::fence::Fence;
 use super::file_style::FileStyle;
+use super::foreign_bytes;
 use super::gutter;
+use super::leaked_marks;
 use super::lines::show;
 use super::refuse::Reason;
+use super::respelled;
+use super::shortened;
+use super::single_marks;
 
 /// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,13 +54,31 @@ const TEX: [&str; 5] = ["tex", "sty", "cls", "ltx", "bib"];
 pub(super) fn found(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     let added = || body.iter().filter(|line| line.kind == Kind::Added);
     added().next()?;
-    if let Some(line) = placeholder(style, body) {
+    if let Some(line) = placeholder(style, body).or_else(|| shortened::found(style, body)) {
         return Some(Damage::at(Reason::ElidedCode, line, "replaces code that it does not show"));
     }
     let garbled = if style.is_prose() { garbled_text(style, body) } else { garbled(style, body) };
-    let garbled = garbled.or_else(|| change_marks::found(style, body));
+    let garbled = garbled
+        .or_else(|| foreign_bytes::found(style, body))
+        .or_else(|| change_marks::found(style, added()))
+        .or_else(|| single_marks::found(style, body))
+        .or_else(|| {
+            respelled::found(style, body).filter(|_| !style.is_of(&["diff", "patch", "snap"]))
+        });
     let damage = garbled.map(|(line, has)| Damage::at(Reason::DamagedLine, line, has));
-    damage.or_else(|| added_whitespace::found(style, body)).or_else(|| escapes::found(style, body))
+    damage
+        .or_else(|| leaked_marks::found(style, body))
+        .or_else(|| added_whitespace::found(style, body))
+        .or_else(|| escapes::found(style, body))
+}
+
+/// Returns what is wrong with a line, if all lines that the hunks of a file add have the same mark.
+pub(super) fn in_all<'h, 'a: 'h>(
+    style: &FileStyle<'_>,
+    added: impl Iterator<Item = &'h HunkLine<'a>> + Clone,
+) -> Option<Damage> {
+    let (line, has) = change_marks::found(style, added)?;
+    Some(Damage::at(Reason::DamagedLine, line, has))
 }
 
 /// Finds a line that stands for code: by its words, or because it replaces code and says next to nothing.
@@ -510,7 +533,7 @@ mod tests {
                 assert!(found(&style, &read_all(body, 1)).is_some() || body.len() > 2);
             }
         }
-        assert!(style.passes.get() <= 3, "the file was read {} times", style.passes.get());
+        assert!(style.passes.get() <= 4, "the file was read {} times", style.passes.get());
     }
 
     #[test]

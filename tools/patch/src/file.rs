@@ -119,7 +119,14 @@ impl Reader {
             ]
         })?;
         tolerated.extend(folded);
+        if let Some(mismatch) = marked_throughout(&style, hunks, name) {
+            return Err(vec![mismatch]);
+        }
         let bytes = edit::apply(&image.lines, &edits);
+        if base.starts_with(MARK) && has_mark_inside(&bytes) {
+            let mismatch = PatchMismatch::file(Reason::DamagedLine, name);
+            return Err(vec![mismatch.note("The file begins with a byte order mark, which would no longer be at its start. Write the first line without it.")]);
+        }
         if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
             let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
             let mismatch = PatchMismatch::file(damage.reason, name);
@@ -263,7 +270,8 @@ impl Reader {
                 }
                 Search::Found(place) => {
                     placed.found.extend(Found::of(index, hunk, &place));
-                    match edit::edits(&image.lines, &place, index, self.blind_eol) {
+                    let mends = self.mends_ends(style, place.reading);
+                    match edit::edits(&image.lines, &place, index, self.blind_eol || mends) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
                                 damage::found(style, place.reading)
@@ -279,7 +287,8 @@ impl Reader {
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
-                    let tolerated = place.tolerates.iter().chain(numbered);
+                    let mended = mends.then_some(&Tolerance::Eol);
+                    let tolerated = place.tolerates.iter().chain(numbered).chain(mended);
                     tolerated.for_each(|tolerance| tolerate(*tolerance, place.start));
                     shift += growth(place.reading);
                 }
@@ -288,6 +297,12 @@ impl Reader {
             }
         }
         placed
+    }
+
+    /// Returns true if added lines must take the line ends of the file.
+    fn mends_ends(self, style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> bool {
+        let may_mend = !self.blind_eol && self.allowed.allow(Tolerance::Eol);
+        may_mend && edit::has_foreign_ends(style, body)
     }
 
     /// Places the hunks that were not found on the result of the others, one after the other: only exact and unique
@@ -412,6 +427,21 @@ impl Reader {
     }
 }
 
+/// Explains what is wrong with the added lines of several hunks, if all have the same mark.
+fn marked_throughout(
+    style: &FileStyle<'_>,
+    hunks: &[&Hunk<'_>],
+    name: &str,
+) -> Option<PatchMismatch> {
+    if hunks.len() < 2 {
+        return None;
+    }
+    let readings = hunks.iter().filter_map(|hunk| hunk.readings.first());
+    let added = readings.flat_map(|it| &it.body).filter(|line| line.kind == Kind::Added);
+    let Damage { reason, note } = damage::in_all(style, added)?;
+    Some(PatchMismatch::file(reason, name).note(note))
+}
+
 /// Returns true if a new file lacks so many of the announced lines that it was cut off, not miscounted.
 fn is_cut_short(lines: usize, said: usize) -> bool {
     lines + FEW < said && lines.saturating_mul(3) < said.saturating_mul(2)
@@ -422,6 +452,11 @@ const FEW: usize = 5;
 
 /// A byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Returns true if a byte order mark begins a line other than the first, which has none.
+fn has_mark_inside(text: &[u8]) -> bool {
+    !text.starts_with(MARK) && memchr::memmem::find(text, b"\n\xef\xbb\xbf").is_some()
+}
 
 fn has_mark(reading: &Reading<'_>) -> bool {
     reading.body.iter().any(|line| line.text.starts_with(MARK))

@@ -1,10 +1,10 @@
 //! Properties of a whole file that show which added lines cannot be meant for it. Each property is computed once,
 //! however many hunks need it. Pure.
 
-use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 
-use super::lines::pieces;
+use super::lines::{Eol, pieces};
 
 /// Extensions of text for people, which may show anything that would be damage elsewhere.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
@@ -89,6 +89,11 @@ pub(super) const HARD_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u
 /// Zero-width characters and those that only break a line.
 pub(super) const HIDDEN: [char; 8] =
     ['\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{2060}', '\u{feff}', '\u{ad}'];
+/// Characters that change the direction of text.
+pub(super) const DIRECTIONS: [char; 9] = [
+    '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}',
+    '\u{2069}',
+];
 /// Characters that are displayed in place of a tab.
 pub(super) const TAB_SIGNS: [char; 4] = ['→', '⇥', '␉', '»'];
 
@@ -101,6 +106,9 @@ pub(super) struct FileStyle<'f> {
     words: OnceCell<HashSet<&'f [u8]>>,
     characters: OnceCell<HashSet<char>>,
     habits: OnceCell<Habits>,
+    line_end: OnceCell<Option<Eol>>,
+    in_another_encoding: OnceCell<bool>,
+    texts: RefCell<HashMap<&'static [u8], bool>>,
     /// How many times the whole file was read.
     #[cfg(test)]
     pub(super) passes: std::cell::Cell<usize>,
@@ -141,6 +149,9 @@ impl<'f> FileStyle<'f> {
             words: OnceCell::new(),
             characters: OnceCell::new(),
             habits: OnceCell::new(),
+            line_end: OnceCell::new(),
+            in_another_encoding: OnceCell::new(),
+            texts: RefCell::default(),
             #[cfg(test)]
             passes: std::cell::Cell::default(),
         }
@@ -201,6 +212,33 @@ impl<'f> FileStyle<'f> {
     pub(super) fn has_word(&self, word: &[u8]) -> bool {
         let words = || self.whole().split(|byte| !is_of_word(*byte)).collect();
         self.words.get_or_init(words).contains(word)
+    }
+
+    /// Returns true if the file has this text anywhere.
+    pub(super) fn has(&self, text: &'static [u8]) -> bool {
+        let find = || memchr::memmem::find(self.whole(), text).is_some();
+        *self.texts.borrow_mut().entry(text).or_insert_with(find)
+    }
+
+    /// Returns how every line of the file ends; `None` if they end differently.
+    pub(super) fn line_end(&self) -> Option<Eol> {
+        *self.line_end.get_or_init(|| {
+            let newlines = memchr::memchr_iter(b'\n', self.whole()).count();
+            let returns = memchr::memmem::find_iter(self.file, b"\r\n").count();
+            match returns {
+                _ if newlines == 0 => None,
+                0 => Some(Eol::Lf),
+                _ => (returns == newlines).then_some(Eol::CrLf),
+            }
+        })
+    }
+
+    /// Returns true if the file has bytes that are not UTF-8, and no character that is UTF-8 but not ASCII.
+    pub(super) fn is_in_another_encoding(&self) -> bool {
+        *self.in_another_encoding.get_or_init(|| {
+            let mut chunks = self.whole().utf8_chunks();
+            std::str::from_utf8(self.file).is_err() && chunks.all(|it| it.valid().is_ascii())
+        })
     }
 
     /// Returns true if the file has this character, which must be a control character or not ASCII.

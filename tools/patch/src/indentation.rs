@@ -19,7 +19,11 @@ pub(super) fn found<'h, 'a>(
     let odd = odd(style, body).map(|line| {
         (line, "is indented by an odd number of spaces, unlike every line of the file")
     });
-    odd.or_else(|| {
+    let outside = || {
+        let line = if style.is_of(&["py", "pyi"]) { outside_of_block(body) } else { None };
+        line.map(|line| (line, "is not indented, but the line above opens a block"))
+    };
+    odd.or_else(outside).or_else(|| {
         let child = if style.is_of(&["yaml", "yml"]) { child_of_scalar(style, body) } else { None };
         child.map(|line| (line, "is in a column where it, or the line below, is not valid YAML"))
     })
@@ -44,6 +48,31 @@ fn odd<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&'h Hu
     let is_statement =
         above.is_some_and(|line| !goes_on(line.text)) || above.is_none() && behind().is_some();
     (is_statement && style.habits().odd == 0 && style.habits().spaced > 1).then_some(first)
+}
+
+/// Returns an added line of Python at the start of its column, directly below an indented line that opens a block.
+fn outside_of_block<'h, 'a>(body: &'h [HunkLine<'a>]) -> Option<&'h HunkLine<'a>> {
+    const OPENERS: [&[u8]; 9] =
+        [b"if ", b"for ", b"while ", b"def ", b"class ", b"else:", b"elif ", b"try:", b"except "];
+    let opens = |line: &HunkLine<'_>| {
+        let text = line.text.trim_ascii();
+        line.is_old()
+            && column(line.text) > 0
+            && text.ends_with(b":")
+            && OPENERS.iter().any(|opener| text.starts_with(opener))
+            && !goes_on(line.text)
+    };
+    let is_outside = |line: &HunkLine<'_>| {
+        let is_text = line.text.first().is_some_and(u8::is_ascii_alphabetic);
+        line.kind == Kind::Added && is_text && !QUOTES.iter().any(|it| line.text.starts_with(it))
+    };
+    let new: Vec<&HunkLine<'_>> = if body.iter().any(is_outside) {
+        body.iter().filter(|it| it.is_new()).collect()
+    } else {
+        Vec::new()
+    };
+    let mut pairs = new.iter().zip(new.iter().skip(1));
+    pairs.find(|(above, below)| opens(above) && is_outside(below)).map(|(_, below)| *below)
 }
 
 /// Returns an added line of YAML that is a key in a deeper column than the key with a value above it, or such a key
@@ -122,6 +151,7 @@ mod tests {
             ("a.py", PY, "     a()\n+     c()\n     b()"),
             ("a.py", PY, "     a()\n-    b()\n+   b(2)\n     return 1"),
             ("a.py", PY, "-    a()\n+     a(1)\n     b()"),
+            ("a.py", PY, "     a()\n     if c:\n+d()\n     b()"),
             ("a.py", PY, "     a()\n+     if c:\n+         d()\n     b()"),
             ("a.yml", YAML, "     d: 2\n-    e: 3\n+   e: 4"),
             ("a.yml", YAML, "   c:\n-    d: 2\n+  d: 5\n     e: 3"),
@@ -140,6 +170,10 @@ mod tests {
             ("a.py", PY, "     a()\n+     # a remark\n     b()"),
             ("a.py", "def f():\n   a()\n   b()\n", "    a()\n+   c()\n    b()"),
             ("a.py", PY, "     a()\n+    t = \"\"\"\n+     x\n+    \"\"\"\n     b()"),
+            ("a.py", PY, "     For example:\n+d()\n     b()"),
+            ("a.py", PY, " if c:\n+    d()\n     b()"),
+            ("a.py", PY, "     if (a,\n+b):\n     b()"),
+            ("a.py", PY, "     if c:\n+# d()\n     b()"),
             ("a.rs", PY, "     a()\n+     c()\n     b()"),
             ("a.yml", YAML, "   c:\n+    x: 1\n     d: 2"),
             ("a.yml", YAML, "  b: 1\n+  x: 1\n c:"),

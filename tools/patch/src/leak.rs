@@ -39,19 +39,6 @@ pub(super) fn without_zero_width(line: &[u8]) -> &[u8] {
 /// The token must occur only once: a text about such tokens also has them elsewhere. No other text has tokens with wide
 /// bars.
 pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    const BAR: char = '\u{ff5c}';
-    const NAMES: [&str; 10] = [
-        "im_end",
-        "im_start",
-        "endoftext",
-        "eot_id",
-        "end_of_text",
-        "end",
-        "eom_id",
-        "return",
-        "EOT",
-        "User",
-    ];
     const WHOLE: [&str; 3] = ["</s>", "<end_of_turn>", "<eos>"];
     let text = text.trim_ascii_end();
     if let Some(bracket) = memchr::memrchr(b'[', text)
@@ -72,14 +59,32 @@ pub(super) fn at_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
         roles.iter().find_map(|role| text.strip_suffix(*role).filter(|it| it.ends_with(b"|>")));
     let inner = role.unwrap_or(text);
     let (before, token) = inner.split_at_checked(memchr::memrchr(b'<', inner)?)?;
-    let name = std::str::from_utf8(token).ok()?.strip_prefix('<')?.strip_suffix('>')?;
-    let is_ours = match name.strip_prefix('|').and_then(|name| name.strip_suffix('|')) {
-        Some(name) => NAMES.contains(&name) || is_token(name),
-        None => name.contains(BAR) && !name.contains(char::is_whitespace),
-    };
     let is_whole = WHOLE.iter().any(|whole| whole.as_bytes() == token);
     let is_only = memchr::memmem::find(before, token).is_none();
-    ((is_ours || is_whole) && is_only).then_some((before, token))
+    ((is_whole || is_template_token(token)) && is_only).then_some((before, token))
+}
+
+/// Returns true if `token` is one of a template, between bars: `<|im_end|>`, `<｜end▁of▁sentence｜>`.
+pub(super) fn is_template_token(token: &[u8]) -> bool {
+    const BAR: char = '\u{ff5c}';
+    const NAMES: [&str; 10] = [
+        "im_end",
+        "im_start",
+        "endoftext",
+        "eot_id",
+        "end_of_text",
+        "end",
+        "eom_id",
+        "return",
+        "EOT",
+        "User",
+    ];
+    let text = std::str::from_utf8(token).unwrap_or_default();
+    let name = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+    name.is_some_and(|name| match name.strip_prefix('|').and_then(|it| it.strip_suffix('|')) {
+        Some(name) => NAMES.contains(&name) || is_token(name),
+        None => name.contains(BAR) && !name.contains(char::is_whitespace),
+    })
 }
 
 /// Returns true if the last line of a text is an added one that is not empty: in context, `[EOS]` is what the file has.
