@@ -515,7 +515,7 @@ fn against_heading(
         .map(|contradiction| contradiction.explain(image, hunk))
 }
 
-/// Explains why hunks at their stated lines are contradicted by the other hunks of the file.
+/// Explains why hunks at their stated lines, or placed by number alone, are contradicted by the other hunks of the file.
 fn against_neighbours(
     image: &Image<'_>,
     hunks: &[&Hunk<'_>],
@@ -529,7 +529,13 @@ fn against_neighbours(
         Some((index, PatchMismatch { file, hunk, ..mismatch }))
     };
     let contradicted = witnesses::against_neighbours(image, hunks, found);
-    contradicted.into_iter().filter_map(explain).collect()
+    let (anchorless, note) = witnesses::against_numbers(hunks, found).unwrap_or_default();
+    let without_anchor = anchorless.into_iter().filter_map(|index| {
+        let hunk = Some(hunks.get(index)?.reference(index, hunks.len()));
+        let mismatch = PatchMismatch::file(Reason::NoAnchor, name).note(note.clone());
+        Some((index, PatchMismatch { hunk, ..mismatch }))
+    });
+    contradicted.into_iter().filter_map(explain).chain(without_anchor).collect()
 }
 
 /// Returns true if a hunk is not at its stated line.
