@@ -947,3 +947,25 @@ fn a_hunk_that_was_cut_below_its_change_is_refused() {
     let last = " g\n h\n i\n-j\n+J\n k\n";
     assert!(of("-7,9 +7,9", last).is_ok());
 }
+
+#[test]
+fn a_remark_that_the_answer_was_cut_off_is_refused() {
+    let answer = |said: &str| {
+        let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+        [
+            format!("```diff\n{NAMES}{hunk}```\n\n{said}\n"),
+            format!("{NAMES}{hunk}\n{said}\n"),
+            format!("{NAMES}{}\n{said}\n", hunk.replace("+1,2", "+1,1")),
+        ]
+    };
+    for said in ["(The response was cut off; ask me to continue.)", "I ran out of tokens."] {
+        for answer in answer(said) {
+            assert_eq!(after(ABC, &answer), Err(Reason::ElidedCode), "{answer}");
+        }
+    }
+    for said in ["The response was cut off.", "It ran out of space.", "Nothing is cut off."] {
+        for answer in answer(said) {
+            assert!(after(ABC, &answer).is_ok(), "{answer}");
+        }
+    }
+}

@@ -53,6 +53,7 @@ mod shown_diff;
 mod surrounding_text;
 mod tolerance;
 mod translate;
+mod unfinished;
 mod witnesses;
 mod wrapping;
 

@@ -16,6 +16,7 @@ use super::resolve::Target;
 use super::said;
 use super::section::Hunk;
 use super::tolerance::Tolerance;
+use super::unfinished;
 
 /// The number of lines above a section that are searched for a command.
 const COMMAND: usize = 8;
@@ -368,7 +369,8 @@ pub(super) fn says_more(
                 |name: &RepoPath| name.as_str().contains('.') && !touched.contains(&name);
             let is_due =
                 || said::describes_change(line) && blocks::paths_in(line).iter().any(is_other);
-            MORE.iter().any(has) || names_one(line) || !inside && is_due()
+            let is_said = || is_due() || unfinished::may_say_so(line);
+            MORE.iter().any(has) || names_one(line) || !inside && is_said()
         }
         Use::Prose if !inside && has_left => is_about_another(line, &is_left, touched),
         Use::Header => header::heading(line).is_some_and(names_one),
