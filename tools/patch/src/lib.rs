@@ -48,6 +48,7 @@ mod put_aside;
 mod refuse;
 mod resolve;
 mod said;
+mod same_file;
 mod section;
 mod shown_diff;
 mod surrounding_text;

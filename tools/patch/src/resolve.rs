@@ -155,7 +155,7 @@ pub(super) fn resolve<'p, 'a>(
         return Err(refuse(Reason::EmptyFileSection));
     }
     let tolerates = [
-        headerless.then_some(Tolerance::NoHeader),
+        (headerless || section.is_continued).then_some(Tolerance::NoHeader),
         names.respelled.then_some(Tolerance::Accents),
         is_bare.then_some(Tolerance::Unchanged),
     ];

@@ -55,7 +55,7 @@ pub enum Tolerance {
     Duplicate,
     /// The file already has the new lines.
     AlreadyApplied,
-    /// The diff has hunks but no file headers, and only one file is declared.
+    /// The diff has hunks but no file headers, and only one file is declared or in the block before.
     NoHeader,
     /// The path differs from that of a file only in how its accents are encoded.
     Accents,
@@ -128,7 +128,7 @@ impl Tolerance {
             Tolerance::Unchanged => "skipped a hunk or file that changes nothing",
             Tolerance::Duplicate => "made a repeated edit once",
             Tolerance::AlreadyApplied => "skipped a change that the file already has",
-            Tolerance::NoHeader => "used the only declared file",
+            Tolerance::NoHeader => "used the only declared file, or the file of the block before",
             Tolerance::Accents => "used the file whose path encodes its accents differently",
             Tolerance::Aside => "put aside, because the file is not declared",
             Tolerance::Merged => "merged with a change made in the meantime",
