@@ -38,6 +38,7 @@ mod lines;
 mod locate;
 mod lost_minus;
 mod lost_text;
+mod mentions;
 mod merge;
 mod old_whitespace;
 mod parse;

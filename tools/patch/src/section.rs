@@ -10,6 +10,7 @@ use super::tolerance::Tolerance;
 
 /// One file of a diff, as described by its headers.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one section")]
 pub(super) struct Section<'a> {
     /// The text after `diff --git `.
     pub(super) git: Option<&'a [u8]>,
