@@ -200,6 +200,7 @@ impl Reader {
         let at_their_lines =
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
+        let counted = lost_minus::Counted::of(hunks);
         for (index, hunk) in hunks.iter().enumerate() {
             let mut refuse_as = |mismatch: PatchMismatch| {
                 let (file, hunk) =
@@ -244,10 +245,7 @@ impl Reader {
                 Search::Found(place) if is_cut_off(image, hunk, &place) => {
                     refuse(Reason::TruncatedDiff, &[]);
                 }
-                Search::Found(place)
-                    if let Some(mismatch) = lost_minus::kept(hunk, place.reading)
-                        && lost_minus::others_hold(hunks, index) =>
-                {
+                Search::Found(place) if let Some(mismatch) = counted.kept(hunk, place.reading) => {
                     refuse_as(mismatch);
                 }
                 Search::Found(place) if adds_its_neighbours(image, &place) => {
