@@ -15,6 +15,7 @@ mod change_marks;
 mod commands;
 mod compare;
 mod copied_numbers;
+mod correction;
 mod damage;
 mod difference;
 mod edit;

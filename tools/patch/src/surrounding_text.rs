@@ -8,6 +8,7 @@ use tree::RepoPath;
 
 use super::blocks;
 use super::caption;
+use super::correction;
 use super::fence::Fence;
 use super::header;
 use super::line_use::Use;
@@ -47,6 +48,7 @@ pub(super) fn against(
             .or_else(|| heads_another(lines, uses, target))
     };
     rejected(lines, uses, targets)
+        .or_else(|| corrected(lines, uses, targets))
         .or_else(|| rejected_below(lines, uses, targets))
         .or_else(|| edits_in_json(lines, uses, is_known))
         .or_else(|| copied_headers(lines, uses, targets, declared?))
@@ -67,6 +69,22 @@ fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option
         let file = Some(target.path.as_str().to_owned());
         Some(PatchMismatch { file, ..mismatch }.note(format!(
             "{note} It says that its block is not meant: send only the block that is."
+        )))
+    })
+}
+
+/// Finds a block whose caption says that it replaces the block above it, which changes the same file.
+fn corrected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
+    targets.windows(2).find_map(|pair| {
+        let [above, target] = pair else { return None };
+        let at = caption(lines, uses, target.span.start)
+            .filter(|at| above.path == target.path && above.span.end <= *at)?;
+        lines.get(at).filter(|line| correction::replaces_above(line))?;
+        let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
+        let note = mismatch.note.clone().unwrap_or_default();
+        let file = Some(target.path.as_str().to_owned());
+        Some(PatchMismatch { file, ..mismatch }.note(format!(
+            "{note} It says that the block below it replaces the one above: send only the block that is meant."
         )))
     })
 }
@@ -520,6 +538,20 @@ mod tests {
         for said in ["My previous patch was wrong.", "I made a mistake.", "It was wrong before."] {
             assert!(last(said).is_ok(), "{said}");
         }
+    }
+
+    #[test]
+    fn a_block_that_corrects_the_one_above_is_refused() {
+        let other = FIRST.replace("/f.py", "/sub/f.py");
+        let answer = |said: &str, first: &str| {
+            format!("```diff\n{first}```\n\n{said}\n\n```diff\n{SECOND}```\n")
+        };
+        for said in ["Final answer:", "Wait, not there. Here:"] {
+            assert_eq!(after(&answer(said, FIRST)), Err(Reason::ContradictoryFileOps), "{said}");
+            assert!(after(&answer(said, &other)).is_ok(), "{said}");
+            assert!(after(&format!("{said}\n\n```diff\n{FIRST}```\n")).is_ok(), "{said}");
+        }
+        assert!(after(&answer("Then the second function:", FIRST)).is_ok());
     }
 
     #[test]
