@@ -53,6 +53,7 @@ mod said;
 mod same_file;
 mod section;
 mod shown_diff;
+mod sides;
 mod surrounding_text;
 mod tolerance;
 mod translate;

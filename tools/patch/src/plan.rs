@@ -198,7 +198,7 @@ pub fn prepare_with(
 }
 
 /// The tolerances that do not apply to a translated answer.
-const LOOSE: [Tolerance; 16] = [
+const LOOSE: [Tolerance; 17] = [
     Tolerance::Preamble,
     Tolerance::Tail,
     Tolerance::Eol,
@@ -214,6 +214,7 @@ const LOOSE: [Tolerance; 16] = [
     Tolerance::AlreadyApplied,
     Tolerance::NoHeader,
     Tolerance::Accents,
+    Tolerance::Sides,
     Tolerance::Aside,
 ];
 

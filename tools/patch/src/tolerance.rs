@@ -59,6 +59,8 @@ pub enum Tolerance {
     NoHeader,
     /// The path differs from that of a file only in how its accents are encoded.
     Accents,
+    /// The two names differ only in words for the old and the new side.
+    Sides,
     /// An undeclared file is changed, and the rest of the diff does not need that change.
     Aside,
     /// The file has changed elsewhere since it was shown.
@@ -69,7 +71,7 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All tolerances, in order of declaration.
-    pub const ALL: [Tolerance; 27] = [
+    pub const ALL: [Tolerance; 28] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
         Tolerance::Indented,
@@ -94,6 +96,7 @@ impl Tolerance {
         Tolerance::AlreadyApplied,
         Tolerance::NoHeader,
         Tolerance::Accents,
+        Tolerance::Sides,
         Tolerance::Aside,
         Tolerance::Merged,
         Tolerance::Translated,
@@ -130,6 +133,7 @@ impl Tolerance {
             Tolerance::AlreadyApplied => "skipped a change that the file already has",
             Tolerance::NoHeader => "used the only declared file, or the file of the block before",
             Tolerance::Accents => "used the file whose path encodes its accents differently",
+            Tolerance::Sides => "used the file whose name both sides contain",
             Tolerance::Aside => "put aside, because the file is not declared",
             Tolerance::Merged => "merged with a change made in the meantime",
             Tolerance::Translated => {
