@@ -11,6 +11,8 @@ use super::section::Hunk;
 
 /// The minimum number of words of a line that can resemble another.
 const MIN_WORDS: usize = 2;
+/// The maximum number of lines that one line may be replaced by.
+const SEVERAL: usize = 4;
 
 /// Explains that context directly above added lines should have been removed: the header has exactly as many old lines
 /// as the hunk, and as many new lines less as there are lines that resemble the added ones below them.
@@ -68,9 +70,10 @@ fn kept_above<'h, 'a>(body: &'h [HunkLine<'a>], lost: usize) -> Option<&'h HunkL
         let first = start.checked_sub(lost)?;
         let above = body.get(first..start)?;
         // A line may be replaced by several.
-        let first_column = added.first().map_or(0, |new| blank(new.text));
-        let text = added.iter().map(|new| new.text).collect::<Vec<_>>().join(&b' ');
-        let together = [&b" ".repeat(first_column)[..], text.trim_ascii_start()].concat();
+        let several = added.get(..added.len().min(SEVERAL)).unwrap_or_default();
+        let column = added.first().map_or(0, |new| blank(new.text));
+        let text = several.iter().map(|new| new.text).collect::<Vec<_>>().join(&b' ');
+        let together = [&b" ".repeat(column)[..], text.trim_ascii_start()].concat();
         let is_kept = |line: &HunkLine<'_>| {
             line.kind == Kind::Context
                 && (added.iter().any(|new| resembles(line, new.text)) || resembles(line, &together))

@@ -41,16 +41,15 @@ pub(super) fn names_another(
     touched: &[&RepoPath],
     exists: &dyn Fn(&RepoPath) -> bool,
 ) -> bool {
+    let is_below_a_name = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|above| above.is_empty() || above.ends_with('/'))
+    };
     let is_touched = |name: &RepoPath| {
-        let text = name.as_str();
-        let bare = text.strip_prefix("a/").or(text.strip_prefix("b/")).unwrap_or(text);
-        let ends_in_it = |path: &&&RepoPath| {
-            let path = path.as_str();
-            path == bare
-                || path.ends_with(&format!("/{text}"))
-                || text.ends_with(&format!("/{path}"))
-        };
-        touched.iter().any(|path| ends_in_it(&path))
+        let name = name.as_str();
+        touched
+            .iter()
+            .map(|path| path.as_str())
+            .any(|path| is_below_a_name(path, name) || is_below_a_name(name, path))
     };
     let is_quoted =
         |name: &RepoPath| memchr::memmem::find(line, format!("`{name}`").as_bytes()).is_some();
