@@ -60,7 +60,9 @@ fn is_cut(words: &[&str]) -> bool {
 fn is_out_of_room(words: &[&str]) -> bool {
     let ran_out =
         words.windows(3).any(|three| matches!(three, ["ran" | "run" | "running", "out", "of"]));
-    let is_reached = is_any(words, "exceeded hit reached") && is_any(words, "limit limits");
+    let is_reached = is_any(words, "exceeded hit reached")
+        && is_any(words, "limit limits")
+        && is_any(words, "context length message output response token tokens");
     let is_mine = matches!(words, ["i" | "i'm" | "i've", ..]) && !is_any(words, "if not when");
     is_mine && (ran_out && is_any(words, "length output room space tokens") || is_reached)
 }
@@ -127,6 +129,7 @@ mod tests {
             "The loop does not continue.",
             "If `i` reached the limit, it stops.",
             "It ran out of space.",
+            "I hit the rate limit while I tested it.",
             "(The diff is complete.)",
             "I will add tests in the next message if you want.",
             "Let me know if I should continue with the tests.",
