@@ -1,6 +1,6 @@
 //! Answers of which a part was once lost, or something else was written: each gives the intended change or a refusal.
 
-use super::testing::{Files, applied, path, plan_of};
+use super::testing::{Files, applied, open_plan_of, path, plan_of};
 use super::{Reason, Refusal, Tolerance};
 
 /// Applies `answer` to the file `f`; returns the new text or the first reason for refusing it.
@@ -946,4 +946,57 @@ fn a_hunk_that_was_cut_below_its_change_is_refused() {
     // The file ends there.
     let last = " g\n h\n i\n-j\n+J\n k\n";
     assert!(of("-7,9 +7,9", last).is_ok());
+}
+
+#[test]
+fn a_remark_that_the_answer_was_cut_off_is_refused() {
+    let answer = |said: &str| {
+        let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
+        [
+            format!("```diff\n{NAMES}{hunk}```\n\n{said}\n"),
+            format!("{NAMES}{hunk}\n{said}\n"),
+            format!("{NAMES}{}\n{said}\n", hunk.replace("+1,2", "+1,1")),
+        ]
+    };
+    for said in ["(The response was cut off; ask me to continue.)", "I ran out of tokens."] {
+        for answer in answer(said) {
+            assert_eq!(after(ABC, &answer), Err(Reason::ElidedCode), "{answer}");
+        }
+    }
+    for said in ["The response was cut off.", "It ran out of space.", "Nothing is cut off."] {
+        for answer in answer(said) {
+            assert!(after(ABC, &answer).is_ok(), "{answer}");
+        }
+    }
+}
+
+#[test]
+fn what_is_beside_a_diff_but_not_in_it_is_noted() {
+    let files = Files::default().file("f", ABC).file("src/g.py", "x\n").file("Makefile", "x\n");
+    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
+    let notes = |answer: &str| {
+        let plan = open_plan_of(&files, answer)?;
+        Ok(plan.repairs.into_iter().filter_map(|it| it.text).collect::<Vec<_>>())
+    };
+    for said in [
+        "Il faut aussi modifier src/g.py.",
+        "`Makefile`: [-x-]{+y+}",
+        "NEED_CONTEXT|src/g.py:1-20",
+        "~~--- a/src/g.py~~",
+        "In line 12 of the same file you should also replace `a`.",
+    ] {
+        let told: Result<_, Refusal> = notes(&format!("{diff}\n{said}\n"));
+        assert_eq!(told.unwrap(), [said]);
+    }
+    for said in ["NEED_CONTEXT|src/g.py:1-20", "src/g.py | 2 +-", "I will change src/g.py as well."]
+    {
+        assert_eq!(notes(&format!("{said}\n\n{diff}")).unwrap(), [said]);
+    }
+    for said in ["It uses `os.path`.", "See src/g.py for how it is called."] {
+        assert!(notes(&format!("{said}\n\n{diff}")).unwrap().is_empty(), "{said}");
+    }
+    let call =
+        "<tool_call>{\"name\": \"write\", \"arguments\": {\"path\": \"n\", \"content\": \"x\"}}";
+    let told = notes(&format!("{diff}\n{call}</tool_call>\n"));
+    assert_eq!(told.unwrap_err().mismatches[0].reason, Reason::StrayLine);
 }

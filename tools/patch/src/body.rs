@@ -183,12 +183,23 @@ fn is_end(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
     let is_marked = || {
         raw.strip_prefix(b"+").is_some_and(says_so)
             && !body.iter().any(is_diff)
-            && body.last().is_some_and(|line| line.kind == Kind::Added)
+            && body.last().is_some_and(|line| line.kind == Kind::Added || is_whole_mark(raw, line))
     };
     // Without its backslash it is still the no-newline marker, unless the hunk is about diffs.
     let is_bare =
         || raw == b"No newline at end of file" && !body.is_empty() && !body.iter().any(is_diff);
     raw.starts_with(b"\\ ") || says_so(raw) || is_marked() || is_bare()
+}
+
+/// Returns true if a line with a marker has the whole text of the no-newline marker, below a line that is not itself a
+/// line of a diff.
+fn is_whole_mark(raw: &[u8], above: &HunkLine<'_>) -> bool {
+    let is_of_a_diff = match above.text {
+        [b'+', ..] => true,
+        [b'-', next, ..] => !b" -".contains(next),
+        _ => false,
+    };
+    raw.trim_ascii_end() == b"+\\ No newline at end of file" && !is_of_a_diff
 }
 
 /// The shortest text of a no-newline marker.
@@ -330,6 +341,25 @@ mod tests {
             Some((5, 0))
         );
         assert_eq!(counted(" a\n-x\n\n", 3, 2, false), Some((3, 0)));
+    }
+
+    #[test]
+    fn a_marker_for_the_end_may_have_a_marker_of_its_own() {
+        let ends = |text| read_all(&lines(text), 1).iter().map(|it| it.eol).collect::<Vec<_>>();
+        for text in [
+            "-a\n+\\ No newline at end of file\n+b",
+            "- - a\n+\\ No newline at end of file\n+b",
+            " a\n+\\ No newline at end of file\n+b",
+        ] {
+            assert_eq!(ends(text), [Eol::None, Eol::Lf], "{text}");
+        }
+        for text in [
+            "--a\n+\\ No newline at end of file\n+b",
+            "-+a\n+\\ No newline at end of file\n+b",
+            "-a\n+\\ No newline at end of file is printed\n+b",
+        ] {
+            assert_eq!(ends(text), [Eol::Lf; 3], "{text}");
+        }
     }
 
     #[test]

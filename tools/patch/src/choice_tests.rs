@@ -341,3 +341,22 @@ fn nothing_is_put_aside_if_nothing_would_be_left() {
     let misplaced = section("def sums(items):", "def other(items):");
     assert_eq!(reason(&misplaced), [Reason::HunkNotFound], "only what the author can fix");
 }
+
+#[test]
+fn a_hunk_without_old_lines_is_placed_only_if_all_others_are_where_they_say() {
+    let before = file_with(&[], &[], 20);
+    let insertion = "@@ -5,0 +6 @@\n+new\n";
+    let change = |line: usize| {
+        format!("@@ -{line} +{} @@\n-line 12\n+line twelve\n", line + usize::from(line > 5))
+    };
+    let (after, _) = applied(&before, &format!("{insertion}{}", change(12))).unwrap();
+    assert_eq!(after.lines().nth(5), Some("new"));
+    for line in [11, 13, 15] {
+        let moved = applied(&before, &format!("{insertion}{}", change(line)));
+        assert_eq!(moved, Err(Reason::NoAnchor), "{line}");
+    }
+    // The top of the file needs no number, and a hunk without a number says nothing about others.
+    let top = format!("@@ -0,0 +1 @@\n+new\n{}", change(15));
+    assert!(applied(&before, &top).unwrap().0.starts_with("new\nline 1\n"));
+    assert!(applied(&before, &format!("{insertion}@@\n-line 12\n+line twelve\n")).is_ok());
+}

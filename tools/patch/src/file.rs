@@ -207,6 +207,7 @@ impl Reader {
         let at_their_lines =
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
+        let counted = lost_minus::Counted::of(hunks);
         for (index, hunk) in hunks.iter().enumerate() {
             let mut refuse_as = |mismatch: PatchMismatch| {
                 let (file, hunk) =
@@ -251,10 +252,7 @@ impl Reader {
                 Search::Found(place) if is_cut_off(image, hunk, &place) => {
                     refuse(Reason::TruncatedDiff, &[]);
                 }
-                Search::Found(place)
-                    if let Some(mismatch) = lost_minus::kept(hunk, place.reading)
-                        && lost_minus::others_hold(hunks, index) =>
-                {
+                Search::Found(place) if let Some(mismatch) = counted.kept(hunk, place.reading) => {
                     refuse_as(mismatch);
                 }
                 Search::Found(place) if adds_its_neighbours(image, &place) => {
@@ -550,7 +548,7 @@ fn against_heading(
         .map(|contradiction| contradiction.explain(image, hunk))
 }
 
-/// Explains why hunks at their stated lines are contradicted by the other hunks of the file.
+/// Explains why hunks at their stated lines, or placed by number alone, are contradicted by the other hunks of the file.
 fn against_neighbours(
     image: &Image<'_>,
     hunks: &[&Hunk<'_>],
@@ -564,7 +562,13 @@ fn against_neighbours(
         Some((index, PatchMismatch { file, hunk, ..mismatch }))
     };
     let contradicted = witnesses::against_neighbours(image, hunks, found);
-    contradicted.into_iter().filter_map(explain).collect()
+    let (anchorless, note) = witnesses::against_numbers(hunks, found).unwrap_or_default();
+    let without_anchor = anchorless.into_iter().filter_map(|index| {
+        let hunk = Some(hunks.get(index)?.reference(index, hunks.len()));
+        let mismatch = PatchMismatch::file(Reason::NoAnchor, name).note(note.clone());
+        Some((index, PatchMismatch { hunk, ..mismatch }))
+    });
+    contradicted.into_iter().filter_map(explain).chain(without_anchor).collect()
 }
 
 /// Returns true if a hunk is not at its stated line.

@@ -56,7 +56,24 @@ pub(super) fn is_elsewhere(line: &[u8]) -> bool {
     bare.len() < line.len() && is_header()
         || is_json
         || is_mark
-        || inner.starts_with(b"<") && names_a_file()
+        || inner.starts_with(b"<") && (names_a_file() || is_call(inner))
+}
+
+/// Returns true if `line` calls a tool that writes a file: `<call>{"path": "a.py", "content": "…"}</call>`.
+fn is_call(line: &[u8]) -> bool {
+    const FILES: [&[u8]; 5] =
+        [b"\"path\"", b"\"file\"", b"\"file_path\"", b"\"filename\"", b"\"target_file\""];
+    const TEXTS: [&[u8]; 7] = [
+        b"\"content",
+        b"\"text\"",
+        b"\"new",
+        b"\"replace",
+        b"\"diff\"",
+        b"\"patch\"",
+        b"\"edits\"",
+    ];
+    let has = |text: &&[u8]| memchr::memmem::find(line, text).is_some();
+    has(&&b">{\""[..]) && FILES.iter().any(has) && TEXTS.iter().any(has)
 }
 
 /// Returns true if `line` is a command of a diff without context: `3c3`, `12,14d11`, `5a6,9`.

@@ -6,6 +6,7 @@ use super::fence::Fence;
 use super::foreign;
 use super::formats::path_in;
 use super::section::{Reading, Section};
+use super::unfinished;
 use super::wrapping;
 
 /// The use of a line of an answer. Every line has one.
@@ -70,7 +71,8 @@ pub(super) fn judge(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
             walk.closing.extend(wrapping::closing(line));
         }
         if *what == Use::Prose {
-            if walk.is_elided(line) {
+            let is_below = walk.has_begun && hunks.peek().is_none() && sections.peek().is_none();
+            if walk.is_elided(line) || is_below && !walk.in_fence && unfinished::says_so(line) {
                 return Finding::Elided(at);
             }
             if walk.is_stray(line) {

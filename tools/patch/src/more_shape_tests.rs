@@ -414,7 +414,7 @@ fn shapes() -> Vec<Shape> {
 }
 
 /// The shapes that are refused in at least one case: they may mean something else, or lack the change.
-const REFUSED: [&str; 30] = [
+const REFUSED: [&str; 29] = [
     "entities in context only",
     "entities in a page",
     "curly quotes throughout",
@@ -426,7 +426,6 @@ const REFUSED: [&str; 30] = [
     "cut in a new line",
     "cut in a fence",
     "cut after a header",
-    "a fence for every hunk, with prose",
     "headers with one sign",
     "a space after every plus and minus",
     "no markers before context",

@@ -8,6 +8,7 @@ use super::header::{self, Name, Numbers};
 use super::line_use::{self, Use};
 use super::section::{Hunk, Reading, Section};
 use super::tolerance::{Tolerance, Tolerances};
+use super::unfinished;
 
 /// Says whether the counts of hunk headers determine where bodies end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -434,7 +435,11 @@ impl<'l, 'a> Parser<'l, 'a> {
         };
         let tail = whole.get(len..).unwrap_or_default();
         if body::is_prose(tail) {
-            let is_elided = |raw: &[u8]| line_use::is_elision(raw) || elision::announces_more(raw);
+            let is_elided = |raw: &[u8]| {
+                line_use::is_elision(raw)
+                    || elision::announces_more(raw)
+                    || unfinished::says_so(raw)
+            };
             let elided = tail.iter().find(|line| line.is_bare() && is_elided(line.raw));
             if let Some(line) = elided {
                 return Err(Stop::Elided(line.at.saturating_sub(1)));

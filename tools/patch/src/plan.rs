@@ -20,6 +20,7 @@ use super::planner::{self, Planner};
 use super::put_aside::{self, PutAside};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
+use super::same_file;
 use super::surrounding_text;
 use super::tolerance::{Repair, Tolerance, Tolerances};
 use super::translate::{self, Translation};
@@ -197,7 +198,7 @@ pub fn prepare_with(
 }
 
 /// The tolerances that do not apply to a translated answer.
-const LOOSE: [Tolerance; 16] = [
+const LOOSE: [Tolerance; 17] = [
     Tolerance::Preamble,
     Tolerance::Tail,
     Tolerance::Eol,
@@ -213,6 +214,7 @@ const LOOSE: [Tolerance; 16] = [
     Tolerance::AlreadyApplied,
     Tolerance::NoHeader,
     Tolerance::Accents,
+    Tolerance::Sides,
     Tolerance::Aside,
 ];
 
@@ -228,9 +230,10 @@ fn as_written(
     let answer = envelope::without_escapes(answer, allowed);
     let escaped = matches!(answer, Cow::Owned(_));
     let answer = envelope::open(&answer, allowed)?;
-    let patch = parse::parse(&answer, allowed)?;
+    let mut patch = parse::parse(&answer, allowed)?;
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
+    same_file::name_sections(&mut patch.sections, &answer.lines, &patch.uses, &known, current);
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
     let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
     if let Some(bare) = without_others(&targets) {

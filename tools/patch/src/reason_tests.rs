@@ -296,11 +296,11 @@ fn advice_on_names_is_correct() {
         (mismatch.reason, mismatch.note.unwrap_or_default())
     };
     for (old, new, is) in [
-        ("f.orig", "f", "f"),
+        ("f.copy", "f", "f"),
         ("a/f", "b/f.new", "f"),
-        ("old/f", "new/f", "f"),
+        ("v1/f", "v2/f", "f"),
         ("A/src/a", "B/src/a", "src/a"),
-        ("a/old/src/a", "b/new/src/a", "src/a"),
+        ("a/v1/src/a", "b/v2/src/a", "src/a"),
     ] {
         let (reason, note) = told(&case(), old, new);
         let same = format!("To change `{is}`, write `--- a/{is}` and `+++ b/{is}`.");

@@ -8,14 +8,17 @@ use tree::RepoPath;
 
 use super::blocks;
 use super::caption;
+use super::correction;
 use super::fence::Fence;
 use super::header;
 use super::line_use::Use;
+use super::mentions;
 use super::refuse::{PatchMismatch, Reason};
 use super::resolve::Target;
 use super::said;
 use super::section::Hunk;
 use super::tolerance::Tolerance;
+use super::unfinished;
 
 /// The number of lines above a section that are searched for a command.
 const COMMAND: usize = 8;
@@ -45,6 +48,7 @@ pub(super) fn against(
             .or_else(|| heads_another(lines, uses, target))
     };
     rejected(lines, uses, targets)
+        .or_else(|| corrected(lines, uses, targets))
         .or_else(|| rejected_below(lines, uses, targets))
         .or_else(|| edits_in_json(lines, uses, is_known))
         .or_else(|| copied_headers(lines, uses, targets, declared?))
@@ -65,6 +69,22 @@ fn rejected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option
         let file = Some(target.path.as_str().to_owned());
         Some(PatchMismatch { file, ..mismatch }.note(format!(
             "{note} It says that its block is not meant: send only the block that is."
+        )))
+    })
+}
+
+/// Finds a block whose caption says that it replaces the block above it, which changes the same file.
+fn corrected(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) -> Option<PatchMismatch> {
+    targets.windows(2).find_map(|pair| {
+        let [above, target] = pair else { return None };
+        let at = caption(lines, uses, target.span.start)
+            .filter(|at| above.path == target.path && above.span.end <= *at)?;
+        lines.get(at).filter(|line| correction::replaces_above(line))?;
+        let mismatch = PatchMismatch::line(Reason::ContradictoryFileOps, lines, at);
+        let note = mismatch.note.clone().unwrap_or_default();
+        let file = Some(target.path.as_str().to_owned());
+        Some(PatchMismatch { file, ..mismatch }.note(format!(
+            "{note} It says that the block below it replaces the one above: send only the block that is meant."
         )))
     })
 }
@@ -335,10 +355,10 @@ pub(super) fn doubts(lines: &[&[u8]], uses: &[Use], targets: &[Target<'_, '_>]) 
     found
 }
 
-/// Returns the lines, from 0, that mention changes that the diff does not make: prose after it, or the heading of a
-/// hunk, names a declared file that nothing changes; prose elsewhere says that such a file has to be changed, or is
-/// headed by it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or
-/// extends it; or prose tells someone to run a command that changes files.
+/// Returns the lines, from 0, that mention changes that the diff does not make: prose after it names a file that nothing
+/// changes, or the heading of a hunk a declared one; prose elsewhere says that such a file has to be changed, or is headed
+/// by it; an added line consists of the name of such a file that does not exist yet; prose after it corrects or extends
+/// it; or prose tells someone to run a command that changes files, or is meant for a program.
 pub(super) fn says_more(
     lines: &[&[u8]],
     uses: &[Use],
@@ -350,27 +370,40 @@ pub(super) fn says_more(
         [b"correction", b"same change", b"remaining occurrences", b"leave it out"];
     let is_change = |what: &Use| matches!(what, Use::Header | Use::Body);
     let Some(last) = uses.iter().rposition(is_change) else { return Vec::new() };
+    let all_may_change = declared.is_none();
     let declared = || declared.into_iter().flatten();
     let left: BTreeSet<&RepoPath> = declared().filter(|path| !touched.contains(path)).collect();
     let is_left = |name: &RepoPath| left.contains(name);
     let has_left = !left.is_empty();
+    let is_there = |name: &RepoPath| {
+        mentions::is_like_a_file(name) && !touched.contains(&name) && exists(name)
+    };
+    let is_left_or_there = |name: &RepoPath| is_left(name) || all_may_change && is_there(name);
     let names_one = |line: &[u8]| has_left && blocks::paths_in(line).iter().any(is_left);
     let due = left.iter().copied().filter(|path| !exists(path));
     let due: Vec<&RepoPath> = due.take(MAX_DUE).collect();
     let mut inside = false;
     let mut says_more = |at: usize, line: &[u8], what: Use| match what {
         Use::Prose if said::reports_a_difference(line) => true,
+        Use::Prose if !inside && mentions::is_of_another_kind(line) => true,
         Use::Prose if !inside && said::tells_to_run(line) => true,
         Use::Prose if at > last => {
             let said = line.to_ascii_lowercase();
             let has = |words: &&[u8]| memchr::memmem::find(&said, words).is_some();
             let is_other =
                 |name: &RepoPath| name.as_str().contains('.') && !touched.contains(&name);
-            let is_due =
-                || said::describes_change(line) && blocks::paths_in(line).iter().any(is_other);
-            MORE.iter().any(has) || names_one(line) || !inside && is_due()
+            let is_due = || {
+                said::describes_change(line)
+                    && (has(&&b"same file"[..]) || blocks::paths_in(line).iter().any(is_other))
+            };
+            let is_said = || {
+                is_due()
+                    || unfinished::may_say_so(line)
+                    || mentions::names_another(line, touched, exists)
+            };
+            MORE.iter().any(has) || names_one(line) || !inside && is_said()
         }
-        Use::Prose if !inside && has_left => is_about_another(line, &is_left, touched),
+        Use::Prose if !inside => is_about_another(line, &is_left_or_there, touched),
         Use::Header => header::heading(line).is_some_and(names_one),
         Use::Body if line.starts_with(b"+") && !due.is_empty() => {
             let is_alone = |path: &&&RepoPath| line.len() <= path.as_str().len() + COMMENT;
@@ -505,6 +538,20 @@ mod tests {
         for said in ["My previous patch was wrong.", "I made a mistake.", "It was wrong before."] {
             assert!(last(said).is_ok(), "{said}");
         }
+    }
+
+    #[test]
+    fn a_block_that_corrects_the_one_above_is_refused() {
+        let other = FIRST.replace("/f.py", "/sub/f.py");
+        let answer = |said: &str, first: &str| {
+            format!("```diff\n{first}```\n\n{said}\n\n```diff\n{SECOND}```\n")
+        };
+        for said in ["Final answer:", "Wait, not there. Here:"] {
+            assert_eq!(after(&answer(said, FIRST)), Err(Reason::ContradictoryFileOps), "{said}");
+            assert!(after(&answer(said, &other)).is_ok(), "{said}");
+            assert!(after(&format!("{said}\n\n```diff\n{FIRST}```\n")).is_ok(), "{said}");
+        }
+        assert!(after(&answer("Then the second function:", FIRST)).is_ok());
     }
 
     #[test]

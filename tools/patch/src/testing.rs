@@ -46,6 +46,12 @@ pub(super) fn plan_of(
     prepare(answer.as_bytes(), &scope, auto, &limits, &|path| files.read(path))
 }
 
+/// Plans `answer` for files all of which may change.
+pub(super) fn open_plan_of(files: &Files, answer: &str) -> Result<ApplyPlan, Refusal> {
+    let (auto, limits) = (ApplyStrategy::Auto, PatchLimits::default());
+    prepare(answer.as_bytes(), &PatchScope::default(), auto, &limits, &|path| files.read(path))
+}
+
 /// A tolerance that was used, and the line.
 pub(super) type Tolerated = (Tolerance, Option<usize>);
 

@@ -55,10 +55,12 @@ pub enum Tolerance {
     Duplicate,
     /// The file already has the new lines.
     AlreadyApplied,
-    /// The diff has hunks but no file headers, and only one file is declared.
+    /// The diff has hunks but no file headers, and only one file is declared or in the block before.
     NoHeader,
     /// The path differs from that of a file only in how its accents are encoded.
     Accents,
+    /// The two names differ only in words for the old and the new side.
+    Sides,
     /// An undeclared file is changed, and the rest of the diff does not need that change.
     Aside,
     /// The file has changed elsewhere since it was shown.
@@ -69,7 +71,7 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All tolerances, in order of declaration.
-    pub const ALL: [Tolerance; 27] = [
+    pub const ALL: [Tolerance; 28] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
         Tolerance::Indented,
@@ -94,6 +96,7 @@ impl Tolerance {
         Tolerance::AlreadyApplied,
         Tolerance::NoHeader,
         Tolerance::Accents,
+        Tolerance::Sides,
         Tolerance::Aside,
         Tolerance::Merged,
         Tolerance::Translated,
@@ -128,8 +131,9 @@ impl Tolerance {
             Tolerance::Unchanged => "skipped a hunk or file that changes nothing",
             Tolerance::Duplicate => "made a repeated edit once",
             Tolerance::AlreadyApplied => "skipped a change that the file already has",
-            Tolerance::NoHeader => "used the only declared file",
+            Tolerance::NoHeader => "used the only declared file, or the file of the block before",
             Tolerance::Accents => "used the file whose path encodes its accents differently",
+            Tolerance::Sides => "used the file whose name both sides contain",
             Tolerance::Aside => "put aside, because the file is not declared",
             Tolerance::Merged => "merged with a change made in the meantime",
             Tolerance::Translated => {

@@ -179,6 +179,28 @@ pub(super) fn against_neighbours(
     found.iter().enumerate().filter(|(_, it)| !it.has_moved).filter_map(check).collect()
 }
 
+/// Finds the hunks without old lines, from 0, whose place only their numbers say, although another hunk of the file is not
+/// at its stated line: then those numbers may be wrong as well. The top of the file is known without a number.
+pub(super) fn against_numbers(
+    hunks: &[&Hunk<'_>],
+    found: &[Found],
+) -> Option<(Vec<usize>, String)> {
+    let has_old = |it: &&Found| {
+        let readings = hunks.get(it.hunk).map_or(&[][..], |hunk| &hunk.readings);
+        readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
+    };
+    let moved = found.iter().filter(|it| it.start != it.stated).find(has_old)?;
+    let is_at_top = |it: &&Found| it.start == 0;
+    let anchorless = found.iter().filter(|it| !has_old(it) && !is_at_top(it)).map(|it| it.hunk);
+    let note = format!(
+        "Only its line number says where it belongs, but hunk {} is at line {}, not at line {} as its header states: add a line of context.",
+        moved.hunk + 1,
+        moved.start + 1,
+        moved.stated + 1
+    );
+    Some((anchorless.collect(), note))
+}
+
 /// Returns another place of a hunk, and the hunk that points there.
 fn elsewhere<'f>(
     image: &Image<'_>,
