@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::body::{HunkLine, Kind};
 use super::compare::{LOOK_ALIKES, Tier, ends_agree};
-use super::file_style::FileStyle;
 use super::lines::{Eol, Line, Lines};
 use super::locate::Place;
 use super::old_whitespace;
@@ -80,27 +79,6 @@ pub(super) fn edits<'a>(
     }
     check_markers(&edits, file.len())?;
     Ok(edits)
-}
-
-/// Returns true if a hunk adds lines that end unlike every line of the file. Where the end of a line is all that changes,
-/// it is meant.
-pub(super) fn has_foreign_ends(style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> bool {
-    let Some(first) = body.first() else { return false };
-    let has_old = body.iter().any(HunkLine::is_old);
-    if has_old && body.iter().all(|line| ends_agree(line.eol, first.eol)) {
-        return false;
-    }
-    let is_foreign = |line: &HunkLine<'_>| {
-        line.kind == Kind::Added && style.line_end().is_some_and(|own| !ends_agree(line.eol, own))
-    };
-    if !body.iter().any(is_foreign) {
-        return false;
-    }
-    let removed = body.iter().filter(|line| line.kind == Kind::Removed);
-    let removed: HashMap<&[u8], Eol> = removed.map(|line| (line.text, line.eol)).collect();
-    !body.iter().any(|line| {
-        line.kind == Kind::Added && removed.get(line.text).is_some_and(|eol| *eol != line.eol)
-    })
 }
 
 /// Returns how the lines around `at` end; lines before it take precedence.

@@ -268,8 +268,7 @@ impl Reader {
                 }
                 Search::Found(place) => {
                     placed.found.extend(Found::of(index, hunk, &place));
-                    let mends = self.mends_ends(style, place.reading);
-                    match edit::edits(&image.lines, &place, index, self.blind_eol || mends) {
+                    match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
                                 damage::found(style, place.reading)
@@ -285,8 +284,7 @@ impl Reader {
                         Err(reason) => refuse(reason, &[place.start]),
                     }
                     let numbered = bare.as_ref().map(|_| &Tolerance::Numbered);
-                    let mended = mends.then_some(&Tolerance::Eol);
-                    let tolerated = place.tolerates.iter().chain(numbered).chain(mended);
+                    let tolerated = place.tolerates.iter().chain(numbered);
                     tolerated.for_each(|tolerance| tolerate(*tolerance, place.start));
                     shift += growth(place.reading);
                 }
@@ -295,12 +293,6 @@ impl Reader {
             }
         }
         placed
-    }
-
-    /// Returns true if added lines must take the line ends of the file.
-    fn mends_ends(self, style: &FileStyle<'_>, body: &[HunkLine<'_>]) -> bool {
-        let may_mend = !self.blind_eol && self.allowed.allow(Tolerance::Eol);
-        may_mend && edit::has_foreign_ends(style, body)
     }
 
     /// Places the hunks that were not found on the result of the others, one after the other: only exact and unique

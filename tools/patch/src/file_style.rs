@@ -4,7 +4,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-use super::lines::{Eol, pieces};
+use super::lines::pieces;
 
 /// Extensions of text for people, which may show anything that would be damage elsewhere.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
@@ -106,7 +106,6 @@ pub(super) struct FileStyle<'f> {
     words: OnceCell<HashSet<&'f [u8]>>,
     characters: OnceCell<HashSet<char>>,
     habits: OnceCell<Habits>,
-    line_end: OnceCell<Option<Eol>>,
     in_another_encoding: OnceCell<bool>,
     texts: RefCell<HashMap<&'static [u8], bool>>,
     /// How many times the whole file was read.
@@ -149,7 +148,6 @@ impl<'f> FileStyle<'f> {
             words: OnceCell::new(),
             characters: OnceCell::new(),
             habits: OnceCell::new(),
-            line_end: OnceCell::new(),
             in_another_encoding: OnceCell::new(),
             texts: RefCell::default(),
             #[cfg(test)]
@@ -218,19 +216,6 @@ impl<'f> FileStyle<'f> {
     pub(super) fn has(&self, text: &'static [u8]) -> bool {
         let find = || memchr::memmem::find(self.whole(), text).is_some();
         *self.texts.borrow_mut().entry(text).or_insert_with(find)
-    }
-
-    /// Returns how every line of the file ends; `None` if they end differently.
-    pub(super) fn line_end(&self) -> Option<Eol> {
-        *self.line_end.get_or_init(|| {
-            let newlines = memchr::memchr_iter(b'\n', self.whole()).count();
-            let returns = memchr::memmem::find_iter(self.file, b"\r\n").count();
-            match returns {
-                _ if newlines == 0 => None,
-                0 => Some(Eol::Lf),
-                _ => (returns == newlines).then_some(Eol::CrLf),
-            }
-        })
     }
 
     /// Returns true if the file has bytes that are not UTF-8, and no character that is UTF-8 but not ASCII.
