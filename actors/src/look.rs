@@ -131,8 +131,13 @@ fn bare<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &'a str {
     without_dot_slash(path, tolerances).trim_end_matches(|c: char| c == '/' || c.is_whitespace())
 }
 
-fn path(text: &str) -> Result<RepoPath, String> {
-    RepoPath::parse(text).map_err(|error| error.to_string())
+/// Parses a path in an answer. White space at its end is no part of it in the grammar, and `a /.` would end in it.
+pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
+    let path = RepoPath::parse(text).map_err(|error| error.to_string())?;
+    if path.as_str().ends_with(char::is_whitespace) {
+        return Err("the path ends in white space".to_owned());
+    }
+    Ok(path)
 }
 
 #[cfg(test)]
@@ -202,6 +207,7 @@ mod tests {
         assert!(zero.starts_with("line 2: `NEED_CONTEXT|a:0-3`: ") && zero.contains("one-based"));
         assert!(rule("NEED_CONTEXT|a:9-3").contains("one-based"));
         assert!(rule("NEED_CONTEXT|../a").contains("out of the workspace"));
+        assert!(rule("NEED_CONTEXT|a  /.").contains("ends in white space"));
         assert!(rule("NEED_CONTEXT|").contains("NEED_CONTEXT|<path>"));
         assert!(rule("NEED_SEARCH|").contains("NEED_SEARCH|<regular"));
         assert!(rule("NEED_WEB|deepseek").contains("only"));

@@ -13,7 +13,7 @@ use tree::RepoPath;
 use crate::contract::ContractError;
 pub use crate::contract::Leniency;
 use crate::contract::{Contract, filled, without_dot_slash};
-use crate::look::{Look, context, ranged};
+use crate::look::{self, Look, context, ranged};
 use crate::vacuous::hides_failure;
 
 const CONTRACT: Contract = Contract { header: "ARCHITECT_PLAN_V1", footer: "ARCHITECT_PLAN_END" };
@@ -163,7 +163,7 @@ impl Reader {
         let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
         let (path, lines) = ranged(path);
         let bare = without_dot_slash(path, &mut self.tolerances);
-        let path = RepoPath::parse(bare).map_err(|error| error.to_string())?;
+        let path = look::path(bare)?;
         match self.files.iter().find(|file| file.path == path) {
             Some(_) => return Err("each file is declared once, with one intent".to_owned()),
             None if self.files.len() == self.limits.max_files => {
