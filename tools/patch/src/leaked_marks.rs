@@ -97,6 +97,7 @@ fn citation(line: &[u8]) -> Option<&'static [u8]> {
 
 /// Returns the mark of a conflict or an edit block that ends a line of code, with a word.
 fn edit_mark(line: &[u8]) -> Option<&'static [u8]> {
+    memchr::memchr2(b'<', b'>', line)?;
     let ends_in = |mark: &&&[u8]| {
         let Some(at) = memchr::memmem::rfind(line, mark) else { return false };
         let (before, rest) = line.split_at_checked(at).unwrap_or_default();
@@ -109,6 +110,10 @@ fn edit_mark(line: &[u8]) -> Option<&'static [u8]> {
 
 /// Returns true if a line ends in `[truncated]`, or says how much of it was: `…12 chars truncated…`.
 fn is_cut_off(line: &[u8]) -> bool {
+    // Few lines end like this; the last byte is that of `…`.
+    if !line.trim_ascii_end().last().is_some_and(|end| b"]).>\xa6".contains(end)) {
+        return false;
+    }
     let Some(at) = memchr::memmem::find(line, b"truncated") else { return false };
     let (before, rest) = line.split_at_checked(at).unwrap_or_default();
     let code = ["[", "[…", "[...", "... (", "… (", "...(", "…("]

@@ -38,7 +38,8 @@ pub(super) fn found<'h, 'a>(
                 && (any(&|old| is_escaped(style, text, old)) || has_escaped_brace(style, text))
             {
                 "has characters after a backslash that code has without one"
-            } else if memchr::memmem::find(text, b"???").is_some()
+            } else if memchr::memchr(b'?', text).is_some()
+                && memchr::memmem::find(text, b"???").is_some()
                 && any(&|old| has_lost_letters(text, old))
             {
                 "has question marks in place of letters"

@@ -154,7 +154,9 @@ fn before_end(text: &[u8]) -> Option<&[u8]> {
 fn has_remark(text: &[u8]) -> bool {
     const WORDS: [&str; 7] =
         ["new", "added", "changed", "modified", "updated", "new line", "this line"];
-    if text.is_ascii() && memchr::memmem::find(text, b"<--").is_none() {
+    let has_arrow =
+        || memchr::memchr(b'<', text).is_some() && memchr::memmem::find(text, b"<--").is_some();
+    if text.is_ascii() && !has_arrow() {
         return false;
     }
     let text = std::str::from_utf8(text).unwrap_or_default();
