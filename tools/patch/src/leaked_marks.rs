@@ -97,13 +97,13 @@ fn citation(line: &[u8]) -> Option<&'static [u8]> {
 
 /// Returns the mark of a conflict or an edit block that ends a line of code, with a word.
 fn edit_mark(line: &[u8]) -> Option<&'static [u8]> {
-    memchr::memchr2(b'<', b'>', line)?;
+    let end = line.trim_ascii_end();
+    let letters = end.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let marked = end.get(..end.len() - letters).filter(|_| letters > 0)?;
     let ends_in = |mark: &&&[u8]| {
-        let Some(at) = memchr::memmem::rfind(line, mark) else { return false };
-        let (before, rest) = line.split_at_checked(at).unwrap_or_default();
-        let word = rest.get(mark.len()..).unwrap_or_default().trim_ascii_end();
-        let is_word = !word.is_empty() && word.iter().all(u8::is_ascii_alphabetic);
-        is_word && before.iter().any(u8::is_ascii_graphic) && !is_quoted(before)
+        marked
+            .strip_suffix(**mark)
+            .is_some_and(|before| before.iter().any(u8::is_ascii_graphic) && !is_quoted(before))
     };
     EDIT_MARKS.iter().find(ends_in).copied()
 }
