@@ -69,7 +69,7 @@ mod tests {
     fn the_start_of_a_line_and_dots_is_found() {
         for (name, hunk) in [
             ("a.py", "-    return Cache(size=64)\n+    return Cache(si..."),
-            ("a.py", "-    return Cache(size=64)\n+    return Cache(siz\u{2026}"),
+            ("a.py", "-    return Cache(size=64)\n+    return Cache(si\u{2026}"),
             ("a.py", "-    return Cache(size=64)\n+    return Cache(size=..."),
             ("a.rs", "-let a = f(b, c);\n+let a = f(b, ..."),
             (
