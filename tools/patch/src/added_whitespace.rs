@@ -2,7 +2,7 @@
 //! displayed for tabs. Only differences that the file, or the lines around, make clear are reported. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::damage::Damage;
+use super::damaged_line::Damage;
 use super::file_style::{DIRECTIONS, FileStyle, HARD_SPACES, HIDDEN, TAB_SIGNS, begins_with};
 use super::indentation;
 use super::refuse::Reason;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::added_whitespace;
 use super::body::{HunkLine, Kind};
 use super::change_marks;
-use super::difference;
+use super::damaged_line::Damage;
 use super::elision::{self, Mention, Stand};
 use super::escapes;
 use super::fence::Fence;
@@ -14,26 +14,10 @@ use super::file_style::FileStyle;
 use super::foreign_bytes;
 use super::gutter;
 use super::leaked_marks;
-use super::lines::show;
 use super::refuse::Reason;
 use super::respelled;
 use super::shortened;
 use super::single_marks;
-
-/// What is wrong with an added line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Damage {
-    pub(super) reason: Reason,
-    pub(super) note: String,
-}
-
-impl Damage {
-    /// Describes `line`; `has` completes a sentence that begins with the line.
-    pub(super) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
-        let text = difference::cut(&show(line.text), 1);
-        Damage { reason, note: format!("Line {} of the diff {has}: `{text}`.", line.at) }
-    }
-}
 
 /// Extensions of files in which no line consists of three dots.
 const WITHOUT_DOTS: [&str; 12] =

@@ -2,7 +2,7 @@
 //! newline. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::damage::Damage;
+use super::damaged_line::Damage;
 use super::file_style::{FileStyle, is_of_word};
 use super::refuse::Reason;
 

@@ -2,7 +2,7 @@
 //! around the diff. Pure.
 
 use super::body::HunkLine;
-use super::damage::Damage;
+use super::damaged_line::Damage;
 use super::file_style::FileStyle;
 use super::lines::show;
 use super::refuse::Reason;

@@ -2,7 +2,7 @@
 //! an edit block, remarks that something was cut off. Pure.
 
 use super::body::{HunkLine, Kind};
-use super::damage::Damage;
+use super::damaged_line::Damage;
 use super::file_style::FileStyle;
 use super::leak;
 use super::refuse::Reason;

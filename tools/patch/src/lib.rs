@@ -17,6 +17,7 @@ mod compare;
 mod copied_numbers;
 mod correction;
 mod damage;
+mod damaged_line;
 mod difference;
 mod edit;
 mod elision;
