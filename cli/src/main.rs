@@ -6,6 +6,7 @@ mod cards;
 mod checkpoints;
 mod commands;
 mod drive;
+mod flag_settings;
 mod flags;
 mod host;
 mod key_store;

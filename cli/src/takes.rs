@@ -160,4 +160,32 @@ mod tests {
             assert!(!is_given(&Cli::try_parse_from(["deepseek"]).unwrap().global), "{name}");
         }
     }
+
+    #[test]
+    fn only_these_commands_take_nothing() {
+        let grammar = Cli::command();
+        let names = grammar.get_subcommands().map(Command::get_name);
+        let nothing: Vec<&str> =
+            names.filter(|name| Takes::of(Some(name), None) == Takes::Nothing).collect();
+        // A new command is listed here or in `Takes::of`.
+        assert_eq!(
+            nothing,
+            [
+                "diff",
+                "patch",
+                "sessions",
+                "explain",
+                "replay",
+                "export",
+                "usage",
+                "init",
+                "tools",
+                "demo",
+                "mock",
+                "schema",
+                "completions",
+                "man"
+            ]
+        );
+    }
 }
