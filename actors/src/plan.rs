@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use shell::{CommandLine, Script};
+use shell::{CommandLine, ShellScript};
 use tools::count::counted;
 use tree::RepoPath;
 
@@ -203,7 +203,7 @@ fn sound(check: &CommandLine) -> Result<(), String> {
     if let Some(hidden) = hides_failure(check) {
         return Err(format!("{must_fail}: {hidden}"));
     }
-    if check.script() == Script::Unknown && check.masks_failure() {
+    if check.script() == ShellScript::Unknown && check.masks_failure() {
         return Err(format!("{must_fail}, and sh does not understand this one: join with && only"));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Detects checks that prove nothing by passing: commands that succeed whatever the code does, and test runs without
 //! tests. Pure.
 
+mod hidden;
 mod simple;
 mod status;
 
@@ -8,7 +9,7 @@ use std::fmt;
 
 use shell::CommandLine;
 
-pub use self::status::Hidden;
+pub use self::hidden::Hidden;
 
 /// Why a command proves nothing by succeeding.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Evaluates how a script can end: what its exit status says about the commands in it. Pure.
 
-use std::fmt;
+use shell::{CommandLine, ScriptStep, ShellScript};
 
-use shell::{CommandLine, Script, Step};
-
+use super::hidden::{By, Hidden};
 use super::{Vacuous, base_name, simple};
 
 /// Ways a script can end, as a set of bits.
@@ -21,41 +20,6 @@ const QUITS: Ends = LEAVES | ABORTS;
 
 /// Maximum nesting depth of scripts in command words, such as `sh -c "sh -c …"`.
 const MAX_SCRIPTS: usize = 6;
-
-/// A command whose failure the exit status of the line does not show.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hidden {
-    /// The command.
-    command: String,
-    by: By,
-}
-
-/// What hides a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    Pipe,
-    Sequence,
-    Or,
-    Branch,
-    Background,
-}
-
-impl fmt::Display for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, by } = self;
-        let (why, instead) = match by {
-            By::Pipe => (
-                "a pipe has the exit status of its last part",
-                "leave the pipe out, or write `bash -o pipefail -c '…'`",
-            ),
-            By::Sequence => ("other commands follow", "join them with &&"),
-            By::Or => ("what follows || can succeed", "leave it out, or write `|| exit 1`"),
-            By::Branch => ("the compound command can succeed", "write `|| exit 1` after it"),
-            By::Background => ("& does not wait for it", "leave & out"),
-        };
-        write!(f, "a failure of `{command}` is not seen, since {why}; {instead}")
-    }
-}
 
 /// How a script can end, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,26 +79,26 @@ pub(super) fn of_line(line: &CommandLine) -> Status {
     let mut shell = Shell { depth: MAX_SCRIPTS, ..Shell::default() };
     let status = shell.status(&script).contained();
     let hidden = in_background(&script).filter(|_| !status.is(FAILS));
-    let hidden = hidden.map(|inner| Hidden { command: name_of(inner), by: By::Background });
+    let hidden = hidden.map(|inner| Hidden::of(inner, By::Background));
     Status { hidden: status.hidden.or(hidden), ..status }
 }
 
 /// Returns what a script runs in the background.
-fn in_background(script: &Script) -> Option<&Script> {
+fn in_background(script: &ShellScript) -> Option<&ShellScript> {
     match script {
-        Script::Background(inner) => Some(inner),
-        Script::List(parts) => parts.iter().find_map(in_background),
-        Script::Step(_)
-        | Script::Not(_)
-        | Script::Pipe(_)
-        | Script::And(_)
-        | Script::Or(_)
-        | Script::If(_)
-        | Script::For(_)
-        | Script::While(_)
-        | Script::Case(_)
-        | Script::Subshell(_)
-        | Script::Unknown => None,
+        ShellScript::Background(inner) => Some(inner),
+        ShellScript::List(parts) => parts.iter().find_map(in_background),
+        ShellScript::Step(_)
+        | ShellScript::Not(_)
+        | ShellScript::Pipe(_)
+        | ShellScript::And(_)
+        | ShellScript::Or(_)
+        | ShellScript::If(_)
+        | ShellScript::For(_)
+        | ShellScript::While(_)
+        | ShellScript::Case(_)
+        | ShellScript::Subshell(_)
+        | ShellScript::Unknown => None,
     }
 }
 
@@ -162,36 +126,38 @@ struct Shell {
 }
 
 impl Shell {
-    fn status(&mut self, script: &Script) -> Status {
+    fn status(&mut self, script: &ShellScript) -> Status {
         let mut status = match script {
-            Script::Step(step) => self.step(step),
-            Script::Not(inner) => self.looked_at(inner).negated(),
-            Script::Pipe(parts) => self.pipe(parts),
-            Script::And(both) => return self.and(both),
-            Script::Or(both) => return self.or(both),
-            Script::List(parts) => return self.list(parts),
-            Script::If(parts) => return self.branch(parts),
-            Script::For(body) => return self.repeated(body, OK),
-            Script::While(both) => {
+            ShellScript::Step(step) => self.step(step),
+            ShellScript::Not(inner) => self.looked_at(inner).negated(),
+            ShellScript::Pipe(parts) => self.pipe(parts),
+            ShellScript::And(both) => return self.and(both),
+            ShellScript::Or(both) => return self.or(both),
+            ShellScript::List(parts) => return self.list(parts),
+            ShellScript::If(parts) => return self.branch(parts),
+            ShellScript::For(body) => return self.repeated(body, OK),
+            ShellScript::While(both) => {
                 let [condition, body] = both.as_ref();
                 let condition = self.looked_at(condition);
                 // It may also never end.
                 let ends = if condition.is_open() { EITHER } else { OK };
                 return self.repeated(body, ends);
             }
-            Script::Case(branches) => return self.case(branches),
-            Script::Subshell(inner) => {
+            ShellScript::Case(branches) => return self.case(branches),
+            ShellScript::Subshell(inner) => {
                 let mut inside = *self;
                 inside.status(inner).contained()
             }
             // A server, for example, that what follows checks.
-            Script::Background(_) => Status { ends: OK, why: Some(Vacuous::Masked), hidden: None },
-            Script::Unknown => Status::of(EITHER),
+            ShellScript::Background(_) => {
+                Status { ends: OK, why: Some(Vacuous::Masked), hidden: None }
+            }
+            ShellScript::Unknown => Status::of(EITHER),
         };
         if self.flags.errexit
             && !self.guarded
             && status.is(FAILS)
-            && !matches!(script, Script::Not(_))
+            && !matches!(script, ShellScript::Not(_))
         {
             status.ends = status.ends & !FAILS | ABORTS;
         }
@@ -200,14 +166,14 @@ impl Shell {
     }
 
     /// The status of a script whose failure is looked at.
-    fn looked_at(&mut self, script: &Script) -> Status {
+    fn looked_at(&mut self, script: &ShellScript) -> Status {
         let before = std::mem::replace(&mut self.guarded, true);
         let status = self.status(script);
         self.guarded = before;
         status
     }
 
-    fn list(&mut self, parts: &[Script]) -> Status {
+    fn list(&mut self, parts: &[ShellScript]) -> Status {
         let mut all = Status::of(OK);
         for (at, part) in parts.iter().enumerate() {
             let mut status = self.status(part);
@@ -224,7 +190,7 @@ impl Shell {
         all
     }
 
-    fn and(&mut self, [left, right]: &[Script; 2]) -> Status {
+    fn and(&mut self, [left, right]: &[ShellScript; 2]) -> Status {
         let first = self.looked_at(left);
         if !first.is(OK) {
             return first;
@@ -235,7 +201,7 @@ impl Shell {
         Status { ends, why: second.why, hidden: first.hidden.or(second.hidden) }
     }
 
-    fn or(&mut self, [left, right]: &[Script; 2]) -> Status {
+    fn or(&mut self, [left, right]: &[ShellScript; 2]) -> Status {
         let mut first = self.looked_at(left);
         if !first.is(FAILS) {
             return first;
@@ -251,7 +217,7 @@ impl Shell {
         Status { ends, why, hidden: first.hidden.or(second.hidden) }
     }
 
-    fn branch(&mut self, [when, then, otherwise]: &[Script; 3]) -> Status {
+    fn branch(&mut self, [when, then, otherwise]: &[ShellScript; 3]) -> Status {
         let mut condition = self.looked_at(when);
         let mut all = Status::of(condition.ends & QUITS);
         for (branch, taken) in [(then, OK), (otherwise, FAILS)] {
@@ -272,7 +238,7 @@ impl Shell {
     }
 
     /// The status of a loop. Only the last pass decides.
-    fn repeated(&mut self, body: &Script, ends: Ends) -> Status {
+    fn repeated(&mut self, body: &ShellScript, ends: Ends) -> Status {
         self.sets = true;
         let mut status = self.status(body);
         if status.is(OK) && status.is(FAILS) {
@@ -283,7 +249,7 @@ impl Shell {
         status
     }
 
-    fn case(&mut self, branches: &[Script]) -> Status {
+    fn case(&mut self, branches: &[ShellScript]) -> Status {
         let mut all = Status::of(OK);
         for branch in branches {
             let mut inside = *self;
@@ -296,7 +262,7 @@ impl Shell {
         all
     }
 
-    fn pipe(&mut self, parts: &[Script]) -> Status {
+    fn pipe(&mut self, parts: &[ShellScript]) -> Status {
         let mut all = Status::of(OK);
         let mut any = 0;
         for (at, part) in parts.iter().enumerate() {
@@ -315,7 +281,7 @@ impl Shell {
         all
     }
 
-    fn step(&mut self, step: &Step) -> Status {
+    fn step(&mut self, step: &ScriptStep) -> Status {
         let is_run = |value: &String| value.contains("$(");
         let Some((program, args)) = step.words.split_first() else {
             self.sets |= !step.values.is_empty();
@@ -358,7 +324,7 @@ impl Shell {
     }
 
     /// Evaluates a condition of `test`.
-    fn condition(self, step: &Step, args: &[String]) -> Status {
+    fn condition(self, step: &ScriptStep, args: &[String]) -> Status {
         let is_open = match args {
             [one, equals, other] if one == other && is_equals(equals) => false,
             _ => self.looks(step, args),
@@ -371,7 +337,7 @@ impl Shell {
     }
 
     /// Returns true if a condition looks at files, or at what a command printed.
-    fn looks(self, step: &Step, args: &[String]) -> bool {
+    fn looks(self, step: &ScriptStep, args: &[String]) -> bool {
         /// Operators that look at files.
         const LOOKS: [&str; 25] = [
             "-a", "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-L", "-N", "-O", "-G", "-p",
@@ -433,7 +399,7 @@ impl Shell {
                 if words.is_empty() {
                     return Some(never(name));
                 }
-                let step = Step { values: Vec::new(), words: words.to_vec(), expands };
+                let step = ScriptStep { values: Vec::new(), words: words.to_vec(), expands };
                 let status = Self { depth, ..*self }.step(&step).contained();
                 Some(if name == "exec" { status.quitting() } else { status })
             }
@@ -466,53 +432,36 @@ fn never(program: &str) -> Status {
 }
 
 /// Records that the failure of a script is hidden, unless the failure of a part of it is.
-fn hide(status: &mut Status, script: &Script, by: By) {
+fn hide(status: &mut Status, script: &ShellScript, by: By) {
     if status.is_open() && status.hidden.is_none() {
-        status.hidden = Some(Hidden { command: name_of(script), by });
-    }
-}
-
-/// Returns the words of the first command that could fail.
-fn name_of(script: &Script) -> String {
-    let of_first = |parts: &[Script]| parts.first().map(name_of).unwrap_or_default();
-    match script {
-        Script::Step(step) => step.words.join(" "),
-        Script::Not(inner)
-        | Script::For(inner)
-        | Script::Subshell(inner)
-        | Script::Background(inner) => name_of(inner),
-        Script::Pipe(parts) => parts.last().map(name_of).unwrap_or_default(),
-        Script::List(parts) | Script::Case(parts) => of_first(parts),
-        Script::And(both) | Script::Or(both) | Script::While(both) => of_first(&**both),
-        Script::If(parts) => of_first(&**parts),
-        Script::Unknown => "…".to_owned(),
+        status.hidden = Some(Hidden::of(script, by));
     }
 }
 
 /// Returns true if the first command of a script reads the exit status of the one before.
-fn reads_status(script: &Script) -> bool {
+fn reads_status(script: &ShellScript) -> bool {
     match script {
-        Script::Step(Step { words, values, .. }) => {
+        ShellScript::Step(ScriptStep { words, values, .. }) => {
             let is_bare = matches!(words.as_slice(), [only] if only == "exit" || only == "return");
             is_bare || words.iter().chain(values).any(|word| word.contains("$?"))
         }
-        Script::Not(inner) => reads_status(inner),
-        Script::And(both) | Script::Or(both) => {
+        ShellScript::Not(inner) => reads_status(inner),
+        ShellScript::And(both) | ShellScript::Or(both) => {
             let [first, _] = both.as_ref();
             reads_status(first)
         }
-        Script::If(parts) => {
+        ShellScript::If(parts) => {
             let [when, ..] = parts.as_ref();
             reads_status(when)
         }
-        Script::Pipe(_)
-        | Script::List(_)
-        | Script::For(_)
-        | Script::While(_)
-        | Script::Case(_)
-        | Script::Subshell(_)
-        | Script::Background(_)
-        | Script::Unknown => false,
+        ShellScript::Pipe(_)
+        | ShellScript::List(_)
+        | ShellScript::For(_)
+        | ShellScript::While(_)
+        | ShellScript::Case(_)
+        | ShellScript::Subshell(_)
+        | ShellScript::Background(_)
+        | ShellScript::Unknown => false,
     }
 }
 
@@ -520,8 +469,8 @@ fn is_equals(operator: &str) -> bool {
     matches!(operator, "=" | "==" | "-eq")
 }
 
-fn is_assignment(script: &Script) -> bool {
-    matches!(script, Script::Step(step) if step.words.is_empty() && !step.values.is_empty())
+fn is_assignment(script: &ShellScript) -> bool {
+    matches!(script, ShellScript::Step(step) if step.words.is_empty() && !step.values.is_empty())
 }
 
 /// Returns true for `$x`, `"$x"` and `${x}`, but not for `$?`.

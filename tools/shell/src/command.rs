@@ -10,7 +10,7 @@ mod script;
 mod syntax;
 mod word;
 
-pub use script::{Script, Step};
+pub use script::{ScriptStep, ShellScript};
 
 #[cfg(test)]
 mod lines_tests;
@@ -119,7 +119,7 @@ impl CommandLine {
     }
 
     /// Returns the structure that the exit status of the line depends on.
-    pub fn script(&self) -> Script {
+    pub fn script(&self) -> ShellScript {
         script::read(&self.text)
     }
 

@@ -10,7 +10,7 @@ mod leftovers;
 mod run;
 
 pub use attended::{Git, Pager, interactive};
-pub use command::{CommandLine, CommandSyntaxError, Script, Step};
+pub use command::{CommandLine, CommandSyntaxError, ScriptStep, ShellScript};
 pub use environment::Environment;
 pub use fence::{Fence, confinement};
 pub use leftovers::end_leftovers;

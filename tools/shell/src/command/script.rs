@@ -1,7 +1,7 @@
 //! Parses a command line into the structure that its exit status depends on. Pure.
 //!
 //! Policy judges words and refuses to guess; this is for questions about a line that may run, such as whether it can
-//! fail. What is not understood is [`Script::Unknown`].
+//! fail. What is not understood is [`ShellScript::Unknown`].
 
 use tree_sitter::Node;
 
@@ -10,9 +10,9 @@ use super::word;
 
 /// What a shell runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Script {
+pub enum ShellScript {
     /// One command.
-    Step(Step),
+    Step(ScriptStep),
     /// `! a`.
     Not(Box<Self>),
     /// `a | b`.
@@ -41,7 +41,7 @@ pub enum Script {
 
 /// One command of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     /// The values assigned to variables before the program.
     pub values: Vec<String>,
     /// The program and its arguments without quotes; a word with a substitution as its source.
@@ -51,8 +51,9 @@ pub struct Step {
 }
 
 /// Parses a command line.
-pub(super) fn read(text: &str) -> Script {
-    with_tree(text, |text, root| Reader { text }.list(children(root))).unwrap_or(Script::Unknown)
+pub(super) fn read(text: &str) -> ShellScript {
+    with_tree(text, |text, root| Reader { text }.list(children(root)))
+        .unwrap_or(ShellScript::Unknown)
 }
 
 /// Syntax that `sh` need not know, by the first word or the kind of its node, with what to write instead.
@@ -104,91 +105,91 @@ impl Reader<'_> {
     }
 
     /// Parses statements and the operators that end them.
-    fn list(&self, nodes: Vec<Node<'_>>) -> Script {
+    fn list(&self, nodes: Vec<Node<'_>>) -> ShellScript {
         let mut list = Vec::new();
         for node in nodes {
             match node.kind() {
                 "&" => {
-                    let last = list.pop().unwrap_or(Script::Unknown);
-                    list.push(Script::Background(Box::new(last)));
+                    let last = list.pop().unwrap_or(ShellScript::Unknown);
+                    list.push(ShellScript::Background(Box::new(last)));
                 }
                 _ if node.is_named() && node.kind() != "comment" => list.push(self.statement(node)),
                 _ => {}
             }
         }
-        match <[Script; 1]>::try_from(list) {
+        match <[ShellScript; 1]>::try_from(list) {
             Ok([only]) => only,
-            Err(list) => Script::List(list),
+            Err(list) => ShellScript::List(list),
         }
     }
 
-    fn statement(&self, node: Node<'_>) -> Script {
+    fn statement(&self, node: Node<'_>) -> ShellScript {
         let inner = children(node);
         match node.kind() {
             "command"
             | "variable_assignment"
             | "variable_assignments"
             | "declaration_command"
-            | "unset_command" => Script::Step(self.step(node)),
+            | "unset_command" => ShellScript::Step(self.step(node)),
             "test_command" => self.test(node),
             "redirected_statement" => self.redirected(inner),
-            "negated_command" => Script::Not(Box::new(self.list(inner))),
+            "negated_command" => ShellScript::Not(Box::new(self.list(inner))),
             "pipeline" => self.pipe(inner),
             "list" => self.and_or(&inner),
-            "subshell" => Script::Subshell(Box::new(self.list(inner))),
+            "subshell" => ShellScript::Subshell(Box::new(self.list(inner))),
             // `((…))` is arithmetic.
-            "compound_statement" if self.source(node).starts_with("((") => Script::Unknown,
+            "compound_statement" if self.source(node).starts_with("((") => ShellScript::Unknown,
             "compound_statement" | "do_group" | "else_clause" => self.list(inner),
             "if_statement" | "elif_clause" => self.branch(inner),
             "for_statement" | "c_style_for_statement" => {
                 let body = inner.into_iter().next_back().map(|body| self.statement(body));
-                Script::For(Box::new(body.unwrap_or(Script::Unknown)))
+                ShellScript::For(Box::new(body.unwrap_or(ShellScript::Unknown)))
             }
             "while_statement" => {
                 let (body, condition): (Vec<_>, Vec<_>) =
                     inner.into_iter().partition(|it| it.kind() == "do_group");
-                Script::While(Box::new([self.list(condition), self.list(body)]))
+                ShellScript::While(Box::new([self.list(condition), self.list(body)]))
             }
             "case_statement" => {
                 let items = inner.into_iter().filter(|it| it.kind() == "case_item");
-                Script::Case(items.map(|item| self.case(item)).collect())
+                ShellScript::Case(items.map(|item| self.case(item)).collect())
             }
             // Defining a function runs nothing.
-            "function_definition" => Script::List(Vec::new()),
-            _ => Script::Unknown,
+            "function_definition" => ShellScript::List(Vec::new()),
+            _ => ShellScript::Unknown,
         }
     }
 
-    fn pipe(&self, nodes: Vec<Node<'_>>) -> Script {
+    fn pipe(&self, nodes: Vec<Node<'_>>) -> ShellScript {
         let named = nodes.into_iter().filter(|it| it.is_named() && it.kind() != "comment");
         // The grammar nests the parts before a redirection.
         let flat = named.flat_map(|node| {
             let part = self.statement(node);
-            if let Script::Pipe(parts) = part { parts } else { vec![part] }
+            if let ShellScript::Pipe(parts) = part { parts } else { vec![part] }
         });
-        let mut parts: Vec<Script> = flat.collect();
+        let mut parts: Vec<ShellScript> = flat.collect();
         // A leading `!` negates the whole pipe.
         match parts.first_mut() {
-            Some(first @ Script::Not(_)) => {
-                if let Script::Not(inner) = std::mem::replace(first, Script::Unknown) {
+            Some(first @ ShellScript::Not(_)) => {
+                if let ShellScript::Not(inner) = std::mem::replace(first, ShellScript::Unknown) {
                     *first = *inner;
                 }
-                Script::Not(Box::new(Script::Pipe(parts)))
+                ShellScript::Not(Box::new(ShellScript::Pipe(parts)))
             }
-            _ => Script::Pipe(parts),
+            _ => ShellScript::Pipe(parts),
         }
     }
 
-    fn and_or(&self, nodes: &[Node<'_>]) -> Script {
+    fn and_or(&self, nodes: &[Node<'_>]) -> ShellScript {
         let named: Vec<_> =
             nodes.iter().filter(|it| it.is_named() && it.kind() != "comment").collect();
         let is_or = nodes.iter().any(|it| it.kind() == "||");
-        let [left, right] = named.as_slice() else { return Script::Unknown };
+        let [left, right] = named.as_slice() else { return ShellScript::Unknown };
         let both = Box::new([self.statement(**left), self.statement(**right)]);
-        if is_or { Script::Or(both) } else { Script::And(both) }
+        if is_or { ShellScript::Or(both) } else { ShellScript::And(both) }
     }
 
-    fn branch(&self, nodes: Vec<Node<'_>>) -> Script {
+    fn branch(&self, nodes: Vec<Node<'_>>) -> ShellScript {
         let (mut when, mut then, mut otherwise) = (Vec::new(), Vec::new(), None);
         let mut rest = nodes.into_iter();
         when.extend(rest.by_ref().take_while(|node| node.kind() != "then"));
@@ -200,30 +201,30 @@ impl Reader<'_> {
                 _ => then.push(node),
             }
         }
-        let mut last = otherwise.unwrap_or(Script::List(Vec::new()));
+        let mut last = otherwise.unwrap_or(ShellScript::List(Vec::new()));
         for elif in elifs.into_iter().rev() {
-            let Script::If(parts) = self.statement(elif) else { return Script::Unknown };
+            let ShellScript::If(parts) = self.statement(elif) else { return ShellScript::Unknown };
             let [when, then, _] = *parts;
-            last = Script::If(Box::new([when, then, last]));
+            last = ShellScript::If(Box::new([when, then, last]));
         }
-        Script::If(Box::new([self.list(when), self.list(then), last]))
+        ShellScript::If(Box::new([self.list(when), self.list(then), last]))
     }
 
-    fn case(&self, item: Node<'_>) -> Script {
+    fn case(&self, item: Node<'_>) -> ShellScript {
         let nodes = children(item);
         let bracket = nodes.iter().position(|it| it.kind() == ")").map_or(0, |at| at + 1);
         self.list(nodes.into_iter().skip(bracket).collect())
     }
 
-    fn redirected(&self, nodes: Vec<Node<'_>>) -> Script {
-        let mut statement = Script::Step(Step::default());
+    fn redirected(&self, nodes: Vec<Node<'_>>) -> ShellScript {
+        let mut statement = ShellScript::Step(ScriptStep::default());
         for node in nodes {
             match node.kind() {
                 "file_redirect" => {
                     // What follows a target belongs to the words of the command again.
                     let more = children(node).into_iter().filter(Node::is_named);
                     let more = more.skip_while(|it| it.kind() == "file_descriptor").skip(1);
-                    if let Script::Step(step) = &mut statement {
+                    if let ShellScript::Step(step) = &mut statement {
                         more.for_each(|word| self.word(word, step));
                     }
                 }
@@ -233,7 +234,7 @@ impl Reader<'_> {
                     let parts = ["heredoc_start", "heredoc_body", "heredoc_end"];
                     if children(node).iter().any(|it| it.is_named() && !parts.contains(&it.kind()))
                     {
-                        return Script::Unknown;
+                        return ShellScript::Unknown;
                     }
                 }
                 _ => statement = self.statement(node),
@@ -242,8 +243,8 @@ impl Reader<'_> {
         statement
     }
 
-    fn step(&self, node: Node<'_>) -> Step {
-        let mut step = Step::default();
+    fn step(&self, node: Node<'_>) -> ScriptStep {
+        let mut step = ScriptStep::default();
         if node.kind() == "variable_assignment" {
             self.value(node, &mut step);
             return step;
@@ -260,12 +261,12 @@ impl Reader<'_> {
         step
     }
 
-    fn value(&self, assignment: Node<'_>, step: &mut Step) {
+    fn value(&self, assignment: Node<'_>, step: &mut ScriptStep) {
         let value = self.source(assignment).split_once('=').map_or("", |(_, value)| value);
         step.values.push(value.to_owned());
     }
 
-    fn word(&self, node: Node<'_>, step: &mut Step) {
+    fn word(&self, node: Node<'_>, step: &mut ScriptStep) {
         let source = self.source(node);
         let read = word::read(source);
         step.expands |= read.as_ref().map_or(true, |word| word.expands);
@@ -273,12 +274,12 @@ impl Reader<'_> {
     }
 
     /// Parses `[ … ]` and `[[ … ]]` as the same condition of `test`.
-    fn test(&self, node: Node<'_>) -> Script {
+    fn test(&self, node: Node<'_>) -> ShellScript {
         let source = self.source(node);
         let inner = source.trim_start_matches('[').trim_end_matches(']').trim();
         let read = read(&format!("test {inner}"));
         // `[[ a && b ]]` is not one command of `test`.
-        if matches!(read, Script::Step(_)) { read } else { Script::Unknown }
+        if matches!(read, ShellScript::Step(_)) { read } else { ShellScript::Unknown }
     }
 }
 
@@ -286,21 +287,26 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn step(words: &str) -> Script {
+    fn step(words: &str) -> ShellScript {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        Script::Step(Step { words, ..Step::default() })
+        ShellScript::Step(ScriptStep { words, ..ScriptStep::default() })
     }
 
     #[test]
     fn operators_and_compound_commands_are_parsed() {
         let [a, b, c, d] = ["a x", "b", "c", "d"].map(step);
-        let and =
-            |one: &Script, other: &Script| Script::And(Box::new([one.clone(), other.clone()]));
-        let or = |one: &Script, other: &Script| Script::Or(Box::new([one.clone(), other.clone()]));
-        let nothing = Script::List(Vec::new());
-        let list = |parts: &[&Script]| Script::List(parts.iter().map(|it| (*it).clone()).collect());
-        let boxed = |script: &Script| Box::new(script.clone());
-        let parts = |all: &[&Script]| all.iter().map(|it| (*it).clone()).collect::<Vec<_>>();
+        let and = |one: &ShellScript, other: &ShellScript| {
+            ShellScript::And(Box::new([one.clone(), other.clone()]))
+        };
+        let or = |one: &ShellScript, other: &ShellScript| {
+            ShellScript::Or(Box::new([one.clone(), other.clone()]))
+        };
+        let nothing = ShellScript::List(Vec::new());
+        let list = |parts: &[&ShellScript]| {
+            ShellScript::List(parts.iter().map(|it| (*it).clone()).collect())
+        };
+        let boxed = |script: &ShellScript| Box::new(script.clone());
+        let parts = |all: &[&ShellScript]| all.iter().map(|it| (*it).clone()).collect::<Vec<_>>();
         for (text, script) in [
             ("a x", a.clone()),
             ("a x > f", a.clone()),
@@ -309,29 +315,35 @@ mod tests {
             ("a x && b || c", or(&and(&a, &b), &c)),
             ("a x || b && c", and(&or(&a, &b), &c)),
             ("a x; b\nc", list(&[&a, &b, &c])),
-            ("a x | b 2>&1 | c", Script::Pipe(parts(&[&a, &b, &c]))),
-            ("! a x | b", Script::Not(Box::new(Script::Pipe(parts(&[&a, &b]))))),
-            ("! a x && b", and(&Script::Not(boxed(&a)), &b)),
-            ("(a x; b)", Script::Subshell(Box::new(list(&[&a, &b])))),
+            ("a x | b 2>&1 | c", ShellScript::Pipe(parts(&[&a, &b, &c]))),
+            ("! a x | b", ShellScript::Not(Box::new(ShellScript::Pipe(parts(&[&a, &b]))))),
+            ("! a x && b", and(&ShellScript::Not(boxed(&a)), &b)),
+            ("(a x; b)", ShellScript::Subshell(Box::new(list(&[&a, &b])))),
             ("{ a x; b; }", list(&[&a, &b])),
-            ("a x & b", list(&[&Script::Background(boxed(&a)), &b])),
-            ("if a x; then b; fi", Script::If(Box::new([a.clone(), b.clone(), nothing.clone()]))),
+            ("a x & b", list(&[&ShellScript::Background(boxed(&a)), &b])),
+            (
+                "if a x; then b; fi",
+                ShellScript::If(Box::new([a.clone(), b.clone(), nothing.clone()])),
+            ),
             (
                 "if a x; then b; elif b; then c; else d; fi",
-                Script::If(Box::new([
+                ShellScript::If(Box::new([
                     a.clone(),
                     b.clone(),
-                    Script::If(Box::new([b.clone(), c.clone(), d.clone()])),
+                    ShellScript::If(Box::new([b.clone(), c.clone(), d.clone()])),
                 ])),
             ),
-            ("for x in 1; do b; done", Script::For(boxed(&b))),
-            ("while a x; do b; done", Script::While(Box::new([a.clone(), b.clone()]))),
-            ("case x in y) b;; *) c; d;; esac", Script::Case(vec![b.clone(), list(&[&c, &d])])),
+            ("for x in 1; do b; done", ShellScript::For(boxed(&b))),
+            ("while a x; do b; done", ShellScript::While(Box::new([a.clone(), b.clone()]))),
+            (
+                "case x in y) b;; *) c; d;; esac",
+                ShellScript::Case(vec![b.clone(), list(&[&c, &d])]),
+            ),
             ("f() { a; }; b", list(&[&nothing, &b])),
             ("[ 'a' = b ]", step("test a = b")),
             ("[[ a == b ]]", step("test a == b")),
-            ("a x )", Script::Unknown),
-            ("((a))", Script::Unknown),
+            ("a x )", ShellScript::Unknown),
+            ("((a))", ShellScript::Unknown),
         ] {
             assert_eq!(read(text), script, "{text}");
         }
@@ -340,7 +352,7 @@ mod tests {
     #[test]
     fn a_word_with_a_substitution_is_its_source() {
         let parsed = |text: &str| {
-            let Script::Step(step) = read(text) else { panic!("{text}") };
+            let ShellScript::Step(step) = read(text) else { panic!("{text}") };
             (step.values, step.words, step.expands)
         };
         let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
@@ -377,6 +389,6 @@ mod tests {
         for piece in ["(", "if ", "a && ", "! ", "a | ", "{ ", "[ "] {
             read(&piece.repeat(4096 / piece.len()));
         }
-        assert!(matches!(read(&format!("a{}", " && a".repeat(800))), Script::And(_)));
+        assert!(matches!(read(&format!("a{}", " && a".repeat(800))), ShellScript::And(_)));
     }
 }
