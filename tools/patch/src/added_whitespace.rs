@@ -293,12 +293,11 @@ fn untabbed<'h, 'a>(style: &FileStyle<'_>, body: &'h [HunkLine<'a>]) -> Option<&
 #[cfg(test)]
 mod tests {
     use super::super::body::read_all;
+    use super::super::testing::reason_of;
     use super::*;
 
     fn reason(name: &str, file: &str, hunk: &str) -> Option<Reason> {
-        let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
-        let damage = found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1));
-        damage.map(|damage| damage.reason)
+        reason_of(found, name, file, hunk)
     }
 
     const GO: &str = "func f() {\n\ta()\n\tb()\n}\n";

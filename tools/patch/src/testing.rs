@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use config::ApplyStrategy;
 use tree::{Entry, FileMode, FileState, RepoPath, TreeError};
 
+use super::body::{HunkLine, read_all};
+use super::damaged_line::Damage;
+use super::file_style::FileStyle;
 use super::{ApplyPlan, PatchLimits, PatchScope, Reason, Refusal, Tolerance, prepare};
 
 /// Entries by path.
@@ -64,4 +67,16 @@ pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Tolerate
     let after = after.map_or(before.as_bytes(), |state| &state.bytes);
     let repairs = plan.repairs.iter().map(|repair| (repair.tolerance, repair.line)).collect();
     Ok((String::from_utf8(after.to_vec()).unwrap(), repairs))
+}
+
+/// Returns why a check refuses the lines that a hunk, given without its header, adds to a file.
+pub(super) fn reason_of(
+    found: fn(&FileStyle<'_>, &[HunkLine<'_>]) -> Option<Damage>,
+    name: &str,
+    file: &str,
+    hunk: &str,
+) -> Option<Reason> {
+    let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
+    let damage = found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1));
+    damage.map(|damage| damage.reason)
 }
