@@ -303,7 +303,7 @@ fn piped_text_is_added_to_a_request_given_as_an_argument() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_does_not_block_a_request() {
+fn a_pipe_to_which_nothing_is_written_does_not_block_a_request() {
     let world = World::greeting(vec![Reply::text("Two.").to("analysis")]);
     let (read, _write) = std::io::pipe().unwrap();
     let run = world.deepseek(["ask", "Why?"]).stdin(read).run();

@@ -186,7 +186,7 @@ fn applying_a_staged_change_can_be_stopped_at_its_question() {
         assert!(terminal.shown().contains("stopped; nothing was written"), "{}", terminal.shown());
     }
     assert!(!world.project.path("a.txt").exists());
-    // The patch is still staged, and nobody has declined it.
+    // The patch is still staged, and was not declined.
     let staged = world.deepseek(["diff", "--output", "json"]).run().stdout;
     assert!(staged.contains(r#""declined":false"#), "{staged}");
     // The same for a question of a conversation, which then ends.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::{CommandFactory as _, FromArgMatches as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Candidate, KeptSession, Named, Setting};
+use tui::{Completion, KeptSession, Named, Setting};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
@@ -130,7 +130,7 @@ impl tui::Host for ProgramHost {
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
     }
 
-    fn named(&self, what: Named) -> Vec<Candidate> {
+    fn named(&self, what: Named) -> Vec<Completion> {
         let what = match what {
             Named::Session => Nameable::Session,
             Named::Run => Nameable::Run,

@@ -8,7 +8,7 @@ use orchestrator::checkpoints::CheckpointHistory;
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::ids::short;
 use tree::Checkpoint;
-use tui::{Candidate, KeptSession};
+use tui::{Completion, KeptSession};
 
 use crate::cards::{HASH_SHOWN, cards};
 use crate::flags::Global;
@@ -57,8 +57,8 @@ impl Offer {
     }
 
     /// Returns it as a candidate in a conversation.
-    pub(crate) fn into_candidate(self) -> Candidate {
-        Candidate { names: self.names, about: self.about }
+    pub(crate) fn into_candidate(self) -> Completion {
+        Completion { names: self.names, about: self.about }
     }
 
     /// Returns the shortest of its names that starts with `word`.

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
-use tui::{AlternateScreen, Asked, QuestionOptions};
+use tui::{AlternateScreen, QuestionOptions, QuestionResult};
 
 /// The alternate screen, where a change can be reviewed.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ pub(super) async fn ask_by_keys(
         }
     };
     match tui::ask(question, how, over).await {
-        Ok(Asked { answer, printed }) => {
+        Ok(QuestionResult { answer, printed }) => {
             super::record(&(printed + "\n"));
             match answer {
                 Some(answer) => drop(answer_to.send(answer)),

@@ -91,7 +91,7 @@ pub struct QuestionOptions {
 
 /// A question that was asked.
 #[derive(Debug)]
-pub struct Asked {
+pub struct QuestionResult {
     /// The answer; `None` if it was over before.
     pub answer: Option<Answer>,
     /// The lines that were printed.
@@ -104,7 +104,7 @@ pub async fn ask(
     question: ShownQuestion,
     how: QuestionOptions,
     over: impl Future<Output = ()>,
-) -> Result<Asked, CliError> {
+) -> Result<QuestionResult, CliError> {
     let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
     let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
@@ -141,7 +141,7 @@ pub async fn ask(
                 write(&screen.leave(size)).map_err(gone)?;
                 terminal::give_back(&it.composer.text());
                 let printed = it.output.lines().join("\n");
-                return Ok(Asked { answer: answered.try_recv().ok(), printed });
+                return Ok(QuestionResult { answer: answered.try_recv().ok(), printed });
             }
         }
         let at = begun.elapsed();
@@ -166,7 +166,7 @@ pub async fn ask(
     }
 }
 
-/// Handles a key at a question outside of a conversation. What is typed besides is kept, but can not be sent here.
+/// Handles a key at a question outside of a conversation. What is typed besides is kept, but cannot be sent here.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
 fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_in_words = it.asked.front().is_some_and(|asked| asked.words.is_some());

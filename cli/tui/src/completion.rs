@@ -56,14 +56,14 @@ impl Named {
 
 /// Something that an argument can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct Completion {
     /// Its names, the shortest first.
     pub names: Vec<String>,
     /// A description in one line; may be empty.
     pub about: String,
 }
 
-impl Candidate {
+impl Completion {
     /// Returns the name that completes `word`: one that starts with it, or the shortest if the description has the word.
     fn completing(&self, word: &str) -> Option<&String> {
         if self.names.iter().any(|name| name == word) {
@@ -82,7 +82,7 @@ pub(crate) struct Known<'k> {
     pub(crate) models: &'k [String],
     pub(crate) keys: &'k [String],
     /// What was listed of each kind.
-    pub(crate) named: &'k BTreeMap<Named, Vec<Candidate>>,
+    pub(crate) named: &'k BTreeMap<Named, Vec<Completion>>,
 }
 
 /// Returns the values that a setting command can be given.
@@ -120,7 +120,7 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
     let Some(wanted) = word.strip_prefix('@') else {
         if let Some(named) = Named::after(before) {
             let candidates = known.named.get(&named).into_iter().flatten();
-            let offer = |it: &Candidate| Some((it.completing(word)?.clone(), it.about.clone()));
+            let offer = |it: &Completion| Some((it.completing(word)?.clone(), it.about.clone()));
             let offers = candidates.filter_map(offer).take(MAX_OFFERS);
             return Menu::of(Kind::Words, offers.collect());
         }
@@ -191,7 +191,7 @@ mod tests {
         let files = ["src/lib.rs", "src/parser.rs", "lib/x.py"].map(str::to_owned);
         let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
         let keys = ["llm.base_url", "budget.usd"].map(str::to_owned);
-        let candidate = |names: &[&str], about: &str| Candidate {
+        let candidate = |names: &[&str], about: &str| Completion {
             names: names.iter().map(|&name| name.to_owned()).collect(),
             about: about.to_owned(),
         };

@@ -21,7 +21,7 @@ use orchestrator::request::Request;
 use tokio::sync::oneshot;
 use tools::count::counted;
 
-use crate::completion::{Candidate, Menu, Named};
+use crate::completion::{Completion, Menu, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Page;
@@ -103,7 +103,7 @@ pub(crate) struct Conversation {
     hint: Option<(String, Duration)>,
     files: Option<Vec<String>>,
     /// What arguments can name, as far as it was listed since the last line was entered.
-    named: BTreeMap<Named, Vec<Candidate>>,
+    named: BTreeMap<Named, Vec<Completion>>,
     history: Vec<String>,
     /// The input before the search in earlier messages, during one; the input then holds the search text.
     pub(crate) search: Option<Composer>,
@@ -423,7 +423,7 @@ impl Conversation {
     }
 
     /// Sets what an argument can name, for completion.
-    pub(crate) fn know_named(&mut self, named: Named, candidates: Vec<Candidate>) {
+    pub(crate) fn know_named(&mut self, named: Named, candidates: Vec<Completion>) {
         self.named.insert(named, candidates);
         self.complete();
     }

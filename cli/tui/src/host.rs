@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use config::Config;
 
-use crate::completion::{Candidate, Named};
+use crate::completion::{Completion, Named};
 use crate::conversation::Setting;
 use crate::picker::KeptSession;
 
@@ -31,7 +31,7 @@ pub trait Host: Send + Sync {
     fn files(&self) -> Vec<String>;
 
     /// Returns what an argument of a command can name, newest first.
-    fn named(&self, what: Named) -> Vec<Candidate>;
+    fn named(&self, what: Named) -> Vec<Completion>;
 
     /// Returns the sessions of the workspace that have a request, newest first, or the reason why they cannot be listed.
     fn sessions(&self) -> Result<Vec<KeptSession>, String>;

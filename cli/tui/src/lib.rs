@@ -19,9 +19,9 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use alone::{Asked, QuestionOptions, ask, pick, review};
+pub use alone::{QuestionOptions, QuestionResult, ask, pick, review};
 pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
-pub use completion::{Candidate, Named};
+pub use completion::{Completion, Named};
 pub use conversation::{AlternateScreen, Calls, Facts, Setting};
 pub use converse::{ConversationEnd, Opening, converse};
 pub use host::{Host, OnOutput, Shell};

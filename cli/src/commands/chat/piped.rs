@@ -12,7 +12,7 @@ use crate::render;
 
 /// The most bytes that are read.
 const MAX_BYTES: u64 = 400_000;
-/// How long to wait for the first byte. A pipe may stay open although nobody writes to it.
+/// How long to wait for the first byte. A pipe may stay open although nothing is written to it.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// Returns a request with what is piped to standard input, if anything is. Only pipes and files count: a terminal and
