@@ -112,9 +112,8 @@ fn quoted_words(words: &str) -> String {
 async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
     let line =
         CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
-    let root = commands.workspace.reader().root();
-    let (reach, writes) = (Network::Own, Writes::Nothing);
-    let place = Place { root, in_place_of: None, reach, writes };
+    let place = Place::discarding(&*commands.workspace, Network::Own);
+    let place = Place { in_place_of: None, writes: Writes::Nothing, ..place };
     let outcome = commands.execute_in(place, &line, LIMIT).await;
     let output = outcome.output.text();
     if outcome.succeeded() {

@@ -10,6 +10,7 @@ use config::Complaints;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use shell::{CommandLine, CommandOutcome, Exit};
+use tree::RepoPath;
 
 pub use self::derive::{Project, derive};
 use crate::complaints;
@@ -67,6 +68,21 @@ pub struct Findings {
     /// Files of the project that the command changed; these changes were discarded.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub discarded: Vec<String>,
+    /// True if the result is that of an earlier run on the same tree.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cached: bool,
+    /// A file that the command passes with only after another command has changed it; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub needs: Option<WrittenByCheck>,
+}
+
+/// A file of the project that a check changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenByCheck {
+    /// The file.
+    pub path: RepoPath,
+    /// The command that changed it first.
+    pub command: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
@@ -101,6 +117,15 @@ pub struct Check {
     /// Files of the project that it changed; these changes were discarded.
     #[serde(default)]
     pub discarded: Vec<String>,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub elapsed_ms: u64,
+    /// True if the result is that of an earlier run on the same tree.
+    #[serde(default)]
+    pub cached: bool,
+    /// A file that it passes with only after another command has changed it, if there is one.
+    #[serde(default)]
+    pub needs: Option<WrittenByCheck>,
 }
 
 /// The checks of one verification.
@@ -149,6 +174,16 @@ impl Report {
         checks.find(|check| check.outcome == CheckOutcome::Environment)?.missing.as_ref()
     }
 
+    /// Replaces results by later ones of the same commands, and adds those of others.
+    pub fn replace(&mut self, later: Self) {
+        for check in later.checks {
+            match self.checks.iter_mut().find(|old| old.command == check.command) {
+                Some(old) => *old = check,
+                None => self.checks.push(check),
+            }
+        }
+    }
+
     /// Marks as pre-existing the failures of commands that already failed before the change with the same errors or
     /// more.
     #[must_use]
@@ -186,6 +221,12 @@ pub fn wants_network(check: &Check) -> bool {
     let is_missing = |missing: &Missing| missing.kind == MissingKind::Network;
     check.missing.as_ref().is_some_and(is_missing)
         && matches!(check.confined, Some(Degree::Full | Degree::Floor))
+}
+
+/// Returns true if a command was not run because full confinement cannot be set up for it; a lower level may work.
+pub fn wants_other_walls(check: &Check) -> bool {
+    let is_missing = |missing: &Missing| missing.kind == MissingKind::Walls;
+    check.missing.as_ref().is_some_and(is_missing) && check.confined == Some(Degree::Full)
 }
 
 /// Interprets the outcome of a command. Only [`CheckOutcome::CodeFailure`] has errors, and it always has at least one.
@@ -228,6 +269,9 @@ pub fn read(
         masked: outcome.output.masked(),
         confined: Some(outcome.confined),
         discarded: Vec::new(),
+        elapsed_ms: 0,
+        cached: false,
+        needs: None,
     }
 }
 
@@ -309,6 +353,7 @@ mod tests {
             kill_grace: Duration::from_millis(100),
             env: Environment::default(),
             in_place_of: None,
+        appears_in_place: false,
             notes: None,
             fence: None,
         };

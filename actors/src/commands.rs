@@ -1,4 +1,4 @@
-//! Running the commands of a run: whether one may run, where, for how long, how it is confined, and masking its output.
+//! Running the commands of a run: whether one may run, for how long, how it is confined, and masking its output.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use config::NetworkReach;
 use policy::Verdict;
-use sandbox::{Network, Writes};
-use shell::{CommandLine, CommandOutcome, Exit, Fence, RunOptions, run};
+use sandbox::{Degree, Network, ScratchLayers, Writes};
+use shell::{CommandLine, CommandOutcome, Fence, OutputSink, RunOptions, run_heard};
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tree::{FileHash, tracks_below};
+use tree::{FileHash, is_unseen};
 
 use crate::run::Run;
-use crate::workspace::{Denied, Purpose, Workspace};
+use crate::workspace::{Copied, Denied, Purpose, Workspace};
 
 /// Runs commands for a part of a run. Cheap to clone.
 #[derive(Clone)]
@@ -34,12 +34,41 @@ pub(crate) enum NotRun {
 /// Where and under which conditions a command runs.
 pub(crate) struct Place<'p> {
     pub(crate) root: &'p Path,
-    /// The directory whose path the command sees instead of `root`, if any.
+    /// The directory that `root` is a copy of, if any. A fully confined command sees the copy under its path.
     pub(crate) in_place_of: Option<&'p Path>,
     /// The network it can reach.
     pub(crate) reach: Network,
-    /// Whether its writes to the tree are kept.
+    /// What happens to its writes to the tree.
     pub(crate) writes: Writes,
+    /// The layers that it shares with other commands, if any.
+    pub(crate) layers: Option<&'p Arc<ScratchLayers>>,
+    /// Further paths that it may read.
+    pub(crate) read: Vec<PathBuf>,
+}
+
+impl<'p> Place<'p> {
+    /// Returns the tree of a crew as a place in which nothing of a command's writes is kept.
+    pub(crate) fn discarding(workspace: &'p dyn Workspace, reach: Network) -> Self {
+        Self {
+            root: workspace.reader().root(),
+            in_place_of: workspace.in_place_of(),
+            reach,
+            writes: Writes::Discarded,
+            layers: None,
+            read: Vec::new(),
+        }
+    }
+
+    /// Returns a copy of a tree as a place, for a command that would have run in `place`.
+    pub(crate) fn in_copy(copy: &'p dyn Copied, place: Self) -> Self {
+        Self {
+            root: copy.root(),
+            in_place_of: place.in_place_of.or(Some(place.root)),
+            writes: Writes::Kept,
+            read: copy.linked().to_vec(),
+            ..place
+        }
+    }
 }
 
 impl Runner {
@@ -77,86 +106,70 @@ impl Runner {
         Duration::from_secs(measured.unwrap_or(bounds.verify_timeout_seconds)).min(largest)
     }
 
-    /// Runs a command with the first limit. If that is exceeded, runs it again with the larger limit and remembers the
-    /// time.
-    pub(crate) async fn run_to_limit(&self, line: &CommandLine, reach: Network) -> CommandOutcome {
-        let bounds = &self.run.config().agent_loop;
-        let remembered = self.time_of(line);
-        let largest = Duration::from_secs(bounds.verify_timeout_max_seconds);
-        let first = self.first_limit(line);
-        let outcome = self.execute(line, first, reach).await;
-        if outcome.exit != Exit::TimedOut || first >= largest {
-            return outcome;
-        }
-        let seconds = first.as_secs();
-        let why = format!(
-            "`{}` took more than {seconds} s; running it again with {} s",
-            line.text(),
-            largest.as_secs()
-        );
-        self.run.publisher.show_wait(why);
-        let outcome = self.execute(line, largest, reach).await;
-        if outcome.exit != Exit::TimedOut {
-            // Half as much again, so that a slower day does not need a second attempt.
-            let limit = outcome.elapsed.as_secs() * 3 / 2 + 1;
-            self.keep(&remembered, limit.to_string().as_bytes());
-        }
-        outcome
+    /// Returns the largest time limit of a command.
+    pub(crate) fn largest_limit(&self) -> Duration {
+        Duration::from_secs(self.run.config().agent_loop.verify_timeout_max_seconds)
     }
 
-    /// Runs a command in the tree.
-    async fn execute(
-        &self,
-        line: &CommandLine,
-        timeout: Duration,
-        reach: Network,
-    ) -> CommandOutcome {
-        let tree = self.workspace.reader();
-        if !tree.is_in_place() {
-            return CommandOutcome::not_started(tree.gone());
-        }
-        let in_place_of = self.workspace.in_place_of();
-        let writes = if in_place_of.is_some() { Writes::Kept } else { Writes::Discarded };
-        let place = Place { root: tree.root(), in_place_of, reach, writes };
-        self.execute_in(place, line, timeout).await
+    /// Remembers the time that a command took which exceeded its first limit.
+    pub(crate) fn remember_time(&self, line: &CommandLine, took: Duration) {
+        // Half as much again, so that a slower day does not need a second attempt.
+        let limit = took.as_secs() * 3 / 2 + 1;
+        self.keep(&self.time_of(line), limit.to_string().as_bytes());
     }
 
     /// Runs a command in a directory, which it may see under another path.
     pub(crate) async fn execute_in(
         &self,
-        Place { root, in_place_of, reach, writes }: Place<'_>,
+        place: Place<'_>,
         line: &CommandLine,
         timeout: Duration,
     ) -> CommandOutcome {
+        self.execute_heard(place, line, timeout, &mut |_| {}).await
+    }
+
+    /// As [`Self::execute_in`], for whoever wants to hear what the command prints while it runs. What is heard is not
+    /// masked.
+    pub(crate) async fn execute_heard(
+        &self,
+        place: Place<'_>,
+        line: &CommandLine,
+        timeout: Duration,
+        sink: OutputSink<'_>,
+    ) -> CommandOutcome {
         let commands = &self.run.config().commands;
+        let level = self.run.confinement().await.degree();
         let options = RunOptions {
-            cwd: root.to_owned(),
+            cwd: place.root.to_owned(),
             timeout,
             keep_bytes: commands.output_journal_bytes / 2,
             kill_grace: Duration::from_millis(commands.kill_grace_ms),
             env: self.run.env.clone(),
-            in_place_of: in_place_of.map(Path::to_owned),
+            in_place_of: place.in_place_of.map(Path::to_owned),
+            appears_in_place: level == Degree::Full,
             notes: Some(running(&self.run.cache)),
-            fence: Some(self.fence(root, writes, reach)),
+            fence: Some(self.fence(&place)),
         };
         self.run.publisher.show_wait(format!("running `{}`", line.text()));
-        let mut outcome = run(line, &options).await;
+        let mut outcome = run_heard(line, &options, sink).await;
         // Masked before anything is parsed, stored or reported.
         outcome.output.mask(&self.run.redactor);
         outcome
     }
 
-    /// Returns the confinement of a command in the tree at `root`, which may be a copy.
-    fn fence(&self, root: &Path, writes: Writes, network: Network) -> Fence {
-        let (rules, tree) = (Arc::clone(&self.run.terms.rules), root.to_owned());
+    /// Returns the confinement of a command.
+    pub(crate) fn fence(&self, place: &Place<'_>) -> Fence {
+        let (rules, tree) = (Arc::clone(&self.run.terms.rules), place.root.to_owned());
         Fence {
             sandbox: Arc::clone(&self.run.sandbox),
-            tree: root.to_owned(),
-            writes,
-            read: Vec::new(),
-            network,
+            tree: place.root.to_owned(),
+            at: place.in_place_of.unwrap_or(place.root).to_owned(),
+            writes: place.writes,
+            read: place.read.clone(),
+            network: place.reach,
             is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
-            has_tracked: Arc::new(move |dir: &Path| tracks_below(&tree, dir)),
+            is_unseen: Arc::new(move |dir: &Path| is_unseen(&tree, dir)),
+            layers: place.layers.cloned(),
         }
     }
 

@@ -11,7 +11,7 @@ use toolbox::OwnTool;
 use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::answered::ChildEnd;
-use crate::checks::{CheckOutcome, Findings};
+use crate::checks::{CheckOutcome, Findings, WrittenByCheck};
 use crate::delivery::{Delivery, Limit, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
 use crate::failure::FailureClass;
@@ -597,6 +597,19 @@ pub enum Event {
         iteration: u32,
         /// The outcome of all commands together.
         outcome: CheckOutcome,
+    },
+    /// After the checks, files of the project were not as before them.
+    #[serde(rename = "CheckedTreeChanged@v1")]
+    CheckedTreeChanged {
+        /// Files that something else changed meanwhile; the checks are run again, once.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        moved: Vec<String>,
+        /// Files that a check changed. The changes are discarded, and later checks run again without them.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        written: Vec<WrittenByCheck>,
+        /// Lock files that a check updated, because the change touches what they are made from.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        locks: Vec<StagedFile>,
     },
     /// A check was run.
     #[serde(rename = "VerificationRun@v1")]

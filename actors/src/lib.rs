@@ -47,6 +47,7 @@ mod role;
 pub mod router;
 pub mod run;
 pub mod scope;
+mod scratch_tree;
 pub mod seen;
 pub mod staged;
 pub mod steering;

@@ -1,10 +1,15 @@
 //! Decides whether the tests of a change prove it: which of its files are tests, and what their results on the old tree
 //! mean. Pure.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use tree::{Change, FileState, Op, RepoPath};
+use shell::CommandLine;
+use tree::{Change, FileState, FileThen, Op, RepoPath};
 
 use crate::checks::{Check, CheckOutcome, Report, could_be_flaky};
+use crate::vacuous::proves_nothing;
 
 /// The result of the new and changed tests on the tree before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +21,8 @@ pub enum OldTree {
     Passes,
     /// They could not be built or collected, or something they need is missing, so the result is inconclusive.
     SaysNothing,
+    /// They took too long, and may not even have been built.
+    TimedOut,
     /// They did not run to completion.
     NotRun,
 }
@@ -68,10 +75,12 @@ fn in_two(text: &str) -> (&str, &str) {
 
 /// Returns true if a file holds tests, or data that only tests use.
 fn is_test(path: &RepoPath) -> bool {
-    const DIRECTORIES: [&str; 7] =
-        ["tests", "test", "__tests__", "spec", "specs", "testdata", "fixtures"];
+    const DIRECTORIES: [&str; 6] = ["tests", "test", "spec", "specs", "testdata", "fixtures"];
     let (dirs, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
-    if dirs.split('/').any(|dir| DIRECTORIES.contains(&dir)) {
+    let is_test = |dir: &str| {
+        DIRECTORIES.contains(&dir.trim_matches(['_', '-', '.'])) || dir.ends_with("_test")
+    };
+    if dirs.split('/').any(is_test) {
         return true;
     }
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
@@ -98,17 +107,130 @@ pub fn tests_of(changes: &[Change]) -> Vec<RepoPath> {
     changes.iter().filter(has_tests).map(|change| change.path.clone()).collect()
 }
 
-/// Returns true if a check that passes now failed on the untouched tree.
-pub fn is_proven_by(baseline: &Report, report: &Report) -> bool {
-    let failed =
-        |check: &&Check| check.outcome == CheckOutcome::CodeFailure && check.missing.is_none();
-    let failed: Vec<&Check> = baseline.checks.iter().filter(failed).collect();
-    let passes = |check: &&Check| check.outcome == CheckOutcome::Passed;
-    report
-        .checks
-        .iter()
-        .filter(passes)
-        .any(|check| failed.iter().any(|old| old.command == check.command))
+/// Returns the files of a change as they were before it.
+pub fn undone(changes: &[Change]) -> Vec<FileThen> {
+    let sides = changes.iter().flat_map(Change::sides);
+    sides.map(|(path, before, _)| (path.clone(), before.cloned())).collect()
+}
+
+/// Returns the files of a change as they were before it, except for its tests.
+pub fn undone_but_tests(changes: &[Change]) -> Vec<FileThen> {
+    let without_tests = |change: &Change| match tested(change) {
+        Tested::All => Vec::new(),
+        Tested::Inside(state) => vec![(change.path.clone(), Some(state))],
+        Tested::Nothing => undone(std::slice::from_ref(change)),
+    };
+    changes.iter().flat_map(without_tests).collect()
+}
+
+/// Returns the checks that pass now and failed before the change.
+pub fn repaired<'r>(before: &'r Report, report: &'r Report) -> impl Iterator<Item = &'r Check> {
+    let failed = |check: &Check| {
+        let mut old = before.checks.iter().filter(|old| old.command == check.command);
+        old.any(|old| old.outcome == CheckOutcome::CodeFailure && old.missing.is_none())
+    };
+    report.checks.iter().filter(move |check| check.outcome == CheckOutcome::Passed && failed(check))
+}
+
+/// Returns the checks with which the tests of a change can be tried on the old tree: those that could have failed and
+/// passed, if all did.
+pub fn passed(report: &Report) -> Vec<Check> {
+    let all_passed = matches!(report.outcome(), CheckOutcome::Passed | CheckOutcome::Flaky);
+    let could_fail = |check: &&Check| {
+        check.outcome == CheckOutcome::Passed && proves_nothing(&check.command).is_none()
+    };
+    report.checks.iter().filter(|_| all_passed).filter(could_fail).cloned().collect()
+}
+
+/// Returns the commands to run on the old tree before something is concluded from `report`: those that fail while their
+/// earlier result is unknown, or of another day; and if none fails, one whose failure of another day would be a proof.
+pub fn doubted(report: &Report, before: &Report) -> Vec<String> {
+    let old = |check: &Check| before.checks.iter().find(|old| old.command == check.command);
+    let is_doubted = |check: &&Check| {
+        check.outcome == CheckOutcome::CodeFailure && old(check).is_none_or(|old| old.cached)
+    };
+    let failing: Vec<String> =
+        report.checks.iter().filter(is_doubted).map(|check| check.command.clone()).collect();
+    let is_fresh = |check: &Check| old(check).is_some_and(|old| !old.cached);
+    let mut repaired = repaired(before, report).peekable();
+    let proof = repaired.peek().copied().filter(|_| !repaired.any(is_fresh));
+    if failing.is_empty() { proof.map(|check| check.command.clone()).into_iter().collect() } else { failing }
+}
+
+/// How long the tests of a change may run on the old tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialLimits {
+    /// The time to build and collect them.
+    pub build: Duration,
+    /// The time from then on.
+    pub tests: Duration,
+}
+
+impl TrialLimits {
+    /// Returns the limits for a check that takes `elapsed` with the change. On the old tree, more has to be built.
+    pub fn of(elapsed: Duration) -> Self {
+        const LEAST_BUILD: Duration = Duration::from_secs(20);
+        const LEAST_TESTS: Duration = Duration::from_secs(5);
+        Self { build: (elapsed * 2).max(LEAST_BUILD), tests: (elapsed * 10).max(LEAST_TESTS) }
+    }
+}
+
+/// The words by which the output of a runner shows that it is at the tests of a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TestNames(BTreeSet<String>);
+
+impl TestNames {
+    /// Returns the names of the files with tests, and of the tests that are new in them.
+    pub fn of(changes: &[Change]) -> Self {
+        let mut names = BTreeSet::new();
+        for change in changes.iter().filter(|change| tested(change) != Tested::Nothing) {
+            names.insert(change.path.name().to_owned());
+            let text = |state: Option<&FileState>| {
+                state.map(|state| String::from_utf8_lossy(&state.bytes).into_owned())
+            };
+            let old = text(change.before.as_ref()).unwrap_or_default();
+            let old: BTreeSet<&str> = old.lines().collect();
+            let new = text(change.after.as_ref()).unwrap_or_default();
+            names.extend(new.lines().filter(|line| !old.contains(line)).filter_map(defined));
+        }
+        Self(names)
+    }
+
+    /// Returns true if the output of a runner names one of them.
+    pub fn are_in(&self, output: &str) -> bool {
+        self.0.iter().any(|name| {
+            output.match_indices(name.as_str()).any(|(at, _)| {
+                let (before, after) = (output.get(..at), output.get(at + name.len()..));
+                let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                !before.is_some_and(|text| text.ends_with(is_word))
+                    && !after.is_some_and(|text| text.starts_with(is_word))
+            })
+        })
+    }
+
+    /// Returns true if a command runs a file of them, and nothing else.
+    pub fn are_all_of(&self, line: &CommandLine) -> bool {
+        let [segment] = line.segments() else { return false };
+        let name = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
+        segment.words.iter().skip(1).any(|word| self.0.contains(&name(word)))
+    }
+}
+
+/// Returns the name of the test that a line defines: the identifier between a keyword and a parenthesis, or the first text
+/// given to a function.
+fn defined(line: &str) -> Option<String> {
+    const LEAST: usize = 4;
+    let (head, rest) = line.trim().split_once('(')?;
+    let mut words = head.split_whitespace().rev();
+    let last = words.next()?;
+    let is_identifier = |word: &str| word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let name = if words.next().is_some() && is_identifier(last) {
+        last
+    } else {
+        let quote = rest.trim_start().chars().next().filter(|c| "'\"`".contains(*c))?;
+        rest.trim_start().get(1..)?.split(quote).next()?
+    };
+    (name.len() >= LEAST).then(|| name.to_owned())
 }
 
 /// Returns the result of a command on the old tree with the new tests. `unbuilt` is true if its output says that the
@@ -125,9 +247,9 @@ pub fn judged(check: &Check, unbuilt: bool) -> OldTree {
         | CheckOutcome::Environment
         | CheckOutcome::PreExisting
         | CheckOutcome::Infrastructure
-        | CheckOutcome::TimedOut
         | CheckOutcome::CommandMissing
         | CheckOutcome::PolicyDenied => OldTree::NotRun,
+        CheckOutcome::TimedOut => OldTree::TimedOut,
     }
 }
 
@@ -160,6 +282,8 @@ mod tests {
             "src/tests.rs",
             "pkg/testdata/in.json",
             "conftest.py",
+            "_test/extra.txt",
+            "e2e_test/case.json",
         ] {
             assert!(is_test(&path(test)), "{test}");
         }

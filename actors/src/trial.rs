@@ -2,7 +2,7 @@
 //! except for build caches.
 
 use model::AgentRole;
-use sandbox::{Degree, Writes};
+use sandbox::Degree;
 use shell::{CommandLine, CommandOutcome};
 use tools::count::counted;
 
@@ -94,16 +94,13 @@ impl Trial<'_> {
         if !tree.is_in_place() {
             return CommandOutcome::not_started(tree.gone());
         }
+        let place = Place::discarding(&**workspace, reach);
         if commands.run.confinement().await.degree() == Degree::Full {
-            let in_place_of = workspace.in_place_of();
-            let place = Place { root: tree.root(), in_place_of, reach, writes: Writes::Discarded };
             return commands.execute_in(place, self.line, limit).await;
         }
         match workspace.copied(&[]).await {
             Ok(copy) => {
-                let in_place_of = workspace.in_place_of().unwrap_or(tree.root());
-                let in_place_of = Some(in_place_of);
-                let place = Place { root: copy.root(), in_place_of, reach, writes: Writes::Kept };
+                let place = Place::in_copy(&*copy, place);
                 let outcome = commands.execute_in(place, self.line, limit).await;
                 copy.remove().await;
                 outcome

@@ -29,6 +29,8 @@ pub enum Unverified {
         /// What is missing.
         missing: Missing,
     },
+    /// The files kept changing while the checks ran.
+    TreeMoved,
     /// In a lane, the checks fail as they did before the change; the failures are dealt with when lanes are combined.
     OldFailures,
 }
@@ -55,6 +57,8 @@ pub enum MissingKind {
     Service,
     /// The network.
     Network,
+    /// The confinement of commands, which cannot be set up.
+    Walls,
 }
 
 /// The minimum verification required of a delivery.
@@ -101,6 +105,7 @@ impl fmt::Display for Unverified {
             Self::Environment { missing } => {
                 write!(f, "{missing}, so the checks cannot run here, with the change or without it")
             }
+            Self::TreeMoved => f.write_str("the files kept changing while the checks ran"),
             Self::OldFailures => f.write_str("the checks fail as they did before the change"),
         }
     }
@@ -117,6 +122,10 @@ impl fmt::Display for Missing {
             MissingKind::Program => name(f, "program"),
             MissingKind::Service => f.write_str("a service does not answer"),
             MissingKind::Network => f.write_str("the network is out of reach"),
+            MissingKind::Walls => {
+                f.write_str("commands cannot be confined")?;
+                self.name.as_ref().map_or(Ok(()), |name| write!(f, " ({name})"))
+            }
         }
     }
 }

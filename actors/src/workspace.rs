@@ -4,7 +4,7 @@
 //! The orchestrator implements it for the user's workspace. Actors read files themselves and never write.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -13,7 +13,7 @@ use sandbox::Network;
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
 use thiserror::Error;
-use tree::{Change, ReadTree, RepoPath, SnapshotError};
+use tree::{Change, FileThen, ReadTree, RepoPath, SnapshotError};
 
 use crate::closed::JournalClosed;
 use crate::delivery::{Delivery, StagedFor};
@@ -65,8 +65,8 @@ pub trait Workspace: Send + Sync + 'static {
         purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
-    /// Returns a copy of the tree before `changes` plus the tests among them, in which allowed commands can run.
-    fn copied<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+    /// Returns a copy of the tree in which some files have another state, or are missing. Allowed commands can run in it.
+    fn copied<'a>(&'a self, _: &'a [FileThen]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
         Box::pin(std::future::ready(Err(NoCopy::NotHere)))
     }
 }
@@ -106,6 +106,9 @@ pub trait Copied: Send + Sync {
     /// Returns its root directory.
     fn root(&self) -> &Path;
 
+    /// Returns the directories of the original that links in the copy lead to.
+    fn linked(&self) -> &[PathBuf];
+
     /// Removes the copy, and returns once it is gone.
     fn remove(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
@@ -116,6 +119,12 @@ pub enum NoCopy {
     /// This tree cannot be copied.
     #[error("a worktree is not copied")]
     NotHere,
+    /// It is too large.
+    #[error("the files are more than {max_bytes} bytes, which are not copied to run a command where it is confined only in part (`sandbox.copy_bytes`)")]
+    TooLarge {
+        /// The limit.
+        max_bytes: u64,
+    },
     /// Creating the copy failed.
     #[error("the copy could not be made: {0}")]
     Snapshot(#[from] SnapshotError),

@@ -307,12 +307,27 @@ impl Surroundings {
         settings: &Settings,
         workspace: &Path,
     ) -> Result<Arc<Sandbox>, CliError> {
+        let passed = self.seen_by_commands(&settings.config).vars;
         let places = sandbox::SandboxPlaces {
             home: self.var("HOME").map(PathBuf::from),
             private: self.workspace_state(workspace)?.join("commands"),
             vars: self.vars.clone(),
+            passed: Arc::unwrap_or_clone(passed),
+            kept: self.data_dirs(),
         };
         Ok(Arc::new(Sandbox::new(settings.config.sandbox.clone(), places)))
+    }
+
+    /// Returns the directories in which the user's programs keep data, this one among them.
+    fn data_dirs(&self) -> Vec<PathBuf> {
+        let dirs = [
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_STATE_HOME", ".local/state"),
+            ("XDG_CONFIG_HOME", ".config"),
+            ("XDG_CACHE_HOME", ".cache"),
+        ];
+        let dirs = dirs.into_iter().filter_map(|(name, below)| self.home(name, below).ok());
+        dirs.chain(self.state_dir()).map(|dir| dir.canonicalize().unwrap_or(dir)).collect()
     }
 
     /// Returns the path of the user's configuration file.

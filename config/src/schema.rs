@@ -385,6 +385,8 @@ pub struct Commands {
     pub kill_grace_ms: u64,
     /// Variables that commands see: names, or prefixes followed by `*`; prefixes do not match names that look secret.
     pub env: Vec<String>,
+    /// Lock files that commands update, by the manifest that they are made from.
+    pub locks: BTreeMap<String, Vec<String>>,
     /// Messages of tools that could not do their work, by tool.
     pub complaints: BTreeMap<String, Complaints>,
 }
@@ -423,14 +425,24 @@ pub struct SandboxSettings {
     pub max_file_bytes: u64,
     /// Bytes of discarded files that a command may write.
     pub scratch_bytes: u64,
+    /// Bytes of a tree that is copied to run commands which are confined only in part.
+    pub copy_bytes: u64,
     /// Paths outside the tree that commands may read.
     pub read: Vec<String>,
     /// Paths that commands may not read, although they are below one of `read`.
     pub hidden: Vec<String>,
     /// Tools that keep files in a directory of the user.
     pub tools: BTreeMap<String, UserTool>,
-    /// Build directories that commands may write, by the file next to which they are.
-    pub built: BTreeMap<String, Vec<String>>,
+    /// Directories that builds keep for later builds, by the file next to which they are.
+    pub caches: BTreeMap<String, Vec<String>>,
+    /// Directories that builds make anew, by the file next to which they are.
+    pub outputs: BTreeMap<String, Vec<String>>,
+}
+
+/// Returns true if a file has a name from a table of directories that builds write to. `*` at the start stands for
+/// anything.
+pub fn is_named(pattern: &str, name: &str) -> bool {
+    pattern.strip_prefix('*').map_or(pattern == name, |ending| name.ends_with(ending))
 }
 
 /// How far commands are confined.

@@ -97,8 +97,13 @@ enum StepResult {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<EditorAnswer, EditorError>),
     Applied(Result<Applied, ApplyError>),
-    /// The flag is true if a check failed without the change.
-    Verified(Checked, bool),
+    Verified {
+        verified: Checked,
+        /// True if a check failed without the change.
+        proven: bool,
+        /// The results before the change, as far as they are known now.
+        baseline: Report,
+    },
     BaselineKnown(Report),
     RoleDied(Role),
     JournalClosed,
@@ -331,7 +336,9 @@ impl State {
                 self.drafted(drafted).await
             }
             StepResult::Applied(applied) => self.applied(applied).await,
-            StepResult::Verified(verified, proven) => self.verified(&verified, proven).await,
+            StepResult::Verified { verified, proven, baseline } => {
+                self.verified(&verified, proven, baseline).await
+            }
             StepResult::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
                 if self.baseline_of == self.commands {

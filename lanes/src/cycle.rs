@@ -76,6 +76,8 @@ pub struct Judgement {
     pub denied: Option<Denied>,
     /// True if a check that passes now fails without the change.
     pub proven: bool,
+    /// True if something else kept changing the tree while the checks ran.
+    pub moved: bool,
     /// What is missing, when the outcome is that the environment lacks something.
     pub missing: Option<Missing>,
 }
@@ -311,6 +313,9 @@ impl Cycle {
     fn judged(&mut self, judgement: Judgement) -> Next {
         let delivered = |verified| Next::Finish(Delivery::Delivered { verified });
         match judgement.outcome {
+            CheckOutcome::Passed | CheckOutcome::Flaky if judgement.moved => {
+                delivered(Verified::Unverified(Unverified::TreeMoved))
+            }
             CheckOutcome::Passed | CheckOutcome::Flaky if judgement.proven => {
                 delivered(Verified::Proven)
             }

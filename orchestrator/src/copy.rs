@@ -1,15 +1,18 @@
-//! Copies of the workspace in an earlier state, for commands that must not see the current one. They are stored next to
-//! the worktrees of lanes and are collected like them after a crash.
+//! Copies of the workspace, for commands that must not see or change the current one. They are stored next to the worktrees
+//! of lanes and are collected like them after a crash.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use actors::proof::{Tested, tested};
 use actors::run::Run;
 use actors::workspace::{Copied, NoCopy};
 use futures_util::future::BoxFuture;
 use lanes::worktrees::{Claim, claim_named, tidy};
+use policy::Verdict;
 use tools::blocking::on_a_thread;
-use tree::{Change, Entries, Extras, ReadTree, SnapshotError, Snapshots, Worktree};
+use tree::{
+    Entries, Extras, FileThen, ReadTree, Rest, SnapshotError, Snapshots, Worktree, add_rest, list,
+};
 
 /// Makes copies of the workspace.
 #[derive(Clone)]
@@ -27,24 +30,28 @@ pub(crate) struct Copies {
 /// A copy, and the claim that marks it as in use.
 struct Copy {
     dir: PathBuf,
+    /// Directories of the workspace that links in the copy lead to.
+    linked: Vec<PathBuf>,
     snapshots: Snapshots,
     claim: Claim,
 }
 
 impl Copies {
-    /// Copies the workspace in its state before `changes`, but with their tests.
+    /// Copies the workspace, with some files in another state.
     pub(crate) async fn of(
         &self,
         tree: &ReadTree,
-        changes: &[Change],
+        files: &[FileThen],
     ) -> Result<Box<dyn Copied>, NoCopy> {
-        let name = format!("{}.before", self.run.id());
+        let name = format!("{}.{}", self.run.id(), self.run.ids.fresh());
         let claim = claim_named(&self.lanes, &name, &self.session, &self.run).await?;
-        let dir = claim.dir.join("tree");
-        let copy = Copy { dir, snapshots: self.snapshots.clone(), claim };
-        let (tree, changes, run) = (tree.clone(), changes.to_vec(), self.run.clone());
+        // Some projects are named after their directory.
+        let dir = claim.dir.join(tree.root().file_name().unwrap_or(OsStr::new("tree")));
+        let (snapshots, linked) = (self.snapshots.clone(), Vec::new());
+        let mut copy = Copy { dir, linked, snapshots, claim };
+        let (tree, files, run) = (tree.clone(), files.to_vec(), self.run.clone());
         let made = on_a_thread(move || {
-            let filled = copy.fill(&tree, &changes, &run);
+            let filled = copy.fill(&tree, &files, &run);
             (copy, filled)
         });
         let (copy, filled) = made.await;
@@ -60,41 +67,64 @@ impl Copies {
 
 impl Copy {
     /// Writes the files. Blocks.
-    fn fill(&self, tree: &ReadTree, changes: &[Change], run: &Run) -> Result<(), NoCopy> {
-        let (now, lanes) = (run.clock.now(), &run.config().lanes);
+    fn fill(&mut self, tree: &ReadTree, files: &[FileThen], run: &Run) -> Result<(), NoCopy> {
+        let (now, config) = (run.clock.now(), run.config());
+        let max_bytes = config.sandbox.copy_bytes;
+        let listed = list(tree.root(), config.limits.max_workspace_files).files;
+        if listed.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes)) > max_bytes {
+            return Err(NoCopy::TooLarge { max_bytes });
+        }
         let snapshot = self.snapshots.take(tree, &[], now)?;
-        let entries = before(&self.snapshots, snapshot.entries, changes)?;
+        let entries = with(&self.snapshots, snapshot.entries, files)?;
+        // Other directories are not copied: links lead to them.
+        let is_cache = |name: &&String| is_built(name, tree.root(), &config.sandbox);
+        let share: Vec<String> = config.lanes.share.iter().filter(is_cache).cloned().collect();
         let extras = Extras {
             left_out: &snapshot.left_out,
-            share: &lanes.share,
-            max_copied_bytes: lanes.max_copied_bytes,
+            share: &share,
+            max_copied_bytes: config.lanes.max_copied_bytes,
             now,
         };
         // An earlier process may have been killed here.
         Worktree::remove(&self.snapshots, &self.dir)?;
         Worktree::create(&self.snapshots, &entries, &self.dir, &extras)?;
+        let rules = &run.terms.rules;
+        let is_gone = |path: &str| files.iter().any(|(file, _)| file.as_str() == path);
+        let rest = Rest {
+            is_left_out: &|path, is_dir| {
+                let is_made = is_dir && is_built(path, tree.root(), &config.sandbox);
+                is_made || is_gone(path) || !matches!(rules.may_read(path), Verdict::Allow)
+            },
+            max_bytes,
+        };
+        self.linked = add_rest(tree.root(), &self.dir, &rest)?;
         Ok(())
     }
 }
 
-/// Returns the files with all of `changes` undone except those to tests.
-fn before(
+/// Returns true if builds write to a directory, so that it begins empty in a copy.
+fn is_built(path: &str, root: &Path, settings: &config::SandboxSettings) -> bool {
+    let path = Path::new(path);
+    let (Some(name), Some(above)) = (path.file_name(), path.parent()) else { return false };
+    let tables = settings.caches.iter().chain(&settings.outputs);
+    let mut manifests = tables.filter(|(_, dirs)| dirs.iter().any(|dir| name == dir.as_str()));
+    manifests.any(|(manifest, _)| {
+        let beside = root.join(above).read_dir().into_iter().flatten().flatten();
+        let mut names = beside.map(|entry| entry.file_name());
+        names.any(|name| config::is_named(manifest, &name.to_string_lossy()))
+    })
+}
+
+/// Returns the entries with some files in another state.
+fn with(
     snapshots: &Snapshots,
     mut entries: Entries,
-    changes: &[Change],
+    files: &[FileThen],
 ) -> Result<Entries, SnapshotError> {
-    for change in changes {
-        let state = match tested(change) {
-            Tested::All => continue,
-            Tested::Inside(state) => Some(state),
-            Tested::Nothing => change.before.clone(),
-        };
+    for (path, state) in files {
         match state {
-            Some(state) => {
-                let kept = snapshots.keep_file(&state)?;
-                entries.insert(change.path.clone(), kept);
-            }
-            None => drop(entries.remove(&change.path)),
+            Some(state) => drop(entries.insert(path.clone(), snapshots.keep_file(state)?)),
+            None => drop(entries.remove(path)),
         }
     }
     Ok(entries)
@@ -103,6 +133,10 @@ fn before(
 impl Copied for Copy {
     fn root(&self) -> &Path {
         &self.dir
+    }
+
+    fn linked(&self) -> &[PathBuf] {
+        &self.linked
     }
 
     fn remove(self: Box<Self>) -> BoxFuture<'static, ()> {

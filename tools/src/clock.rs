@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 pub use jiff::Timestamp;
 
@@ -21,6 +22,12 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
+}
+
+/// Returns the time for a file that must be newer than all that were written before. The kernel's own stamps lag behind
+/// by up to a tick, so that such a file could be as old as what was built from its predecessor.
+pub fn precise_now() -> SystemTime {
+    SystemTime::now()
 }
 
 /// A clock stopped at one time, for tests and replays.

@@ -32,6 +32,7 @@ impl Event {
             Self::PatchStaged { files, .. }
             | Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
+            | Self::CheckedTreeChanged { locks: files, .. }
             | Self::LanesMerged { files, .. } => files
                 .iter()
                 .flat_map(|file| [&file.before, &file.after])
@@ -68,6 +69,7 @@ impl Event {
             Self::ProgramEnded { outcome, .. } => vec![outcome],
             Self::LaneCompleted { files, .. }
             | Self::LaneFailed { files, .. }
+            | Self::CheckedTreeChanged { locks: files, .. }
             | Self::LanesMerged { files, .. } => files
                 .iter_mut()
                 .flat_map(|file| [&mut file.before, &mut file.after])

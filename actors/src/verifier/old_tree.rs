@@ -1,31 +1,33 @@
-//! Runs the new and changed tests of a change in a copy of the old tree, to see whether they fail there.
+//! Runs the new and changed tests of a change on the old tree, to see whether they fail there.
 
-use sandbox::Writes;
-use shell::CommandLine;
+use std::time::Duration;
+
+use shell::{CommandLine, CommandOutcome, Exit};
+use tokio::sync::Notify;
 use tree::{Change, RepoPath};
 
 use super::VerifierSetup;
 use crate::checks::{Check, CheckOutcome};
 use crate::closed::JournalClosed;
-use crate::commands::Place;
 use crate::complaints::is_unbuilt;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
-use crate::proof::{self, OldTree};
+use crate::proof::{self, OldTree, TestNames, TrialLimits};
 use crate::run::Run;
+use crate::scratch_tree::{ScratchTree, TreeState};
 
 impl VerifierSetup {
-    /// Runs `commands`, which passed and are allowed, on the tree before `changes` plus their tests, until one fails.
+    /// Runs the commands of `passed`, which are allowed, on the tree before `changes` plus their tests, until one fails.
     pub(super) async fn try_before(
         &self,
-        commands: &[String],
+        passed: &[Check],
         changes: &[Change],
     ) -> Result<OldTree, JournalClosed> {
         let tests = proof::tests_of(changes);
-        if tests.is_empty() || commands.is_empty() {
+        if tests.is_empty() || passed.is_empty() {
             return Ok(OldTree::NotRun);
         }
-        let mut trying = Trying { verifier: self, commands, changes, tests };
+        let mut trying = Trying { verifier: self, passed, changes, tests };
         self.commands.run.perform(&mut trying).await
     }
 }
@@ -33,7 +35,7 @@ impl VerifierSetup {
 /// The effect of running tests on the old tree.
 struct Trying<'v> {
     verifier: &'v VerifierSetup,
-    commands: &'v [String],
+    passed: &'v [Check],
     changes: &'v [Change],
     tests: Vec<RepoPath>,
 }
@@ -79,45 +81,44 @@ struct Tried {
 impl Trying<'_> {
     /// Runs the commands in order and returns the first failure, or else the last result.
     async fn tried(&self) -> Tried {
-        let not_run = |why: String| Tried {
+        let mut last = Tried {
             outcome: OldTree::NotRun,
-            command: self.commands.first().cloned().unwrap_or_default(),
-            exit: format!("not run: {why}"),
+            command: self.passed.first().map(|check| check.command.clone()).unwrap_or_default(),
+            exit: "not run: there is no such command".to_owned(),
             elapsed_ms: 0,
             output: String::new(),
         };
-        let commands = &self.verifier.commands;
-        let workspace = &commands.workspace;
-        let copy = match workspace.copied(self.changes).await {
-            Ok(copy) => copy,
-            Err(why) => return not_run(why.to_string()),
-        };
-        let in_place_of = workspace.in_place_of().unwrap_or(workspace.reader().root());
-        let mut last = not_run("there is no such command".to_owned());
-        for text in self.commands {
-            let Ok(line) = CommandLine::parse(text) else { continue };
-            // Limited to the first attempt's time: the proof is optional and not worth a longer wait.
-            let limit = commands.first_limit(&line);
-            let (in_place_of, reach) = (Some(in_place_of), commands.reach());
-            let writes = Writes::Kept;
-            let place = Place { root: copy.root(), in_place_of, reach, writes };
-            let outcome = commands.execute_in(place, &line, limit).await;
-            let check = self.verifier.read(text, &outcome).await;
-            let output = outcome.output.text();
-            let tried = Tried {
-                outcome: self.judged(&check, &output),
-                command: text.clone(),
+        let state = TreeState::With(proof::undone_but_tests(self.changes));
+        let mut tree = ScratchTree::new(&self.verifier.commands, state);
+        let names = TestNames::of(self.changes);
+        for passed in self.passed {
+            let Ok(line) = CommandLine::parse(&passed.command) else { continue };
+            let limits = TrialLimits::of(Duration::from_millis(passed.elapsed_ms));
+            let (outcome, ended, heard) = run_within(&mut tree, &line, limits, &names).await;
+            let check = self.verifier.read(&passed.command, &outcome).await;
+            let output = match ended {
+                Ended::ByItself => outcome.output.text(),
+                Ended::InTheTests | Ended::TooLate => {
+                    self.verifier.commands.run.redactor.redact(&heard).into_owned()
+                }
+            };
+            let judged = match ended {
+                Ended::ByItself => self.judged(&check, &output),
+                Ended::InTheTests => OldTree::Fails,
+                Ended::TooLate => OldTree::TimedOut,
+            };
+            last = Tried {
+                outcome: judged,
+                command: passed.command.clone(),
                 exit: check.exit.clone(),
-                elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+                elapsed_ms: check.elapsed_ms,
                 output,
             };
-            let is_decided = tried.outcome == OldTree::Fails;
-            last = tried;
-            if is_decided {
+            if judged == OldTree::Fails {
                 break;
             }
         }
-        copy.remove().await;
+        tree.discard().await;
         last
     }
 
@@ -125,5 +126,71 @@ impl Trying<'_> {
         let complaints = &self.verifier.commands.run.config().commands.complaints;
         let fails = check.outcome == CheckOutcome::CodeFailure;
         proof::judged(check, fails && is_unbuilt(output, complaints))
+    }
+}
+
+/// How a command on the old tree ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    ByItself,
+    /// At its limit, in the tests of the change.
+    InTheTests,
+    /// At its limit, perhaps before they were built.
+    TooLate,
+}
+
+/// Runs a command until it has taken too long to build the tests, or too long in them. Returns also the end of what it
+/// printed.
+async fn run_within(
+    tree: &mut ScratchTree,
+    line: &CommandLine,
+    limits: TrialLimits,
+    names: &TestNames,
+) -> (CommandOutcome, Ended, String) {
+    let reach = tree.reach();
+    let (in_tests, mut heard) = (Notify::new(), Heard::default());
+    let mut sink = |bytes: &[u8]| {
+        if heard.names(bytes, names) {
+            in_tests.notify_one();
+        }
+    };
+    let whole = limits.build + limits.tests;
+    let outcome = {
+        let limit = async {
+            tokio::select! {
+                () = in_tests.notified() => tokio::time::sleep(limits.tests).await,
+                // A command that runs nothing but the tests gets the whole time.
+                () = tokio::time::sleep(limits.build), if !names.are_all_of(line) => {}
+            }
+        };
+        tree.run_until(line, whole, reach, &mut sink, limit).await
+    };
+    let is_in_tests = heard.is_named || names.are_all_of(line);
+    let ended = match (&outcome.exit, is_in_tests) {
+        (Exit::TimedOut, true) => Ended::InTheTests,
+        (Exit::TimedOut, false) => Ended::TooLate,
+        _ => Ended::ByItself,
+    };
+    (outcome, ended, String::from_utf8_lossy(&heard.last).into_owned())
+}
+
+/// What a command has printed.
+#[derive(Default)]
+struct Heard {
+    /// The end of it.
+    last: Vec<u8>,
+    is_named: bool,
+}
+
+impl Heard {
+    /// Returns true if the output names one of the tests, for the first time.
+    fn names(&mut self, bytes: &[u8], names: &TestNames) -> bool {
+        const MAX_KEPT: usize = 16 << 10;
+        self.last.extend_from_slice(bytes);
+        let is_first = !self.is_named && names.are_in(&String::from_utf8_lossy(&self.last));
+        self.is_named |= is_first;
+        let done = self.last.len().saturating_sub(MAX_KEPT);
+        self.last.drain(..done);
+        is_first
     }
 }

@@ -1,7 +1,7 @@
 //! Describes recorded events in words. Text of the user and of models is quoted unchanged, so callers must make lines harmless
 //! before they show them.
 
-use actors::checks::Findings;
+use actors::checks::{Findings, WrittenByCheck};
 use actors::child::ChildEnd;
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
@@ -17,6 +17,8 @@ use serde::Serialize;
 use serde_json::json;
 use tools::count::counted;
 use tree::RepoPath;
+
+use crate::diff::harmless;
 
 /// Returns an event in one line: its number, kind and description.
 pub fn event(story: &Story, entry: &StoryEntry) -> String {
@@ -274,8 +276,24 @@ pub const fn on_old_tree(outcome: OldTree) -> &'static str {
         OldTree::SaysNothing => {
             "without the change, its tests cannot be built, which proves nothing"
         }
+        OldTree::TimedOut => "without the change, its tests took too long to build",
         OldTree::NotRun => "the tests of the change could not be run without it",
     }
+}
+
+/// Describes what happened to files of the project while the checks ran, one fact per line.
+pub fn after_checks(moved: &[String], written: &[WrittenByCheck]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let [first, rest @ ..] = moved {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        let first = harmless(first);
+        lines.push(format!("{first}{more} changed while the checks ran; they are run again"));
+    }
+    lines.extend(written.iter().map(|WrittenByCheck { path, command }| {
+        let command = harmless(command);
+        format!("`{command}` changed {path}, which is not kept; later checks run again without it")
+    }));
+    lines
 }
 
 /// Describes how a request ended.

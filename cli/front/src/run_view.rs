@@ -13,6 +13,7 @@ use std::time::Duration;
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
 use actors::plan::StepMark;
+use actors::proof::OldTree;
 use actors::publisher::{Holds, OpenQuestion, Proposal, Question, Signal};
 use actors::scope::Scope;
 use actors::words::Intent;
@@ -171,6 +172,8 @@ pub struct RunView {
     /// Where the last diff of each lane was read leniently; shown to the user who approves it.
     tolerated: BTreeMap<Option<LaneId>, String>,
     undo: UndoPoint,
+    /// The result of the tests of the change on the old tree, if they were tried there.
+    on_old_tree: Option<OldTree>,
     /// The last failure of a call, so that it is shown once.
     last_failure: Option<ModelError>,
     /// The reason for which the last answer was refused.
@@ -203,6 +206,7 @@ impl RunView {
             staged: Vec::new(),
             tolerated: BTreeMap::new(),
             undo: UndoPoint::default(),
+            on_old_tree: None,
             last_failure: None,
             last_refusal: String::new(),
             streamed: String::new(),

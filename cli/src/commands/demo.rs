@@ -257,6 +257,7 @@ async fn shell(command: &str, cwd: &Path, env: &Environment) -> Exit {
         kill_grace: Duration::from_millis(100),
         env: env.clone(),
         in_place_of: None,
+        appears_in_place: false,
         notes: None,
         fence: None,
     };

@@ -1,6 +1,7 @@
 //! `deepseek doctor`: checks the installation and says how to fix what is wrong.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
 use config::Settings;
@@ -104,9 +105,14 @@ async fn confined(
     settings: &Settings,
     workspace: &Path,
 ) -> Result<Result<String, String>, CliError> {
-    let sandbox = around.sandbox(settings, workspace)?;
-    let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
-    let level = tried.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    let fence = super::sandbox::fence(around, settings, workspace)?;
+    let sandbox = Arc::clone(&fence.sandbox);
+    let tried = fence.try_on().await;
+    let level = tokio::task::spawn_blocking(move || match tried {
+        Ok(()) => sandbox.level(),
+        Err(failure) => sandbox.fall(failure),
+    });
+    let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
     let cure = match &level {
         ConfinementLevel::Floor {
             missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }),
@@ -185,6 +191,7 @@ async fn git(workspace: &Path, env: Environment) -> Finding {
         kill_grace: Duration::from_millis(100),
         env,
         in_place_of: None,
+        appears_in_place: false,
         notes: None,
         fence: None,
     };

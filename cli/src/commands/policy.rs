@@ -90,7 +90,7 @@ pub(crate) fn run(
         confined.to_policy()
     } else {
         let sandbox = around.sandbox(&settings, &workspace)?;
-        shell::confinement(&sandbox, sandbox.level())
+        shell::confinement(&sandbox, &sandbox.level())
     };
     for warning in &settings.warnings {
         render::warn(&render::harmless(&format!("warning: {warning}")));

@@ -94,13 +94,22 @@ async fn confined(
     let settings = around.settings(global, &workspace)?;
     let fence = fence(around, &settings, &workspace)?;
     let sandbox = Arc::clone(&fence.sandbox);
-    let level = tokio::task::spawn_blocking(move || sandbox.level().clone());
+    let level = tokio::task::spawn_blocking(move || sandbox.level());
     let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
     if let ConfinementLevel::None(why) = &level {
         return Err(CliError::new(Kind::Denied, format!("cannot confine commands here: {why}"))
             .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
-    run_in(fence, around, (&settings, &workspace), command, sink).await
+    let outcome =
+        run_in(fence.clone(), around, (&settings, &workspace), command, sink).await?;
+    let Some(failure) = outcome.walls_failed.clone() else { return Ok(outcome) };
+    let sandbox = Arc::clone(&fence.sandbox);
+    let level = tokio::task::spawn_blocking(move || sandbox.fall(failure));
+    let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    if fence.sandbox.is_accepted(&level) {
+        return run_in(fence, around, (&settings, &workspace), command, sink).await;
+    }
+    Ok(outcome)
 }
 
 /// Returns the confinement of commands in a workspace.
@@ -119,11 +128,13 @@ pub(crate) fn fence(
     Ok(Fence {
         sandbox: around.sandbox(settings, workspace)?,
         tree: workspace.to_owned(),
-        writes: Writes::Discarded,
+        at: workspace.to_owned(),
+        writes: Writes::CachesKept,
         read: Vec::new(),
         network,
         is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
-        has_tracked: Arc::new(move |dir: &Path| tree::tracks_below(&root, dir)),
+        is_unseen: Arc::new(move |dir: &Path| tree::is_unseen(&root, dir)),
+        layers: None,
     })
 }
 
@@ -148,6 +159,7 @@ pub(crate) async fn run_in(
         kill_grace: Duration::from_millis(config.commands.kill_grace_ms),
         env: around.seen_by_commands(config),
         in_place_of: None,
+        appears_in_place: false,
         notes: None,
         fence: Some(fence),
     };

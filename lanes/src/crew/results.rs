@@ -165,8 +165,13 @@ impl State {
         &mut self,
         verified: &Checked,
         proven: bool,
+        baseline: Report,
     ) -> Result<Input, JournalClosed> {
         let report = &verified.report;
+        self.trail.follow(&verified.locks);
+        if matches!(self.baseline, Untouched::Known(_)) {
+            self.baseline = Untouched::Known(baseline);
+        }
         if let Some(denied) = &verified.denied
             && denied.said.is_some()
         {
@@ -184,6 +189,7 @@ impl State {
             old_unchanged,
             denied: verified.denied.clone(),
             proven,
+            moved: !verified.moved.is_empty(),
             missing: report.missing().cloned(),
         };
         let failed =

@@ -101,7 +101,7 @@ async fn works(roles: &Roles, stage: Stage) -> bool {
         Stage::Commit | Stage::Committed => roles.applier.apply(patch()).await.is_ok(),
         Stage::Verify => roles
             .verifier
-            .verify(vec!["grep -q world greet.txt".to_owned()], Subject::Changed)
+            .verify(vec!["grep -q world greet.txt".to_owned()], Subject::Changed(Vec::new()))
             .await
             .is_ok_and(|verified| verified.unwrap().report.outcome() == CheckOutcome::Passed),
     }
@@ -127,7 +127,7 @@ async fn a_domain_error_leaves_a_role_alive() {
     }
     let (_world, roles) = prepared(failing_once(Stage::Plan), Stage::Verify).await;
     let missing = vec!["no-such-program".to_owned()];
-    let verified = roles.verifier.verify(missing, Subject::Changed).await.unwrap().unwrap();
+    let verified = roles.verifier.verify(missing, Subject::Changed(Vec::new())).await.unwrap().unwrap();
     assert_eq!(verified.report.outcome(), CheckOutcome::CommandMissing);
     assert!(works(&roles, Stage::Verify).await);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::{PlanAsk, PlanWhy};
 use actors::brief::paragraph;
-use actors::checks::{CheckOutcome, Report};
+use actors::checks::{Check, CheckOutcome, Report};
 use actors::closed::JournalClosed;
 use actors::dialogue::Dialogue;
 use actors::draft::MayEnd;
@@ -18,17 +18,17 @@ use actors::plan::FileIntent;
 use actors::portion::Hints;
 use actors::proof::{self, OldTree};
 use actors::run::Run;
-use actors::vacuous::proves_nothing;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
-use actors::workspace::Purpose;
+use actors::delivery::StagedFor;
+use actors::workspace::{Extent, Purpose, Staged, Taken, Workspace};
 use config::Baseline;
 use model::AgentRole;
 use patch::{BaseState, PatchScope};
 use ractor::{ActorProcessingErr, ActorRef};
 use sandbox::Network;
 use shell::CommandLine;
-use tree::{Entry, RepoPath};
+use tree::{Change, Entry, RepoPath};
 
 use super::{Bases, Msg, State, StepResult, Untouched};
 use crate::cycle::{DraftReason, PlanReason};
@@ -259,29 +259,69 @@ impl State {
             Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
         };
         let derived = self.derived;
-        // A lane's changes are judged when the lanes are merged.
-        let is_lane = self.setup.run.scope().lane().is_some();
-        let changes = if is_lane { Vec::new() } else { self.trail.changes() };
+        let changes = self.trail.changes();
+        let may_ask_again = self.setup.run.config().agent_loop.baseline != Baseline::Off;
+        let workspace = Arc::clone(&self.setup.workspace);
         self.spawn_step(myself, async move {
             let started = Event::VerifyStarted { iteration, commands: commands.clone(), derived };
             // Recorded on disk before a command runs, together with everything that led to it.
             publisher.record(started).await?;
-            let Ok(verified) = verifier.verify(commands, Subject::Changed).await else {
+            let subject = Subject::Changed(changes.clone());
+            let Ok(verified) = verifier.verify(commands, subject).await else {
                 return Ok(StepResult::RoleDied(Role::Verifier));
             };
-            let Checked { report, denied } = verified?;
-            let report = report.against(&baseline);
+            let Checked { report: checked, denied, moved, locks } = verified?;
+            let (mut baseline, mut report) = (baseline.clone(), checked.clone().against(&baseline));
+            let doubted = proof::doubted(&report, &baseline);
+            if may_ask_again && !changes.is_empty() && !doubted.is_empty() {
+                let Ok(before) = verifier.verify_before(doubted, changes.clone()).await else {
+                    return Ok(StepResult::RoleDied(Role::Verifier));
+                };
+                baseline.replace(before?.report);
+                report = checked.against(&baseline);
+            }
             let proven = match provable(&report, &baseline) {
                 Provable::Already => true,
-                Provable::By(commands) => match verifier.try_before(commands, changes).await {
+                Provable::By(checks) => match verifier.try_before(checks, changes).await {
                     Ok(outcome) => outcome? == OldTree::Fails,
                     Err(_) => return Ok(StepResult::RoleDied(Role::Verifier)),
                 },
             };
-            let completed = Event::VerifyCompleted { iteration, outcome: report.outcome() };
-            publisher.publish(completed).await?;
-            Ok(StepResult::Verified(Checked { report, denied }, proven))
+            let outcome = report.outcome();
+            publisher.publish(Event::VerifyCompleted { iteration, outcome }).await?;
+            let passed = matches!(outcome, CheckOutcome::Passed | CheckOutcome::Flaky);
+            let locks = if passed { offered(&*workspace, locks).await } else { Vec::new() };
+            let verified = Checked { report, denied, moved, locks };
+            Ok(StepResult::Verified { verified, proven, baseline })
         });
+    }
+}
+
+/// Offers lock files that checks updated as part of the change. Returns those that were accepted.
+async fn offered(workspace: &dyn Workspace, locks: Vec<Change>) -> Vec<Change> {
+    let changes: Vec<Change> =
+        locks.into_iter().filter(|lock| workspace.owner(&lock.path).is_none()).collect();
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let staged = Staged {
+        id: None,
+        purpose: StagedFor::Change,
+        title: "lock files that the checks updated".into(),
+        changes: changes.clone(),
+        repairs: Vec::new(),
+        put_aside: Vec::new(),
+        taken: Taken::RestStays,
+    };
+    match workspace.commit(staged).await {
+        Ok(Extent::Whole) => changes,
+        Ok(Extent::Part(left_out)) => {
+            changes.into_iter().filter(|it| !left_out.paths.contains(&it.path)).collect()
+        }
+        Err(error) => {
+            tracing::debug!(%error, "updated lock files are not part of the change");
+            Vec::new()
+        }
     }
 }
 
@@ -289,21 +329,15 @@ impl State {
 enum Provable {
     /// A check did fail without it.
     Already,
-    /// By running these commands, with the new tests, on the old tree.
-    By(Vec<String>),
+    /// By running these checks, with the new tests, on the old tree.
+    By(Vec<Check>),
 }
 
 fn provable(report: &Report, baseline: &Report) -> Provable {
-    if proof::is_proven_by(baseline, report) {
+    if proof::repaired(baseline, report).next().is_some() {
         return Provable::Already;
     }
-    let all_passed = matches!(report.outcome(), CheckOutcome::Passed | CheckOutcome::Flaky);
-    let passed = report.checks.iter().filter(|check| {
-        all_passed
-            && check.outcome == CheckOutcome::Passed
-            && proves_nothing(&check.command).is_none()
-    });
-    Provable::By(passed.map(|check| check.command.clone()).collect())
+    Provable::By(proof::passed(report))
 }
 
 /// The effect of not waiting for the checks of the unchanged tree, which depends on timing.

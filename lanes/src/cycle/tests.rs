@@ -35,6 +35,7 @@ fn checks(outcome: CheckOutcome, names: &[&str]) -> Input {
         old_unchanged: true,
         denied: None,
         proven: false,
+        moved: false,
         missing: None,
     })
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::feedback;
+use actors::Unanswered;
 use actors::checks::{CheckOutcome, Report};
+use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use actors::effect::{Effect, Position, Trace};
@@ -16,7 +18,8 @@ use actors::lane_id::LaneId;
 use actors::publisher::Publisher;
 use actors::run::Run;
 use actors::team::Other;
-use actors::verifier::{Checked, Subject, Verifier, VerifierSetup, run_event};
+use actors::proof::{self, OldTree};
+use actors::verifier::{Subject, Verifier, VerifierSetup, run_event};
 use actors::wording::Wording;
 use actors::workspace::{CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace};
 use futures_util::future::BoxFuture;
@@ -125,7 +128,9 @@ impl Integration {
         let started =
             Event::VerifyStarted { iteration, commands: commands.clone(), derived: false };
         self.publisher().record(started).await?;
-        let checked = self.run(place, commands, Subject::Changed).await?;
+        let verifier = self.verifier(place).await?;
+        let changes = merged.changes();
+        let checked = ask(verifier.verify(commands, Subject::Changed(changes.clone())).await)?;
         let failing: Vec<String> =
             checked.report.failing().map(|check| check.command.clone()).collect();
         if self.baseline.is_none() && !failing.is_empty() {
@@ -136,16 +141,21 @@ impl Integration {
         baseline.checks.retain(|check| !passed.contains(&check.command));
         let report = checked.report.clone().against(&baseline);
         let outcome = report.outcome();
+        let passed = proof::passed(&report);
+        let old_tree = ask(verifier.try_before(passed, changes).await)?;
+        verifier.cell().stop(None);
         self.publisher().publish(Event::VerifyCompleted { iteration, outcome }).await?;
-        Ok(self.judge(&report, checked.denied))
+        Ok(self.judge(&report, checked.denied, old_tree))
     }
 
-    fn judge(&self, report: &Report, denied: Option<Denied>) -> Verdict {
+    fn judge(&self, report: &Report, denied: Option<Denied>, old_tree: OldTree) -> Verdict {
         let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.into() };
         let unverifiable = |detail| Verdict::Open(needs_work(NeedsWork::Unverifiable, detail));
         match report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky => {
-                Verdict::Green(Delivery::Delivered { verified: Verified::Passed })
+                let is_proven = old_tree == OldTree::Fails;
+                let verified = if is_proven { Verified::Proven } else { Verified::Passed };
+                Verdict::Green(Delivery::Delivered { verified })
             }
             CheckOutcome::Unverified => {
                 let verified = Verified::Unverified(Unverified::NothingCouldFail);
@@ -205,7 +215,9 @@ impl Integration {
         commands: Vec<String>,
     ) -> Result<Report, Delivery> {
         let place = self.place(onto).await?;
-        let report = self.run(place, commands, Subject::Untouched).await?.report;
+        let verifier = self.verifier(place).await?;
+        let report = ask(verifier.verify(commands, Subject::Untouched).await)?.report;
+        verifier.cell().stop(None);
         for check in &report.checks {
             let run = run_event(check, true, 0, check.excerpt.clone());
             self.publisher().publish(run).await?;
@@ -226,20 +238,21 @@ impl Integration {
         }
     }
 
-    async fn run(
-        &self,
-        place: ReadTree,
-        commands: Vec<String>,
-        subject: Subject,
-    ) -> Result<Checked, Delivery> {
+    /// Starts a Verifier for a tree.
+    async fn verifier(&self, place: ReadTree) -> Result<Verifier, Delivery> {
         let workspace = Arc::new(MergedTree { place, above: self.setup.workspace() });
         let setup = VerifierSetup { commands: Runner { workspace, run: self.setup.run.clone() } };
-        let died = || Delivery::failed(FailureKind::Internal, "the verifier died");
-        let verifier = Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())?;
-        let checked = verifier.verify(commands, subject).await.map_err(|_| died())?;
-        verifier.cell().stop(None);
-        Ok(checked?)
+        Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())
     }
+}
+
+/// Returns the Verifier's answer.
+fn ask<T>(answer: Result<Result<T, JournalClosed>, Unanswered>) -> Result<T, Delivery> {
+    Ok(answer.map_err(|_| died())??)
+}
+
+fn died() -> Delivery {
+    Delivery::failed(FailureKind::Internal, "the verifier died")
 }
 
 /// The effect of merging the results of lanes with the workspace.

@@ -15,7 +15,7 @@ use missions::grant::Grant;
 use ractor::rpc::CallResult;
 use ractor::{ActorRef, MessagingErr};
 use shell::CommandLine;
-use tree::{Change, ReadTree, RepoPath};
+use tree::{Change, FileThen, ReadTree, RepoPath};
 
 use super::Msg;
 use crate::copy::Copies;
@@ -71,9 +71,9 @@ impl Workspace for MainWorkspace {
 
     fn copied<'a>(
         &'a self,
-        changes: &'a [Change],
+        files: &'a [FileThen],
     ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
-        Box::pin(self.copies.of(&self.reader, changes))
+        Box::pin(self.copies.of(&self.reader, files))
     }
 
     fn approve<'a>(

@@ -1,20 +1,24 @@
-//! Lists what a command changed in the tree, from the overlay layer that received its writes, before the layer is
-//! discarded.
+//! Lists what commands changed in a tree, from the layers that received their writes.
 
-use std::ffi::OsString;
-use std::fs::File;
+use std::ffi::{CStr, OsStr};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 
 use crate::orders::Notice;
 
-/// An overlay over a directory.
+/// A layer over a directory of the tree.
 pub(crate) struct Layer {
-    /// The layer with what was written.
+    /// The directory, relative to the tree.
+    pub(crate) at: PathBuf,
+    /// The directory that receives what is written, as the process that made the layer sees it.
+    pub(crate) written: PathBuf,
+    /// The same directory, open.
     pub(crate) upper: File,
     /// The directory underneath.
     pub(crate) lower: File,
@@ -24,75 +28,103 @@ pub(crate) struct Layer {
 const MAX_TOLD: usize = 1000;
 /// Files up to this size, in bytes, are compared, so that a file that was only touched is not reported.
 const MAX_COMPARED: u64 = 1 << 20;
+/// Maximum depth of directories that are searched, below a layer.
+const MAX_DEPTH: usize = 256;
 
-impl Layer {
-    /// Returns the changed paths as a notice.
-    pub(crate) fn notice(&self) -> Notice {
-        let mut found = Vec::new();
-        if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), &mut found) {
+/// Returns the changed paths as a notice, only the first ones.
+pub(crate) fn notice(layers: &[Layer]) -> Notice {
+    let mut found = changed(layers, &|_| false);
+    found.truncate(MAX_TOLD);
+    Notice::Discarded(found.into_iter().map(PathBuf::into_os_string).collect())
+}
+
+/// Returns the paths that differ from what is under the layers, in order. Directories for which `skips` returns true are
+/// not searched.
+pub(crate) fn changed(layers: &[Layer], skips: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for layer in layers {
+        let mut search = Search { layer, skips, found: &mut found };
+        if let Err(error) = search.below(layer.upper.as_fd(), Path::new(""), 0) {
             tracing::debug!(%error, "could not list all changes of a command");
         }
-        found.sort();
-        found.truncate(MAX_TOLD);
-        Notice::Discarded(found)
     }
+    found.sort();
+    found
+}
 
-    fn collect(
-        &self,
-        dir: std::os::fd::BorrowedFd<'_>,
-        at: &Path,
-        found: &mut Vec<OsString>,
-    ) -> io::Result<()> {
+struct Search<'s> {
+    layer: &'s Layer,
+    skips: &'s dyn Fn(&Path) -> bool,
+    found: &'s mut Vec<PathBuf>,
+}
+
+impl Search<'_> {
+    fn below(&mut self, dir: BorrowedFd<'_>, at: &Path, depth: usize) -> io::Result<()> {
+        let device = rustix::fs::fstat(dir)?.st_dev;
         for entry in Dir::read_from(dir)? {
             let entry = entry?;
             let name = entry.file_name();
             if name == c"." || name == c".." {
                 continue;
             }
-            let path: PathBuf = at.join(std::ffi::OsStr::from_bytes(name.to_bytes()));
+            let path = at.join(OsStr::from_bytes(name.to_bytes()));
             let data = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let in_tree = self.layer.at.join(&path);
             match FileType::from_raw_mode(data.st_mode) {
                 FileType::Directory => {
+                    // A directory with a layer of its own is another device.
+                    if data.st_dev != device || (self.skips)(&in_tree) || depth == MAX_DEPTH {
+                        continue;
+                    }
                     let below = openat(
                         dir,
                         name,
                         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
                         Mode::empty(),
                     )?;
-                    self.collect(below.as_fd(), &path, found)?;
+                    self.below(below.as_fd(), &path, depth + 1)?;
                 }
                 FileType::RegularFile if self.is_as_before(dir, name, &path) => {}
+                FileType::Symlink if self.leads_as_before(dir, name, &path) => {}
                 FileType::RegularFile
                 | FileType::Symlink
                 | FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
                 | FileType::BlockDevice
-                | FileType::Unknown => found.push(path.into_os_string()),
+                | FileType::Unknown => self.found.push(in_tree),
             }
         }
         Ok(())
     }
 
-    /// Returns whether a file has the same content as below the layer.
-    fn is_as_before(
-        &self,
-        dir: std::os::fd::BorrowedFd<'_>,
-        name: &std::ffi::CStr,
-        path: &Path,
-    ) -> bool {
+    fn leads_as_before(&self, dir: BorrowedFd<'_>, name: &CStr, path: &Path) -> bool {
+        let now = readlinkat(dir, name, Vec::new());
+        now.is_ok_and(|now| readlinkat(&self.layer.lower, path, Vec::new()) == Ok(now))
+    }
+
+    /// Returns whether a file has the same content as under the layer.
+    fn is_as_before(&self, dir: BorrowedFd<'_>, name: &CStr, path: &Path) -> bool {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let read = |opened: rustix::io::Result<OwnedFd>| {
+        let open = |opened: rustix::io::Result<OwnedFd>| {
             let file = File::from(opened.ok()?);
-            let data = file.metadata().ok()?;
-            if !data.is_file() || data.len() > MAX_COMPARED {
-                return None;
-            }
-            let mut content = Vec::new();
-            file.take(MAX_COMPARED + 1).read_to_end(&mut content).ok()?;
-            Some(content)
+            let data = file.metadata().ok().filter(Metadata::is_file)?;
+            Some((file, data))
         };
-        let now = read(openat(dir, name, flags, Mode::empty()));
-        now.is_some() && now == read(openat(&self.lower, path, flags, Mode::empty()))
+        let now = open(openat(dir, name, flags, Mode::empty()));
+        let before = open(openat(&self.layer.lower, path, flags, Mode::empty()));
+        let (Some((now, data)), Some((before, old))) = (now, before) else { return false };
+        if data.len() != old.len() {
+            return false;
+        }
+        if data.len() > MAX_COMPARED {
+            let modified = |data: &Metadata| (data.mtime(), data.mtime_nsec());
+            return modified(&data) == modified(&old);
+        }
+        let read = |mut file: File| {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).ok().map(|_| content)
+        };
+        read(now) == read(before)
     }
 }

@@ -1,5 +1,5 @@
-//! The helper: this program started once more. It confines itself and runs a command in this confinement. No other code
-//! of the program runs before it, and in particular no thread.
+//! The helper: this program started once more. It confines itself and runs a command in this confinement, or holds the
+//! layers of several commands. No other code of the program runs before it, and in particular no thread.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,7 +13,10 @@ use rustix::process::{
 use rustix::thread::CapabilitySet;
 
 use crate::attend;
-use crate::orders::{Failure, Grants, Lack, Network, Notice, Orders, Step, Walls, take, tell};
+use crate::changed::notice;
+use crate::orders::{
+    Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, Step, Walls, take, tell,
+};
 use crate::walls::seccomp::Behind;
 use crate::walls::{landlock, limits, namespaces, seccomp, view};
 
@@ -21,18 +24,20 @@ use crate::walls::{landlock, limits, namespaces, seccomp, view};
 pub(crate) const OUTER: &str = "--behind-walls";
 /// The first word of the command line of the inner process, started by the helper.
 const INNER: &str = "--within-walls";
+/// The first word of the command line of a process that holds layers for several commands.
+pub(crate) const HOLDER: &str = "--holding-layers";
 
 /// Does the work of the helper if the command line asks for it; the words of the command follow. Returns `None` otherwise.
 pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    let is_inner = match args.nth(1)?.to_str()? {
-        OUTER => false,
-        INNER => true,
+    let work = match args.nth(1)?.to_str()? {
+        OUTER => outer,
+        INNER => within,
+        HOLDER => holder,
         _ => return None,
     };
     let words: Vec<OsString> = args.collect();
     let Ok(mut report) = orders_file() else { return Some(ExitCode::FAILURE) };
-    let done = if is_inner { within(&words, &mut report) } else { outer(&words, &mut report) };
-    if let Err(failure) = done
+    if let Err(failure) = work(&words, &mut report)
         && tell(&mut report, &Notice::Failed(failure)).is_err()
     {
         return Some(ExitCode::FAILURE);
@@ -46,7 +51,7 @@ fn orders_file() -> io::Result<File> {
 
 /// The outer process: sets up the confinement that the inner process needs, and ends what is left running in it.
 fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
-    let orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
+    let orders: Orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
     setsid().map_err(|error| Failure::of(Step::Session, &error.into()))?;
     let signals = attend::hold_back()?;
     rustix::thread::set_no_new_privs(true)
@@ -54,16 +59,17 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     limits::of_files(orders.limits)?;
     match &orders.walls {
         Walls::Full(seen) => {
-            namespaces::enter(orders.network)?;
+            let holder = seen.held.as_ref().map(|held| held.holder);
+            namespaces::enter(orders.network, holder)?;
             if !end_with_parent(Signal::KILL, &orders)? {
                 return Ok(());
             }
             limits::of_processes(orders.limits)?;
-            let layer = view::enter(seen)?;
+            let layers = view::enter(seen)?;
             limits::keep_for_init()?;
             let inner = inner(words, report)?;
             let waited = attend::wait_for(&inner, &signals);
-            let told = waited.and_then(|_| layer.map_or(Ok(()), |it| tell(report, &it.notice())));
+            let told = waited.and_then(|_| tell(report, &notice(&layers)));
             told.map_err(|error| Failure::of(Step::Init, &error))
         }
         Walls::Floor(grants) => {
@@ -78,6 +84,21 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             followed.map_err(|error| Failure::of(Step::Init, &error))
         }
     }
+}
+
+/// The process that holds layers: mounts them, says so, and stays until its owner goes away. It runs nothing.
+fn holder(_: &[OsString], report: &mut File) -> Result<(), Failure> {
+    let orders: HoldOrders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
+    setsid().map_err(|error| Failure::of(Step::Session, &error.into()))?;
+    namespaces::enter_to_hold()?;
+    let layers = view::hold(&orders)?;
+    tell(report, &Notice::Holds(layers)).map_err(|error| Failure::of(Step::Orders, &error))?;
+    let owner = rustix::stdio::stdout();
+    let told = rustix::io::write(owner, b".");
+    // Returns when the other end is closed.
+    told.and_then(|_| rustix::io::read(owner, &mut [0_u8; 1]))
+        .map(drop)
+        .map_err(|error| Failure::of(Step::Session, &error.into()))
 }
 
 /// Starts the command from a temporary thread that gives up its rights. The confinement applies to what this thread
@@ -116,7 +137,7 @@ fn inner(words: &[OsString], report: &mut File) -> Result<Child, Failure> {
 /// The inner process: gives up its remaining rights and runs the command. It is the first of its pid namespace, so all
 /// processes in it end with it.
 fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
-    let orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
+    let orders: Orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
     let Walls::Full(seen) = &orders.walls else {
         return Err(Failure { step: Step::Orders, on: None, errno: 0 });
     };

@@ -21,6 +21,12 @@ mod plan;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
+mod programs;
+#[cfg(target_os = "linux")]
+mod remembered;
+#[cfg(target_os = "linux")]
+mod scratch;
+#[cfg(target_os = "linux")]
 mod start;
 #[cfg(target_os = "linux")]
 mod walls;
@@ -32,10 +38,12 @@ mod unsupported;
 pub use alone::shut_in;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
+#[cfg(target_os = "linux")]
+pub use scratch::ScratchLayers;
 pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
 pub use sandbox::{
     Confined, ConfinementLevel, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
 };
 pub use survey::{Tree, Writes};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{helper, shut_in};
+pub use unsupported::{ScratchLayers, helper, shut_in};

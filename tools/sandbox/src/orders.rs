@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// How to confine a command.
@@ -61,10 +62,14 @@ pub struct ProcessBounds {
 pub(crate) struct View {
     /// The working directory.
     pub(crate) cwd: OsString,
-    /// The root of the tree.
+    /// The path at which the tree appears.
     pub(crate) tree: OsString,
-    /// True if the tree is a copy that is written to. Otherwise the command's writes go to a layer that is discarded.
-    pub(crate) is_copy: bool,
+    /// The directory that appears there.
+    pub(crate) source: OsString,
+    /// True if writes to the tree are kept. Otherwise they go to a layer.
+    pub(crate) is_kept: bool,
+    /// The layers that the command shares with others; `None` if it has its own, which are discarded with it.
+    pub(crate) held: Option<HeldLayers>,
     /// Readable paths outside the tree.
     pub(crate) read: Vec<OsString>,
     /// Symbolic links, each with its target.
@@ -75,13 +80,33 @@ pub(crate) struct View {
     pub(crate) kept: Vec<(OsString, OsString)>,
     /// The home directory, which appears empty except for what the other lists contain.
     pub(crate) home: Option<OsString>,
-    /// Writable paths in the tree: build directories.
-    pub(crate) built: Vec<OsString>,
+    /// Writable paths in the tree: caches of builds. Each with the directory that appears there.
+    pub(crate) caches: Vec<(OsString, OsString)>,
     /// Paths in the tree that are read-only, without a layer for writes.
     pub(crate) fixed: Vec<OsString>,
     /// Files and directories that appear empty.
     pub(crate) hidden: Vec<OsString>,
     /// Maximum size of discarded writes, in bytes.
+    pub(crate) scratch_bytes: u64,
+}
+
+/// Layers that a process of their own holds, for several commands one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HeldLayers {
+    /// The process.
+    pub(crate) holder: i32,
+    /// The directories under the layers, in the order of their numbers.
+    pub(crate) layers: Vec<OsString>,
+}
+
+/// The orders of the process that holds layers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HoldOrders {
+    /// The directories to put under layers.
+    pub(crate) layers: Vec<OsString>,
+    /// An existing directory for what is written to the layers; `None` to keep it in memory.
+    pub(crate) on_disk: Option<OsString>,
+    /// Maximum size of what is written, where it is kept in memory, in bytes.
     pub(crate) scratch_bytes: u64,
 }
 
@@ -109,6 +134,19 @@ pub(crate) enum Notice {
     Ended(Ended),
     /// Paths in the tree, relative to it, whose changes were discarded; only the first ones.
     Discarded(Vec<OsString>),
+    /// The layers that are held, those of one directory after the other.
+    Holds(Vec<HeldLayer>),
+}
+
+/// A layer that is held, as the process that holds it sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HeldLayer {
+    /// The number of the directory.
+    pub(crate) number: usize,
+    /// The path below the directory.
+    pub(crate) at: OsString,
+    /// The directory that receives what is written.
+    pub(crate) written: OsString,
 }
 
 /// How a command ended.
@@ -146,6 +184,8 @@ pub enum Step {
     Loopback,
     /// Creating a root directory.
     Root,
+    /// Joining the namespaces of the process that holds the layers.
+    Join,
     /// Mounting a path into it.
     Bind,
     /// Mounting an overlay over a directory.
@@ -182,6 +222,7 @@ impl fmt::Display for Step {
             Self::Ids => "ids in a user namespace",
             Self::Loopback => "a loopback interface",
             Self::Root => "a root directory",
+            Self::Join => "the layers of other commands",
             Self::Bind => "a bind mount",
             Self::Overlay => "an overlay",
             Self::Devices => "devices",
@@ -215,7 +256,7 @@ impl Failure {
 }
 
 /// Writes orders to `file` and rewinds it. Returns their size in bytes.
-pub(crate) fn give(file: &mut File, orders: &Orders) -> io::Result<u64> {
+pub(crate) fn give(file: &mut File, orders: &impl Serialize) -> io::Result<u64> {
     let text = serde_json::to_vec(orders)?;
     file.write_all(&text)?;
     file.rewind()?;
@@ -223,7 +264,7 @@ pub(crate) fn give(file: &mut File, orders: &Orders) -> io::Result<u64> {
 }
 
 /// Reads orders from the current position of `file` to its end.
-pub(crate) fn take(file: &mut File) -> io::Result<Orders> {
+pub(crate) fn take<O: DeserializeOwned>(file: &mut File) -> io::Result<O> {
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text)?)

@@ -5,14 +5,16 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use tools::regular;
 
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
+use crate::programs;
 use crate::sandbox::{ConfinementLevel, Ground, Wanted};
-use crate::survey::{Survey, Writes, survey};
+use crate::scratch::ScratchLayers;
+use crate::survey::{Survey, Tree, Writes, survey};
 
 /// Maximum size of a file that points to a git directory, in bytes.
 const MAX_POINTER_BYTES: u64 = 1 << 16;
@@ -20,6 +22,8 @@ const MAX_POINTER_BYTES: u64 = 1 << 16;
 const FIXED: [&str; 2] = [".git", ".deepseek"];
 /// Devices that are writable at level `Floor`.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+/// Shared memory, which at level `Floor` is that of all the user's programs.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Orders for a command, and what belongs to them.
 pub(crate) struct Plan {
@@ -34,10 +38,10 @@ pub(crate) struct Plan {
 
 /// The paths outside the tree that a command can use.
 #[derive(Default)]
-struct Outside {
+pub(crate) struct Outside {
     read: BTreeSet<PathBuf>,
     /// Directories under a discarded layer of writes.
-    layered: BTreeSet<PathBuf>,
+    pub(crate) layered: BTreeSet<PathBuf>,
     /// Symbolic links on the way to the readable paths, each with its target.
     links: BTreeSet<(PathBuf, PathBuf)>,
     env: Vec<(OsString, OsString)>,
@@ -50,27 +54,30 @@ impl Ground {
         level: &ConfinementLevel,
         wanted: &Wanted<'_>,
     ) -> io::Result<Option<Plan>> {
-        let survey = survey(wanted.tree, &self.settings.built)?;
+        let survey = survey(wanted.tree, &self.settings.caches)?;
         let mut outside = self.outside(wanted);
-        let (mut built, made) = if wanted.tree.writes == Writes::Nothing {
-            (Vec::new(), Vec::new())
+        let (mut caches, made) = if wanted.tree.writes.keep_caches() {
+            (survey.caches.clone(), make(&survey))
         } else {
-            (survey.built.clone(), make(&survey))
+            (Vec::new(), Vec::new())
         };
-        built.extend(made.iter().cloned());
+        caches.extend(made.iter().cloned());
         outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
         let (walls, scratch) = match level {
             ConfinementLevel::Full(_) => {
                 outside.env.push(("TMPDIR".into(), "/tmp".into()));
-                (Walls::Full(self.view(wanted, survey, &outside, &built)?), None)
+                if self.home().is_none() {
+                    outside.env.push(("HOME".into(), "/tmp".into()));
+                }
+                (Walls::Full(self.view(wanted, survey, &outside, &caches)?), None)
             }
             ConfinementLevel::Floor { .. } => {
                 let scratch = self.scratch()?;
                 let home = private(&self.places.private.join("home"))?;
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
                 outside.env.push(("HOME".into(), home.clone().into()));
-                built.extend([home, scratch.path().to_owned()]);
-                (Walls::Floor(self.grants(wanted, &survey, &outside, &built)?), Some(scratch))
+                caches.extend([home, scratch.path().to_owned()]);
+                (Walls::Floor(self.grants(wanted, &survey, &outside, &caches)?), Some(scratch))
             }
             ConfinementLevel::None(_) | ConfinementLevel::Off => return Ok(None),
         };
@@ -89,14 +96,21 @@ impl Ground {
         tempfile::Builder::new().prefix("command-").tempdir_in(dir)
     }
 
+    /// Returns the home directory, if it is one: a user without an entry in the password file has `/`.
+    fn home(&self) -> Option<&Path> {
+        let home = self.places.home.as_deref();
+        home.filter(|home| home.is_absolute() && home.parent().is_some() && home.is_dir())
+    }
+
     /// Collects the paths outside the tree that are readable or get a layer for writes.
-    fn outside(&self, wanted: &Wanted<'_>) -> Outside {
+    pub(crate) fn outside(&self, wanted: &Wanted<'_>) -> Outside {
         let mut outside = Outside::default();
         for path in &self.settings.read {
             if let Some(path) = self.expanded(path) {
                 outside.add_to_read(&path);
             }
         }
+        let mut tool_dirs = BTreeSet::new();
         for tool in self.settings.tools.values() {
             let named = self.places.vars.get(&tool.variable).filter(|value| value.starts_with('/'));
             let dir = named.map_or_else(|| self.expanded(&tool.home), |value| Some(value.into()));
@@ -110,42 +124,70 @@ impl Ground {
                     outside.layered.insert(real);
                 }
             }
+            tool_dirs.extend(dir.canonicalize());
             if !tool.variable.is_empty() {
                 outside.env.push((tool.variable.clone().into(), dir.into()));
             }
         }
-        let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
-        for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
-            // Shims run programs from the directory that contains theirs.
-            let dir = match dir.parent() {
-                Some(beside) if dir.ends_with("shims") => beside.to_owned(),
-                _ => dir,
-            };
-            let holds = |place: &Path| place.starts_with(&dir);
-            let is_too_much =
-                self.places.home.as_deref().is_some_and(holds) || holds(wanted.tree.root);
-            if !is_too_much {
-                outside.add_to_read(&dir);
-            }
-        }
+        self.add_programs(wanted.tree, &tool_dirs, &mut outside);
         // Everything kept for the workspace is in one directory.
         let own = self.places.private.parent().unwrap_or(&self.places.private);
         for dir in git_dirs(wanted.tree.root, own).iter().chain(wanted.read) {
             outside.add_to_read(dir);
         }
+        for dir in packages_above(wanted.tree.at) {
+            outside.add_to_read(&dir);
+        }
         if wanted.network == Network::Host {
             // `/etc/resolv.conf` may be a link to somewhere else.
             outside.add_to_read(Path::new("/etc/resolv.conf"));
         }
-        let root = wanted.tree.root;
-        outside.read.retain(|path| !path.starts_with(root));
-        outside.layered.retain(|path| !path.starts_with(root));
+        if let Some(home) = self.home() {
+            outside.add_links(home);
+        }
+        let tree = wanted.tree.at;
+        outside.read.retain(|path| !path.starts_with(tree));
+        outside.layered.retain(|path| !path.starts_with(tree));
         outside
+    }
+
+    /// Adds the directories in `PATH`, and what the programs in them need.
+    fn add_programs(&self, tree: &Tree<'_>, tools: &BTreeSet<PathBuf>, outside: &mut Outside) {
+        let in_tree = |dir: &Path| dir.starts_with(tree.at) || dir.starts_with(tree.root);
+        let is_secret = |path: &Path| {
+            let named = path.strip_prefix("/").unwrap_or(path).to_string_lossy();
+            (tree.is_secret)(&named) || (tree.is_secret)(&format!("{named}/x"))
+        };
+        let kept: Vec<PathBuf> = self.places.kept.iter().cloned().chain([tree.at.into()]).collect();
+        let limits = programs::Limits {
+            home: self.home(),
+            kept: &kept,
+            tools,
+            is_secret: &is_secret,
+        };
+        let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
+        let mut dirs = Vec::new();
+        for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute() && !in_tree(dir)) {
+            // Shims run programs from the directory that contains theirs.
+            let dir = match dir.parent() {
+                Some(beside) if dir.ends_with("shims") => beside.to_owned(),
+                _ => dir,
+            };
+            if limits.allow_listed(&dir) {
+                outside.add_to_read(&dir);
+                dirs.push(dir);
+            }
+        }
+        let passed = &self.places.passed;
+        let needed = programs::needed(&dirs, passed, &outside.read, &limits);
+        for path in needed.into_iter().filter(|path| !in_tree(path)) {
+            outside.add_to_read(&path);
+        }
     }
 
     fn expanded(&self, path: &str) -> Option<PathBuf> {
         match path.strip_prefix("~/") {
-            Some(rest) => Some(self.places.home.as_ref()?.join(rest)),
+            Some(rest) => Some(self.home()?.join(rest)),
             None => Some(path.into()),
         }
     }
@@ -162,26 +204,31 @@ impl Ground {
         wanted: &Wanted<'_>,
         survey: Survey,
         outside: &Outside,
-        built: &[PathBuf],
+        caches: &[PathBuf],
     ) -> io::Result<View> {
-        let tree = wanted.tree.root;
+        let Tree { root, at: tree, writes, .. } = *wanted.tree;
         // If the tree contains the home directory, the home directory is not hidden.
-        let home = self.places.home.as_ref().filter(|home| !home.starts_with(tree));
+        let home = self.home().filter(|home| !home.starts_with(tree));
         let home = home.and_then(|home| home.canonicalize().ok());
         let mut kept = Vec::new();
         if let Some(home) = &home {
             let cache = private(&self.places.private.join("cache"))?;
             kept.push((cache.into(), home.join(".cache").into()));
         }
-        let fixed = FIXED.map(|name| tree.join(name)).into_iter();
-        let fixed =
-            fixed.filter(|path| path.symlink_metadata().is_ok_and(|data| !data.is_symlink()));
-        let in_tree = |path: &PathBuf| !built.iter().any(|built| path.starts_with(built));
-        let secrets = survey.secrets.into_iter().filter(in_tree);
+        let shown = |path: &Path| path.strip_prefix(root).map(|path| tree.join(path));
+        let fixed = FIXED.iter().filter(|name| {
+            root.join(name).symlink_metadata().is_ok_and(|data| !data.is_symlink())
+        });
+        let is_in_cache = |path: &PathBuf| caches.iter().any(|cache| path.starts_with(cache));
+        let secrets = survey.secrets.into_iter().filter(|path| !is_in_cache(path));
+        let secrets = secrets.filter_map(|path| shown(&path).ok());
+        let caches = caches.iter().filter_map(|path| Some((path.into(), shown(path).ok()?.into())));
         Ok(View {
-            cwd: wanted.cwd.into(),
+            cwd: shown(wanted.cwd).unwrap_or_else(|_| wanted.cwd.to_owned()).into(),
             tree: tree.into(),
-            is_copy: wanted.tree.writes == Writes::Kept,
+            source: root.into(),
+            is_kept: writes == Writes::Kept,
+            held: wanted.layers.map(ScratchLayers::held),
             read: os(&outside.read),
             links: outside
                 .links
@@ -191,9 +238,9 @@ impl Ground {
             layered: os(&outside.layered),
             kept,
             home: home.map(OsString::from),
-            fixed: fixed.map(OsString::from).collect(),
+            fixed: fixed.map(|name| tree.join(name).into()).collect(),
             hidden: secrets.chain(self.hidden()).map(OsString::from).collect(),
-            built: os(built),
+            caches: caches.collect(),
             scratch_bytes: self.settings.scratch_bytes,
         })
     }
@@ -210,6 +257,7 @@ impl Ground {
         grants.write.extend(DEVICES.map(OsString::from));
         let whole = [PathBuf::from("/proc"), "/dev/random".into(), "/dev/urandom".into()];
         let tree = wanted.tree.root.to_owned();
+        grants.write.push(SHARED_MEMORY.into());
         for path in outside.read.iter().chain(&outside.layered).chain(&whole).chain([&tree]) {
             let access = if path == &tree && wanted.tree.writes == Writes::Kept {
                 &mut grants.write
@@ -232,10 +280,26 @@ impl Outside {
         if real == Path::new("/") {
             return;
         }
-        if let Ok(says) = fs::read_link(path) {
-            self.links.insert((path.to_owned(), says));
-        }
+        self.add_links(path);
         self.read.insert(real);
+    }
+
+    /// Adds the symbolic links on the way to a path.
+    fn add_links(&mut self, path: &Path) {
+        /// Maximum number of links followed, as in the kernel.
+        const MAX_LINKS: usize = 40;
+        let mut waiting = vec![path.to_owned()];
+        for _ in 0..MAX_LINKS {
+            let Some(path) = waiting.pop() else { return };
+            let ancestors: Vec<&Path> = path.ancestors().collect();
+            let first = ancestors.into_iter().rev().find_map(|at| Some((at, fs::read_link(at).ok()?)));
+            let Some((at, says)) = first else { continue };
+            let rest = path.strip_prefix(at).unwrap_or(Path::new(""));
+            let target = at.parent().unwrap_or(at).join(&says);
+            if self.links.insert((at.to_owned(), says)) {
+                waiting.push(lexically_normal(&target.join(rest)));
+            }
+        }
     }
 }
 
@@ -293,9 +357,36 @@ fn git_dirs(tree: &Path, own: &Path) -> Vec<PathBuf> {
     [Some(dir), common].into_iter().flatten().chain(borrowed).collect()
 }
 
-/// Creates missing build directories, so that what is built in them persists.
+/// Returns the directories of packages above a package: those that Node.js searches for what the package itself does not
+/// have, up to the top of the repository.
+fn packages_above(tree: &Path) -> Vec<PathBuf> {
+    if !tree.join("package.json").is_file() || tree.join(".git").exists() {
+        return Vec::new();
+    }
+    let above: Vec<&Path> = tree.ancestors().skip(1).collect();
+    let Some(top) = above.iter().position(|dir| dir.join(".git").exists()) else {
+        return Vec::new();
+    };
+    let dirs = above.into_iter().take(top + 1).map(|dir| dir.join("node_modules"));
+    dirs.filter(|dir| dir.is_dir()).collect()
+}
+
+/// Removes `.` and `..` from an absolute path.
+fn lexically_normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normal.push(part),
+        }
+    }
+    normal
+}
+
+/// Creates missing caches, so that what is built in them persists.
 fn make(survey: &Survey) -> Vec<PathBuf> {
-    let single = survey.unbuilt.iter();
+    let single = survey.missing_caches.iter();
     single.filter(|dir| fs::create_dir(dir).is_ok()).cloned().collect()
 }
 

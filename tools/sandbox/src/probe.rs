@@ -1,5 +1,6 @@
 //! Finds out how far commands can be confined on this machine by confining one that does nothing. What the kernel
-//! claims to support is not always what it lets a program do.
+//! claims to support is not always what it lets a program do, and what works for an empty tree does not always work for
+//! the user's.
 
 use std::io;
 use std::path::Path;
@@ -9,47 +10,79 @@ use std::time::{Duration, Instant};
 use config::SandboxMode;
 
 use crate::orders::{Failure, Lack, Network, Step};
+use crate::remembered::Note;
 use crate::sandbox::{ConfinementLevel, Ground, Wanted};
 use crate::survey::{Tree, Writes};
 
-/// Tries the levels from the strongest down.
+/// Returns the strongest level that works: as remembered, or as tried.
 pub(crate) fn level(ground: &Ground) -> ConfinementLevel {
-    let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
-    let full = match ground.settings.mode {
-        SandboxMode::Off => return ConfinementLevel::Off,
-        SandboxMode::Floor => Err(None),
+    match ground.settings.mode {
+        SandboxMode::Off => ConfinementLevel::Off,
+        SandboxMode::Floor => floor(ground, None),
         SandboxMode::Auto => {
-            attempt(ground, &ConfinementLevel::Full(Vec::new()), deadline).map_err(Some)
+            let note = Note::in_dir(&ground.places.private);
+            if let Some(lacks) = note.read() {
+                return ConfinementLevel::Full(lacks);
+            }
+            match attempt(ground, &ConfinementLevel::Full(Vec::new())) {
+                Ok(lacks) => {
+                    note.write(&lacks);
+                    ConfinementLevel::Full(lacks)
+                }
+                Err(missing) => floor(ground, Some(missing)),
+            }
         }
-    };
-    let missing = match full {
-        Ok(lacks) => return ConfinementLevel::Full(lacks),
-        Err(missing) => missing,
-    };
+    }
+}
+
+/// Returns the strongest level below full confinement, which failed for a command.
+pub(crate) fn level_without(ground: &Ground, failure: Failure) -> ConfinementLevel {
+    Note::in_dir(&ground.places.private).forget();
+    floor(ground, Some(failure))
+}
+
+fn floor(ground: &Ground, missing: Option<Failure>) -> ConfinementLevel {
     let floor = ConfinementLevel::Floor { missing: missing.clone(), lacks: Vec::new() };
-    match attempt(ground, &floor, deadline) {
+    match attempt(ground, &floor) {
         Ok(lacks) => ConfinementLevel::Floor { missing, lacks },
         Err(failure) => ConfinementLevel::None(failure),
     }
 }
 
 /// Confines a command that does nothing, in an empty tree. Returns what is missing at this level.
-fn attempt(
-    ground: &Ground,
-    level: &ConfinementLevel,
-    deadline: Instant,
-) -> Result<Vec<Lack>, Failure> {
+fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
     let dir = ground.scratch().map_err(|error| failed(&error))?;
     let root = dir.path().canonicalize().map_err(|error| failed(&error))?;
     let tree = Tree {
         root: &root,
+        at: &root,
         writes: Writes::Discarded,
         is_secret: &|_| false,
-        has_tracked: &|_: &Path| false,
+        is_unseen: &|_: &Path| false,
     };
-    let wanted = Wanted { tree: &tree, cwd: &root, read: &[], network: Network::Own };
-    let confined = ground.confine(level, &wanted).map_err(|error| failed(&error))?;
+    let (read, network, layers) = (&[][..], Network::Own, None);
+    let wanted = Wanted { tree: &tree, cwd: &root, read, network, layers };
+    nothing_confined(ground, level, &wanted)
+}
+
+/// Confines a command that does nothing.
+pub(crate) fn tried_on(
+    ground: &Ground,
+    level: &ConfinementLevel,
+    wanted: &Wanted<'_>,
+) -> Result<(), Failure> {
+    nothing_confined(ground, level, wanted).map(drop)
+}
+
+fn nothing_confined(
+    ground: &Ground,
+    level: &ConfinementLevel,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<Lack>, Failure> {
+    let failed = |error: &io::Error| Failure::of(Step::Init, error);
+    let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
+    let confined = ground.confine(level, wanted).map_err(|error| failed(&error))?;
     let Some(mut confined) = confined else {
         return Err(Failure { step: Step::Init, on: None, errno: 0 });
     };

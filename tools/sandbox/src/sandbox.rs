@@ -1,23 +1,26 @@
 //! The sandbox of this process: how far commands can be confined, found out by trial, and what a confined command needs.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use config::{Floor, SandboxMode};
 use serde::{Deserialize, Serialize};
 use tools::regular;
 
-use crate::orders::{Ended, Failure, Lack, Network};
+use crate::orders::{Ended, Failure, HeldLayer, Lack, Network};
 #[cfg(target_os = "linux")]
-use crate::probe::level as tried;
+use crate::probe::{level as tried, level_without, tried_on};
+#[cfg(target_os = "linux")]
+use crate::scratch::ScratchLayers;
 use crate::survey::Tree;
 #[cfg(not(target_os = "linux"))]
-use crate::unsupported::level as tried;
+use crate::unsupported::{ScratchLayers, level as tried, level_without, tried_on};
 
 /// Maximum size of the file that records what the user accepted, in bytes.
 const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
@@ -63,7 +66,7 @@ impl fmt::Display for ConfinementLevel {
                 if let Some(missing) = missing {
                     write!(f, " (missing: {missing})")?;
                 }
-                f.write_str(": they cannot use sockets, not even their own")?;
+                f.write_str(": they cannot use sockets, not even their own, and share memory (/dev/shm) with your other programs")?;
                 lacks
             }
             Self::None(why) => return write!(f, "commands are not confined (missing: {why})"),
@@ -100,7 +103,11 @@ pub struct SandboxPlaces {
     /// A state directory of this workspace only; the caches of commands are kept there.
     pub private: PathBuf,
     /// The environment variables that the program was started with.
-    pub vars: std::collections::BTreeMap<String, String>,
+    pub vars: BTreeMap<String, String>,
+    /// Those that commands get.
+    pub passed: BTreeMap<String, String>,
+    /// Directories of the user in which programs keep data. A program on `PATH` does not make one of them readable.
+    pub kept: Vec<PathBuf>,
 }
 
 /// Confines the commands of this process.
@@ -108,7 +115,7 @@ pub struct SandboxPlaces {
 pub struct Sandbox {
     /// What confinement is based on; `None` if the sandbox is off.
     ground: Option<Box<Ground>>,
-    tried: OnceLock<ConfinementLevel>,
+    tried: Mutex<Option<ConfinementLevel>>,
 }
 
 /// The settings and places.
@@ -129,6 +136,8 @@ pub struct Wanted<'w> {
     pub read: &'w [PathBuf],
     /// The network it can reach.
     pub network: Network,
+    /// The layers that it shares with other commands; `None` if it has its own.
+    pub layers: Option<&'w ScratchLayers>,
 }
 
 /// A confined command, ready to be started.
@@ -188,26 +197,57 @@ impl Sandbox {
             return Self::off();
         }
         let ground = Ground { settings, places };
-        Self { ground: Some(Box::new(ground)), tried: OnceLock::new() }
+        Self { ground: Some(Box::new(ground)), tried: Mutex::default() }
     }
 
     /// Creates a sandbox that does not confine commands.
     pub fn off() -> Self {
-        Self { ground: None, tried: OnceLock::new() }
+        Self { ground: None, tried: Mutex::default() }
     }
 
     /// Prepares a confined command; `None` if commands are not confined. Blocks.
     #[cfg(target_os = "linux")]
     pub fn confine(&self, wanted: &Wanted<'_>) -> io::Result<Option<Confined>> {
         match &self.ground {
-            Some(ground) => ground.confine(self.level(), wanted),
+            Some(ground) => ground.confine(&self.level(), wanted),
             None => Ok(None),
         }
     }
 
-    /// Returns how far commands are confined. The first call tries it, which blocks for up to `probe_timeout_ms`.
-    pub fn level(&self) -> &ConfinementLevel {
-        self.tried.get_or_init(|| self.ground.as_deref().map_or(ConfinementLevel::Off, tried))
+    /// Mounts layers for several commands; `None` if commands are not fully confined. Blocks.
+    #[cfg(target_os = "linux")]
+    pub fn scratch_layers(&self, wanted: &Wanted<'_>) -> Result<Option<ScratchLayers>, Failure> {
+        match (&self.ground, self.level().degree()) {
+            (Some(ground), Degree::Full) => ground.scratch_layers(wanted).map(Some),
+            (Some(_) | None, Degree::Full | Degree::Floor | Degree::None) => Ok(None),
+        }
+    }
+
+    /// Returns how far commands are confined. The first call tries it, which blocks for up to `probe_timeout_ms`, unless
+    /// an earlier process found that full confinement works.
+    pub fn level(&self) -> ConfinementLevel {
+        let mut known = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let tried = || self.ground.as_deref().map_or(ConfinementLevel::Off, tried);
+        known.get_or_insert_with(tried).clone()
+    }
+
+    /// Learns that full confinement failed for a command. Returns the level that remains. Blocks.
+    pub fn fall(&self, failure: Failure) -> ConfinementLevel {
+        let mut known = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let level = match (&self.ground, known.take()) {
+            (Some(ground), Some(ConfinementLevel::Full(_))) => level_without(ground, failure),
+            (Some(_) | None, Some(level)) => level,
+            (_, None) => ConfinementLevel::Off,
+        };
+        known.insert(level).clone()
+    }
+
+    /// Tries full confinement on a tree, as a command in it would have it. Blocks.
+    pub fn try_on(&self, wanted: &Wanted<'_>) -> Result<(), Failure> {
+        match (&self.ground, self.level()) {
+            (Some(ground), level @ ConfinementLevel::Full(_)) => tried_on(ground, &level, wanted),
+            (Some(_) | None, _) => Ok(()),
+        }
     }
 
     /// Returns whether the user accepted this level of confinement in this workspace.
@@ -230,9 +270,9 @@ impl Sandbox {
         regular::write(&path, &serde_json::to_vec(level)?)
     }
 
-    /// Returns how far commands are confined, if that has been tried already.
-    pub fn known_level(&self) -> Option<&ConfinementLevel> {
-        self.tried.get()
+    /// Returns how far commands are confined, if that is known already.
+    pub fn known_level(&self) -> Option<ConfinementLevel> {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -261,7 +301,7 @@ impl ReportFile {
         for notice in crate::orders::notices(&mut self.file, self.start)? {
             match notice {
                 Notice::Failed(failure) => outcome.failed = Some(failure),
-                Notice::Lacks(_) => {}
+                Notice::Lacks(_) | Notice::Holds(_) => {}
                 Notice::NotStarted(errno) => outcome.not_started = Some(errno),
                 Notice::Ended(ended) => outcome.ended = Some(ended),
                 Notice::Discarded(paths) => {
@@ -270,6 +310,24 @@ impl ReportFile {
             }
         }
         Ok(outcome)
+    }
+
+    /// Returns the layers that a holder reports, and its failure.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn held(mut self) -> io::Result<(Option<Failure>, Vec<HeldLayer>)> {
+        use crate::orders::Notice;
+        let (mut failure, mut layers) = (None, Vec::new());
+        for notice in crate::orders::notices(&mut self.file, self.start)? {
+            match notice {
+                Notice::Failed(failed) => failure = Some(failed),
+                Notice::Holds(held) => layers = held,
+                Notice::Lacks(_)
+                | Notice::NotStarted(_)
+                | Notice::Ended(_)
+                | Notice::Discarded(_) => {}
+            }
+        }
+        Ok((failure, layers))
     }
 
     pub(crate) fn lacks(&mut self) -> io::Result<Vec<Lack>> {

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io;
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use serde::Serialize;
 
 use crate::helper::OUTER;
-use crate::orders::{Orders, Walls, give};
+use crate::orders::{Walls, give};
 use crate::sandbox::{Confined, ConfinementLevel, Degree, Ends, Ground, ReportFile, Wanted};
 
 /// This program, even if its file has been replaced since it started.
-const SELF: &str = "/proc/self/exe";
+pub(crate) const SELF: &str = "/proc/self/exe";
 
 impl Ground {
     /// Prepares a confined command; `None` if commands are not confined. Blocks.
@@ -33,7 +34,7 @@ impl Ground {
 }
 
 /// Returns the orders as the helper's standard input, and the file for its report.
-fn handed_over(orders: &Orders) -> io::Result<(File, ReportFile)> {
+pub(crate) fn handed_over(orders: &impl Serialize) -> io::Result<(File, ReportFile)> {
     let mut file = File::from(memfd_create("orders", MemfdFlags::CLOEXEC)?);
     let start = give(&mut file, orders)?;
     Ok((file.try_clone()?, ReportFile::new(file, start)))

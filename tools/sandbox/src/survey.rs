@@ -11,15 +11,28 @@ const MAX_ENTRIES: usize = 2_000_000;
 /// Directories that are not searched: they have many files and no secrets of the user.
 const NOT_ENTERED: [&str; 4] = [".git", "node_modules", ".venv", "venv"];
 
-/// What happens to a command's writes to its tree, except those to build directories.
+/// What happens to a command's writes to its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
-    /// They are discarded: the tree is the user's.
+    /// They are discarded, all of them.
     Discarded,
+    /// They are discarded, except those to caches of builds. Only for a tree as the user has it: what is built from other
+    /// sources would be newer than the user's.
+    CachesKept,
     /// They are kept: the tree is a copy.
     Kept,
-    /// Nothing may be written, not even to build directories.
+    /// Nothing may be written.
     Nothing,
+}
+
+impl Writes {
+    /// Returns true if what builds write to their caches is kept.
+    pub(crate) const fn keep_caches(self) -> bool {
+        match self {
+            Self::CachesKept | Self::Kept => true,
+            Self::Discarded | Self::Nothing => false,
+        }
+    }
 }
 
 /// A tree, and what its owner knows about it.
@@ -27,12 +40,14 @@ pub enum Writes {
 pub struct Tree<'t> {
     /// Its directory, absolute and without symbolic links.
     pub root: &'t Path,
+    /// The path at which commands see it, where they are fully confined.
+    pub at: &'t Path,
     /// What happens to writes to it.
     pub writes: Writes,
     /// Returns whether the file at a path relative to the tree is secret.
     pub is_secret: &'t (dyn Fn(&str) -> bool + Sync),
-    /// Returns whether git tracks anything in a directory.
-    pub has_tracked: &'t (dyn Fn(&Path) -> bool + Sync),
+    /// Returns whether nothing in a directory is part of the project: git tracks nothing there, and shows nothing new.
+    pub is_unseen: &'t (dyn Fn(&Path) -> bool + Sync),
 }
 
 /// The result of a survey.
@@ -40,14 +55,17 @@ pub struct Tree<'t> {
 pub(crate) struct Survey {
     /// Secret files, and sockets. For a symbolic link, its target if that is in the tree.
     pub(crate) secrets: Vec<PathBuf>,
-    /// Existing directories that builds write to.
-    pub(crate) built: Vec<PathBuf>,
-    /// Build directories at the root that do not exist yet.
-    pub(crate) unbuilt: Vec<PathBuf>,
+    /// Existing caches of builds.
+    pub(crate) caches: Vec<PathBuf>,
+    /// Caches at the root that do not exist yet.
+    pub(crate) missing_caches: Vec<PathBuf>,
 }
 
-/// Surveys a tree. `built` maps the name of a file to the build directories that belong next to it.
-pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> io::Result<Survey> {
+/// Surveys a tree. `caches` maps the name of a file to the caches next to it.
+pub(crate) fn survey(
+    tree: &Tree<'_>,
+    caches: &BTreeMap<String, Vec<String>>,
+) -> io::Result<Survey> {
     let mut survey = Survey::default();
     let mut entries = 0;
     let mut waiting = vec![tree.root.to_owned()];
@@ -86,26 +104,29 @@ pub(crate) fn survey(tree: &Tree<'_>, built: &BTreeMap<String, Vec<String>>) -> 
             }
             names.push(name);
         }
-        let here =
-            built.iter().filter(|(beside, _)| names.iter().any(|name| name == beside.as_str()));
+        let here = caches.iter().filter(|(manifest, _)| {
+            names.iter().any(|name| config::is_named(manifest, &name.to_string_lossy()))
+        });
         for made in here.flat_map(|(_, made)| made).map(|made| dir.join(made)) {
+            let is_known =
+                survey.caches.contains(&made) || survey.missing_caches.contains(&made);
+            if is_known || !(tree.is_unseen)(&made) {
+                continue;
+            }
             match fs::symlink_metadata(&made) {
                 Ok(data) if data.is_dir() && real(&made, tree.root).as_ref() == Some(&made) => {
-                    if !survey.built.contains(&made) && !(tree.has_tracked)(&made) {
-                        survey.built.push(made);
-                    }
+                    survey.caches.push(made);
                 }
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound
-                        && made.parent() == Some(tree.root)
-                        && !survey.unbuilt.contains(&made) =>
+                        && made.parent() == Some(tree.root) =>
                 {
-                    survey.unbuilt.push(made);
+                    survey.missing_caches.push(made);
                 }
                 Ok(_) | Err(_) => {}
             }
         }
-        below.retain(|dir| !survey.built.contains(dir));
+        below.retain(|dir| !survey.caches.contains(dir));
         waiting.extend(below);
     }
     survey.secrets.sort();
@@ -131,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_at_any_depth_and_build_directories_next_to_their_manifest() {
+    fn secrets_are_found_at_any_depth_and_caches_next_to_their_manifest() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for path in [
@@ -156,17 +177,17 @@ mod tests {
         symlink("/etc", root.join("linked/target")).unwrap();
         let tree = Tree {
             root: &root,
-            writes: Writes::Discarded,
+            at: &root,
+            writes: Writes::CachesKept,
             is_secret: &|path| path.rsplit('/').next() == Some(".env"),
-            has_tracked: &|dir| dir.parent().unwrap().ends_with("tracked"),
+            is_unseen: &|dir| !dir.parent().unwrap().ends_with("tracked"),
         };
-        let built =
-            [("Cargo.toml".to_owned(), vec!["target".to_owned(), "made".to_owned()])].into();
-        let mut found = survey(&tree, &built).unwrap();
-        found.built.sort();
+        let caches = vec!["target".to_owned(), "made".to_owned()];
+        let mut found = survey(&tree, &[("*go.toml".to_owned(), caches)].into()).unwrap();
+        found.caches.sort();
         let at = |paths: &[&str]| paths.iter().map(|path| root.join(path)).collect::<Vec<_>>();
         assert_eq!(found.secrets, at(&[".env", "a/b/.env", "config/real"]));
-        assert_eq!(found.built, at(&["a/target", "target"]));
-        assert_eq!(found.unbuilt, at(&["made"]));
+        assert_eq!(found.caches, at(&["a/target", "target"]));
+        assert_eq!(found.missing_caches, at(&["made"]));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::orders::{Failure, ProcessBounds, Step};
@@ -22,6 +23,37 @@ impl Sandbox {
     pub fn confine(&self, _: &Wanted<'_>) -> io::Result<Option<Confined>> {
         Ok(None)
     }
+
+    /// Returns `None`: commands are not confined.
+    pub fn scratch_layers(&self, _: &Wanted<'_>) -> Result<Option<ScratchLayers>, Failure> {
+        Ok(None)
+    }
+}
+
+/// Layers, which do not exist here.
+#[derive(Debug)]
+pub enum ScratchLayers {}
+
+impl ScratchLayers {
+    /// Cannot be called.
+    pub fn tree(&self) -> PathBuf {
+        match *self {}
+    }
+
+    /// Cannot be called.
+    pub fn changed(&self, _: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+        match *self {}
+    }
+}
+
+/// Returns the only possible level, `None`.
+pub(crate) fn level_without(ground: &Ground, _: Failure) -> ConfinementLevel {
+    level(ground)
+}
+
+/// Succeeds: there is nothing to try.
+pub(crate) fn tried_on(_: &Ground, _: &ConfinementLevel, _: &Wanted<'_>) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// Returns the only possible level, `None`.

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
-use sandbox::{Confined, ConfinementLevel, Network, Sandbox, Tree, Wanted, Writes};
+use sandbox::{
+    Confined, ConfinementLevel, Failure, Network, Sandbox, ScratchLayers, Step, Tree, Wanted, Writes,
+};
 
 /// A predicate on a path.
 type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
@@ -18,6 +20,8 @@ pub struct Fence {
     pub sandbox: Arc<Sandbox>,
     /// The tree in which the command runs.
     pub tree: PathBuf,
+    /// The path at which the command sees it, where it is fully confined.
+    pub at: PathBuf,
     /// What happens to its writes in the tree.
     pub writes: Writes,
     /// Further paths that it may read, outside the tree.
@@ -26,8 +30,10 @@ pub struct Fence {
     pub network: Network,
     /// Returns whether a file is secret, given its path relative to the tree.
     pub is_secret: Asked<str>,
-    /// Returns whether git tracks anything in a directory.
-    pub has_tracked: Asked<Path>,
+    /// Returns whether nothing in a directory is part of the project: git tracks nothing there, and shows nothing new.
+    pub is_unseen: Asked<Path>,
+    /// The layers that the command shares with others; `None` if it has its own.
+    pub layers: Option<Arc<ScratchLayers>>,
 }
 
 /// Converts the level of confinement to policy's terms.
@@ -52,18 +58,49 @@ impl fmt::Debug for Fence {
 impl Fence {
     /// Prepares a confined command in `cwd`; `None` if commands are not confined.
     pub(super) async fn confine(&self, cwd: &Path) -> io::Result<Option<Confined>> {
-        let (fence, cwd) = (self.clone(), cwd.to_owned());
-        let looked = tokio::task::spawn_blocking(move || {
-            let tree = Tree {
-                root: &fence.tree.canonicalize()?,
-                writes: fence.writes,
-                is_secret: &*fence.is_secret,
-                has_tracked: &*fence.has_tracked,
-            };
+        let cwd = cwd.to_owned();
+        self.blocking(move |fence| {
             let cwd = cwd.canonicalize()?;
-            let (read, network) = (&fence.read, fence.network);
-            fence.sandbox.confine(&Wanted { tree: &tree, cwd: &cwd, read, network })
+            fence.with_wanted(&cwd, |wanted| fence.sandbox.confine(wanted))?
+        })
+        .await?
+    }
+
+    /// Mounts layers over the tree, to be shared by several commands; `None` if commands are not fully confined.
+    pub async fn scratch_layers(&self) -> Result<Option<ScratchLayers>, Failure> {
+        let failed = |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
+        let made = self.blocking(|fence| {
+            fence.with_wanted(&fence.tree, |wanted| fence.sandbox.scratch_layers(wanted))
         });
-        looked.await.map_err(io::Error::other)?
+        made.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?
+    }
+
+    /// Tries full confinement on the tree.
+    pub async fn try_on(&self) -> Result<(), Failure> {
+        let failed = |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
+        let tried = self.blocking(|fence| {
+            fence.with_wanted(&fence.tree, |wanted| fence.sandbox.try_on(wanted))
+        });
+        tried.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Fence) -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let fence = self.clone();
+        tokio::task::spawn_blocking(move || work(&fence)).await.map_err(io::Error::other)
+    }
+
+    fn with_wanted<T>(&self, cwd: &Path, use_it: impl FnOnce(&Wanted<'_>) -> T) -> io::Result<T> {
+        let tree = Tree {
+            root: &self.tree.canonicalize()?,
+            at: &self.at,
+            writes: self.writes,
+            is_secret: &*self.is_secret,
+            is_unseen: &*self.is_unseen,
+        };
+        let (read, network, layers) = (&*self.read, self.network, self.layers.as_deref());
+        Ok(use_it(&Wanted { tree: &tree, cwd, read, network, layers }))
     }
 }

@@ -10,7 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use sandbox::{Confined, Degree, Ended, Ends, ReportFile, Reported};
+use sandbox::{Confined, Degree, Ended, Ends, Failure, ReportFile, Reported};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -36,9 +36,11 @@ pub struct RunOptions {
     pub kill_grace: Duration,
     /// The environment of the command.
     pub env: Environment,
-    /// The directory that `cwd` is a copy of. Variables that name it are changed to name `cwd`, and variables that lead
-    /// git to another repository are removed.
+    /// The directory that `cwd` is a copy of. Variables that lead git to another repository are removed.
     pub in_place_of: Option<PathBuf>,
+    /// True if the command sees the copy under the path of that directory. Otherwise variables that name the directory are
+    /// changed to name `cwd`.
+    pub appears_in_place: bool,
     /// The directory that records the running command for [`super::end_leftovers`]; `None` to keep no record.
     pub notes: Option<PathBuf>,
     /// The confinement; `None` to run unconfined.
@@ -150,6 +152,8 @@ pub struct CommandOutcome {
     pub confined: Degree,
     /// Paths in the tree, relative to it, whose changes were discarded; only the first ones.
     pub discarded: Vec<PathBuf>,
+    /// The step of the confinement that failed; nothing was run then.
+    pub walls_failed: Option<Failure>,
 }
 
 impl CommandOutcome {
@@ -161,7 +165,19 @@ impl CommandOutcome {
             elapsed: Duration::ZERO,
             confined: Degree::None,
             discarded: Vec::new(),
+            walls_failed: None,
         }
+    }
+
+    /// Creates the outcome of a command that its caller ended.
+    pub fn timed_out(elapsed: Duration) -> Self {
+        Self { exit: Exit::TimedOut, elapsed, ..Self::not_started(String::new()) }
+    }
+
+    /// Creates the outcome of a command that was not started because its confinement could not be set up.
+    pub fn without_walls(failure: Failure) -> Self {
+        let why = walls_text(&failure);
+        Self { confined: Degree::Full, walls_failed: Some(failure), ..Self::not_started(why) }
     }
 
     /// Returns whether it succeeded: exit status 0 within the time limit.
@@ -186,37 +202,39 @@ pub async fn run_heard(
 ) -> CommandOutcome {
     let start = Instant::now();
     let mut output = Captured::new(options.keep_bytes);
-    let (mut confined, mut discarded) = (Degree::None, Vec::new());
+    let mut confined = Degree::None;
+    let mut reported = Reported::default();
     let exit = match start_group(command, options).await {
         Ok((mut group, pipe)) => {
             confined = group.degree;
             let exit = attend(&mut group, pipe, options, start, (&mut output, sink)).await;
-            match group.report.take() {
-                Some(report) if exit != Exit::TimedOut => reported_exit(report, &mut discarded),
-                _ => exit,
+            match group.report.take().map(ReportFile::read) {
+                Some(Ok(report)) if exit != Exit::TimedOut => {
+                    reported = report;
+                    reported_exit(&reported)
+                }
+                Some(Err(error)) if exit != Exit::TimedOut => {
+                    Exit::NotStarted(format!("the sandbox's report cannot be read: {error}"))
+                }
+                Some(Ok(_) | Err(_)) | None => exit,
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
         Err(error) => Exit::NotStarted(error.to_string()),
     };
-    CommandOutcome { exit, output, elapsed: start.elapsed(), confined, discarded }
+    let Reported { discarded, failed: walls_failed, .. } = reported;
+    CommandOutcome { exit, output, elapsed: start.elapsed(), confined, discarded, walls_failed }
+}
+
+fn walls_text(failure: &Failure) -> String {
+    format!("cannot set up the sandbox: {failure}; run `deepseek doctor` to check it")
 }
 
 /// Determines from its report how a confined command ended.
-fn reported_exit(report: ReportFile, discarded: &mut Vec<PathBuf>) -> Exit {
+fn reported_exit(report: &Reported) -> Exit {
     const NO_SUCH_FILE: i32 = 2;
-    let outcome = match report.read() {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            return Exit::NotStarted(format!("the sandbox's report cannot be read: {error}"));
-        }
-    };
-    let Reported { ended, not_started, failed, discarded: paths } = outcome;
-    *discarded = paths;
-    match (failed, not_started, ended) {
-        (Some(failure), ..) => Exit::NotStarted(format!(
-            "cannot set up the sandbox: {failure}; run `deepseek doctor` to check it"
-        )),
+    match (&report.failed, report.not_started, report.ended) {
+        (Some(failure), ..) => Exit::NotStarted(walls_text(failure)),
         (None, Some(NO_SUCH_FILE), _) => Exit::NotFound,
         (None, Some(errno), _) => Exit::NotStarted(io::Error::from_raw_os_error(errno).to_string()),
         (None, None, Some(Ended::Code(code))) => exit_of_code(code),
@@ -247,7 +265,12 @@ async fn start_group(
     process.stdout(writer.try_clone()?).stderr(writer);
     process.env_clear().envs(options.env.vars.iter());
     if let Some(other) = &options.in_place_of {
-        moved_env(&mut process, &options.env, other, &options.cwd);
+        if !options.appears_in_place {
+            moved_env(&mut process, &options.env, other, &options.cwd);
+        }
+        for name in OF_A_REPOSITORY {
+            process.env_remove(name);
+        }
     }
     let degree = confined.as_ref().map_or(Degree::None, |confined| confined.degree);
     let (ends, report) = apply_confinement(&mut process, confined);
@@ -325,9 +348,6 @@ fn moved_env(process: &mut Command, env: &Environment, from: &Path, to: &Path) {
         if let Some(moved) = relocate(value.as_bytes(), from, to) {
             process.env(name, OsStr::from_bytes(&moved));
         }
-    }
-    for name in OF_A_REPOSITORY {
-        process.env_remove(name);
     }
 }
 
@@ -458,6 +478,7 @@ mod tests {
             kill_grace: Duration::from_millis(200),
             env: Environment::default(),
             in_place_of: None,
+            appears_in_place: false,
             notes: None,
             fence: None,
         }

@@ -100,6 +100,14 @@ fn top_of(root: &Path) -> PathBuf {
     root.ancestors().find(has_git).unwrap_or(root).to_owned()
 }
 
+/// Returns true if git ignores `path`, a file in the tree at `root`, or a directory that it is in.
+pub(super) fn is_ignored_by_git(root: &Path, path: &Path) -> bool {
+    let top = top_of(root);
+    let ignored = Ignored::new(top.clone(), Rules::WithGlobal);
+    let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != top);
+    ignored.is_ignored(path, false) || dirs.any(|dir| ignored.is_ignored(dir, true))
+}
+
 fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {
     ignored.is_ignored(entry.path(), entry.file_type().is_some_and(|kind| kind.is_dir()))
 }

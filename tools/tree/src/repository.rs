@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tools::regular;
 
+use super::files::is_ignored_by_git;
+
 /// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
 const ALTERNATES: &str = "objects/info/alternates";
@@ -43,7 +45,7 @@ impl UserRepository {
 
 /// Returns true if git tracks something below `dir`, which is in the tree at `root`. Also true if the repository cannot
 /// be read.
-pub fn tracks_below(root: &Path, dir: &Path) -> bool {
+fn tracks_below(root: &Path, dir: &Path) -> bool {
     let Some((top, _)) = top_around(root) else { return false };
     let Some(UserRepository { repository, .. }) = UserRepository::around(root) else { return true };
     let Ok(below) = dir.strip_prefix(&top) else { return true };
@@ -67,6 +69,15 @@ pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
         None => root.join(path).symlink_metadata().is_ok(),
     });
     paths
+}
+
+/// Returns true if nothing in a directory is part of the project: git tracks nothing in it, and ignores whatever is new
+/// there. Without a repository, that holds for every directory.
+pub fn is_unseen(root: &Path, dir: &Path) -> bool {
+    if top_around(root).is_none() {
+        return true;
+    }
+    is_ignored_by_git(root, &dir.join("x")) && !tracks_below(root, dir)
 }
 
 /// Returns the commit checked out around `dir`, in hexadecimal, without opening the repository.

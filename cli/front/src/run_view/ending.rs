@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, MissingKind, NeedsWork, Rollback, Target, Unverified, Verified};
 use actors::plan::Criterion;
+use actors::proof::OldTree;
 use anstyle::AnsiColor;
 use orchestrator::orchestrator::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;
 use super::{CommandsGiven, Commits, RunView, ViewOptions};
-use crate::describe::criteria;
+use crate::describe::{self, criteria};
 use crate::diff::{harmless, harmless_text};
 
 const NOTHING_CHANGED: &str = "  nothing was changed";
@@ -74,7 +75,12 @@ impl RunView {
                     Verified::Proven | Verified::Passed | Verified::NotNeeded => AnsiColor::Green,
                     Verified::Unverified(_) => AnsiColor::Yellow,
                 };
-                let how = harmless(&verified.to_string());
+                let how = match verified {
+                    Verified::Passed => format!("{verified}: {}", why_unproven(self.on_old_tree)),
+                    Verified::Proven | Verified::Unverified(_) | Verified::NotNeeded => {
+                        harmless(&verified.to_string())
+                    }
+                };
                 let next = next_to_verify(verified).map(|next| format!("  next: {next}"));
                 let changed = if changed.is_empty() { ALREADY_THERE } else { changed };
                 let delivered = of(self.style(AnsiColor::Green, "✓ delivered"), changed);
@@ -136,6 +142,11 @@ impl RunView {
     }
 }
 
+/// Returns why a change whose checks pass is not proven.
+fn why_unproven(on_old_tree: Option<OldTree>) -> &'static str {
+    on_old_tree.map_or("it has no test of its own", describe::on_old_tree)
+}
+
 /// Returns how the user can get an unverified delivery verified.
 const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
     let Verified::Unverified(why) = verified else { return None };
@@ -149,7 +160,9 @@ const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
             MissingKind::Network => {
                 "run the checks with a network connection, or allow commands to use it: --network"
             }
+            MissingKind::Walls => "`deepseek doctor` says what is missing; run the checks yourself",
         },
+        Unverified::TreeMoved => "ask again when nothing else changes the files, or run the checks",
         Unverified::OldFailures => "ask for a fix of these failures",
     })
 }

@@ -114,10 +114,12 @@ impl RunView {
                 self.answered(answer);
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
+                self.on_old_tree = None;
                 self.enter(&format!("verify {}", self.lanes.merged()), "", at);
                 tracing::debug!(commands = commands.len(), "verifying all lanes and the project");
             }
             Event::VerifyStarted { commands, derived, .. } => {
+                self.on_old_tree = None;
                 let how = if *derived { "derived from the project" } else { "" };
                 self.enter("verify", how, at);
                 if commands.is_empty() {
@@ -252,7 +254,13 @@ impl RunView {
     )]
     fn team_event(&mut self, event: &Event, at: Duration) {
         match event {
+            Event::CheckedTreeChanged { moved, written, .. } => {
+                for line in describe::after_checks(moved, written) {
+                    self.say(format!("  {}", self.style(AnsiColor::Yellow, &line)));
+                }
+            }
             Event::OldTreeTested { outcome, .. } => {
+                self.on_old_tree = Some(*outcome);
                 self.say(format!("  {}", describe::on_old_tree(*outcome)));
             }
             Event::ModelRequest { role: AgentRole::LanePlanner, .. } if self.phase != PLANNING => {

@@ -1,37 +1,63 @@
 //! New namespaces: user ids without meaning outside, processes that end together, a network with only loopback.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, sendto, socket};
 
 use crate::orders::{Failure, Network, Step};
 
-/// Enters new namespaces. The next process started is the first of the pid namespace.
-pub(crate) fn enter(network: Network) -> Result<(), Failure> {
-    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    let mut flags = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWNS
+/// Enters new namespaces; the user namespace is that of `holder`, if there is one. The next process started is the first
+/// of the pid namespace.
+pub(crate) fn enter(network: Network, holder: Option<i32>) -> Result<(), Failure> {
+    let mut flags = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS;
     if network == Network::Own {
         flags |= CloneFlags::CLONE_NEWNET;
     }
-    unshare(flags).map_err(|error| Failure::of(Step::Namespaces, &error.into()))?;
+    if let Some(holder) = holder {
+        join(holder).map_err(|error| Failure::of(Step::Join, &error))?;
+        unshare(flags).map_err(|error| Failure::of(Step::Namespaces, &error.into()))?;
+    } else {
+        with_own_user(flags)?;
+    }
+    if network == Network::Own {
+        loopback_up().map_err(|error| Failure::of(Step::Loopback, &error))?;
+    }
+    Ok(())
+}
+
+/// Enters namespaces in which mounts can be made for other processes to join.
+pub(crate) fn enter_to_hold() -> Result<(), Failure> {
+    with_own_user(CloneFlags::CLONE_NEWNS)
+}
+
+/// Joins the user and mount namespaces of a process.
+fn join(holder: i32) -> io::Result<()> {
+    // Both are opened before the first is joined: afterwards `/proc` may be another one.
+    let open = |name: &str| File::open(format!("/proc/{holder}/ns/{name}"));
+    let (users, mounts) = (open("user")?, open("mnt")?);
+    setns(users, CloneFlags::CLONE_NEWUSER)?;
+    setns(mounts, CloneFlags::CLONE_NEWNS)?;
+    Ok(())
+}
+
+/// Enters new namespaces, among them one for users, in which this process has the ids that it has outside.
+fn with_own_user(flags: CloneFlags) -> Result<(), Failure> {
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    unshare(flags | CloneFlags::CLONE_NEWUSER)
+        .map_err(|error| Failure::of(Step::Namespaces, &error.into()))?;
     let (user, group) = (user.as_raw(), group.as_raw());
     let ids = || {
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
         fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
     };
-    ids().map_err(|error| Failure::of(Step::Ids, &error))?;
-    if network == Network::Own {
-        loopback_up().map_err(|error| Failure::of(Step::Loopback, &error))?;
-    }
-    Ok(())
+    ids().map_err(|error| Failure::of(Step::Ids, &error))
 }
 
 /// Turns on the loopback interface, which then gets its addresses by itself. Sends one rtnetlink message and reads the

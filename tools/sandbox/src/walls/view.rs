@@ -1,29 +1,31 @@
-//! A private root directory: the paths that the command may see are mounted into it, the tree is under an overlay, and
-//! nothing else exists.
+//! A private root directory: the paths that the command may see are mounted into it, the tree is under layers that
+//! receive what the command writes, and nothing else exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
-    mount_remount, unmount,
+    unmount,
 };
 use rustix::process::pivot_root;
 
-use super::super::changed::Layer;
-use crate::orders::{Failure, Grants, Step, View};
+use crate::changed::Layer;
+use super::layers::{LAYERS, Layers, held};
+use super::mounts::{OLD, mounts, read_only};
+use crate::orders::{Failure, Grants, HeldLayer, HoldOrders, Step, View};
 
-/// Where the machine's root is mounted, and where the new root is while it is built.
-const OLD: &str = "/old";
+/// Where the new root is while it is built.
 const NEW: &str = "/new";
-/// Empty directories that any command may write to.
+/// Directories that any command may write to, empty at first.
 const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// Where the process that holds layers keeps those directories, and the home directory of commands.
+const KEPT: &str = "/kept";
+const HOME: &str = "home";
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// How a path outside the tree appears.
@@ -35,39 +37,77 @@ enum Seen<'v> {
     Home,
 }
 
-/// Enters the view. Writes to the tree go to the returned layer, unless the tree is a copy.
-pub(crate) fn enter(view: &View) -> Result<Option<Layer>, Failure> {
-    let mut mounts = Mounts { written: BTreeSet::new(), layers: 0 };
-    begin(view.scratch_bytes).map_err(|error| Failure::of(Step::Root, &error))?;
+/// Mounts layers for other processes to join.
+pub(crate) fn hold(orders: &HoldOrders) -> Result<Vec<HeldLayer>, Failure> {
+    let root = |error: io::Error| Failure::of(Step::Root, &error);
+    base(orders.scratch_bytes).map_err(root)?;
+    for path in SCRATCH {
+        empty_for_all(&kept(path)).map_err(root)?;
+    }
+    let home = Path::new(KEPT).join(HOME);
+    fs::create_dir_all(&home).map_err(root)?;
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).map_err(root)?;
+    let on_disk = orders.on_disk.as_ref().map(|dir| outside(Path::new(dir)));
+    let mut layers = Layers::in_dir(on_disk.unwrap_or_else(|| LAYERS.into()));
+    let mut all = Vec::new();
+    for (number, path) in orders.layers.iter().map(Path::new).enumerate() {
+        let at = held(number);
+        let laid = fs::create_dir_all(&at).and_then(|()| layers.lay(&outside(path), &at));
+        let laid = laid.map_err(|error| on(Step::Overlay, path, &error))?;
+        let told = |Layer { at, written, .. }: Layer| HeldLayer {
+            number,
+            at: at.into(),
+            written: written.into(),
+        };
+        all.extend(laid.into_iter().map(told));
+    }
+    Ok(all)
+}
+
+/// Enters the view. Returns the layers that receive writes to the tree, if they are the command's own.
+pub(crate) fn enter(view: &View) -> Result<Vec<Layer>, Failure> {
+    let root = |error: io::Error| Failure::of(Step::Root, &error);
+    let held_layers = view.held.as_ref().map_or(&[][..], |held| &held.layers);
+    if view.held.is_none() {
+        base(view.scratch_bytes).map_err(root)?;
+    }
+    let own = format!("{LAYERS}-of-{}", rustix::process::getpid().as_raw_nonzero());
+    let mut mounts = Mounts {
+        written: BTreeSet::new(),
+        layers: Layers::in_dir(own.into()),
+        held: held_layers,
+        is_held: view.held.is_some(),
+    };
+    mounts.new_root(view.scratch_bytes).map_err(root)?;
     for (path, seen) in elsewhere(view) {
         let shown = match seen {
             Seen::Read => bind(path, path),
             Seen::Link(says) => link(path, says),
-            Seen::Layered => mounts.layer(path).map(drop),
+            Seen::Layered => mounts.layer(path, path).map(drop),
             Seen::Kept(from) => mounts.write_through(Path::new(from), path),
-            Seen::Home => mounts.empty(path),
+            Seen::Home => mounts.home(path),
         };
         shown.map_err(|error| on(Step::Bind, path, &error))?;
     }
     devices(&mut mounts).map_err(|error| Failure::of(Step::Devices, &error))?;
-    let tree = Path::new(&view.tree);
-    let layer = if view.is_copy {
-        mounts.write_through(tree, tree).map(|()| None)
+    let (source, tree) = (Path::new(&view.source), Path::new(&view.tree));
+    let laid = if view.is_kept {
+        mounts.write_through(source, tree).map(|()| Vec::new())
     } else {
-        mounts.layer(tree).map(Some)
+        mounts.layer(source, tree)
     };
-    let layer = layer.map_err(|error| on(Step::Overlay, tree, &error))?;
+    let laid = laid.map_err(|error| on(Step::Overlay, tree, &error))?;
     within(view, &mut mounts)?;
-    mounts.close().map_err(|error| Failure::of(Step::Root, &error))?;
-    finish(Path::new(&view.cwd)).map_err(|error| Failure::of(Step::Root, &error))?;
-    Ok(layer)
+    mounts.close().map_err(root)?;
+    finish(Path::new(&view.cwd)).map_err(root)?;
+    Ok(laid)
 }
 
 /// Returns what Landlock grants in a view: reading everything in it, and writing to the writable paths.
 pub(crate) fn grants(view: &View) -> Grants {
     let mut write: Vec<OsString> = [&view.tree].into_iter().chain(&view.home).cloned().collect();
-    write.extend(view.built.iter().chain(&view.layered).cloned());
-    write.extend(view.kept.iter().map(|(_, seen)| seen.clone()));
+    write.extend(view.layered.iter().cloned());
+    write.extend(view.caches.iter().chain(&view.kept).map(|(_, seen)| seen.clone()));
     write.extend(SCRATCH.map(OsString::from));
     // Nothing below `/proc`: for root, it contains settings of the whole machine.
     write.push("/dev".into());
@@ -86,16 +126,13 @@ fn elsewhere(view: &View) -> BTreeMap<&Path, Seen<'_>> {
     all
 }
 
-/// Applies the exceptions in the tree: build directories, read-only paths, hidden paths.
-fn within(view: &View, mounts: &mut Mounts) -> Result<(), Failure> {
-    for path in mounted_below(&view.tree)
-        .iter()
-        .chain(view.fixed.iter().map(PathBuf::from).collect::<Vec<_>>().iter())
-    {
-        bind(path, path).map_err(|error| on(Step::Bind, path, &error))?;
+/// Applies the exceptions in the tree: caches, read-only paths, hidden paths.
+fn within(view: &View, mounts: &mut Mounts<'_>) -> Result<(), Failure> {
+    for path in view.fixed.iter().map(Path::new) {
+        mounts.fix(path).map_err(|error| on(Step::Bind, path, &error))?;
     }
-    for path in view.built.iter().map(Path::new) {
-        mounts.write_through(path, path).map_err(|error| on(Step::Bind, path, &error))?;
+    for (from, path) in view.caches.iter().map(|(from, path)| (Path::new(from), Path::new(path))) {
+        mounts.write_through(from, path).map_err(|error| on(Step::Bind, path, &error))?;
     }
     for path in view.hidden.iter().map(Path::new) {
         hide(path).map_err(|error| on(Step::Bind, path, &error))?;
@@ -107,8 +144,8 @@ fn on(step: Step, path: &Path, error: &io::Error) -> Failure {
     Failure { on: Some(path.display().to_string()), ..Failure::of(step, error) }
 }
 
-/// Makes an in-memory file system the root, with the machine's root at [`OLD`] and an empty one at [`NEW`].
-fn begin(scratch_bytes: u64) -> io::Result<()> {
+/// Makes an in-memory file system the root, with the machine's root at [`OLD`] and an empty directory at [`NEW`].
+fn base(scratch_bytes: u64) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
     // Any directory will do: its content reappears when the mount moves to the root.
     let base = ["/tmp", "/var", "/usr"].into_iter().find(|path| Path::new(path).is_dir());
@@ -121,14 +158,7 @@ fn begin(scratch_bytes: u64) -> io::Result<()> {
     pivot_root(".", "old")?;
     std::env::set_current_dir("/")?;
     fs::write("empty", "")?;
-    fs::set_permissions("empty", fs::Permissions::from_mode(0o444))?;
-    in_memory(NEW, scratch_bytes)?;
-    for path in SCRATCH {
-        let dir = inside(Path::new(path));
-        fs::create_dir_all(&dir)?;
-        fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777))?;
-    }
-    bind(Path::new("/proc"), Path::new("/proc"))
+    fs::set_permissions("empty", fs::Permissions::from_mode(0o444))
 }
 
 fn in_memory(at: impl AsRef<Path>, bytes: u64) -> io::Result<()> {
@@ -137,6 +167,12 @@ fn in_memory(at: impl AsRef<Path>, bytes: u64) -> io::Result<()> {
         .map_err(|_| io::ErrorKind::InvalidInput)?;
     mount("tmpfs", at.as_ref(), "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options)?;
     Ok(())
+}
+
+/// Creates a directory that everyone may write to.
+fn empty_for_all(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o1777))
 }
 
 /// Makes the new root the only one.
@@ -157,19 +193,27 @@ fn inside(path: &Path) -> PathBuf {
     below(NEW, path)
 }
 
+/// Returns where the process that holds layers keeps a directory.
+fn kept(path: &str) -> PathBuf {
+    below(KEPT, Path::new(path))
+}
+
 fn below(root: &str, path: &Path) -> PathBuf {
     Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// Mounts `from` at `path`, including mounts below it. Does nothing if `from` does not exist.
 fn bind(from: &Path, path: &Path) -> io::Result<()> {
-    let from = outside(from);
-    let Ok(data) = fs::symlink_metadata(&from) else { return Ok(()) };
-    let at = inside(path);
-    place(&at, data.is_dir())?;
-    mount_bind_recursive(&from, &at)?;
+    bind_exactly(&outside(from), &inside(path))
+}
+
+fn bind_exactly(from: &Path, at: &Path) -> io::Result<()> {
+    let Ok(data) = fs::symlink_metadata(from) else { return Ok(()) };
+    place(at, data.is_dir())?;
+    mount_bind_recursive(from, at)?;
     Ok(())
 }
+
 
 /// Creates the mount point if it does not exist.
 fn place(at: &Path, is_dir: bool) -> io::Result<()> {
@@ -207,7 +251,7 @@ fn hide(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn devices(mounts: &mut Mounts) -> io::Result<()> {
+fn devices(mounts: &mut Mounts<'_>) -> io::Result<()> {
     let dev = Path::new("/dev");
     for name in DEVICES {
         let device = dev.join(name);
@@ -233,41 +277,52 @@ fn devices(mounts: &mut Mounts) -> io::Result<()> {
     Ok(())
 }
 
-/// The writable mounts of the new root, and the number of its layers.
-struct Mounts {
+/// The writable mounts of the new root, and its layers.
+struct Mounts<'v> {
     /// Mounts that stay writable.
     written: BTreeSet<PathBuf>,
-    layers: usize,
+    layers: Layers,
+    /// The directories under layers that another process holds.
+    held: &'v [OsString],
+    is_held: bool,
 }
 
-impl Mounts {
-    /// Shows a directory under an overlay layer that receives its writes and is discarded.
-    fn layer(&mut self, path: &Path) -> io::Result<Layer> {
-        let lower = outside(path);
+impl Mounts<'_> {
+    /// Mounts the new root, with directories that any command may write to.
+    fn new_root(&mut self, scratch_bytes: u64) -> io::Result<()> {
+        in_memory(NEW, scratch_bytes)?;
+        for path in SCRATCH {
+            let at = inside(Path::new(path));
+            empty_for_all(&at)?;
+            if self.is_held {
+                mount_bind_recursive(kept(path), &at)?;
+                self.written.insert(at);
+            }
+        }
+        bind(Path::new("/proc"), Path::new("/proc"))
+    }
+
+    /// Shows a directory under layers that receive what is written. Returns them if they are the command's own.
+    fn layer(&mut self, from: &Path, path: &Path) -> io::Result<Vec<Layer>> {
         let at = inside(path);
         place(&at, true)?;
-        self.layers += 1;
-        let dir = PathBuf::from(format!("/layer{}", self.layers));
-        for part in ["upper", "work"] {
-            fs::create_dir_all(dir.join(part))?;
-        }
-        // An overlay's root directory has the mode of its upper layer.
-        let mode = fs::metadata(&lower)?.permissions();
-        fs::set_permissions(dir.join("upper"), mode)?;
-        // Named as the current directory, so that its path may contain any character.
-        std::env::set_current_dir(&lower)?;
-        let options = format!(
-            "lowerdir=.,upperdir=/layer{0}/upper,workdir=/layer{0}/work,userxattr\0",
-            self.layers
-        );
-        let options = std::ffi::CStr::from_bytes_with_nul(options.as_bytes())
-            .map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mounted =
-            mount("overlay", &at, "overlay", MountFlags::NOSUID | MountFlags::NODEV, options);
-        std::env::set_current_dir("/")?;
-        mounted?;
+        let laid = if let Some(number) = self.held.iter().position(|held| Path::new(held) == from) {
+            mount_bind_recursive(held(number), &at)?;
+            Vec::new()
+        } else {
+            self.layers.lay(&outside(from), &at)?
+        };
+        self.written.extend(mounts()?.into_iter().filter(|mounted| mounted.starts_with(&at)));
+        // Without a mount of its own, it is a directory of the new root.
         self.written.insert(at);
-        Ok(Layer { upper: File::open(dir.join("upper"))?, lower: File::open(lower)? })
+        Ok(laid)
+    }
+
+    /// Mounts a path of the tree over itself, so that it becomes read-only apart from the rest of the tree.
+    fn fix(&mut self, path: &Path) -> io::Result<()> {
+        let at = inside(path);
+        self.written.remove(&at);
+        bind_exactly(&at, &at)
     }
 
     /// Shows a writable directory.
@@ -277,12 +332,16 @@ impl Mounts {
         Ok(())
     }
 
-    /// Shows an empty, writable directory.
-    fn empty(&mut self, path: &Path) -> io::Result<()> {
+    /// Shows the home directory, which is empty at first and writable.
+    fn home(&mut self, path: &Path) -> io::Result<()> {
         let at = inside(path);
         place(&at, true)?;
-        in_memory(&at, 0)?;
-        fs::set_permissions(&at, fs::Permissions::from_mode(0o700))?;
+        if self.is_held {
+            mount_bind_recursive(Path::new(KEPT).join(HOME), &at)?;
+        } else {
+            in_memory(&at, 0)?;
+            fs::set_permissions(&at, fs::Permissions::from_mode(0o700))?;
+        }
         self.written.insert(at);
         Ok(())
     }
@@ -295,65 +354,6 @@ impl Mounts {
         }
         Ok(())
     }
-}
-
-fn read_only(mounted: &Path) -> io::Result<()> {
-    let now = statvfs(mounted)?.f_flag;
-    if now.contains(StatVfsMountFlags::RDONLY) {
-        return Ok(());
-    }
-    let kept = [
-        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
-        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
-        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
-        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
-        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
-        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
-    ];
-    let mut flags = MountFlags::BIND | MountFlags::RDONLY;
-    for (is, stays) in kept {
-        if now.contains(is) {
-            flags |= stays;
-        }
-    }
-    mount_remount(mounted, flags, c"")?;
-    Ok(())
-}
-
-/// Returns the mounts below a directory of the machine. An overlay does not include them.
-fn mounted_below(dir: &OsStr) -> Vec<PathBuf> {
-    let old = outside(Path::new(dir));
-    let all = mounts().unwrap_or_default();
-    let below = all.into_iter().filter(|path| path.starts_with(&old) && *path != old);
-    below.filter_map(|path| Some(Path::new("/").join(path.strip_prefix(OLD).ok()?))).collect()
-}
-
-/// Returns all mount points, in the order in which they were mounted.
-fn mounts() -> io::Result<Vec<PathBuf>> {
-    let table = fs::read(inside(Path::new("/proc/self/mountinfo")))?;
-    let lines = table.split(|byte| *byte == b'\n');
-    let points = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    Ok(points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect())
-}
-
-/// Decodes a path of the mount table, in which blanks and other special characters are written as a backslash and three
-/// octal digits.
-fn unescaped(mut text: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(text.len());
-    while let [byte, rest @ ..] = text {
-        text = rest;
-        if *byte == b'\\'
-            && let [a, b, c, rest @ ..] = rest
-            && let Some(code) = OsStr::from_bytes(&[*a, *b, *c]).to_str()
-            && let Ok(code) = u8::from_str_radix(code, 8)
-        {
-            plain.push(code);
-            text = rest;
-            continue;
-        }
-        plain.push(*byte);
-    }
-    plain
 }
 
 /// Mounts a read-only `/proc` that shows only this pid namespace.

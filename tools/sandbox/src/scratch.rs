@@ -1,0 +1,184 @@
+//! Layers that the commands of one verification share: what one writes, the next one sees, and all of it is discarded at
+//! the end.
+//!
+//! They are mounted by a process of their own, since a mount lasts as long as the mount namespace it is in. This process
+//! reaches what is in them through `/proc`.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::changed::{Layer, changed};
+use crate::helper::HOLDER;
+use crate::orders::{Failure, HeldLayer, HeldLayers, HoldOrders, Step};
+use crate::sandbox::{Ground, ReportFile, Wanted};
+use crate::start::{SELF, handed_over};
+use crate::walls::layers::held;
+
+/// How long mounting may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The number of the tree among the layers.
+const TREE: usize = 0;
+
+/// Layers over a tree, and over the caches around it. Dropping them discards what was written.
+#[derive(Debug)]
+pub struct ScratchLayers {
+    holder: Child,
+    /// The holder ends when this is closed.
+    _life: UnixStream,
+    /// The directory of the tree, under the layers.
+    tree: PathBuf,
+    layers: HeldLayers,
+    of_tree: Vec<HeldLayer>,
+    _on_disk: Option<OnDisk>,
+}
+
+impl Ground {
+    /// Mounts layers for the commands of a verification. Blocks.
+    pub(crate) fn scratch_layers(&self, wanted: &Wanted<'_>) -> Result<ScratchLayers, Failure> {
+        let failed = |error: &io::Error| Failure::of(Step::Init, error);
+        let tree = wanted.tree.root.to_owned();
+        let outside = self.outside(wanted);
+        let layers: Vec<_> = std::iter::once(tree.as_os_str())
+            .chain(outside.layered.iter().map(|path| path.as_os_str()))
+            .map(OsStr::to_owned)
+            .collect();
+        let on_disk = if has_memory_for(self.settings.scratch_bytes) {
+            None
+        } else {
+            Some(OnDisk::create(&self.places.private.join("tmp")).map_err(|error| failed(&error))?)
+        };
+        let orders = HoldOrders {
+            layers: layers.clone(),
+            on_disk: on_disk.as_ref().map(|dir| dir.0.clone().into()),
+            scratch_bytes: self.settings.scratch_bytes,
+        };
+        let (holder, life, report) = start(&orders).map_err(|error| failed(&error))?;
+        let number = i32::try_from(holder.id()).map_err(|_| Failure::of(Step::Init, &io::ErrorKind::Other.into()))?;
+        let layers = HeldLayers { holder: number, layers };
+        let mut scratch =
+            ScratchLayers { holder, _life: life, tree, layers, of_tree: Vec::new(), _on_disk: on_disk };
+        scratch.of_tree = ready(&scratch._life, report)?;
+        scratch.of_tree.retain(|layer| layer.number == TREE);
+        Ok(scratch)
+    }
+}
+
+/// Starts the process that holds layers. Returns it with what keeps it alive, and the file in which it reports.
+fn start(orders: &HoldOrders) -> io::Result<(Child, UnixStream, ReportFile)> {
+    let (stdin, report) = handed_over(orders)?;
+    let (life, end) = UnixStream::pair()?;
+    life.set_read_timeout(Some(PATIENCE))?;
+    #[expect(clippy::disallowed_methods, reason = "it runs no command, and ends with its owner")]
+    let mut holder = Command::new(SELF);
+    holder.arg(HOLDER).env_clear().stdin(stdin);
+    let holder = holder.stdout(OwnedFd::from(end)).stderr(Stdio::null()).spawn()?;
+    Ok((holder, life, report))
+}
+
+/// Waits until the layers are mounted. Returns them.
+fn ready(life: &UnixStream, report: ReportFile) -> Result<Vec<HeldLayer>, Failure> {
+    let failed = |error: &io::Error| Failure::of(Step::Init, error);
+    let is_ready = (&mut &*life).read(&mut [0]).is_ok_and(|count| count == 1);
+    let (failure, layers) = report.held().map_err(|error| failed(&error))?;
+    match failure {
+        Some(failure) => Err(failure),
+        None if is_ready => Ok(layers),
+        None => Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 }),
+    }
+}
+
+impl ScratchLayers {
+    pub(crate) fn held(&self) -> HeldLayers {
+        self.layers.clone()
+    }
+
+    /// Returns the directory at which this process reaches a path of the holder.
+    fn at(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.layers.holder));
+        root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Returns the directory at which this process reaches the tree with what was written to it. Write there only while no
+    /// command runs.
+    pub fn tree(&self) -> PathBuf {
+        self.at(&held(TREE))
+    }
+
+    /// Returns the paths in the tree, relative to it, that differ from what is under the layers. Directories for which
+    /// `skips` returns true are not searched. Blocks.
+    pub fn changed(&self, skips: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+        let open = |layer: &HeldLayer| {
+            let (at, written) = (PathBuf::from(&layer.at), PathBuf::from(&layer.written));
+            let (upper, lower) = (File::open(self.at(&written))?, File::open(self.tree.join(&at))?);
+            Ok(Layer { at, written, upper, lower })
+        };
+        let layers = self.of_tree.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        Ok(changed(&layers, skips))
+    }
+}
+
+impl Drop for ScratchLayers {
+    fn drop(&mut self) {
+        // It may have ended by now.
+        self.holder.kill().ok();
+        self.holder.wait().ok();
+    }
+}
+
+/// Returns true if a full layer would leave as much memory as it takes.
+fn has_memory_for(bytes: u64) -> bool {
+    let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = table.lines().find_map(|line| {
+        let kilobytes = line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?;
+        kilobytes.trim().parse::<u64>().ok()
+    });
+    available.is_none_or(|kilobytes| kilobytes / 2 >= bytes / 1024)
+}
+
+/// A directory for layers that are not kept in memory. It is removed when dropped; one that a crash left is removed when
+/// the next is created.
+#[derive(Debug)]
+struct OnDisk(PathBuf);
+
+impl OnDisk {
+    const PREFIX: &str = "layers-";
+
+    fn create(dir: &Path) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).create(dir)?;
+        for entry in fs::read_dir(dir)?.flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.strip_prefix(Self::PREFIX));
+            let owner = owner.and_then(|name| name.split('-').next()?.parse::<i32>().ok());
+            let is_left = owner.and_then(rustix::process::Pid::from_raw).is_some_and(|owner| {
+                rustix::process::test_kill_process(owner) == Err(Errno::SRCH)
+            });
+            if is_left {
+                drop(Self(entry.path()));
+            }
+        }
+        let prefix = format!("{}{}-", Self::PREFIX, std::process::id());
+        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(dir.canonicalize()?)?;
+        Ok(Self(made.keep()))
+    }
+}
+
+impl Drop for OnDisk {
+    fn drop(&mut self) {
+        // The kernel makes the working directory of an overlay inaccessible.
+        for layer in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            fs::set_permissions(layer.path().join("work/work"), Permissions::from_mode(0o700)).ok();
+        }
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::debug!(%error, dir = %self.0.display(), "could not remove the layers of commands");
+        }
+    }
+}
