@@ -171,7 +171,7 @@ fn the_lane_demo_shows_a_conflict_and_lanes_that_fail_together() {
     let mut program = world.deepseek(["demo", "--team", "--output", "stream-json"]);
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();
-    assert_eq!(run.ending(), "0 delivered/passed", "{}", run.stderr);
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
     assert!(run.stderr.contains("scripted"), "{}", run.stderr);
     assert!(world.provider.requests().is_empty());
     assert_eq!(run.one("LanesPlanned")["lanes"].as_array().unwrap().len(), 3);

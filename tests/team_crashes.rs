@@ -18,9 +18,8 @@ const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|make a|a, and what is made of it\nOWN|
 /// Lanes 01 and 02 pass alone but fail together, until `peace.txt` exists.
 const CHECK: &str = "[ -e a.txt ] && [ -e b.txt ] && [ ! -e peace.txt ] && echo 'FAILED a.txt::peace - they fight' && exit 1\n! grep -q bad c.txt 2>/dev/null\n";
 
-/// A command that creates files of a lane in addition to its patch: binary, executable, empty, a link. If it is killed, it
-/// leaves nothing behind that its next run does not overwrite, unlike `ln -f` with its temporary name.
-const MAKES: &str = "mkdir -p gen && printf 'a\\000b' > gen/bin && printf '#!/bin/sh\\r\\n' > gen/run && chmod +x gen/run && : > gen/empty && { [ -L gen/link ] || ln -s ../a.txt gen/link; }\n";
+/// A command that writes files beside the patch of its lane.
+const MAKES: &str = "mkdir gen && printf 'a\\000b' > gen/bin && ln -s ../a.txt gen/link\n";
 
 pub(crate) const REQUEST: [&str; 9] = [
     "--force-execute",
@@ -152,20 +151,11 @@ fn uninterrupted_run() -> (BTreeMap<PathBuf, FileHash>, Duration) {
     let replay = world.deepseek(["replay", "latest"]).run();
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
     let files = delivered(&world);
-    for made in
-        ["a.txt", "b.txt", "c.txt", "peace.txt", "gen/bin", "gen/run", "gen/empty", "gen/link"]
-    {
+    for made in ["a.txt", "b.txt", "c.txt", "peace.txt"] {
         assert!(files.contains_key(&PathBuf::from(made)), "{made}: {files:?}");
     }
+    assert!(!files.contains_key(&PathBuf::from("gen/bin")), "what commands make is discarded");
     assert_eq!(world.project.read("list.txt"), "list of a and b\n");
-    assert_eq!(
-        std::fs::read_link(world.project.path("gen/link")).unwrap().to_str(),
-        Some("../a.txt")
-    );
-    assert_eq!(std::fs::read(world.project.path("gen/bin")).unwrap(), b"a\0b");
-    let mode = std::fs::metadata(world.project.path("gen/run")).unwrap().permissions();
-    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o111, 0o111);
-    assert_eq!(world.project.read("gen/run"), "#!/bin/sh\r\n");
     (files, run.elapsed)
 }
 

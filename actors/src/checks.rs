@@ -353,7 +353,7 @@ mod tests {
             kill_grace: Duration::from_millis(100),
             env: Environment::default(),
             in_place_of: None,
-        appears_in_place: false,
+            appears_in_place: false,
             notes: None,
             fence: None,
         };

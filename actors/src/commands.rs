@@ -59,14 +59,19 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Returns a copy of a tree as a place, for a command that would have run in `place`.
-    pub(crate) fn in_copy(copy: &'p dyn Copied, place: Self) -> Self {
+    /// Returns a copy of a crew's tree as a place, in which what commands write is kept.
+    pub(crate) fn in_copy(
+        workspace: &'p dyn Workspace,
+        copy: &'p dyn Copied,
+        reach: Network,
+    ) -> Self {
+        let original = workspace.reader().root();
         Self {
             root: copy.root(),
-            in_place_of: place.in_place_of.or(Some(place.root)),
+            in_place_of: workspace.in_place_of().or(Some(original)),
             writes: Writes::Kept,
             read: copy.linked().to_vec(),
-            ..place
+            ..Self::discarding(workspace, reach)
         }
     }
 }

@@ -154,7 +154,11 @@ pub fn doubted(report: &Report, before: &Report) -> Vec<String> {
     let is_fresh = |check: &Check| old(check).is_some_and(|old| !old.cached);
     let mut repaired = repaired(before, report).peekable();
     let proof = repaired.peek().copied().filter(|_| !repaired.any(is_fresh));
-    if failing.is_empty() { proof.map(|check| check.command.clone()).into_iter().collect() } else { failing }
+    if failing.is_empty() {
+        proof.map(|check| check.command.clone()).into_iter().collect()
+    } else {
+        failing
+    }
 }
 
 /// How long the tests of a change may run on the old tree.

@@ -2,6 +2,7 @@
 //! all of it is thrown away at the end, except for what the checks of a delivered change leave in caches of builds.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +11,7 @@ use sandbox::{Degree, Network, ScratchLayers, Writes};
 use shell::{CommandLine, CommandOutcome, Exit, OutputSink};
 use tokio::time::Instant;
 use tools::blocking::on_a_thread;
-use tree::{
-    Entry, FileThen, Listed, ReadTree, RepoPath, TreeError, differing, list, put, tracked_among,
-};
+use tree::{FileThen, Listed, ReadTree, RepoPath, TreeError, differing, list, put, tracked_among};
 
 use crate::commands::{Place, Runner};
 use crate::workspace::{Copied, NoCopy};
@@ -217,7 +216,7 @@ impl ScratchTree {
                 };
                 Place { writes, layers: Some(layers), ..place }
             }
-            Some(Made::Copy(copy)) => Place::in_copy(&**copy, place),
+            Some(Made::Copy(copy)) => Place::in_copy(workspace, &**copy, reach),
             Some(Made::InPlace) | None => Place { writes: Writes::Kept, ..place },
         };
         self.commands.execute_heard(place, line, limit, sink).await
@@ -229,9 +228,9 @@ impl ScratchTree {
         self.written.retain(|path, _| differing.contains(path));
         let mut new = Vec::new();
         for path in differing {
-            if !self.written.contains_key(&path) {
-                new.push(PathBuf::from(path.as_str()));
-                self.written.insert(path, line.text().to_owned());
+            if let Entry::Vacant(entry) = self.written.entry(path) {
+                new.push(PathBuf::from(entry.key().as_str()));
+                entry.insert(line.text().to_owned());
             }
         }
         new
@@ -333,7 +332,7 @@ impl ScratchTree {
 fn states_in(tree: &ReadTree, paths: Vec<RepoPath>) -> Result<Vec<FileThen>, TreeError> {
     let state = |path: RepoPath| {
         let entry = tree.entry_or_link(&path, u64::MAX)?;
-        let state = if let Entry::File(state) = entry { Some(state) } else { None };
+        let state = if let tree::Entry::File(state) = entry { Some(state) } else { None };
         Ok((path, state))
     };
     paths.into_iter().map(state).collect()

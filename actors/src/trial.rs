@@ -94,13 +94,13 @@ impl Trial<'_> {
         if !tree.is_in_place() {
             return CommandOutcome::not_started(tree.gone());
         }
-        let place = Place::discarding(&**workspace, reach);
         if commands.run.confinement().await.degree() == Degree::Full {
+            let place = Place::discarding(&**workspace, reach);
             return commands.execute_in(place, self.line, limit).await;
         }
         match workspace.copied(&[]).await {
             Ok(copy) => {
-                let place = Place::in_copy(&*copy, place);
+                let place = Place::in_copy(&**workspace, &*copy, reach);
                 let outcome = commands.execute_in(place, self.line, limit).await;
                 copy.remove().await;
                 outcome

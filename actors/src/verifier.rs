@@ -165,8 +165,9 @@ impl VerifierSetup {
 
     /// Returns the project files that a command changed; those changes were discarded.
     fn discarded(&self, outcome: &CommandOutcome) -> Vec<String> {
-        let shown =
-            |path: &PathBuf| self.commands.run.redactor.redact(&path.to_string_lossy()).into_owned();
+        let shown = |path: &PathBuf| {
+            self.commands.run.redactor.redact(&path.to_string_lossy()).into_owned()
+        };
         outcome.discarded.iter().map(shown).collect()
     }
 
@@ -245,13 +246,29 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
 /// Returns the check that an event records, if it is of `text`.
 fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
     if let Event::VerificationRun {
-        command, baseline, outcome, exit, elapsed_ms, output, findings, ..
+        command,
+        baseline,
+        outcome,
+        exit,
+        elapsed_ms,
+        output,
+        findings,
+        ..
     } = event
         && command == text
         && *baseline == of_baseline
     {
-        let Findings { excerpt, errors, exact, missing, masked, confined, discarded, cached, needs } =
-            findings.clone()?;
+        let Findings {
+            excerpt,
+            errors,
+            exact,
+            missing,
+            masked,
+            confined,
+            discarded,
+            cached,
+            needs,
+        } = findings.clone()?;
         let whole = || String::from_utf8_lossy(&output.content).into_owned();
         let excerpt = excerpt.unwrap_or_else(whole);
         let (command, exit) = (command.clone(), exit.clone());

@@ -120,7 +120,9 @@ pub enum NoCopy {
     #[error("a worktree is not copied")]
     NotHere,
     /// It is too large.
-    #[error("the files are more than {max_bytes} bytes, which are not copied to run a command where it is confined only in part (`sandbox.copy_bytes`)")]
+    #[error(
+        "the files are more than {max_bytes} bytes, which are not copied to run a command where it is confined only in part (`sandbox.copy_bytes`)"
+    )]
     TooLarge {
         /// The limit.
         max_bytes: u64,

@@ -24,7 +24,11 @@ impl VerifierSetup {
         changes: &[Change],
     ) -> VerifyReply {
         let checked = self.verify_once(commands, changes).await?;
-        if checked.moved.is_empty() { Ok(checked) } else { self.verify_once(commands, changes).await }
+        if checked.moved.is_empty() {
+            Ok(checked)
+        } else {
+            self.verify_once(commands, changes).await
+        }
     }
 
     async fn verify_once(&self, commands: &[String], changes: &[Change]) -> VerifyReply {
@@ -103,7 +107,8 @@ impl VerifierSetup {
         let commands = checked.report.checks.iter().map(|check| check.command.clone());
         let commands: Vec<String> = commands.collect();
         let writer = |file: &WrittenByCheck| commands.iter().position(|it| *it == file.command);
-        let first = written.iter().filter_map(|file| Some((writer(file)?, file))).min_by_key(|it| it.0);
+        let first =
+            written.iter().filter_map(|file| Some((writer(file)?, file))).min_by_key(|it| it.0);
         let Some((at, file)) = first else { return Ok(()) };
         for check in checked.report.checks.iter_mut().skip(at + 1) {
             let passed = matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::Flaky);
@@ -258,10 +263,8 @@ impl Effect for After<'_> {
         let locks = self.locks(run).await;
         let is_lock = |path: &RepoPath| locks.iter().any(|lock| lock.path == *path);
         let written = self.tree.written().iter().filter(|(path, _)| !is_lock(path));
-        let written = written.map(|(path, command)| WrittenByCheck {
-            path: path.clone(),
-            command: command.clone(),
-        });
+        let written = written
+            .map(|(path, command)| WrittenByCheck { path: path.clone(), command: command.clone() });
         let left = Left { moved, written: written.collect(), locks };
         let nothing = left.moved.is_empty() && left.written.is_empty() && left.locks.is_empty();
         if !nothing {

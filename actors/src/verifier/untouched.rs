@@ -31,7 +31,8 @@ impl VerifierSetup {
             Some(FileHash::of(format!("{}\n{upto}{copy}\n{degree:?}", hash.as_ref()?).as_bytes()))
         };
         let keys: Vec<Option<FileHash>> = (0..commands.len()).map(key).collect();
-        let known = keys.iter().zip(commands).map(|(key, text)| self.remembered(key.as_ref()?, text));
+        let known =
+            keys.iter().zip(commands).map(|(key, text)| self.remembered(key.as_ref()?, text));
         let known: Option<Vec<Check>> = known.collect();
         let mut tree = ScratchTree::new(&self.commands, TreeState::Untouched);
         let mut checked = Checked::default();

@@ -285,7 +285,8 @@ pub const fn on_old_tree(outcome: OldTree) -> &'static str {
 pub fn after_checks(moved: &[String], written: &[WrittenByCheck]) -> Vec<String> {
     let mut lines = Vec::new();
     if let [first, rest @ ..] = moved {
-        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         let first = harmless(first);
         lines.push(format!("{first}{more} changed while the checks ran; they are run again"));
     }

@@ -100,8 +100,7 @@ async fn confined(
         return Err(CliError::new(Kind::Denied, format!("cannot confine commands here: {why}"))
             .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
-    let outcome =
-        run_in(fence.clone(), around, (&settings, &workspace), command, sink).await?;
+    let outcome = run_in(fence.clone(), around, (&settings, &workspace), command, sink).await?;
     let Some(failure) = outcome.walls_failed.clone() else { return Ok(outcome) };
     let sandbox = Arc::clone(&fence.sandbox);
     let level = tokio::task::spawn_blocking(move || sandbox.fall(failure));

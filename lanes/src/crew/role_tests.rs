@@ -127,7 +127,8 @@ async fn a_domain_error_leaves_a_role_alive() {
     }
     let (_world, roles) = prepared(failing_once(Stage::Plan), Stage::Verify).await;
     let missing = vec!["no-such-program".to_owned()];
-    let verified = roles.verifier.verify(missing, Subject::Changed(Vec::new())).await.unwrap().unwrap();
+    let verified =
+        roles.verifier.verify(missing, Subject::Changed(Vec::new())).await.unwrap().unwrap();
     assert_eq!(verified.report.outcome(), CheckOutcome::CommandMissing);
     assert!(works(&roles, Stage::Verify).await);
 }

@@ -5,6 +5,7 @@
 //! runs the command.
 
 mod orders;
+mod report;
 mod sandbox;
 mod survey;
 
@@ -38,12 +39,11 @@ mod unsupported;
 pub use alone::shut_in;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
+pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
+pub use report::{ReportFile, Reported};
+pub use sandbox::{Confined, ConfinementLevel, Degree, Ends, Sandbox, SandboxPlaces, Wanted};
 #[cfg(target_os = "linux")]
 pub use scratch::ScratchLayers;
-pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
-pub use sandbox::{
-    Confined, ConfinementLevel, Degree, Ends, ReportFile, Reported, Sandbox, SandboxPlaces, Wanted,
-};
 pub use survey::{Tree, Writes};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{ScratchLayers, helper, shut_in};

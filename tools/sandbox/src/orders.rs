@@ -25,7 +25,7 @@ pub(crate) struct Orders {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Walls {
     /// Namespaces with a file system view of its own, and everything that `Floor` has.
-    Full(View),
+    Full(Box<View>),
     /// Landlock and seccomp only.
     Floor(Grants),
 }
@@ -94,7 +94,7 @@ pub(crate) struct View {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HeldLayers {
     /// The process.
-    pub(crate) holder: i32,
+    pub(crate) holder: u32,
     /// The directories under the layers, in the order of their numbers.
     pub(crate) layers: Vec<OsString>,
 }

@@ -69,7 +69,8 @@ impl Ground {
                 if self.home().is_none() {
                     outside.env.push(("HOME".into(), "/tmp".into()));
                 }
-                (Walls::Full(self.view(wanted, survey, &outside, &caches)?), None)
+                let view = self.view(wanted, survey, &outside, &caches)?;
+                (Walls::Full(Box::new(view)), None)
             }
             ConfinementLevel::Floor { .. } => {
                 let scratch = self.scratch()?;
@@ -159,12 +160,8 @@ impl Ground {
             (tree.is_secret)(&named) || (tree.is_secret)(&format!("{named}/x"))
         };
         let kept: Vec<PathBuf> = self.places.kept.iter().cloned().chain([tree.at.into()]).collect();
-        let limits = programs::Limits {
-            home: self.home(),
-            kept: &kept,
-            tools,
-            is_secret: &is_secret,
-        };
+        let limits =
+            programs::Limits { home: self.home(), kept: &kept, tools, is_secret: &is_secret };
         let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
         let mut dirs = Vec::new();
         for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute() && !in_tree(dir)) {
@@ -216,9 +213,9 @@ impl Ground {
             kept.push((cache.into(), home.join(".cache").into()));
         }
         let shown = |path: &Path| path.strip_prefix(root).map(|path| tree.join(path));
-        let fixed = FIXED.iter().filter(|name| {
-            root.join(name).symlink_metadata().is_ok_and(|data| !data.is_symlink())
-        });
+        let fixed = FIXED
+            .iter()
+            .filter(|name| root.join(name).symlink_metadata().is_ok_and(|data| !data.is_symlink()));
         let is_in_cache = |path: &PathBuf| caches.iter().any(|cache| path.starts_with(cache));
         let secrets = survey.secrets.into_iter().filter(|path| !is_in_cache(path));
         let secrets = secrets.filter_map(|path| shown(&path).ok());
@@ -292,7 +289,8 @@ impl Outside {
         for _ in 0..MAX_LINKS {
             let Some(path) = waiting.pop() else { return };
             let ancestors: Vec<&Path> = path.ancestors().collect();
-            let first = ancestors.into_iter().rev().find_map(|at| Some((at, fs::read_link(at).ok()?)));
+            let first =
+                ancestors.into_iter().rev().find_map(|at| Some((at, fs::read_link(at).ok()?)));
             let Some((at, says)) = first else { continue };
             let rest = path.strip_prefix(at).unwrap_or(Path::new(""));
             let target = at.parent().unwrap_or(at).join(&says);

@@ -189,7 +189,8 @@ fn has_python(dir: &Path) -> bool {
 /// Returns the interpreter that a script names in its first line.
 fn interpreter(script: &Path) -> Option<PathBuf> {
     let mut first = Vec::new();
-    let file = File::open(script).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
+    let file =
+        File::open(script).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
     file.take(FIRST_LINE).read_to_end(&mut first).ok()?;
     let line = first.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let word = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
@@ -305,7 +306,10 @@ mod tests {
         );
         let found = home.needed(&["bin"], &[]);
         assert!(found.contains(&"envs/p".to_owned()), "{found:?}");
-        assert!(found.iter().all(|path| path == "envs/p" || !path.starts_with("envs")), "{found:?}");
+        assert!(
+            found.iter().all(|path| path == "envs/p" || !path.starts_with("envs")),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tools::regular;
 
 use crate::orders::Lack;
-use crate::start::SELF;
+use crate::report::SELF;
 
 const NAME: &str = "full";
 /// Maximum size of the note, in bytes.

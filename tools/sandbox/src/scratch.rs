@@ -4,7 +4,7 @@
 //! They are mounted by a process of their own, since a mount lasts as long as the mount namespace it is in. This process
 //! reaches what is in them through `/proc`.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
@@ -19,8 +19,8 @@ use rustix::io::Errno;
 use crate::changed::{Layer, changed};
 use crate::helper::HOLDER;
 use crate::orders::{Failure, HeldLayer, HeldLayers, HoldOrders, Step};
-use crate::sandbox::{Ground, ReportFile, Wanted};
-use crate::start::{SELF, handed_over};
+use crate::report::{ReportFile, SELF, handed_over};
+use crate::sandbox::{Ground, Wanted};
 use crate::walls::layers::held;
 
 /// How long mounting may take.
@@ -31,20 +31,29 @@ const TREE: usize = 0;
 /// Layers over a tree, and over the caches around it. Dropping them discards what was written.
 #[derive(Debug)]
 pub struct ScratchLayers {
-    holder: Child,
-    /// The holder ends when this is closed.
-    _life: UnixStream,
+    /// Dropped before the directory on disk.
+    holder: Holder,
     /// The directory of the tree, under the layers.
     tree: PathBuf,
-    layers: HeldLayers,
+    /// The directories under layers.
+    layers: Vec<OsString>,
     of_tree: Vec<HeldLayer>,
-    _on_disk: Option<OnDisk>,
+    #[expect(dead_code, reason = "it is removed when dropped")]
+    on_disk: Option<OnDisk>,
+}
+
+/// The process that holds the layers. It ends when this is dropped.
+#[derive(Debug)]
+struct Holder {
+    process: Child,
+    /// The process ends as well when the other end of this is closed, as after a crash.
+    life: UnixStream,
 }
 
 impl Ground {
     /// Mounts layers for the commands of a verification. Blocks.
     pub(crate) fn scratch_layers(&self, wanted: &Wanted<'_>) -> Result<ScratchLayers, Failure> {
-        let failed = |error: &io::Error| Failure::of(Step::Init, error);
+        let failed = |error: io::Error| Failure::of(Step::Init, &error);
         let tree = wanted.tree.root.to_owned();
         let outside = self.outside(wanted);
         let layers: Vec<_> = std::iter::once(tree.as_os_str())
@@ -54,56 +63,64 @@ impl Ground {
         let on_disk = if has_memory_for(self.settings.scratch_bytes) {
             None
         } else {
-            Some(OnDisk::create(&self.places.private.join("tmp")).map_err(|error| failed(&error))?)
+            Some(OnDisk::create(&self.places.private.join("tmp")).map_err(failed)?)
         };
         let orders = HoldOrders {
             layers: layers.clone(),
             on_disk: on_disk.as_ref().map(|dir| dir.0.clone().into()),
             scratch_bytes: self.settings.scratch_bytes,
         };
-        let (holder, life, report) = start(&orders).map_err(|error| failed(&error))?;
-        let number = i32::try_from(holder.id()).map_err(|_| Failure::of(Step::Init, &io::ErrorKind::Other.into()))?;
-        let layers = HeldLayers { holder: number, layers };
-        let mut scratch =
-            ScratchLayers { holder, _life: life, tree, layers, of_tree: Vec::new(), _on_disk: on_disk };
-        scratch.of_tree = ready(&scratch._life, report)?;
-        scratch.of_tree.retain(|layer| layer.number == TREE);
-        Ok(scratch)
+        let (mut holder, report) = Holder::start(&orders).map_err(failed)?;
+        let mut of_tree = holder.ready(report)?;
+        of_tree.retain(|layer| layer.number == TREE);
+        Ok(ScratchLayers { holder, tree, layers, of_tree, on_disk })
     }
 }
 
-/// Starts the process that holds layers. Returns it with what keeps it alive, and the file in which it reports.
-fn start(orders: &HoldOrders) -> io::Result<(Child, UnixStream, ReportFile)> {
-    let (stdin, report) = handed_over(orders)?;
-    let (life, end) = UnixStream::pair()?;
-    life.set_read_timeout(Some(PATIENCE))?;
-    #[expect(clippy::disallowed_methods, reason = "it runs no command, and ends with its owner")]
-    let mut holder = Command::new(SELF);
-    holder.arg(HOLDER).env_clear().stdin(stdin);
-    let holder = holder.stdout(OwnedFd::from(end)).stderr(Stdio::null()).spawn()?;
-    Ok((holder, life, report))
+impl Holder {
+    /// Starts the process. Returns it with the file in which it reports.
+    fn start(orders: &HoldOrders) -> io::Result<(Self, ReportFile)> {
+        let (stdin, report) = handed_over(orders)?;
+        let (life, end) = UnixStream::pair()?;
+        life.set_read_timeout(Some(PATIENCE))?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it runs no command, and ends with its owner"
+        )]
+        let mut process = Command::new(SELF);
+        process.arg(HOLDER).env_clear().stdin(stdin).stdout(OwnedFd::from(end));
+        let process = process.stderr(Stdio::null()).spawn()?;
+        Ok((Self { process, life }, report))
+    }
+
+    /// Waits until the layers are mounted. Returns them.
+    fn ready(&mut self, report: ReportFile) -> Result<Vec<HeldLayer>, Failure> {
+        let is_ready = self.life.read(&mut [0]).is_ok_and(|count| count == 1);
+        let (failure, layers) = report.held().map_err(|error| Failure::of(Step::Init, &error))?;
+        match failure {
+            Some(failure) => Err(failure),
+            None if is_ready => Ok(layers),
+            None => Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 }),
+        }
+    }
 }
 
-/// Waits until the layers are mounted. Returns them.
-fn ready(life: &UnixStream, report: ReportFile) -> Result<Vec<HeldLayer>, Failure> {
-    let failed = |error: &io::Error| Failure::of(Step::Init, error);
-    let is_ready = (&mut &*life).read(&mut [0]).is_ok_and(|count| count == 1);
-    let (failure, layers) = report.held().map_err(|error| failed(&error))?;
-    match failure {
-        Some(failure) => Err(failure),
-        None if is_ready => Ok(layers),
-        None => Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 }),
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // It may have ended by now.
+        self.process.kill().ok();
+        self.process.wait().ok();
     }
 }
 
 impl ScratchLayers {
     pub(crate) fn held(&self) -> HeldLayers {
-        self.layers.clone()
+        HeldLayers { holder: self.holder.process.id(), layers: self.layers.clone() }
     }
 
     /// Returns the directory at which this process reaches a path of the holder.
     fn at(&self, path: &Path) -> PathBuf {
-        let root = PathBuf::from(format!("/proc/{}/root", self.layers.holder));
+        let root = PathBuf::from(format!("/proc/{}/root", self.holder.process.id()));
         root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
@@ -123,14 +140,6 @@ impl ScratchLayers {
         };
         let layers = self.of_tree.iter().map(open).collect::<io::Result<Vec<_>>>()?;
         Ok(changed(&layers, skips))
-    }
-}
-
-impl Drop for ScratchLayers {
-    fn drop(&mut self) {
-        // It may have ended by now.
-        self.holder.kill().ok();
-        self.holder.wait().ok();
     }
 }
 
@@ -158,9 +167,9 @@ impl OnDisk {
             let name = entry.file_name();
             let owner = name.to_str().and_then(|name| name.strip_prefix(Self::PREFIX));
             let owner = owner.and_then(|name| name.split('-').next()?.parse::<i32>().ok());
-            let is_left = owner.and_then(rustix::process::Pid::from_raw).is_some_and(|owner| {
-                rustix::process::test_kill_process(owner) == Err(Errno::SRCH)
-            });
+            let is_left = owner
+                .and_then(rustix::process::Pid::from_raw)
+                .is_some_and(|owner| rustix::process::test_kill_process(owner) == Err(Errno::SRCH));
             if is_left {
                 drop(Self(entry.path()));
             }

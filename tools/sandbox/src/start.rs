@@ -1,18 +1,12 @@
 //! Prepares a confined command for its start.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 
-use rustix::fs::{MemfdFlags, memfd_create};
-use serde::Serialize;
-
 use crate::helper::OUTER;
-use crate::orders::{Walls, give};
-use crate::sandbox::{Confined, ConfinementLevel, Degree, Ends, Ground, ReportFile, Wanted};
-
-/// This program, even if its file has been replaced since it started.
-pub(crate) const SELF: &str = "/proc/self/exe";
+use crate::orders::Walls;
+use crate::report::{SELF, handed_over};
+use crate::sandbox::{Confined, ConfinementLevel, Degree, Ends, Ground, Wanted};
 
 impl Ground {
     /// Prepares a confined command; `None` if commands are not confined. Blocks.
@@ -31,11 +25,4 @@ impl Ground {
         };
         Ok(Some(Confined { program, stdin, env: plan.env, degree, ends, report }))
     }
-}
-
-/// Returns the orders as the helper's standard input, and the file for its report.
-pub(crate) fn handed_over(orders: &impl Serialize) -> io::Result<(File, ReportFile)> {
-    let mut file = File::from(memfd_create("orders", MemfdFlags::CLOEXEC)?);
-    let start = give(&mut file, orders)?;
-    Ok((file.try_clone()?, ReportFile::new(file, start)))
 }

@@ -108,8 +108,7 @@ pub(crate) fn survey(
             names.iter().any(|name| config::is_named(manifest, &name.to_string_lossy()))
         });
         for made in here.flat_map(|(_, made)| made).map(|made| dir.join(made)) {
-            let is_known =
-                survey.caches.contains(&made) || survey.missing_caches.contains(&made);
+            let is_known = survey.caches.contains(&made) || survey.missing_caches.contains(&made);
             if is_known || !(tree.is_unseen)(&made) {
                 continue;
             }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
 use sandbox::{
-    Confined, ConfinementLevel, Failure, Network, Sandbox, ScratchLayers, Step, Tree, Wanted, Writes,
+    Confined, ConfinementLevel, Failure, Network, Sandbox, ScratchLayers, Step, Tree, Wanted,
+    Writes,
 };
 
 /// A predicate on a path.
@@ -68,7 +69,8 @@ impl Fence {
 
     /// Mounts layers over the tree, to be shared by several commands; `None` if commands are not fully confined.
     pub async fn scratch_layers(&self) -> Result<Option<ScratchLayers>, Failure> {
-        let failed = |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
+        let failed =
+            |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
         let made = self.blocking(|fence| {
             fence.with_wanted(&fence.tree, |wanted| fence.sandbox.scratch_layers(wanted))
         });
@@ -77,7 +79,8 @@ impl Fence {
 
     /// Tries full confinement on the tree.
     pub async fn try_on(&self) -> Result<(), Failure> {
-        let failed = |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
+        let failed =
+            |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
         let tried = self.blocking(|fence| {
             fence.with_wanted(&fence.tree, |wanted| fence.sandbox.try_on(wanted))
         });

@@ -89,45 +89,44 @@ pub struct Rest<'r> {
 /// Adds to a copy what `root` has and the copy lacks: files are copied with their times, directories become links to those
 /// of `root`. Returns the directories that the links lead to. Blocks.
 pub fn add_rest(root: &Path, copy: &Path, rest: &Rest<'_>) -> io::Result<Vec<PathBuf>> {
-    const NEVER: [&str; 2] = [".git", ".deepseek"];
+    const OURS: [&str; 2] = [".git", ".deepseek"];
     let (mut linked, mut bytes) = (Vec::new(), 0_u64);
     let mut waiting = vec![PathBuf::new()];
     while let Some(dir) = waiting.pop() {
         for entry in fs::read_dir(root.join(&dir)).into_iter().flatten().flatten() {
             let path = dir.join(entry.file_name());
             let (source, target) = (root.join(&path), copy.join(&path));
-            let Some(kind) = entry.file_type().ok().filter(|_| !is_never(&dir, &entry, &NEVER)) else {
+            let Ok(kind) = entry.file_type() else { continue };
+            if let Ok(there) = fs::symlink_metadata(&target) {
+                if there.is_dir() && kind.is_dir() {
+                    waiting.push(path);
+                }
                 continue;
-            };
-            match fs::symlink_metadata(&target) {
-                Ok(there) if there.is_dir() && kind.is_dir() => waiting.push(path),
-                Ok(_) => {}
-                Err(_) if path.to_str().is_none_or(|path| (rest.is_left_out)(path, kind.is_dir())) => {}
-                Err(_) if kind.is_dir() => {
-                    symlink(&source, &target)?;
-                    linked.push(source);
+            }
+            let is_own =
+                dir.as_os_str().is_empty() && OURS.iter().any(|name| path == Path::new(name));
+            let is_left_out = |path: &str| (rest.is_left_out)(path, kind.is_dir());
+            if is_own || path.to_str().is_none_or(is_left_out) {
+                continue;
+            }
+            if kind.is_dir() {
+                symlink(&source, &target)?;
+                linked.push(source);
+            } else if kind.is_symlink() {
+                symlink(fs::read_link(&source)?, &target)?;
+            } else if kind.is_file() {
+                let data = entry.metadata()?;
+                bytes = bytes.saturating_add(data.len());
+                if bytes > rest.max_bytes {
+                    let most = rest.max_bytes;
+                    let why = format!("the files that git ignores are more than {most} bytes");
+                    return Err(io::Error::other(why));
                 }
-                Err(_) if kind.is_symlink() => symlink(fs::read_link(&source)?, &target)?,
-                Err(_) if kind.is_file() => {
-                    let data = entry.metadata()?;
-                    bytes = bytes.saturating_add(data.len());
-                    if bytes > rest.max_bytes {
-                        return Err(io::Error::other(format!(
-                            "the files that git ignores are more than {} bytes",
-                            rest.max_bytes
-                        )));
-                    }
-                    copy_with_times(&source, &target, &data)?;
-                }
-                Err(_) => {}
+                copy_with_times(&source, &target, &data)?;
             }
         }
     }
     Ok(linked)
-}
-
-fn is_never(dir: &Path, entry: &fs::DirEntry, never: &[&str]) -> bool {
-    dir.as_os_str().is_empty() && never.iter().any(|name| entry.file_name() == *name)
 }
 
 /// Copies a file. One that cannot be read is left out.
@@ -144,7 +143,10 @@ fn copy_with_times(from: &Path, to: &Path, data: &fs::Metadata) -> io::Result<()
 pub fn differing(root: &Path, copy: &Path, max_files: usize) -> Vec<PathBuf> {
     let (ours, theirs) = (list(copy, max_files).files, list(root, max_files).files);
     let find = |files: &[Listed], path: &RepoPath| {
-        files.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| files.get(at).cloned())
+        files
+            .binary_search_by(|file| file.path.cmp(path))
+            .ok()
+            .and_then(|at| files.get(at).cloned())
     };
     let is_same = |one: &Listed, other: &Listed| {
         let stamp = |file: &Listed| (file.bytes, file.modified);
@@ -209,8 +211,7 @@ mod tests {
     #[test]
     fn a_copy_differs_where_content_differs() {
         let (root, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        for (path, here, there) in
-            [("same", "a", "a"), ("other", "a", "b"), ("longer", "a", "ab")]
+        for (path, here, there) in [("same", "a", "a"), ("other", "a", "b"), ("longer", "a", "ab")]
         {
             fs::write(root.path().join(path), here).unwrap();
             fs::write(copy.path().join(path), there).unwrap();

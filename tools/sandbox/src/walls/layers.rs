@@ -93,9 +93,8 @@ impl Layers {
         // Named as the current directory, so that its path may contain any character.
         std::env::set_current_dir(lower)?;
         let dir = dir.to_string_lossy();
-        let options = format!(
-            "lowerdir=.,upperdir={dir}/upper,workdir={dir}/work,userxattr,index=off\0"
-        );
+        let options =
+            format!("lowerdir=.,upperdir={dir}/upper,workdir={dir}/work,userxattr,index=off\0");
         let options = std::ffi::CStr::from_bytes_with_nul(options.as_bytes())
             .map_err(|_| io::ErrorKind::InvalidInput)?;
         let mounted =

@@ -11,7 +11,7 @@ use crate::orders::{Failure, Network, Step};
 
 /// Enters new namespaces; the user namespace is that of `holder`, if there is one. The next process started is the first
 /// of the pid namespace.
-pub(crate) fn enter(network: Network, holder: Option<i32>) -> Result<(), Failure> {
+pub(crate) fn enter(network: Network, holder: Option<u32>) -> Result<(), Failure> {
     let mut flags = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
@@ -37,7 +37,7 @@ pub(crate) fn enter_to_hold() -> Result<(), Failure> {
 }
 
 /// Joins the user and mount namespaces of a process.
-fn join(holder: i32) -> io::Result<()> {
+fn join(holder: u32) -> io::Result<()> {
     // Both are opened before the first is joined: afterwards `/proc` may be another one.
     let open = |name: &str| File::open(format!("/proc/{holder}/ns/{name}"));
     let (users, mounts) = (open("user")?, open("mnt")?);

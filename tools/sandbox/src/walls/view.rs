@@ -14,9 +14,9 @@ use rustix::mount::{
 };
 use rustix::process::pivot_root;
 
-use crate::changed::Layer;
 use super::layers::{LAYERS, Layers, held};
 use super::mounts::{OLD, mounts, read_only};
+use crate::changed::Layer;
 use crate::orders::{Failure, Grants, HeldLayer, HoldOrders, Step, View};
 
 /// Where the new root is while it is built.
@@ -213,7 +213,6 @@ fn bind_exactly(from: &Path, at: &Path) -> io::Result<()> {
     mount_bind_recursive(from, at)?;
     Ok(())
 }
-
 
 /// Creates the mount point if it does not exist.
 fn place(at: &Path, is_dir: bool) -> io::Result<()> {
