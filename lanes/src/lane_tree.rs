@@ -21,7 +21,7 @@ use thiserror::Error;
 use tools::clock::Clock;
 use tree::{
     Change, CommitError, CommitLog, Entries, Entry, Extras, FileState, Op, ReadTree, RepoPath,
-    Snapshot, SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
+    SeenAt, Snapshot, SnapshotError, Snapshots, TreeError, TreeId, Worktree, WriteTree,
 };
 
 use crate::lane::LaneSetup;
@@ -49,6 +49,8 @@ pub struct WorktreeExtras {
     pub share: Vec<String>,
     /// Maximum bytes copied of one such directory.
     pub max_copied_bytes: u64,
+    /// Where commands see the worktrees.
+    pub seen: SeenAt,
     /// The clock.
     pub clock: Arc<dyn Clock>,
 }
@@ -60,6 +62,7 @@ impl WorktreeExtras {
             left_out: &self.left_out,
             share: &self.share,
             max_copied_bytes: self.max_copied_bytes,
+            seen: self.seen,
             now: self.clock.now(),
         }
     }

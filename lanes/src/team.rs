@@ -29,9 +29,10 @@ use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent,
 };
+use sandbox::Degree;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tree::{RepoPath, Snapshots};
+use tree::{RepoPath, SeenAt, Snapshots};
 
 use crate::lane::{Attempt, Lane, LaneEnded, LaneReport, LaneSetup};
 use crate::lane_tree::WorktreeExtras;
@@ -63,10 +64,13 @@ impl TeamSetup {
     /// Returns the source of files that are not in the snapshot.
     fn origin(&self, left_out: &[RepoPath]) -> WorktreeExtras {
         let lanes = &self.run.config().lanes;
+        let level = self.run.sandbox.known_level();
+        let in_place = level.is_some_and(|level| level.degree() == Degree::Full);
         WorktreeExtras {
             left_out: left_out.to_vec(),
             share: lanes.share.clone(),
             max_copied_bytes: lanes.max_copied_bytes,
+            seen: if in_place { SeenAt::TheWorkspace } else { SeenAt::ItsOwnPath },
             clock: Arc::clone(&self.run.clock),
         }
     }

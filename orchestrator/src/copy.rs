@@ -11,7 +11,8 @@ use lanes::worktrees::{Claim, claim_named, tidy};
 use policy::Verdict;
 use tools::blocking::on_a_thread;
 use tree::{
-    Entries, Extras, FileThen, ReadTree, Rest, SnapshotError, Snapshots, Worktree, add_rest, list,
+    Entries, Extras, FileThen, ReadTree, Rest, SeenAt, SnapshotError, Snapshots, Worktree,
+    add_rest, list,
 };
 
 /// Makes copies of the workspace.
@@ -83,6 +84,7 @@ impl Copy {
             left_out: &snapshot.left_out,
             share: &share,
             max_copied_bytes: config.lanes.max_copied_bytes,
+            seen: SeenAt::ItsOwnPath,
             now,
         };
         // An earlier process may have been killed here.

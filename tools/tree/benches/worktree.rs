@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use deepseek_tree::{Extras, ReadTree, Snapshot, SnapshotLimits, Snapshots, Worktree};
+use deepseek_tree::{Extras, ReadTree, SeenAt, Snapshot, SnapshotLimits, Snapshots, Worktree};
 use tempfile::TempDir;
 use tools::clock::Timestamp;
 
@@ -147,6 +147,7 @@ impl World {
             left_out: &self.snapshot.left_out,
             share: &[],
             max_copied_bytes: 0,
+            seen: SeenAt::ItsOwnPath,
             now: Timestamp::UNIX_EPOCH,
         };
         let create = time(|| {

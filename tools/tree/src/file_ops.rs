@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{FileMode, FileState, RepoPath};
+use tools::clock::precise_now;
 use tools::fault;
 
 /// The two temporary names next to target number `index` of a commit.
@@ -118,6 +119,8 @@ pub(super) fn write_file(
     }
     fault::point()?;
     file.write_all(&state.bytes)?;
+    // Builds compare times: nothing built before may be as new as this file.
+    file.set_modified(precise_now())?;
     fault::point()?;
     file.sync_all()
 }

@@ -46,8 +46,19 @@ pub struct Extras<'a> {
     pub share: &'a [String],
     /// Largest such directory to copy, in bytes, if the file system cannot clone files; a larger one is left out.
     pub max_copied_bytes: u64,
+    /// Where commands see the worktree.
+    pub seen: SeenAt,
     /// The current time.
     pub now: Timestamp,
+}
+
+/// The path at which commands see a worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeenAt {
+    /// That of the workspace.
+    TheWorkspace,
+    /// Its own.
+    ItsOwnPath,
 }
 
 impl Worktree {

@@ -3,7 +3,8 @@
 //! a file of the user. Symlinks stay symlinks.
 //!
 //! Paths to the user's directory would make the lane's commands judge the user's files instead of the lane's. Therefore
-//! a Python virtual environment is relocated: its scripts and paths name the lane's directory. Cargo's output for the
+//! a Python virtual environment is relocated where commands see the lane at its own path: its scripts and paths name the
+//! lane's directory. Cargo's output for the
 //! workspace itself has the directory compiled in and is not copied, only that for other packages. Lanes do not share a
 //! build directory either, because Cargo detects changes by modification times and by paths that are the same in all
 //! lanes.
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{Extras, copy, threads};
+use super::{Extras, SeenAt, copy, threads};
 use crate::{Entries, RepoPath, Snapshots};
 use tools::relocate::relocate;
 
@@ -52,7 +53,8 @@ pub(super) fn all(
             tracing::info!(%name, bytes = tree.bytes, "too large to copy to a lane");
             continue;
         }
-        let moves = source.join("pyvenv.cfg").exists().then_some((&*snapshots.workspace, dir));
+        let is_moved = from.seen == SeenAt::ItsOwnPath && source.join("pyvenv.cfg").exists();
+        let moves = is_moved.then_some((&*snapshots.workspace, dir));
         tree.copy_to(&source, &target, moves)?;
     }
     Ok(shared)

@@ -106,7 +106,13 @@ impl World {
 }
 
 pub(super) fn origin() -> Extras<'static> {
-    Extras { left_out: &[], share: &[], max_copied_bytes: 1 << 20, now: Timestamp::UNIX_EPOCH }
+    Extras {
+        left_out: &[],
+        share: &[],
+        max_copied_bytes: 1 << 20,
+        seen: SeenAt::ItsOwnPath,
+        now: Timestamp::UNIX_EPOCH,
+    }
 }
 
 /// No paths beyond those that git would add.
