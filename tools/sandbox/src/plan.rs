@@ -163,7 +163,7 @@ impl Ground {
         let limits =
             programs::Limits { home: self.home(), kept: &kept, tools, is_secret: &is_secret };
         let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
-        let mut dirs = Vec::new();
+        let (known, mut dirs) = (outside.read.clone(), Vec::new());
         for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute() && !in_tree(dir)) {
             // Shims run programs from the directory that contains theirs.
             let dir = match dir.parent() {
@@ -176,7 +176,7 @@ impl Ground {
             }
         }
         let passed = &self.places.passed;
-        let needed = programs::needed(&dirs, passed, &outside.read, &limits);
+        let needed = programs::needed(&dirs, passed, &known, &limits);
         for path in needed.into_iter().filter(|path| !in_tree(path)) {
             outside.add_to_read(&path);
         }
