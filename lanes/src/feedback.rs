@@ -1,6 +1,6 @@
 //! Builds the feedback to roles about what went wrong: short, concrete, data only. Pure.
 
-use actors::checks::{Check, CheckOutcome, Report};
+use actors::checks::{Check, CheckOutcome, Report, WrittenByCheck};
 use actors::dialogue::fenced;
 use actors::failure::FailureClass;
 use actors::prompts::{Prompt, Prompts};
@@ -95,7 +95,11 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
             &[("command", command), ("exit", exit), ("output", &output)],
         );
     }
-    failed(prompts, command, exit, &check.excerpt, MOST)
+    let failed = failed(prompts, command, exit, &check.excerpt, MOST);
+    let Some(WrittenByCheck { path, command: other }) = &check.needs else { return failed };
+    let needs =
+        prompts.render(Prompt::CheckNeeds, &[("command", command), ("other", other), ("path", path)]);
+    format!("{failed}\n{needs}")
 }
 
 /// Returns a failed command with at most `most` bytes of its output.

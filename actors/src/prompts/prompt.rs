@@ -187,6 +187,8 @@ prompts! {
     CheckFailed = "check_failed",
     /// A command that also failed before the change.
     CheckFailedBefore = "check_failed_before",
+    /// A check that passes only after another one has changed a file.
+    CheckNeeds = "check_needs",
     /// The results of the checks before any change.
     Baseline = "baseline",
     /// A check that passed before any change.
