@@ -69,8 +69,10 @@ fn a_virtual_environment_anywhere_has_its_packages_and_programs() {
         shell(world.home(), &format!("python3 -m venv --without-pip {}", env.display()));
         let site = "python3 -c 'import site; print(site.getsitepackages()[0])'";
         let site = shell(&env, &format!("PATH={}/bin:$PATH {site}", env.display()));
-        fs::write(Path::new(site.trim()).join("helper.py"), "x = 'from the environment'\n").unwrap();
-        let run = runs(&world, &[&format!("{dir}/bin")], "python3 -c 'import helper; print(helper.x)'");
+        fs::write(Path::new(site.trim()).join("helper.py"), "x = 'from the environment'\n")
+            .unwrap();
+        let run =
+            runs(&world, &[&format!("{dir}/bin")], "python3 -c 'import helper; print(helper.x)'");
         says(&run, "from the environment");
         // A script of the environment, called without activating it.
         let script = format!("#!{}/bin/python3\nimport helper; print(helper.x)\n", env.display());
@@ -84,21 +86,37 @@ fn a_virtual_environment_anywhere_has_its_packages_and_programs() {
 fn environments_of_managers_that_no_list_knows_work() {
     let Some(world) = confined() else { return };
     // As micromamba makes them.
-    put(&world, "micromamba/envs/p/bin/tool", "#!/bin/sh\n. \"$(dirname \"$0\")/../lib/part.sh\"\n");
+    put(
+        &world,
+        "micromamba/envs/p/bin/tool",
+        "#!/bin/sh\n. \"$(dirname \"$0\")/../lib/part.sh\"\n",
+    );
     put(&world, "micromamba/envs/p/lib/part.sh", "echo it runs\n");
     fs::create_dir_all(world.home().join("micromamba/envs/p/conda-meta")).unwrap();
     says(&runs(&world, &["micromamba/envs/p/bin"], "tool"), "it runs");
     // As a prefix of npm, and of Homebrew.
     for (at, package) in [(".npm-global", "lib/node_modules/t"), ("brew", "Cellar/t/1.0/bin")] {
-        put(&world, &format!("{at}/{package}/cli"), "#!/bin/sh\ncat \"$(dirname \"$(readlink -f \"$0\")\")/part\"\n");
+        put(
+            &world,
+            &format!("{at}/{package}/cli"),
+            "#!/bin/sh\ncat \"$(dirname \"$(readlink -f \"$0\")\")/part\"\n",
+        );
         put(&world, &format!("{at}/{package}/part"), "it runs\n");
         link(&world, &format!("{at}/bin/mytool"), &format!("../{package}/cli"));
         says(&runs(&world, &[&format!("{at}/bin")], "mytool"), "it runs");
     }
     // A link in a directory of links to a checkout elsewhere.
-    put(&world, "src/checkout/bin/other", "#!/bin/sh\ncat \"$(dirname \"$(readlink -f \"$0\")\")/../part\"\n");
+    put(
+        &world,
+        "src/checkout/bin/other",
+        "#!/bin/sh\ncat \"$(dirname \"$(readlink -f \"$0\")\")/../part\"\n",
+    );
     put(&world, "src/checkout/part", "it runs\n");
-    link(&world, ".local/bin/other", &world.home().join("src/checkout/bin/other").display().to_string());
+    link(
+        &world,
+        ".local/bin/other",
+        &world.home().join("src/checkout/bin/other").display().to_string(),
+    );
     says(&runs(&world, &[".local/bin"], "other"), "it runs");
 }
 

@@ -62,6 +62,7 @@ mod review;
 mod routing;
 mod team_crashes;
 mod tool_calls;
+mod verdicts;
 mod verification;
 mod verified;
 mod wording;

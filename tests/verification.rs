@@ -123,7 +123,10 @@ fn an_updated_lock_file_becomes_part_of_the_change() {
 
 #[test]
 fn checks_are_run_again_if_the_tree_moves_meanwhile() {
-    let files = [("other.txt", "a\n"), ("check.sh", "grep -q 2 value.txt || exit 1\nwhile grep -q a other.txt; do :; done\n")];
+    let files = [
+        ("other.txt", "a\n"),
+        ("check.sh", "grep -q 2 value.txt || exit 1\nwhile grep -q a other.txt; do :; done\n"),
+    ];
     let world = changing(&files, &["sh check.sh"], Vec::new());
     let mut program = world.request("Make it two");
     let mut running = program.args(["--yolo"]).start();
@@ -131,7 +134,8 @@ fn checks_are_run_again_if_the_tree_moves_meanwhile() {
     running.until(|| world.project.read("value.txt") == "2\n");
     let begun = wait_until(Duration::from_secs(20), || {
         let sessions = fs::read_dir(world.state().join("sessions")).ok()?.flatten();
-        let mut logs = sessions.filter_map(|it| fs::read_to_string(it.path().join("events.jsonl")).ok());
+        let mut logs =
+            sessions.filter_map(|it| fs::read_to_string(it.path().join("events.jsonl")).ok());
         logs.any(|log| log.contains("VerifyStarted")).then_some(())
     });
     assert!(begun.is_some());
@@ -153,7 +157,10 @@ fn nothing_of_the_checks_stays_that_git_would_show() {
         ("pyproject.toml", ""),
         ("package.json", "{}"),
         ("CMakeLists.txt", ""),
-        ("check.sh", "mkdir -p .pytest_cache/v build dist node_modules/.cache && touch .pytest_cache/v/x .pytest_cache/.gitignore build/x dist/x made && grep -q 2 value.txt\n"),
+        (
+            "check.sh",
+            "mkdir -p .pytest_cache/v build dist node_modules/.cache && touch .pytest_cache/v/x .pytest_cache/.gitignore build/x dist/x made && grep -q 2 value.txt\n",
+        ),
     ];
     let world = changing(&files, &["sh check.sh"], Vec::new());
     let run = run(&world);
@@ -192,8 +199,11 @@ fn a_failure_of_another_day_proves_nothing() {
     let mut program = world.request("Explain it");
     let second = program.args(["--yolo"]).env("DEEPSEEK_BASE_URL", again.base_url()).run();
     assert_eq!(second.ending(), "0 delivered/passed", "{}", second.stderr);
-    let before: Vec<_> =
-        second.all("VerificationRun").into_iter().filter(|check| check["baseline"] == true).collect();
+    let before: Vec<_> = second
+        .all("VerificationRun")
+        .into_iter()
+        .filter(|check| check["baseline"] == true)
+        .collect();
     assert_eq!(before[0]["findings"]["cached"], true);
     assert_eq!(before[1]["outcome"], "passed", "it is run again before anything is concluded");
 }
@@ -214,7 +224,8 @@ fn a_failure_is_not_blamed_on_the_change_because_of_a_result_of_another_day() {
     ]);
     let mut program = world.request("Make it two");
     let second = program.args(["--yolo"]).env("DEEPSEEK_BASE_URL", again.base_url()).run();
-    let outcomes: Vec<_> = second.all("VerifyCompleted").iter().map(|it| it["outcome"].clone()).collect();
+    let outcomes: Vec<_> =
+        second.all("VerifyCompleted").iter().map(|it| it["outcome"].clone()).collect();
     assert_eq!(outcomes[0], "pre_existing", "{}", second.stderr);
 }
 
@@ -222,7 +233,10 @@ fn a_failure_is_not_blamed_on_the_change_because_of_a_result_of_another_day() {
 fn with_test(name: &str, test: &str) -> Vec<Reply> {
     let new = format!("--- /dev/null\n+++ b/tests/test_{name}.sh\n@@ -0,0 +1 @@\n+{test}\n");
     vec![
-        architect(plan_verified_by(&["value.txt", &format!("tests/test_{name}.sh")], &["sh check.sh"])),
+        architect(plan_verified_by(
+            &["value.txt", &format!("tests/test_{name}.sh")],
+            &["sh check.sh"],
+        )),
         editor(diff("value.txt", "1", "2") + &new),
     ]
 }

@@ -188,7 +188,7 @@ impl Report {
     /// more.
     #[must_use]
     pub fn against(mut self, baseline: &Self) -> Self {
-        // What a check needed from another one was there before the change as well.
+        // A check that needs what another one wrote fails in a way of its own.
         for check in self.checks.iter_mut().filter(|check| check.needs.is_none()) {
             let before = baseline.checks.iter().find(|old| old.command == check.command);
             if let Some(before) = before.filter(|before| check.errors.is_subset(&before.errors)) {

@@ -97,8 +97,8 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
     }
     let failed = failed(prompts, command, exit, &check.excerpt, MOST);
     let Some(WrittenByCheck { path, command: other }) = &check.needs else { return failed };
-    let needs =
-        prompts.render(Prompt::CheckNeeds, &[("command", command), ("other", other), ("path", path)]);
+    let needs = prompts
+        .render(Prompt::CheckNeeds, &[("command", command), ("other", other), ("path", path)]);
     format!("{failed}\n{needs}")
 }
 

@@ -11,8 +11,8 @@ use lanes::worktrees::{Claim, claim_named, tidy};
 use policy::Verdict;
 use tools::blocking::on_a_thread;
 use tree::{
-    Entries, Extras, FileThen, ReadTree, Rest, SeenAt, SnapshotError, Snapshots, Worktree,
-    add_rest, list,
+    Entries, Extras, FileThen, InCopy, ReadTree, Rest, SeenAt, SnapshotError, Snapshots, Worktree,
+    add_rest, list, share_repository,
 };
 
 /// Makes copies of the workspace.
@@ -31,7 +31,7 @@ pub(crate) struct Copies {
 /// A copy, and the claim that marks it as in use.
 struct Copy {
     dir: PathBuf,
-    /// Directories of the workspace that links in the copy lead to.
+    /// Directories outside that links in the copy lead to.
     linked: Vec<PathBuf>,
     snapshots: Snapshots,
     claim: Claim,
@@ -77,7 +77,6 @@ impl Copy {
         }
         let snapshot = self.snapshots.take(tree, &[], now)?;
         let entries = with(&self.snapshots, snapshot.entries, files)?;
-        // Other directories are not copied: links lead to them.
         let is_cache = |name: &&String| is_built(name, tree.root(), &config.sandbox);
         let share: Vec<String> = config.lanes.share.iter().filter(is_cache).cloned().collect();
         let extras = Extras {
@@ -93,18 +92,25 @@ impl Copy {
         let rules = &run.terms.rules;
         let is_gone = |path: &str| files.iter().any(|(file, _)| file.as_str() == path);
         let rest = Rest {
-            is_left_out: &|path, is_dir| {
-                let is_made = is_dir && is_built(path, tree.root(), &config.sandbox);
-                is_made || is_gone(path) || !matches!(rules.may_read(path), Verdict::Allow)
+            in_copy: &|path, is_dir| {
+                let is_secret = !matches!(rules.may_read(path), Verdict::Allow);
+                if is_gone(path) || is_secret {
+                    InCopy::LeftOut
+                } else if is_dir && is_built(path, tree.root(), &config.sandbox) {
+                    InCopy::CopiedOrLeftOut
+                } else {
+                    InCopy::CopiedOrLinked
+                }
             },
             max_bytes,
         };
         self.linked = add_rest(tree.root(), &self.dir, &rest)?;
+        self.linked.extend(share_repository(tree.root(), &self.dir)?);
         Ok(())
     }
 }
 
-/// Returns true if builds write to a directory, so that it begins empty in a copy.
+/// Returns true if builds write to a directory, so that it cannot be a link in a copy.
 fn is_built(path: &str, root: &Path, settings: &config::SandboxSettings) -> bool {
     let path = Path::new(path);
     let (Some(name), Some(above)) = (path.file_name(), path.parent()) else { return false };

@@ -12,7 +12,7 @@ use tools::regular;
 
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
 use crate::programs;
-use crate::sandbox::{ConfinementLevel, Ground, Wanted};
+use crate::sandbox::{ConfinementLevel, Degree, Ground, Wanted};
 use crate::scratch::ScratchLayers;
 use crate::survey::{Survey, Tree, Writes, survey};
 
@@ -54,6 +54,12 @@ impl Ground {
         level: &ConfinementLevel,
         wanted: &Wanted<'_>,
     ) -> io::Result<Option<Plan>> {
+        let mut tree = *wanted.tree;
+        if level.degree() != Degree::Full {
+            // Without mounts, a tree is seen where it is.
+            tree.at = tree.root;
+        }
+        let wanted = &Wanted { tree: &tree, ..*wanted };
         let survey = survey(wanted.tree, &self.settings.caches)?;
         let mut outside = self.outside(wanted);
         let (mut caches, made) = if wanted.tree.writes.keep_caches() {

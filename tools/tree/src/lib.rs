@@ -27,8 +27,8 @@ pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
-pub use repository::{UserRepository, head_of, is_unseen, tracked_among};
-pub use scratch::{FileThen, Rest, add_rest, differing, put};
+pub use repository::{UserRepository, head_of, is_unseen, share_repository, tracked_among};
+pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
 pub use secret::secret_texts;
 pub use settle::{Settled, Settlement};
 pub use snapshot::{

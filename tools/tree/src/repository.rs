@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, FileType};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -111,6 +112,22 @@ pub(super) fn of(dir: &Path) -> Option<PathBuf> {
     let text = regular::read_text(&dot_git, MAX_BYTES).ok()?;
     let named = text.strip_prefix("gitdir:")?.trim();
     Some(dir.join(named))
+}
+
+/// Makes `copy`, a copy of `dir`, a work tree of the same repository: git compares its files with the same index. Returns the
+/// directories that git reads then; empty if `dir` is not the top of a repository. Blocks.
+pub fn share_repository(dir: &Path, copy: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(git_dir) = of(dir).and_then(|git_dir| git_dir.canonicalize().ok()) else {
+        return Ok(Vec::new());
+    };
+    let link = copy.join(".git");
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    fs::write(link, format!("gitdir: {}\n", git_dir.display()))?;
+    let common = common_dir(&git_dir).canonicalize()?;
+    Ok([git_dir, common].into_iter().collect())
 }
 
 /// Returns the top of the repository around `dir`, and its git directory.

@@ -78,19 +78,33 @@ fn write(dir: &OwnedFd, name: &str, state: &FileState) -> io::Result<()> {
     file.set_modified(precise_now())
 }
 
-/// Which of the files that git does not see belong into a copy.
+/// What becomes of a file or directory that git does not see, in a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InCopy {
+    /// It is left out.
+    LeftOut,
+    /// It is copied. A directory with too much in it is left out.
+    CopiedOrLeftOut,
+    /// It is copied. A directory with too much in it becomes a link to the original.
+    CopiedOrLinked,
+}
+
+/// How what git does not see is added to a copy.
 pub struct Rest<'r> {
-    /// Returns true if the file or directory at a path, relative to the tree, does not.
-    pub is_left_out: &'r dyn Fn(&str, bool) -> bool,
-    /// Maximum size of all copied files, in bytes.
+    /// Returns what becomes of the file or directory at a path, relative to the tree. Directories below one that is copied
+    /// are asked for as well.
+    pub in_copy: &'r dyn Fn(&str, bool) -> InCopy,
+    /// Maximum size of what is copied, in bytes.
     pub max_bytes: u64,
 }
 
-/// Adds to a copy what `root` has and the copy lacks: files are copied with their times, directories become links to those
-/// of `root`. Returns the directories that the links lead to. Blocks.
+/// Maximum number of files and directories in a directory that is copied.
+const MAX_COPIED: usize = 2000;
+
+/// Adds to a copy what `root` has and the copy lacks, with its times. Returns the directories that links lead to. Blocks.
 pub fn add_rest(root: &Path, copy: &Path, rest: &Rest<'_>) -> io::Result<Vec<PathBuf>> {
     const OURS: [&str; 2] = [".git", ".deepseek"];
-    let (mut linked, mut bytes) = (Vec::new(), 0_u64);
+    let (mut linked, mut left) = (Vec::new(), rest.max_bytes);
     let mut waiting = vec![PathBuf::new()];
     while let Some(dir) = waiting.pop() {
         for entry in fs::read_dir(root.join(&dir)).into_iter().flatten().flatten() {
@@ -103,30 +117,61 @@ pub fn add_rest(root: &Path, copy: &Path, rest: &Rest<'_>) -> io::Result<Vec<Pat
                 }
                 continue;
             }
-            let is_own =
+            let is_ours =
                 dir.as_os_str().is_empty() && OURS.iter().any(|name| path == Path::new(name));
-            let is_left_out = |path: &str| (rest.is_left_out)(path, kind.is_dir());
-            if is_own || path.to_str().is_none_or(is_left_out) {
+            let in_copy = path.to_str().map(|path| (rest.in_copy)(path, kind.is_dir()));
+            let Some(in_copy) = in_copy.filter(|it| !is_ours && *it != InCopy::LeftOut) else {
                 continue;
-            }
-            if kind.is_dir() {
+            };
+            if !kind.is_dir() {
+                left = left.checked_sub(copy_leaf(&entry, &target)?).ok_or_else(|| {
+                    let most = rest.max_bytes;
+                    io::Error::other(format!(
+                        "the files that git ignores are more than {most} bytes"
+                    ))
+                })?;
+            } else if let Some(bytes) = size_of(&source).filter(|bytes| *bytes <= left) {
+                left -= bytes;
+                fs::create_dir(&target)?;
+                waiting.push(path);
+            } else if in_copy == InCopy::CopiedOrLinked {
                 symlink(&source, &target)?;
                 linked.push(source);
-            } else if kind.is_symlink() {
-                symlink(fs::read_link(&source)?, &target)?;
-            } else if kind.is_file() {
-                let data = entry.metadata()?;
-                bytes = bytes.saturating_add(data.len());
-                if bytes > rest.max_bytes {
-                    let most = rest.max_bytes;
-                    let why = format!("the files that git ignores are more than {most} bytes");
-                    return Err(io::Error::other(why));
-                }
-                copy_with_times(&source, &target, &data)?;
             }
         }
     }
     Ok(linked)
+}
+
+/// Returns the size of the files in a directory; `None` if there are too many.
+fn size_of(dir: &Path) -> Option<u64> {
+    let (mut bytes, mut count) = (0, 0);
+    let mut waiting = vec![dir.to_owned()];
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            count += 1;
+            match entry.metadata() {
+                _ if count > MAX_COPIED => return None,
+                Ok(data) if data.is_dir() => waiting.push(entry.path()),
+                Ok(data) => bytes += data.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    Some(bytes)
+}
+
+/// Copies a file or a link. Returns its size. Anything else is left out.
+fn copy_leaf(entry: &fs::DirEntry, target: &Path) -> io::Result<u64> {
+    let data = entry.metadata()?;
+    if data.is_symlink() {
+        symlink(fs::read_link(entry.path())?, target)?;
+        return Ok(0);
+    }
+    if data.is_file() {
+        copy_with_times(&entry.path(), target, &data)?;
+    }
+    Ok(data.len())
 }
 
 /// Copies a file. One that cannot be read is left out.
