@@ -52,7 +52,7 @@ fn says(run: &Run, text: &str) {
 }
 
 /// Returns whether a program is on this machine; prints so if not.
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
     if !is_there {

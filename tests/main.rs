@@ -28,6 +28,7 @@ mod invariants;
 // Problems on the user's side.
 mod autopilot;
 mod bad_input;
+mod builds;
 mod checks;
 mod environment;
 mod fence;
