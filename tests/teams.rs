@@ -95,6 +95,44 @@ fn a_lane_change_can_be_approved_partially_and_is_verified_again() {
     assert!(made("b.txt"));
 }
 
+/// A log that every lane adds a line to, as to a changelog, is of no lane; the second lane is planned again on top of the first.
+#[test]
+fn a_part_of_lanes_that_conflicted_before_can_be_approved() {
+    let log: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+    let logged = |before: &[&str], line: &str| {
+        let context: String = before.iter().flat_map(|line| [" ", line, "\n"]).collect();
+        let (old, new) = (before.len() + 1, before.len() + 2);
+        format!(
+            "--- a/log.txt\n+++ b/log.txt\n@@ -1,{old} +1,{new} @@\n{context}+{line}\n line 3\n"
+        )
+    };
+    let two = |one: &str, other: &str| new_file(one, "1") + &new_file(other, "2");
+    let answer = move |request: &mock::ReceivedRequest| {
+        let again = format!("{request:?}").contains("You did this before");
+        let lane = request.header("x-agent-lane");
+        let plan = |files: &[&str]| plan_verified_by(files, &["sh check.sh"]);
+        Reply::text(match (request.header("x-agent-role"), lane) {
+            (Some("lane-planner"), _) => "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a/**\nLANE|02|b|make b\nOWN|02|b/**\nTEAM_PLAN_END".to_owned(),
+            (Some("architect"), Some("01")) => plan(&["log.txt", "a/1", "a/2"]),
+            (Some("architect"), _) => plan(&["log.txt", "b/1", "b/2"]),
+            (_, Some("01")) => logged(&["line 1", "line 2"], "of a") + &two("a/1", "a/2"),
+            (_, _) if again => logged(&["line 1", "line 2", "of a"], "of b") + &two("b/1", "b/2"),
+            (_, _) => logged(&["line 1", "line 2"], "of b") + &two("b/1", "b/2"),
+        })
+    };
+    let project = Project::new(&[("log.txt", &log), ("check.sh", "! grep -q bad *.txt\n")]);
+    let world = World::of(project, Provider::new(Replies::driven(answer)));
+    let words = ["-p", "Make the files", "--force-execute", "--teammate-mode=on", "--plain"];
+    let mut terminal =
+        Terminal::start(&mut world.deepseek(words.into_iter().chain(["--approval", "suggest"])));
+    terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
+    terminal.types("files 1 2 3 4\r");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    assert!(!terminal.shown().contains("in the meantime"), "{}", terminal.shown());
+    let replay = world.deepseek(["replay"]).run();
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+}
+
 #[test]
 fn an_approved_part_that_fails_without_the_rest_is_not_delivered() {
     // a.txt with c.txt fails unless b.txt is there as well.

@@ -12,7 +12,7 @@ use crate::team_plan::{LanePlan, TeamPlan};
 use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
-use actors::effect::{Effect, Trace};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::lane_id::LaneId;
 use actors::ledger::Allowance;
@@ -284,10 +284,11 @@ impl Conductor {
         standing: &Standing,
         whole: MergedLanes,
     ) -> Result<Delivery, Delivery> {
-        // The current workspace already contains the accepted part; the rest would be merged onto it.
-        let tree = match integration.merge(standing, &standing.order(), None).await? {
-            Merge::Done(rest) => rest.onto,
-            Merge::Conflict(..) => return Ok(kept_changing()),
+        let setup = Arc::clone(&self.setup);
+        let (onto, tree, left_out) = (whole.onto, whole.tree, standing.left_out.clone());
+        let mut parting = Parting { setup, onto, tree, left_out };
+        let Some(tree) = self.setup.run.perform(&mut parting).await? else {
+            return Ok(kept_changing());
         };
         let mut part = MergedLanes { tree, ..whole };
         part.files.retain(|file| !standing.left_out.contains(&file.path));
@@ -403,6 +404,52 @@ impl Effect for Adding {
         })
         .await?;
         Ok(added)
+    }
+}
+
+/// The effect of storing the part of a merged tree that the user accepted; `None` if earlier versions took it for a conflict.
+struct Parting {
+    setup: Arc<TeamSetup>,
+    /// The workspace that the lanes were merged onto.
+    onto: TreeId,
+    /// The merged tree.
+    tree: TreeId,
+    /// The files that stay as they are in the workspace.
+    left_out: Vec<RepoPath>,
+}
+
+impl Effect for Parting {
+    type Outcome = Option<TreeId>;
+    type Stop = Delivery;
+    // It is recorded by earlier versions only, which merged the lanes again.
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
+        if let Event::LanesMerged { onto, .. } = event {
+            Trace::Done(Some(*onto))
+        } else if matches!(event, Event::LaneConflicted { .. }) {
+            Trace::Done(None)
+        } else {
+            Trace::Foretold(Some(self.tree))
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, Delivery> {
+        let (setup, onto, tree) = (Arc::clone(&self.setup), self.onto, self.tree);
+        let (left_out, hold) = (self.left_out.clone(), format!("{}/part", run.id()));
+        let parted = on_a_thread(move || {
+            let (before, mut part) = (setup.snapshots.tree(onto)?, setup.snapshots.tree(tree)?);
+            for path in left_out {
+                match before.get(&path) {
+                    Some(kept) => drop(part.insert(path, *kept)),
+                    None => drop(part.remove(&path)),
+                }
+            }
+            let part = setup.snapshots.keep_tree(&part)?;
+            setup.snapshots.hold(&hold, part)?;
+            Ok::<_, SnapshotError>(part)
+        });
+        Ok(Some(parted.await?))
     }
 }
 
