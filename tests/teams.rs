@@ -126,7 +126,7 @@ fn a_part_of_lanes_that_conflicted_before_can_be_approved() {
     let mut terminal =
         Terminal::start(&mut world.deepseek(words.into_iter().chain(["--approval", "suggest"])));
     terminal.until("[y/N; files 1 2, no: WHY, show]", 1);
-    terminal.types("files 1 2 3 4\r");
+    terminal.types("files 1 2 3 5\r");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     assert!(!terminal.shown().contains("in the meantime"), "{}", terminal.shown());
     let replay = world.deepseek(["replay"]).run();
