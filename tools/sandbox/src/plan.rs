@@ -158,6 +158,25 @@ impl Ground {
         outside
     }
 
+    /// Returns the first of these paths that exists, and that commands in a tree do not see.
+    pub(crate) fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
+        /// What commands have of their own.
+        const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev", "/proc"];
+        let outside = self.outside(wanted);
+        let cache = self.home().map(|home| home.join(".cache"));
+        let seen: Vec<&Path> = OWN
+            .iter()
+            .map(Path::new)
+            .chain([wanted.tree.at, wanted.tree.root])
+            .chain(outside.read.iter().chain(&outside.layered).map(PathBuf::as_path))
+            .chain(cache.as_deref())
+            .collect();
+        // The directories above what is seen are there.
+        let is_seen = |path: &Path| seen.iter().any(|it| path.starts_with(it) || it.starts_with(path));
+        let mut there = paths.iter().filter_map(|path| Some((path, path.canonicalize().ok()?)));
+        there.find(|(path, real)| !is_seen(path) && !is_seen(real)).map(|(path, _)| path.clone())
+    }
+
     /// Adds the directories in `PATH`, and what the programs in them need.
     fn add_programs(&self, tree: &Tree<'_>, tools: &BTreeSet<PathBuf>, outside: &mut Outside) {
         let in_tree = |dir: &Path| dir.starts_with(tree.at) || dir.starts_with(tree.root);

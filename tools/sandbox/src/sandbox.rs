@@ -227,6 +227,13 @@ impl Sandbox {
         }
     }
 
+    /// Returns the first of these paths that exists but is hidden from commands in a tree. Blocks.
+    #[cfg(target_os = "linux")]
+    pub fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
+        let is_confined = self.level().degree() != Degree::None;
+        self.ground.as_ref().filter(|_| is_confined)?.first_hidden(wanted, paths)
+    }
+
     /// Returns whether the user accepted this level of confinement in this workspace.
     pub fn is_accepted(&self, level: &ConfinementLevel) -> bool {
         let Some(ground) = &self.ground else { return false };

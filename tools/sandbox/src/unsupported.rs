@@ -24,6 +24,11 @@ impl Sandbox {
         Ok(None)
     }
 
+    /// Returns `None`: nothing is hidden.
+    pub fn first_hidden(&self, _: &Wanted<'_>, _: &[PathBuf]) -> Option<PathBuf> {
+        None
+    }
+
     /// Returns `None`: commands are not confined.
     pub fn scratch_layers(&self, _: &Wanted<'_>) -> Result<Option<ScratchLayers>, Failure> {
         Ok(None)

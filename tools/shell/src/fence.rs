@@ -87,6 +87,14 @@ impl Fence {
         tried.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?
     }
 
+    /// Returns the first of these paths that exists but is hidden from commands.
+    pub async fn first_hidden(&self, paths: Vec<PathBuf>) -> Option<PathBuf> {
+        let found = self.blocking(move |fence| {
+            fence.with_wanted(&fence.tree, |wanted| fence.sandbox.first_hidden(wanted, &paths))
+        });
+        found.await.ok()?.ok()?
+    }
+
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Fence) -> T + Send + 'static,
