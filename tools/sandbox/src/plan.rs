@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use tools::regular;
@@ -179,31 +179,32 @@ impl Ground {
 
     /// Adds the directories in `PATH`, and what the programs in them need.
     fn add_programs(&self, tree: &Tree<'_>, tools: &BTreeSet<PathBuf>, outside: &mut Outside) {
-        let in_tree = |dir: &Path| dir.starts_with(tree.at) || dir.starts_with(tree.root);
-        let is_secret = |path: &Path| {
-            let named = path.strip_prefix("/").unwrap_or(path).to_string_lossy();
-            (tree.is_secret)(&named) || (tree.is_secret)(&format!("{named}/x"))
-        };
-        let kept: Vec<PathBuf> = self.places.kept.iter().cloned().chain([tree.at.into()]).collect();
-        let limits =
-            programs::Limits { home: self.home(), kept: &kept, tools, is_secret: &is_secret };
-        let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
-        let (known, mut dirs) = (outside.read.clone(), Vec::new());
-        for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute() && !in_tree(dir)) {
+        let found = self.programs.get_or_init(|| {
+            let is_secret = |path: &Path| {
+                let named = path.strip_prefix("/").unwrap_or(path).to_string_lossy();
+                (tree.is_secret)(&named) || (tree.is_secret)(&format!("{named}/x"))
+            };
+            let own = [tree.at.to_owned(), tree.root.to_owned()];
+            let kept: Vec<PathBuf> = self.places.kept.iter().cloned().chain(own).collect();
+            let (home, is_secret) = (self.home(), &is_secret);
+            let limits = programs::Limits { home, kept: &kept, tools, is_secret };
+            let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
+            let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
             // Shims run programs from the directory that contains theirs.
-            let dir = match dir.parent() {
+            let dirs = dirs.map(|dir| match dir.parent() {
                 Some(beside) if dir.ends_with("shims") => beside.to_owned(),
                 _ => dir,
-            };
-            if limits.allow_listed(&dir) {
-                outside.add_to_read(&dir);
-                dirs.push(dir);
-            }
-        }
-        let passed = &self.places.passed;
-        let needed = programs::needed(&dirs, passed, &known, &limits);
-        for path in needed.into_iter().filter(|path| !in_tree(path)) {
-            outside.add_to_read(&path);
+            });
+            let in_tree = |dir: &Path| dir.starts_with(tree.at) || dir.starts_with(tree.root);
+            let dirs: Vec<PathBuf> =
+                dirs.filter(|dir| !in_tree(dir) && limits.allow_listed(dir)).collect();
+            let mut found = programs::needed(&dirs, &self.places.passed, &outside.read, &limits);
+            found.retain(|path| !in_tree(path));
+            found.extend(dirs);
+            found
+        });
+        for path in found {
+            outside.add_to_read(path);
         }
     }
 
@@ -320,7 +321,7 @@ impl Outside {
             let rest = path.strip_prefix(at).unwrap_or(Path::new(""));
             let target = at.parent().unwrap_or(at).join(&says);
             if self.links.insert((at.to_owned(), says)) {
-                waiting.push(lexically_normal(&target.join(rest)));
+                waiting.push(programs::lexically_normal(&target.join(rest)));
             }
         }
     }
@@ -392,19 +393,6 @@ fn packages_above(tree: &Path) -> Vec<PathBuf> {
     };
     let dirs = above.into_iter().take(top + 1).map(|dir| dir.join("node_modules"));
     dirs.filter(|dir| dir.is_dir()).collect()
-}
-
-/// Removes `.` and `..` from an absolute path.
-fn lexically_normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normal.push(part),
-        }
-    }
-    normal
 }
 
 /// Creates missing caches, so that what is built in them persists.

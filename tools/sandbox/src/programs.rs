@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tools::regular;
 
@@ -120,11 +120,14 @@ impl Search<'_> {
         let is_of_system = self.known.iter().any(|known| dir.starts_with(known));
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         for entry in entries.take(MAX_PROGRAMS) {
-            let (path, is_link) = (entry.path(), entry.file_type().is_ok_and(|it| it.is_symlink()));
-            if !is_link && is_of_system || is_link && stays_in_directory(&path) {
+            let is_link = entry.file_type().is_ok_and(|it| it.is_symlink());
+            let path = entry.path();
+            let target = if is_link { end_of_links(&path) } else { path };
+            // Most programs need nothing else, and resolving every path would take longer than a small check.
+            if is_of_system && self.is_readable(&target) {
                 continue;
             }
-            let Ok(real) = path.canonicalize() else { continue };
+            let Ok(real) = target.canonicalize() else { continue };
             if !self.is_readable(&real) {
                 self.add_target(dir, &real);
             }
@@ -176,9 +179,29 @@ impl Limits<'_> {
     }
 }
 
-/// Returns true if a link leads to a name in its own directory.
-fn stays_in_directory(link: &Path) -> bool {
-    fs::read_link(link).is_ok_and(|to| to.components().count() == 1 && to.is_relative())
+/// Follows a link, and the links that it leads to.
+fn end_of_links(link: &Path) -> PathBuf {
+    /// Maximum number of links followed, as in the kernel.
+    const MAX_LINKS: usize = 40;
+    let mut at = link.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = fs::read_link(&at) else { break };
+        at = lexically_normal(&at.parent().unwrap_or(&at).join(to));
+    }
+    at
+}
+
+/// Removes `.` and `..` from an absolute path.
+pub(crate) fn lexically_normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normal.push(part),
+        }
+    }
+    normal
 }
 
 /// Returns true if a directory has a Python interpreter.

@@ -1,13 +1,13 @@
 //! The sandbox of this process: how far commands can be confined, found out by trial, and what a confined command needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use config::{Floor, SandboxMode};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,8 @@ pub struct Sandbox {
 pub(crate) struct Ground {
     pub(crate) settings: config::SandboxSettings,
     pub(crate) places: SandboxPlaces,
+    /// The directories in `PATH`, and what the programs in them need, once known.
+    pub(crate) programs: OnceLock<BTreeSet<PathBuf>>,
 }
 
 /// What a command needs from the sandbox.
@@ -173,7 +175,7 @@ impl Sandbox {
         if settings.mode == SandboxMode::Off {
             return Self::off();
         }
-        let ground = Ground { settings, places };
+        let ground = Ground { settings, places, programs: OnceLock::new() };
         Self { ground: Some(Box::new(ground)), tried: Mutex::default() }
     }
 

@@ -58,6 +58,9 @@ fn tracks_below(root: &Path, dir: &Path) -> bool {
 
 /// Returns those of `paths`, relative to `root`, that git tracks; outside a repository, those that exist.
 pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    if paths.is_empty() {
+        return paths;
+    }
     let around = UserRepository::around(root);
     let tracked = around.as_ref().and_then(|UserRepository { repository, top }| {
         Some((repository.index_or_empty().ok()?, root.strip_prefix(top).ok()?))
