@@ -225,9 +225,51 @@ fn a_tree_with_mounts_in_it_is_seen_whole() {
     assert!(!world.project.path("deep/er/new").exists());
 }
 
+/// The kernel puts no overlay over one that is over another. So a tree in such a place cannot be under layers.
+#[test]
+fn a_tree_that_cannot_be_confined_fully_is_confined_as_far_as_possible() {
+    if confined().is_none() || !rustix::process::geteuid().is_root() || !has("unshare") {
+        skipped("only root can mount an overlay");
+        return;
+    }
+    let check = "sh -c 'touch made && grep -q 5 f.py'";
+    for floor in ["accept", "ask"] {
+        let replies = vec![
+            architect(plan_verified_by(&["f.py"], &[check])),
+            editor(diff("f.py", "a = 1", "a = 5")),
+        ];
+        let project = Project::new(&[("f.py", "a = 1\n")]);
+        let config = format!("[sandbox]\nfloor = \"{floor}\"\n");
+        let world = World::of(project, Provider::new(replies)).configure(&config);
+        let over = "for n in 1 2; do mkdir -p /mnt/u$n /mnt/w$n && mount -t overlay none -o lowerdir=.,upperdir=/mnt/u$n,workdir=/mnt/w$n . && cd .; done";
+        let mounts =
+            format!("mount -t tmpfs none /mnt && cd {} && {over}", world.project.root().display());
+        let request = "-p five --yolo --force-execute";
+        let script = format!(
+            "{mounts} && cd {} && {} doctor; {} {request}; cat f.py",
+            world.project.root().display(),
+            env!("CARGO_BIN_EXE_deepseek"),
+            env!("CARGO_BIN_EXE_deepseek"),
+        );
+        let run = world.program(Path::new("unshare"), ["-m", "sh", "-c", &script]).run();
+        assert!(run.stdout.contains("partly confined"), "doctor: {}{}", run.stdout, run.stderr);
+        if floor == "accept" {
+            assert!(
+                run.stderr.contains("✓ delivered") && run.stderr.contains("proven"),
+                "{}",
+                run.stderr
+            );
+            assert!(run.stdout.ends_with("a = 5\n"), "{}", run.stdout);
+        } else {
+            assert!(run.stderr.contains("✗ denied"), "{}", run.stderr);
+        }
+        assert!(!world.project.path("made").exists());
+    }
+}
+
 #[test]
 fn the_program_of_an_active_environment_is_never_called_missing() {
-    let (Some(world), true) = (confined(), has("python3")) else { return };
+    let (Some(_), true) = (confined(), has("python3")) else { return };
     let check = "python3 -c 'import f, helper; assert f.a == 5'";
     let replies = vec![
         architect(plan_verified_by(&["f.py"], &[check])),

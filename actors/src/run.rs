@@ -9,10 +9,11 @@ use config::{Config, ModelRole};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
-use sandbox::{ConfinementLevel, Sandbox};
-use shell::Environment;
+use sandbox::{ConfinementLevel, Degree, Sandbox};
+use shell::{CommandOutcome, Environment};
 use thiserror::Error;
 use tokio::sync::watch;
+use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource, Timestamp};
 use tools::redact::Redactor;
 
@@ -185,6 +186,16 @@ impl Run {
         let sandbox = Arc::clone(&self.sandbox);
         let tried = tokio::task::spawn_blocking(move || sandbox.level().clone());
         tried.await.unwrap_or(ConfinementLevel::Off)
+    }
+
+    /// Lowers the level of confinement if full confinement could not be set up for a command. Returns whether it is lower now.
+    pub async fn fall(&self, outcome: &CommandOutcome) -> bool {
+        let failure = outcome.walls_failed.clone().filter(|_| outcome.confined == Degree::Full);
+        let Some(failure) = failure else { return false };
+        let sandbox = Arc::clone(&self.sandbox);
+        let level = on_a_thread(move || sandbox.fall(failure)).await;
+        self.publisher.tell_confined(level).await;
+        true
     }
 
     /// Returns a new id: the recorded one in a replay, otherwise a fresh one.

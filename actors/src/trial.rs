@@ -96,7 +96,9 @@ impl Trial<'_> {
         }
         if commands.run.confinement().await.degree() == Degree::Full {
             let place = Place::discarding(&**workspace, reach);
-            return commands.execute_in(place, self.line, limit).await;
+            let outcome = commands.execute_in(place, self.line, limit).await;
+            commands.run.fall(&outcome).await;
+            return outcome;
         }
         match workspace.copied(&[]).await {
             Ok(copy) => {

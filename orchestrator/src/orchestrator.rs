@@ -47,7 +47,7 @@ use model::ChatModel;
 use patch::PutAside;
 use policy::Rules;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use sandbox::{Network, Sandbox};
+use sandbox::{Degree, Network, Sandbox};
 use shell::{CommandLine, Environment};
 use thiserror::Error;
 use tokio::sync::{Mutex, watch};
@@ -224,8 +224,8 @@ pub(crate) enum News {
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
-/// A command, the scope that requests it, and its purpose.
-type Wanted = (Scope, policy::Command, Purpose);
+/// A command, the scope that requests it, its purpose, and how far it would be confined, if that is known.
+type Wanted = (Scope, policy::Command, Purpose, Option<Degree>);
 
 /// A finished change, with the main tree that comes back.
 pub(crate) struct Commit {
@@ -345,7 +345,7 @@ pub(crate) struct SaidTo {
     result: Result<(), Denied>,
 }
 
-type Said = Arc<Mutex<BTreeMap<(policy::Command, Network), SaidTo>>>;
+type Said = Arc<Mutex<BTreeMap<(policy::Command, Network, Degree), SaidTo>>>;
 
 type CommitReply = RpcReplyPort<Result<Extent, CommitRefused>>;
 

@@ -147,11 +147,7 @@ impl Effect for Checking<'_> {
         let outcome = self.tree.run_to_limit(self.line, self.reach).await;
         let check = self.verifier.read(self.text, &outcome).await;
         self.verifier.publish(&check, false, &outcome).await?;
-        if let Some(failure) = outcome.walls_failed.filter(|_| checks::wants_other_walls(&check)) {
-            let sandbox = std::sync::Arc::clone(&run.sandbox);
-            let level = on_a_thread(move || sandbox.fall(failure)).await;
-            run.publisher.tell_confined(level).await;
-        }
+        run.fall(&outcome).await;
         Ok(check)
     }
 }
@@ -298,9 +294,10 @@ impl After<'_> {
             (self.verifier.commands.workspace.reader().clone(), config.agent_loop.max_file_bytes);
         let changes = move || {
             let change = |path: RepoPath| {
-                let (before, after) =
-                    (state(&tree, &path, max_bytes)?, state(&left, &path, max_bytes)?);
-                Ok::<_, TreeError>(Change::of(path, before, after))
+                let after = state(&left, &path, max_bytes)?;
+                let before = state(&tree, &path, max_bytes)?;
+                // One that is gone, or something else now, is no update.
+                Ok::<_, TreeError>(after.and_then(|after| Change::of(path, before, Some(after))))
             };
             paths.into_iter().filter_map(|path| change(path).ok().flatten()).collect()
         };

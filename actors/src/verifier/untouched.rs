@@ -123,7 +123,7 @@ impl Effect for Baseline<'_> {
         matches!(event, Event::VerificationRun { baseline: true, .. })
     }
 
-    async fn act(&mut self, _: &Run) -> Result<MaybeChecked, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<MaybeChecked, JournalClosed> {
         let verifier = self.verifier;
         if let Some(check) = self.known {
             return Ok(Ok(check.clone()));
@@ -132,7 +132,15 @@ impl Effect for Baseline<'_> {
             Ok(line) => line,
             Err(not_run) => return Ok(Err(not_run)),
         };
-        let outcome = self.tree.run_to_limit(&line, verifier.commands.reach()).await;
+        let mut outcome = self.tree.run_to_limit(&line, verifier.commands.reach()).await;
+        if run.fall(&outcome).await {
+            // The level of confinement is now another one, which may need approval.
+            if let Err(not_run) = verifier.permitted(self.text).await {
+                return Ok(Err(not_run));
+            }
+            self.tree.discard().await;
+            outcome = self.tree.run_to_limit(&line, verifier.commands.reach()).await;
+        }
         let check = verifier.read(self.text, &outcome).await;
         if let Some(key) = &self.key
             && self.tree.moved().await.is_empty()

@@ -72,8 +72,8 @@ impl State {
         self.commit_next(myself);
     }
 
-    /// Decides whether a command may run. An answer holds for the rest of the run, and a command allowed as a trial may
-    /// also run as a check.
+    /// Decides whether a command may run. An answer holds for the rest of the run, unless the command would be confined
+    /// less by now. A command allowed as a trial may also run as a check.
     pub(super) fn permit(
         &mut self,
         myself: &ActorRef<Msg>,
@@ -83,7 +83,8 @@ impl State {
         if !self.is_in_hand(&scope) {
             return;
         }
-        let mut wanted = (scope.clone(), command.command().clone(), purpose);
+        let confined = self.run().sandbox.known_level().map(|level| level.degree());
+        let mut wanted = (scope.clone(), command.command().clone(), purpose, confined);
         // A command allowed before the run was resumed may be denied by now.
         if self
             .gate(&scope)
@@ -120,8 +121,8 @@ impl State {
     }
 
     /// Returns true if a command was allowed as a trial.
-    fn was_tried(&self, (scope, command, _): &Wanted) -> bool {
-        let tried = (scope.clone(), command.clone(), Purpose::Trial);
+    fn was_tried(&self, (scope, command, _, confined): &Wanted) -> bool {
+        let tried = (scope.clone(), command.clone(), Purpose::Trial, *confined);
         let known = self.active.as_ref().and_then(|active| active.permits.get(&tried));
         matches!(known, Some(super::Permission::Known(Ok(()))))
     }

@@ -172,7 +172,8 @@ impl Ground {
             .chain(cache.as_deref())
             .collect();
         // The directories above what is seen are there.
-        let is_seen = |path: &Path| seen.iter().any(|it| path.starts_with(it) || it.starts_with(path));
+        let is_seen =
+            |path: &Path| seen.iter().any(|it| path.starts_with(it) || it.starts_with(path));
         let mut there = paths.iter().filter_map(|path| Some((path, path.canonicalize().ok()?)));
         there.find(|(path, real)| !is_seen(path) && !is_seen(real)).map(|(path, _)| path.clone())
     }

@@ -84,7 +84,7 @@ impl fmt::Display for ConfinementLevel {
 }
 
 /// How far a command was confined, without details.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Degree {
     /// Fully.

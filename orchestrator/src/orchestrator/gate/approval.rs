@@ -116,7 +116,7 @@ impl Gate {
         // Lanes ask one at a time, and nothing is asked twice.
         let said = Arc::clone(&self.said);
         let mut said = said.lock().await;
-        let key = (command.command().clone(), reach);
+        let key = (command.command().clone(), reach, level.degree());
         if let Some(said) = said.get(&key) {
             return self.repeat_answer(what, said).await;
         }
