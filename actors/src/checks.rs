@@ -14,7 +14,8 @@ use shell::{CommandLine, CommandOutcome, Exit};
 pub use self::derive::{Project, derive};
 use crate::complaints;
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
-use crate::vacuous::{proves_nothing, ran_no_test};
+use crate::test_counts::{TestCounts, test_counts};
+use crate::vacuous::proves_nothing;
 use crate::verified::{Missing, MissingKind};
 
 /// The outcome of one check, or of all of them together; ordered from best to worst.
@@ -58,6 +59,9 @@ pub struct Findings {
     /// A missing prerequisite outside the code, such as a package or a service; absent if none was recognized.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<Missing>,
+    /// How many tests ran and were skipped; absent if the output does not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tests: Option<TestCounts>,
     /// Number of secrets that were masked in the output.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub masked: usize,
@@ -92,6 +96,9 @@ pub struct Check {
     /// A missing prerequisite outside the code, if one was recognized.
     #[serde(default)]
     pub missing: Option<Missing>,
+    /// How many tests ran and were skipped, if its output says so.
+    #[serde(default)]
+    pub tests: Option<TestCounts>,
     /// Number of secrets that were masked in its output.
     #[serde(default)]
     pub masked: usize,
@@ -198,7 +205,8 @@ pub fn read(
     /// Far more than a model is shown: the full set is needed to tell which errors are new.
     const MOST: usize = 2000;
     let text = outcome.output.text();
-    let kind = kind(outcome, &text);
+    let tests = test_counts(&text);
+    let kind = kind(outcome, &text, tests);
     let exit = exit_text(&outcome.exit);
     let errors = |numbers| {
         if kind != CheckOutcome::CodeFailure {
@@ -225,6 +233,7 @@ pub fn read(
         excerpt: outcome.output.excerpt(excerpt_bytes),
         exit,
         missing,
+        tests,
         masked: outcome.output.masked(),
         confined: Some(outcome.confined),
         discarded: Vec::new(),
@@ -237,7 +246,7 @@ fn program(command: &str) -> Option<String> {
     line.segments().first()?.words.first().cloned()
 }
 
-fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
+fn kind(outcome: &CommandOutcome, text: &str, tests: Option<TestCounts>) -> CheckOutcome {
     const MISSING: [&str; 8] = [
         "error: no such command: `",
         "No module named pytest",
@@ -259,7 +268,7 @@ fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
     ];
     let says = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     match &outcome.exit {
-        Exit::Code(0) if ran_no_test(text) => CheckOutcome::Unverified,
+        Exit::Code(0) if tests.is_some_and(|tests| tests.ran == 0) => CheckOutcome::Unverified,
         Exit::Code(0) => CheckOutcome::Passed,
         Exit::TimedOut => CheckOutcome::TimedOut,
         Exit::NotFound => CheckOutcome::CommandMissing,

@@ -46,12 +46,15 @@ pub mod review;
 mod role;
 pub mod router;
 pub mod run;
+#[cfg(test)]
+mod samples;
 pub mod scope;
 pub mod seen;
 pub mod staged;
 pub mod steering;
 pub mod talk;
 pub mod team;
+pub mod test_counts;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tool_use;

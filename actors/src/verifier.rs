@@ -395,6 +395,7 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
             errors: check.errors.clone(),
             exact: check.exact.clone(),
             missing: check.missing.clone(),
+            tests: check.tests,
             masked: check.masked,
             confined: check.confined,
             discarded: check.discarded.clone(),
@@ -409,7 +410,7 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
         && command == text
         && *baseline == of_baseline
     {
-        let Findings { excerpt, errors, exact, missing, masked, confined, discarded } =
+        let Findings { excerpt, errors, exact, missing, tests, masked, confined, discarded } =
             findings.clone()?;
         let whole = || String::from_utf8_lossy(&output.content).into_owned();
         let excerpt = excerpt.unwrap_or_else(whole);
@@ -422,6 +423,7 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
             errors,
             exact,
             missing,
+            tests,
             masked,
             confined,
             discarded,
@@ -440,6 +442,7 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
         errors: ErrorSet::new(),
         exact: ErrorSet::new(),
         missing: None,
+        tests: None,
         masked: 0,
         confined: None,
         discarded: Vec::new(),
