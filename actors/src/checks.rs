@@ -3,6 +3,7 @@
 //! Only a failure of the code is ever shown to a model as one; everything else is for the user.
 
 mod derive;
+mod kinds;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use shell::{CommandLine, CommandOutcome, Exit};
 
-pub use self::derive::{Project, derive};
+pub use self::derive::{Kinds, Project, derive};
+pub use self::kinds::kind_of;
 use crate::complaints;
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
 use crate::test_counts::{TestCounts, test_counts};

@@ -272,7 +272,7 @@ fn overlay(below: &mut Table, above: Table) {
 }
 
 /// Returns the embedded defaults as a table.
-fn defaults() -> Table {
+pub(crate) fn defaults() -> Table {
     DEFAULTS.parse().unwrap_or_default()
 }
 

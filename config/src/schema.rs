@@ -34,6 +34,8 @@ pub struct Config {
     pub policy: Policy,
     /// How verification and other commands run.
     pub commands: Commands,
+    /// Kinds of projects, and how each is tested.
+    pub projects: BTreeMap<String, ProjectKind>,
     /// How commands are confined.
     pub sandbox: SandboxSettings,
     /// Timeouts and queue lengths other than those of the model.
@@ -403,6 +405,49 @@ pub struct Complaints {
     pub network: Vec<String>,
     /// Tests could not be built or collected, so they did not run.
     pub unbuilt: Vec<String>,
+}
+
+/// A kind of project, known by its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectKind {
+    /// Files that show such a project; `*` stands for any text.
+    pub manifests: Vec<String>,
+    /// Whether a directory with such a file is taken for the project that its subdirectories belong to.
+    pub is_root: bool,
+    /// Commands that run its tests, best first.
+    pub tests: Vec<TestCommand>,
+    /// Other commands that run them, as documents write them, without options.
+    pub also: Vec<String>,
+    /// Commands that load packages with the network, each for the checks that begin with its program.
+    pub fetch: Vec<String>,
+    /// The directory, in the project, of the programs that packages bring; empty if there is none.
+    pub programs: String,
+}
+
+/// A command that runs the tests of a project, and the conditions under which it can. Conditions on files are
+/// `[!]PATH[: TEXT[|TEXT]…]`, with `*` in the last part of the path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TestCommand {
+    /// The command for the root of the workspace; none if there is only one for directories below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The command for a directory below the root, which `{}` stands for; none if the tool has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<String>,
+    /// Scripts of the manifest, of which the first that is there stands for `{script}`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<String>,
+    /// A target of the manifest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Conditions that must all hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub all: Vec<String>,
+    /// Conditions of which one must hold; if there are none, that a manifest is there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub any: Vec<String>,
 }
 
 /// How commands are confined. In paths, `~` is the home directory.
