@@ -29,6 +29,13 @@ pub struct Diagnostic {
     pub message: String,
 }
 
+impl Diagnostic {
+    /// Returns true if it is about the code: a test that ran and failed, or an error with a code and a place.
+    pub(crate) fn is_of_code(&self) -> bool {
+        !self.code.is_empty() && (self.message == TEST_FAILED || !self.file.is_empty())
+    }
+}
+
 /// The class of a failed attempt; determines which role acts next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,8 +17,8 @@ pub struct TestCounts {
 /// Returns what `output` says about the number of tests; `None` if it says nothing.
 pub fn test_counts(output: &str) -> Option<TestCounts> {
     let mut told = Told::default();
-    for line in output.lines() {
-        told.add(line.trim());
+    for says in output.lines().filter_map(|line| Says::read(line.trim())) {
+        told.add(says);
     }
     told.counts()
 }
@@ -88,138 +88,185 @@ impl Line {
     }
 }
 
+/// What a line says about the tests.
+#[derive(Debug, Clone, Copy)]
+enum Says {
+    /// A runner will run so many.
+    Announced(u64),
+    /// One test was run, or skipped.
+    Each(TestCounts),
+    /// A Go package was tested, whose tests are not told; 0 for one without tests.
+    Package(u64),
+    /// ctest ran programs; each may tell more.
+    Programs(TestCounts),
+    /// Of the programs that ctest ran, this one only said that it cannot.
+    SkippedProgram,
+    /// So many ran and were skipped.
+    Whole(TestCounts),
+    /// So many ran and were skipped, those told before included.
+    Overall(TestCounts),
+    /// Of those told before, so many were skipped.
+    SkippedAmong(u64),
+    /// So many besides those told before were skipped.
+    SkippedBesides(u64),
+    /// One of the counts that have a line each.
+    Single(Counted, u64),
+}
+
+const fn ran(ran: u64) -> TestCounts {
+    TestCounts { ran, skipped: 0 }
+}
+
+const SKIPPED: TestCounts = TestCounts { ran: 0, skipped: 1 };
+
+fn number(word: &str) -> Option<u64> {
+    word.parse().ok()
+}
+
+impl Says {
+    fn read(line: &str) -> Option<Self> {
+        /// A line that counts something is short.
+        const LONGEST: usize = 300;
+        if line.len() > LONGEST {
+            return None;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let counts = || of_zig(&words).or_else(|| line_of_counts(line)).map(Self::Whole);
+        one_by_one(&words)
+            .or_else(|| of_ctest(&words))
+            .or_else(|| in_a_sentence(&words))
+            .or_else(|| single(&words))
+            .or_else(|| marked(line).map(|skipped| Self::Single(Counted::Skipped, skipped)))
+            .or_else(counts)
+    }
+}
+
+/// Reads lines about one test or package: Go, TAP.
+fn one_by_one(words: &[&str]) -> Option<Says> {
+    Some(match words {
+        ["---", "PASS:" | "FAIL:", ..] => Says::Each(ran(1)),
+        ["---", "SKIP:", ..] => Says::Each(SKIPPED),
+        ["?", _, "[no", "test", "files]"] | ["ok", .., "[no", "tests", "to", "run]"] => {
+            Says::Package(0)
+        }
+        ["ok", count, ..] | ["not", "ok", count, ..] if number(count).is_some() => {
+            let mut rest = words.iter().skip_while(|word| **word != "#").skip(1);
+            let directive = rest.next().map(|word| word.to_ascii_lowercase()).unwrap_or_default();
+            let is_skipped = ["skip", "skipped", "todo"].contains(&directive.as_str());
+            Says::Each(if is_skipped { SKIPPED } else { ran(1) })
+        }
+        ["ok", _, time] if time.ends_with('s') || *time == "(cached)" => Says::Package(1),
+        _ => return None,
+    })
+}
+
+fn of_ctest(words: &[&str]) -> Option<Says> {
+    Some(match words {
+        [.., "tests", "failed", "out", "of", count] => Says::Programs(ran(number(count)?)),
+        ["No", "tests", "were", "found!!!"] => Says::Programs(ran(0)),
+        [at, "-", .., "(Disabled)"] if number(at).is_some() => Says::Programs(SKIPPED),
+        [at, "-", .., "(Skipped)"] if number(at).is_some() => Says::SkippedProgram,
+        _ => return None,
+    })
+}
+
+fn in_a_sentence(words: &[&str]) -> Option<Says> {
+    Some(match words {
+        ["running", count, "test" | "tests"] => Says::Announced(number(count)?),
+        // unittest, bun; what they skipped follows.
+        ["Ran", count, "test" | "tests", "in", _]
+        | ["Ran", count, "test" | "tests", "across", ..] => {
+            Says::Single(Counted::All, number(count)?)
+        }
+        ["no", "tests", "ran", ..]
+        | ["No", "tests", "executed!" | "found."]
+        | ["There", "are", "no", "tests", "to", "run"]
+        | ["[INFO]", "No", "tests", "to", "run."] => Says::Whole(ran(0)),
+        // GoogleTest, with the time or without; tasty, Swift, Catch2.
+        ["[==========]", count, "test" | "tests", "from", .., "ran."]
+        | ["[==========]", count, "test" | "tests", "from", .., "ran.", _, "ms", "total)"]
+        | ["All", count, "tests", "passed", ..]
+        | [_, "out", "of", count, "tests", "failed", ..]
+        | [_, "Test", "run", "with", count, "test" | "tests", ..]
+        | ["All", "tests", "passed", _, _, "in", count, "test", "case)" | "cases)"] => {
+            Says::Whole(ran(number(count)?))
+        }
+        ["[", "SKIPPED", "]", count, "test," | "tests,", "listed", "below:"] => {
+            Says::SkippedAmong(number(count)?)
+        }
+        ["YOU", "HAVE", count, "DISABLED", "TEST" | "TESTS"] => {
+            Says::SkippedBesides(number(count)?)
+        }
+        // XCTest tells it for each suite, the whole last.
+        ["Executed", all, "test," | "tests,", "with", rest @ ..] => {
+            let skipped = match rest {
+                [count, "test" | "tests", "skipped", ..] => number(count)?,
+                _ => 0,
+            };
+            Says::Overall(TestCounts { ran: number(all)?.saturating_sub(skipped), skipped })
+        }
+        _ => return None,
+    })
+}
+
+/// Reads a line with one count: mocha and bun, node, meson and dotnet.
+fn single(words: &[&str]) -> Option<Says> {
+    let (counted, count) = match words {
+        [count, word] | [count, word, _] => match *word {
+            "passing" | "failing" | "pending" | "pass" | "fail" | "skip" | "todo"
+                if number(count).is_some() =>
+            {
+                (Counted::of(word)?, count)
+            }
+            _ => match words {
+                ["#" | "ℹ", "tests", count] => (Counted::All, count),
+                ["#" | "ℹ", "skipped" | "todo", count] | ["Skipped:", count] => {
+                    (Counted::Skipped, count)
+                }
+                ["Ok:" | "Passed:", count] => (Counted::Passed, count),
+                ["Fail:" | "Failed:" | "Timeout:", count] => (Counted::Failed, count),
+                _ => return None,
+            },
+        },
+        _ => return None,
+    };
+    Some(Says::Single(counted, number(count)?))
+}
+
 /// What the lines of an output tell, by the ways of telling that must not be added up.
 #[derive(Debug, Default)]
 struct Told {
-    /// Lines of counts, each complete.
     lines: Option<TestCounts>,
-    /// Counts that have a line each.
     single: Line,
-    /// Tests that a runner said it would run.
     announced: Option<u64>,
-    /// Tests that were told one by one.
     each: Option<TestCounts>,
-    /// Go packages with and without tests, if their tests are not told.
     packages: Option<u64>,
-    /// What ctest tells about the programs that it ran; each may tell more.
     programs: Option<TestCounts>,
 }
 
 impl Told {
-    fn add(&mut self, line: &str) {
-        let whole = |counts: TestCounts, to: &mut Option<TestCounts>| {
+    fn add(&mut self, says: Says) {
+        let add = |to: &mut Option<TestCounts>, counts: TestCounts| {
             let sum = to.get_or_insert_default();
             sum.ran += counts.ran;
             sum.skipped += counts.skipped;
         };
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let number = |word: &str| word.parse::<u64>().ok();
-        let ran = |ran: u64| TestCounts { ran, skipped: 0 };
-        let skipped = TestCounts { ran: 0, skipped: 1 };
-        match words.as_slice() {
-            ["running", count, "test" | "tests"] => {
-                if let Some(count) = number(count) {
-                    *self.announced.get_or_insert(0) += count;
-                }
-            }
-            // unittest; its skipped tests follow.
-            ["Ran", count, "test" | "tests", "in", _] | ["Ran", count, "test" | "tests", "across", ..] => {
-                if let Some(count) = number(count) {
-                    self.single.add(Counted::All, count);
-                }
-            }
-            ["no", "tests", "ran", ..]
-            | ["No", "tests", "executed!" | "found."]
-            | ["There", "are", "no", "tests", "to", "run"]
-            | ["[INFO]", "No", "tests", "to", "run."] => whole(ran(0), &mut self.lines),
-            ["No", "tests", "were", "found!!!"] => whole(ran(0), &mut self.programs),
-            // go
-            ["---", "PASS:" | "FAIL:", ..] => whole(ran(1), &mut self.each),
-            ["---", "SKIP:", ..] => whole(skipped, &mut self.each),
-            ["?", _, "[no", "test", "files]"] | ["ok", .., "[no", "tests", "to", "run]"] => {
-                self.packages.get_or_insert(0);
-            }
-            ["ok", _, time] if time.ends_with('s') || *time == "(cached)" => {
-                *self.packages.get_or_insert(0) += 1;
-            }
-            // TAP
-            ["ok", count, ..] | ["not", "ok", count, ..] if number(count).is_some() => {
-                let directive = words.iter().position(|word| *word == "#");
-                let directive = directive.and_then(|at| words.get(at + 1)).copied().unwrap_or("");
-                let is_skipped = ["skip", "skipped", "todo"].contains(&&*directive.to_ascii_lowercase());
-                whole(if is_skipped { skipped } else { ran(1) }, &mut self.each);
-            }
-            // node
-            ["#" | "ℹ", word, count] => {
-                let counted = match *word {
-                    "tests" => Counted::All,
-                    "skipped" | "todo" => Counted::Skipped,
-                    _ => return,
-                };
-                if let Some(count) = number(count) {
-                    self.single.add(counted, count);
-                }
-            }
-            // ctest
-            [.., "tests", "failed", "out", "of", count] => {
-                whole(ran(number(count).unwrap_or(0)), &mut self.programs);
-            }
-            [at, "-", .., "(Disabled)"] if number(at).is_some() => whole(skipped, &mut self.programs),
-            [at, "-", .., "(Skipped)"] if number(at).is_some() => {
-                let programs = self.programs.get_or_insert_default();
-                programs.ran = programs.ran.saturating_sub(1);
-                programs.skipped += 1;
-            }
-            // GoogleTest
-            ["[==========]", count, "test" | "tests", "from", .., "ran."]
-            | ["[==========]", count, "test" | "tests", "from", .., "ran.", _, "ms", "total)"]
-            // Catch2, tasty, Swift
-            | ["All", count, "tests", "passed", ..]
-            | [_, "out", "of", count, "tests", "failed", ..]
-            | [_, "Test", "run", "with", count, "test" | "tests", ..] => {
-                whole(ran(number(count).unwrap_or(0)), &mut self.lines);
-            }
-            ["[", "SKIPPED", "]", count, "test," | "tests,", "listed", "below:"]
-            | ["YOU", "HAVE", count, "DISABLED", "TEST" | "TESTS"] => {
-                let count = number(count).unwrap_or(0);
-                let lines = self.lines.get_or_insert_default();
-                if words.first() == Some(&"[") {
-                    lines.ran = lines.ran.saturating_sub(count);
-                }
-                lines.skipped += count;
-            }
-            ["All", "tests", "passed", _, _, "in", count, "test", "case)" | "cases)"] => {
-                whole(ran(number(count).unwrap_or(0)), &mut self.lines);
-            }
-            // XCTest tells it for each suite, the whole last.
-            ["Executed", count, "test," | "tests,", "with", rest @ ..] => {
-                let all = number(count).unwrap_or(0);
-                let skipped = match rest {
-                    [count, "test" | "tests", "skipped", ..] => number(count).unwrap_or(0),
-                    _ => 0,
-                };
-                self.lines = Some(TestCounts { ran: all.saturating_sub(skipped), skipped });
-            }
-            [count, word] | [count, word, _] if matches!(*word, "passing" | "failing" | "pending" | "pass" | "fail" | "skip" | "todo") => {
-                if let (Some(count), Some(counted)) = (number(count), Counted::of(word)) {
-                    self.single.add(counted, count);
-                }
-            }
-            // meson, dotnet
-            [word, count] if word.ends_with(':') && number(count).is_some() => {
-                let counted = match *word {
-                    "Ok:" | "Passed:" => Counted::Passed,
-                    "Fail:" | "Failed:" | "Timeout:" => Counted::Failed,
-                    "Skipped:" => Counted::Skipped,
-                    _ => return,
-                };
-                self.single.add(counted, number(count).unwrap_or(0));
-            }
-            _ => match (marked(line), of_zig(&words).or_else(|| line_of_counts(line))) {
-                (Some(marked), _) => self.single.skipped += marked,
-                (None, Some(counts)) => whole(counts, &mut self.lines),
-                (None, None) => {}
-            },
+        let skip_among = |of: &mut Option<TestCounts>, count: u64| {
+            let sum = of.get_or_insert_default();
+            sum.ran = sum.ran.saturating_sub(count);
+            sum.skipped += count;
+        };
+        match says {
+            Says::Announced(count) => *self.announced.get_or_insert(0) += count,
+            Says::Each(counts) => add(&mut self.each, counts),
+            Says::Package(count) => *self.packages.get_or_insert(0) += count,
+            Says::Programs(counts) => add(&mut self.programs, counts),
+            Says::SkippedProgram => skip_among(&mut self.programs, 1),
+            Says::Whole(counts) => add(&mut self.lines, counts),
+            Says::Overall(counts) => self.lines = Some(counts),
+            Says::SkippedAmong(count) => skip_among(&mut self.lines, count),
+            Says::SkippedBesides(skipped) => add(&mut self.lines, TestCounts { ran: 0, skipped }),
+            Says::Single(counted, count) => self.single.add(counted, count),
         }
     }
 
@@ -232,8 +279,7 @@ impl Told {
             ran: one.ran + other.ran,
             skipped: one.skipped + other.skipped,
         });
-        let ran = |count: Option<u64>| count.map(|ran| TestCounts { ran, skipped: 0 });
-        sum.or(self.each).or(ran(self.packages)).or(ran(self.announced))
+        sum.or(self.each).or(self.packages.map(ran)).or(self.announced.map(ran))
     }
 }
 

@@ -41,6 +41,9 @@ pub struct Missing {
     /// Its name; absent if the command did not say it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
+    /// The command with which the user can change that, if one is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cure: Option<String>,
 }
 
 /// A kind of prerequisite.
@@ -55,6 +58,12 @@ pub enum MissingKind {
     Service,
     /// The network.
     Network,
+    /// A display.
+    Display,
+    /// Something that the sandbox does not allow.
+    Confined,
+    /// A program that is installed, but that the sandbox hides.
+    Hidden,
 }
 
 /// The minimum verification required of a delivery.
@@ -117,6 +126,15 @@ impl fmt::Display for Missing {
             MissingKind::Program => name(f, "program"),
             MissingKind::Service => f.write_str("a service does not answer"),
             MissingKind::Network => f.write_str("the network is out of reach"),
+            MissingKind::Display => f.write_str("there is no display"),
+            MissingKind::Confined => match &self.name {
+                Some(name) => write!(f, "the sandbox does not let a command write `{name}`"),
+                None => f.write_str("the sandbox does not allow what a command does"),
+            },
+            MissingKind::Hidden => match &self.name {
+                Some(name) => write!(f, "`{name}` is installed, but the sandbox hides it"),
+                None => f.write_str("the sandbox hides an installed program"),
+            },
         }
     }
 }

@@ -190,9 +190,14 @@ impl VerifierSetup {
     }
 
     async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
-        let commands = &self.commands.run.config().commands;
-        let mut check =
-            checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);
+        let config = self.commands.run.config();
+        let by = checks::Reading {
+            excerpt_bytes: config.commands.output_keep_bytes,
+            complaints: &config.commands.complaints,
+            kinds: &config.projects,
+            dir_of: &|program| self.commands.run.env.dir_of(program),
+        };
+        let mut check = checks::read(text, outcome, &by);
         check.discarded = self.discarded(outcome).await;
         let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
         if let Some(name) = package.and_then(|package| package.name.clone())

@@ -391,9 +391,10 @@ pub struct Commands {
     pub complaints: BTreeMap<String, Complaints>,
 }
 
-/// Messages of a tool that could not do its work: text within a line, in which `{}` stands for a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Messages of a tool that could not do its work: text within a line, in which `{}` stands for a name. A tool that says
+/// nothing of a kind has no list for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Complaints {
     /// A package is missing.
     pub package: Vec<String>,
@@ -403,8 +404,19 @@ pub struct Complaints {
     pub service: Vec<String>,
     /// The network is unreachable.
     pub network: Vec<String>,
+    /// There is no display.
+    pub display: Vec<String>,
+    /// The sandbox does not allow it.
+    pub confined: Vec<String>,
+    /// The command itself names something that does not exist, such as a script.
+    pub command: Vec<String>,
+    /// The machine failed.
+    pub machine: Vec<String>,
     /// Tests could not be built or collected, so they did not run.
     pub unbuilt: Vec<String>,
+    /// The command that installs a missing package, in which `{}` stands for its name and `{fetch}` for the command
+    /// that loads the packages of the project; empty if none does.
+    pub cure: String,
 }
 
 /// A kind of project, known by its files.
@@ -413,16 +425,20 @@ pub struct Complaints {
 pub struct ProjectKind {
     /// Files that show such a project; `*` stands for any text.
     pub manifests: Vec<String>,
-    /// Whether a directory with such a file is taken for the project that its subdirectories belong to.
+    /// Whether a directory with such a file is the project that its subdirectories belong to.
+    #[serde(default)]
     pub is_root: bool,
     /// Commands that run its tests, best first.
     pub tests: Vec<TestCommand>,
     /// Other commands that run them, as documents write them, without options.
+    #[serde(default)]
     pub also: Vec<String>,
     /// Commands that load packages with the network, each for the checks that begin with its program.
+    #[serde(default)]
     pub fetch: Vec<String>,
-    /// The directory, in the project, of the programs that packages bring; empty if there is none.
-    pub programs: String,
+    /// The directory in the project that has the programs of its packages, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<String>,
 }
 
 /// A command that runs the tests of a project, and the conditions under which it can. Conditions on files are
