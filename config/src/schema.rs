@@ -397,25 +397,35 @@ pub struct Commands {
 #[serde(deny_unknown_fields, default)]
 pub struct Complaints {
     /// A package is missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub package: Vec<String>,
     /// A program is missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<String>,
     /// A service does not respond.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub service: Vec<String>,
     /// The network is unreachable.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<String>,
     /// There is no display.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub display: Vec<String>,
     /// The sandbox does not allow it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confined: Vec<String>,
     /// The command itself names something that does not exist, such as a script.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// The machine failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine: Vec<String>,
     /// Tests could not be built or collected, so they did not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unbuilt: Vec<String>,
     /// The command that installs a missing package, in which `{}` stands for its name and `{fetch}` for the command
     /// that loads the packages of the project; empty if none does.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub cure: String,
 }
 
@@ -426,15 +436,15 @@ pub struct ProjectKind {
     /// Files that show such a project; `*` stands for any text.
     pub manifests: Vec<String>,
     /// Whether a directory with such a file is the project that its subdirectories belong to.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_root: bool,
     /// Commands that run its tests, best first.
     pub tests: Vec<TestCommand>,
     /// Other commands that run them, as documents write them, without options.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     /// Commands that load packages with the network, each for the checks that begin with its program.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fetch: Vec<String>,
     /// The directory in the project that has the programs of its packages, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -476,6 +486,8 @@ pub struct SandboxSettings {
     pub floor: Floor,
     /// The network that commands have.
     pub network: NetworkReach,
+    /// Variables for commands with an isolated network.
+    pub offline: BTreeMap<String, String>,
     /// Milliseconds that testing the sandbox may take.
     pub probe_timeout_ms: u64,
     /// Concurrent processes of a command.
