@@ -5,6 +5,8 @@ use actors::dialogue::fenced;
 use actors::failure::FailureClass;
 use actors::prompts::{Prompt, Prompts};
 use actors::workspace::LeftOut;
+use tools::count::counted;
+use tools::plain::plain_output;
 use tree::{Change, RepoPath};
 
 use crate::cycle::DraftReason;
@@ -105,8 +107,10 @@ pub fn failed(prompts: &Prompts, command: &str, exit: &str, output: &str, most: 
         .render(Prompt::CheckFailed, &[("command", &command), ("exit", &exit), ("output", &output)])
 }
 
-/// Returns the part of an output to show: its end, or its errors if a compiler marks errors and warnings.
+/// Returns the part of an output to show, as plain text without repetitions: its end, or its errors if a compiler marks
+/// errors and warnings. What is left out is said.
 fn shown_output(output: &str, most: usize) -> String {
+    let output = &plain_output(output);
     let is_head = |line: &str, word: &str| {
         line.strip_prefix(word).is_some_and(|rest| rest.starts_with([':', '[']))
     };
@@ -119,10 +123,21 @@ fn shown_output(output: &str, most: usize) -> String {
         if in_error { errors.push_str(line) } else { rest.push_str(line) }
     }
     if errors.is_empty() {
-        return tail(output, most).to_owned();
+        let shown = tail(output, most);
+        return gap(output.len() - shown.len()) + shown;
     }
-    let errors = shortened(&errors, most);
-    format!("{}{errors}", tail(&rest, most.saturating_sub(errors.len()).min(most / 4)))
+    let of_errors = shortened(&errors, most);
+    let before = tail(&rest, most.saturating_sub(of_errors.len()).min(most / 4));
+    let cut = errors.len() - of_errors.len();
+    gap(rest.len() - before.len()) + before + of_errors + &gap(cut)
+}
+
+/// Returns a line that says how much is left out in its place.
+fn gap(bytes: usize) -> String {
+    match bytes {
+        0 => String::new(),
+        bytes => format!("… {} left out …\n", counted(bytes, "byte")),
+    }
 }
 
 /// Returns at most `most` bytes from the start, cut between lines.
@@ -154,8 +169,18 @@ mod tests {
         let error = "error[E0308]: mismatched types\n  --> b.rs:2\n\n";
         let output = format!("{warning}{error}{warning}");
         let shown = shown_output(&output, 60);
-        assert!(shown.ends_with(error) && shown.len() <= 60, "{shown}");
-        assert_eq!(shown_output("a\nb\n", 2), "b\n");
+        assert_eq!(shown, format!("… 46 bytes left out …\n  --> a.rs:1\n\n{error}"));
+        assert_eq!(shown_output("a\nb\n", 2), "… 2 bytes left out …\nb\n");
+        let first = shown_output(&error.replace("types", &"x".repeat(90)), 60);
+        assert!(first.ends_with("left out …\n"), "{first}");
+    }
+
+    #[test]
+    fn models_are_shown_plain_text_once() {
+        let trace = "Traceback:\n  at a\n  at b\n  at c\n";
+        let output = format!("\u{1b}[1;31mno\u{1b}[m\n10%\r90%\rdone\n{trace}{trace}");
+        let shown = format!("no\ndone\n{trace}Traceback:\n… the same 3 lines again …\n");
+        assert_eq!(shown_output(&output, 1_000), shown);
     }
 
     #[test]
