@@ -140,6 +140,15 @@ pub(crate) fn read_lines(output: &str) -> Vec<Line> {
     both.map(|(text, diagnostic)| Line { text, diagnostic }).collect()
 }
 
+/// Returns the number of the line, from zero, on which the first failure is reported in a known format.
+pub fn first_failure(output: &str) -> Option<usize> {
+    let lines = plain(output);
+    (0..lines.len()).find(|at| {
+        let after = lines.get(at + 1..).unwrap_or_default();
+        lines.get(*at).is_some_and(|line| read_line(line, after).is_some())
+    })
+}
+
 /// Returns the lines of `output` as plain text, cut to the maximum length of a diagnostic.
 fn plain(output: &str) -> Vec<String> {
     output.lines().map(|line| plain_line(beginning(line))).collect()

@@ -2,7 +2,7 @@
 
 use actors::checks::{Check, CheckOutcome, Report};
 use actors::dialogue::fenced;
-use actors::failure::FailureClass;
+use actors::failure::{FailureClass, first_failure};
 use actors::prompts::{Prompt, Prompts};
 use actors::workspace::LeftOut;
 use tools::count::counted;
@@ -71,7 +71,8 @@ pub(crate) fn baseline(prompts: &Prompts, report: &Report) -> String {
         if check.outcome == CheckOutcome::Passed {
             return prompts.render(Prompt::BaselinePassed, &[("command", command)]);
         }
-        let output = fenced(prompts, "output", &shown_output(&check.excerpt, 1_500));
+        let output = shown_output(of_failing_part(command, &check.excerpt), 1_500);
+        let output = fenced(prompts, "output", &output);
         prompts.render(
             Prompt::BaselineFailed,
             &[("command", command), ("exit", exit), ("output", &output)],
@@ -91,7 +92,8 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
     const MOST: usize = 6_000;
     let Check { command, exit, .. } = check;
     if check.outcome == CheckOutcome::PreExisting {
-        let output = fenced(prompts, "output", &shown_output(&check.excerpt, MOST));
+        let output = shown_output(of_failing_part(command, &check.excerpt), MOST);
+        let output = fenced(prompts, "output", &output);
         return prompts.render(
             Prompt::CheckFailedBefore,
             &[("command", command), ("exit", exit), ("output", &output)],
@@ -102,9 +104,21 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
 
 /// Returns a failed command with at most `most` bytes of its output.
 pub fn failed(prompts: &Prompts, command: &str, exit: &str, output: &str, most: usize) -> String {
-    let output = fenced(prompts, "output", &shown_output(output, most));
+    let output = fenced(prompts, "output", &shown_output(of_failing_part(command, output), most));
     prompts
         .render(Prompt::CheckFailed, &[("command", &command), ("exit", &exit), ("output", &output)])
+}
+
+/// Returns the output of the command that failed among several joined by `&&`, as far as that can be told: those before it
+/// passed, so they reported no failure.
+fn of_failing_part<'o>(command: &str, output: &'o str) -> &'o str {
+    /// Lines before a failure that may introduce it.
+    const BEFORE: usize = 3;
+    let first = if command.contains(" && ") { first_failure(output) } else { None };
+    let ends = output.match_indices('\n').map(|(at, _)| at + 1);
+    let skipped = first.and_then(|first| first.checked_sub(BEFORE + 1));
+    let start = skipped.and_then(|skipped| ends.clone().nth(skipped)).unwrap_or(0);
+    output.get(start..).unwrap_or(output)
 }
 
 /// Returns the part of an output to show, as plain text without repetitions: its end, or its errors if a compiler marks
@@ -173,6 +187,19 @@ mod tests {
         assert_eq!(shown_output("a\nb\n", 2), "… 2 bytes left out …\nb\n");
         let first = shown_output(&error.replace("types", &"x".repeat(90)), 60);
         assert!(first.ends_with("left out …\n"), "{first}");
+    }
+
+    #[test]
+    fn of_commands_joined_by_and_the_failing_one_is_shown() {
+        let built: String = (0..40).map(|at| format!("[{at}/40] Building {at}.o\n")).collect();
+        let tested = "1/1 Test #1: adds ....***Failed    0.00 sec\n0% tests passed\n";
+        let output = format!("{built}{tested}");
+        let shown = of_failing_part("cmake --build b && ctest --test-dir b", &output);
+        assert_eq!(shown.lines().count(), 5, "{shown}");
+        assert!(shown.ends_with(tested));
+        assert_eq!(of_failing_part("ctest --test-dir b", &output), output);
+        assert_eq!(of_failing_part("make && ./t", &built), built);
+        assert_eq!(of_failing_part("make && ./t", tested), tested);
     }
 
     #[test]

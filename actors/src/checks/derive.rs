@@ -137,15 +137,24 @@ fn with_own_words_first(derived: Vec<Derived>, kinds: &Kinds) -> Vec<Derived> {
 
 /// Returns the commands for the directories one level below the root, or two if there are none.
 fn derived_below(root: &Site<'_>, kinds: &Kinds) -> Vec<Derived> {
-    let mut sites = root.below();
+    let mut sites: Vec<Site<'_>> = root.below().take(MOST_DIRS).collect();
     for _ in 0..2 {
-        sites.truncate(MOST_DIRS);
-        let found = sites.iter().flat_map(|site| derived_in(site, kinds));
-        let found: Vec<Derived> = found.take(MOST_BELOW).collect();
+        let mut found = Vec::new();
+        for site in &sites {
+            let derived = derived_in(site, kinds);
+            if !derived.is_empty() {
+                site.note();
+            }
+            found.extend(derived);
+            if found.len() >= MOST_BELOW {
+                found.truncate(MOST_BELOW);
+                break;
+            }
+        }
         if !found.is_empty() {
             return found;
         }
-        sites = sites.iter().flat_map(Site::below).collect();
+        sites = sites.iter().flat_map(Site::below).take(MOST_DIRS).collect();
     }
     Vec::new()
 }

@@ -225,7 +225,7 @@ mod tests {
             None,
         ),
         (
-            "mvn -B test",
+            "mvn test -B",
             Exit::Code(1),
             "Unknown host repo.example: Name or service not known",
             MissingKind::Network,
@@ -233,7 +233,7 @@ mod tests {
             None,
         ),
         (
-            "mvn -B test",
+            "mvn test -B",
             Exit::Code(1),
             "Could not create local repository at /h/.m2/repository",
             MissingKind::Confined,

@@ -66,12 +66,10 @@ impl Listed {
     pub(crate) fn admits<'a>(&self, segment: &'a SimpleCommand) -> Result<(), Unlisted<'a>> {
         let mut closest = Unlisted::Command;
         for rule in &self.rules {
+            let Some(rest) = segment.words.strip_prefix(rule.words.as_slice()) else { continue };
             if segment.words.is_empty() {
                 continue;
             }
-            let Some(rest) = self.after_words(rule, &segment.words, segment.expands) else {
-                continue;
-            };
             match self.admits_rest(rule, rest, segment.expands) {
                 Ok(()) => match self.admits_variables(rule, &segment.assignments) {
                     Ok(()) => return Ok(()),
@@ -81,26 +79,6 @@ impl Listed {
             }
         }
         Err(closest)
-    }
-
-    /// Returns what follows the words of `rule`. Between them may be options that are allowed for those before:
-    /// `make -C lib test`.
-    fn after_words<'a>(
-        &self,
-        rule: &Rule,
-        words: &'a [String],
-        expands: bool,
-    ) -> Option<&'a [String]> {
-        let mut rest = words;
-        for (at, expected) in rule.words.iter().enumerate() {
-            while rest.first()? != expected {
-                let (option, after) = rest.split_first().filter(|(word, _)| is_option(word))?;
-                let allowed = self.options_of(rule.words.get(..at)?);
-                rest = after_option(&allowed, option, after, expands)?;
-            }
-            rest = rest.get(1..)?;
-        }
-        Some(rest)
     }
 
     /// Checks that the variables set are those of the rule, or ones that may be set for any listed command.

@@ -39,16 +39,20 @@ impl<'p> Site<'p> {
         &self.dir
     }
 
-    /// Returns the directories below this one, without hidden ones.
-    pub(super) fn below(&self) -> Vec<Self> {
-        let is_seen = |name: &&String| !name.starts_with('.');
-        let dirs = self.names(&self.dir);
-        let dirs = dirs.iter().filter(is_seen).map(|name| joined(&self.dir, name));
-        let dirs = dirs.filter(|dir| !self.names(dir).is_empty());
-        // Asking for it records it, so that a replay finds it again.
-        let dirs = dirs.filter(|dir| (self.project.exists)(dir));
+    /// Returns the directories below this one, without hidden ones. They are recorded by [`Self::note`] only.
+    pub(super) fn below(&self) -> impl Iterator<Item = Self> {
+        let names = self.names(&self.dir).to_vec().into_iter();
+        let seen = names.filter(|name| !name.starts_with('.')).map(|name| joined(&self.dir, &name));
+        let dirs = seen.filter(|dir| !self.names(dir).is_empty());
         dirs.map(|dir| Self { project: self.project, dir, listed: Rc::clone(&self.listed) })
-            .collect()
+    }
+
+    /// Asks for this directory and those above it, which records them, so that a replay finds it again.
+    pub(super) fn note(&self) {
+        let ends = self.dir.match_indices('/').map(|(at, _)| at).chain([self.dir.len()]);
+        for dir in ends.filter_map(|end| self.dir.get(..end)).filter(|dir| !dir.is_empty()) {
+            (self.project.exists)(dir);
+        }
     }
 
     /// Returns true if a condition of the configuration holds here: `[!]PATH[: TEXT[|TEXT]…]`.
