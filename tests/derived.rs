@@ -1,6 +1,8 @@
 //! The check derived for a kind of project is run in the sandbox: it fails by the name of the broken test, and passes
 //! when the code is mended. Tools that are not installed are skipped.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::projects::is_here;
@@ -295,6 +297,71 @@ const BROKEN: [Broken; 16] = [
     },
 ];
 
+/// Returns a plan to change a file that leaves it to the program how to check that.
+fn plan_without_checks(path: &str) -> String {
+    format!(
+        "ARCHITECT_PLAN_V1\nPLAN|Mend it\nFILE|{path}|Return two\nACCEPT|It adds\nARCHITECT_PLAN_END\n"
+    )
+}
+
+/// Returns whether commands are fully confined here; says it if they are not.
+fn is_confined(world: &World) -> bool {
+    let level = world.deepseek(["policy", "show", "--output", "json"]).run();
+    let level: Value = serde_json::from_str(&level.stdout).unwrap();
+    let is_full = level["confinement"] == "full";
+    if !is_full {
+        skipped(&format!("commands are confined so far here: {}", level["confinement"]));
+    }
+    is_full
+}
+
+#[test]
+fn what_a_derived_check_lacks_is_named_with_what_brings_it() {
+    let cargo = "[package]\nname = \"sample\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\nno-such-crate-of-ours = \"1\"\n";
+    for (needs, manifest, text, missing, next) in [
+        (
+            "npm --version && ! command -v jest",
+            "package.json",
+            "{\"scripts\":{\"test\":\"jest\"}}",
+            "program `jest` is missing",
+            "next: run `npm install` and run the checks",
+        ),
+        (
+            "cargo --version",
+            "Cargo.toml",
+            cargo,
+            "the network is out of reach",
+            "next: run `cargo fetch` once, or allow commands to use the network: --network",
+        ),
+        (
+            "python3 --version && ! python3 -m pytest --version",
+            "pytest.ini",
+            "[pytest]\n",
+            "package `pytest` is missing",
+            "next: run `python3 -m pip install pytest` and run the checks",
+        ),
+    ] {
+        if !is_here(needs) {
+            skipped(&format!("`{needs}` does not work here"));
+            continue;
+        }
+        let project = Project::new(&[(manifest, text), ("two.txt", "1\n"), ("src/lib.rs", "")]);
+        let diff = replaced("two.txt", "1\n", "1", "2");
+        let replies = vec![architect(plan_without_checks("two.txt")), editor(diff)];
+        let world = World::of(project, Provider::new(replies)).with_default_commands();
+        if !is_confined(&world) {
+            return;
+        }
+        let args = ["-p", "Two is one", "--force-execute", "--approval", "auto"];
+        let run = world.deepseek(args).with_toolchains().run();
+        assert_eq!(run.code, Some(0), "{needs}: {}", run.stderr);
+        for part in [missing, next] {
+            assert!(run.stderr.contains(part), "{needs}: {part}: {}", run.stderr);
+        }
+        assert!(run.elapsed < Duration::from_secs(8), "{needs} took {:?}", run.elapsed);
+    }
+}
+
 #[test]
 fn derived_checks_fail_by_the_name_of_the_broken_test_and_pass_when_it_is_mended() {
     for broken in BROKEN {
@@ -305,15 +372,10 @@ fn derived_checks_fail_by_the_name_of_the_broken_test_and_pass_when_it_is_mended
         let (path, wrong, right) = broken.bug;
         let project = Project::new(broken.files);
         let diff = replaced(path, &project.read(path), wrong, right);
-        let plan = format!(
-            "ARCHITECT_PLAN_V1\nPLAN|Mend it\nFILE|{path}|Return two\nACCEPT|It adds\nARCHITECT_PLAN_END\n"
-        );
-        let world = World::of(project, Provider::new(vec![architect(plan), editor(diff)]));
+        let replies = vec![architect(plan_without_checks(path)), editor(diff)];
+        let world = World::of(project, Provider::new(replies));
         let world = world.with_default_commands();
-        let level = world.deepseek(["policy", "show", "--output", "json"]).run();
-        let level: Value = serde_json::from_str(&level.stdout).unwrap();
-        if level["confinement"] != "full" {
-            skipped(&format!("commands are confined so far here: {}", level["confinement"]));
+        if !is_confined(&world) {
             return;
         }
         let mut request = world.request("Two is one");

@@ -12,6 +12,7 @@ use config::Complaints;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use shell::{CommandOutcome, Exit};
+use tools::plain::plain_text;
 
 pub use self::derive::{Kinds, Project, derive};
 pub use self::kinds::kind_of;
@@ -214,7 +215,7 @@ pub struct Reading<'r> {
 pub fn read(command: &str, outcome: &CommandOutcome, by: &Reading<'_>) -> Check {
     /// Far more than a model is shown: the full set is needed to tell which errors are new.
     const MOST: usize = 2000;
-    let text = outcome.output.text();
+    let text = plain_text(&outcome.output.text());
     let tests = test_counts(&text);
     let exact = diagnostics(&text, MOST, Numbers::Kept);
     let kind = kind(outcome, &text, tests, &exact, by.complaints);
@@ -338,6 +339,8 @@ mod tests {
             ("kill -11 $$", CheckOutcome::CodeFailure),
             ("echo running 0 tests", CheckOutcome::Unverified),
             ("echo running 2 tests", CheckOutcome::Passed),
+            ("printf '\\033[32mrunning\\033[0m 0 tests\\n'", CheckOutcome::Unverified),
+            ("printf 'exit 127: npm\\n'; exit 127", CheckOutcome::CommandMissing),
         ] {
             assert_eq!(check(command).await.outcome, outcome, "{command}");
         }

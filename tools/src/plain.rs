@@ -47,6 +47,11 @@ fn skip_sequence(introducer: char, chars: &mut std::iter::Peekable<impl Iterator
     }
 }
 
+/// Returns `output` as plain lines.
+pub fn plain_text(output: &str) -> String {
+    output.lines().flat_map(|line| [plain_line(line), "\n".to_owned()]).collect()
+}
+
 /// Returns `output` as plain lines, in which lines that were shown before are folded: the first of them is shown again,
 /// and the number of the others.
 pub fn plain_output(output: &str) -> String {

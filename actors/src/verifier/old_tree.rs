@@ -2,6 +2,7 @@
 
 use sandbox::Writes;
 use shell::CommandLine;
+use tools::plain::plain_text;
 use tree::{Change, RepoPath};
 
 use super::VerifierSetup;
@@ -124,6 +125,6 @@ impl Trying<'_> {
     fn judged(&self, check: &Check, output: &str) -> OldTree {
         let complaints = &self.verifier.commands.run.config().commands.complaints;
         let fails = check.outcome == CheckOutcome::CodeFailure;
-        proof::judged(check, fails && is_unbuilt(output, complaints))
+        proof::judged(check, fails && is_unbuilt(&plain_text(output), complaints))
     }
 }
