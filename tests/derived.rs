@@ -297,6 +297,51 @@ const BROKEN: [Broken; 16] = [
     },
 ];
 
+/// A project of each kind by its files, and the check that `init` finds in it.
+const KINDS: [(&[(&str, &str)], &str); 24] = [
+    (&[("tests/a.bats", "")], "bats tests"),
+    (&[("a.cabal", "test-suite all\n")], "cabal test all"),
+    (&[("Cargo.toml", "")], "cargo test"),
+    (
+        &[("CMakeLists.txt", "enable_testing()\n")],
+        "cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure",
+    ),
+    (&[("deno.json", "{\"tasks\":{\"test\":\"deno test\"}}")], "deno task test"),
+    (&[("A.sln", "")], "dotnet test"),
+    (&[("dune-project", "")], "dune test"),
+    (&[("go.mod", "module a\n")], "go test ./..."),
+    (&[("build.gradle.kts", ""), ("gradlew", "")], "./gradlew test"),
+    (&[(".busted", "")], "busted"),
+    (&[("Makefile", "check:\n\t./check\n")], "make check"),
+    (&[("pom.xml", "")], "mvn test -B"),
+    (
+        &[("meson.build", "test('a', a)\n")],
+        "meson setup build && meson test -C build --print-errorlogs",
+    ),
+    (&[("mix.exs", "")], "mix test"),
+    (&[("package.json", "{\"scripts\":{\"test\":\"jest\"}}"), ("yarn.lock", "")], "yarn test"),
+    (&[("web/package.json", "{\"scripts\":{\"test\":\"jest\"}}")], "npm --prefix web test"),
+    (&[("composer.json", "{}"), ("phpunit.xml", "")], "vendor/bin/phpunit"),
+    (&[("conftest.py", "")], "python3 -m pytest -q"),
+    (&[("Gemfile", ""), ("spec/a_spec.rb", "")], "bundle exec rspec"),
+    (&[("build.sbt", "")], "sbt test"),
+    (&[("stack.yaml", "")], "stack test"),
+    (&[("Package.swift", ""), ("Tests/a.swift", "")], "swift test"),
+    (&[("build.zig", "b.step(\"test\", \"\");\n")], "zig build test"),
+    (&[("README.md", "Run `mvn clean test`.\n")], "mvn clean test"),
+];
+
+#[test]
+fn init_finds_the_check_of_every_kind_of_project() {
+    for (files, check) in KINDS {
+        let world = World::of(Project::new(files), Provider::new(Vec::new()));
+        let run = world.deepseek(["init", "--output", "json"]).run();
+        let said: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(said["checks"], serde_json::json!([check]), "{files:?}");
+        assert!(world.project.read("AGENTS.md").contains(check), "{files:?}");
+    }
+}
+
 /// Returns a plan to change a file that leaves it to the program how to check that.
 fn plan_without_checks(path: &str) -> String {
     format!(

@@ -242,6 +242,7 @@ struct Told {
     each: Option<TestCounts>,
     packages: Option<u64>,
     programs: Option<TestCounts>,
+    overall: Option<TestCounts>,
 }
 
 impl Told {
@@ -263,7 +264,7 @@ impl Told {
             Says::Programs(counts) => add(&mut self.programs, counts),
             Says::SkippedProgram => skip_among(&mut self.programs, 1),
             Says::Whole(counts) => add(&mut self.lines, counts),
-            Says::Overall(counts) => self.lines = Some(counts),
+            Says::Overall(counts) => self.overall = Some(counts),
             Says::SkippedAmong(count) => skip_among(&mut self.lines, count),
             Says::SkippedBesides(skipped) => add(&mut self.lines, TestCounts { ran: 0, skipped }),
             Says::Single(counted, count) => self.single.add(counted, count),
@@ -274,8 +275,8 @@ impl Told {
         if self.programs.is_some() {
             return self.programs;
         }
-        let both = [self.lines, self.single.counts()].into_iter().flatten();
-        let sum = both.reduce(|one, other| TestCounts {
+        let told = [self.lines, self.overall, self.single.counts()].into_iter().flatten();
+        let sum = told.reduce(|one, other| TestCounts {
             ran: one.ran + other.ran,
             skipped: one.skipped + other.skipped,
         });
@@ -308,6 +309,10 @@ fn of_zig(words: &[&str]) -> Option<TestCounts> {
 
 /// Reads a line that consists of counts.
 fn line_of_counts(line: &str) -> Option<TestCounts> {
+    // Most lines count nothing.
+    if !line.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
     let line = line.trim_matches(['=', ' ']);
     let line = line.strip_prefix('[').and_then(|it| it.split_once("] ")).map_or(line, |(_, it)| it);
     let line = line.strip_prefix("OK (").and_then(|it| it.strip_suffix(')')).unwrap_or(line);

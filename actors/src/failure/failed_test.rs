@@ -51,7 +51,8 @@ pub(super) fn failed_test(line: &str, after: &[String]) -> Option<Diagnostic> {
     let timeless = |text: &str| patterns.duration.replace(text.trim_end(), "").into_owned();
     let (written, line) = (line.trim_end(), timeless(line));
     let is_timed = line.len() < written.len();
-    let name = marked_before(&line, is_timed)
+    let name = marked_before(&line)
+        .or_else(|| after_failed(&line).filter(|_| is_timed))
         .or_else(|| marked_after(&line))
         .or_else(|| framed(&line))
         .or_else(|| of_program(&line))
@@ -62,11 +63,13 @@ pub(super) fn failed_test(line: &str, after: &[String]) -> Option<Diagnostic> {
     (!name.is_empty()).then(|| diagnostic(&name, "", TEST_FAILED))
 }
 
-/// Returns the name after a mark of failure. `is_timed` says whether a duration followed it.
-fn marked_before(line: &str, is_timed: bool) -> Option<&str> {
+/// Returns the name after a mark of failure.
+fn marked_before(line: &str) -> Option<&str> {
     let text = line.trim_start();
     if let Some(name) = MARKS.iter().find_map(|mark| text.strip_prefix(mark)) {
-        return told_by_swift(name).filter(|name| !name.ends_with("tests:"));
+        // Headlines of node and jest.
+        let is_headline = name.ends_with("tests:") || name == "Console";
+        return told_by_swift(name).filter(|_| !is_headline);
     }
     // TAP, with a directive if the failure is expected.
     if let Some(rest) = text.strip_prefix("not ok ") {
@@ -96,9 +99,13 @@ fn marked_before(line: &str, is_timed: bool) -> Option<&str> {
         }
         return rest.contains(" > ").then_some(rest);
     }
-    // `Failed Shop.SumTests.Adds [4 ms]`: without the duration it could be any sentence.
-    let name = text.strip_prefix("Failed ").or_else(|| text.strip_prefix("failed "))?;
-    is_timed.then_some(name)
+    None
+}
+
+/// Returns what follows the word in `Failed Shop.SumTests.Adds [4 ms]`; without the duration it could be any sentence.
+fn after_failed(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    text.strip_prefix("Failed ").or_else(|| text.strip_prefix("failed "))
 }
 
 /// Returns the name in `Test adds() failed after 0.001 seconds`, `None` for a suite or a whole run; other names as they

@@ -40,6 +40,7 @@ fn what_only_looks_like_a_failed_test_is_none() {
         "not ok 3 - a known one # TODO it",
         "[  FAILED  ] 2 tests, listed below:",
         "✖ failing tests:",
+        "  ● Console",
         "1) first\n2) second",
         "1) a pending one\n   # not yet implemented",
         "6/7 Test #6: off ....***Not Run (Disabled)   0.00 sec",

@@ -50,6 +50,7 @@ fn a_run_without_a_test_says_so() {
         "100% tests passed, 0 tests failed out of 3",
         "ok | 2 passed | 0 failed (6ms)",
         "[info] Passed: Total 2, Failed 0, Errors 0, Passed 2",
+        "✔ Test run with 3 tests passed after 0.1 seconds.\nExecuted 0 tests, with 0 failures (0 unexpected) in 0.0 (0.0) seconds",
         "Test summary: total: 4, failed: 0, succeeded: 4, skipped: 0, duration: 1.2s",
     ] {
         assert_ne!(counts(something).map_or(0, |it| it.0), 0, "{something}");
