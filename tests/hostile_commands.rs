@@ -8,7 +8,7 @@ use shell::CommandLine;
 use crate::hostile::all_rules;
 
 /// Commands that the defaults allow, as the starting point of an attack.
-const LISTED: [&str; 12] = [
+const LISTED: [&str; 16] = [
     "cargo test",
     "cargo check",
     "npm test",
@@ -17,6 +17,10 @@ const LISTED: [&str; 12] = [
     "go test ./...",
     "make test",
     "node --test a.test.js",
+    "mvn test -B",
+    "ctest --test-dir build",
+    "bundle exec rspec",
+    "vendor/bin/phpunit",
     "grep x greet.txt",
     "rg x",
     "test -f greet.txt",
@@ -106,7 +110,7 @@ const ATTACKS: [&str; 12] = [
 ];
 
 /// Options and arguments that make a listed command do something else.
-const MISUSED: [&str; 20] = [
+const MISUSED: [&str; 30] = [
     "cargo test --config build.rustc-wrapper=\"./x\"",
     "cargo test --manifest-path OUTSIDE/Cargo.toml",
     "cargo test --target-dir OUTSIDE",
@@ -127,6 +131,16 @@ const MISUSED: [&str; 20] = [
     "make test SHELL=./x",
     "node --test -r ./x.js",
     "rg --pre ./x x",
+    "mvn test -f OUTSIDE/pom.xml",
+    "mvn test -Dmaven.repo.local=OUTSIDE",
+    "./gradlew test -I OUTSIDE/init.gradle",
+    "cmake -P OUTSIDE/x.cmake",
+    "cmake --install build --prefix OUTSIDE",
+    "ctest -S OUTSIDE/x.cmake",
+    "bundle exec rspec -r ./x",
+    "vendor/bin/phpunit --bootstrap ./x.php",
+    "mix test -r x.exs",
+    "deno test --import-map OUTSIDE/x.json",
 ];
 
 fn commands(seed: u64, count: usize) -> Vec<String> {

@@ -30,6 +30,7 @@ mod autopilot;
 mod bad_input;
 mod builds;
 mod checks;
+mod derived;
 mod environment;
 mod fence;
 mod hints;

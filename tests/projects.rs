@@ -109,7 +109,7 @@ const SAMPLES: [Sample; 6] = [
     },
 ];
 
-fn is_here(needs: &str) -> bool {
+pub(crate) fn is_here(needs: &str) -> bool {
     let tried = shell(Path::new("."), &format!("({needs}) > /dev/null 2>&1 && echo yes || true"));
     tried.contains("yes")
 }
@@ -136,12 +136,7 @@ fn common_test_commands_work_in_the_sandbox() {
             }
             for time in ["first", "second"] {
                 let mut program = world.deepseek(["sandbox", "--", sample.line]);
-                for name in ["RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME", "PYENV_ROOT"] {
-                    if let Some(value) = std::env::var_os(name) {
-                        program.env(name, value);
-                    }
-                }
-                let run = program.run();
+                let run = program.with_toolchains().run();
                 let (line, said) = (sample.line, format!("{}{}", run.stdout, run.stderr));
                 assert_eq!(run.code, Some(0), "{line}, {mode}, the {time} time: {said}");
                 assert!(said.contains(sample.says), "{line}, {mode}, the {time} time: {said}");

@@ -3,19 +3,24 @@
 //! Only a failure of the code is ever shown to a model as one; everything else is for the user.
 
 mod derive;
+mod kinds;
+mod lacking;
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use config::Complaints;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
-use shell::{CommandLine, CommandOutcome, Exit};
+use shell::{CommandOutcome, Exit};
+use tools::plain::plain_text;
 use tree::RepoPath;
 
-pub use self::derive::{Project, derive};
-use crate::complaints;
+pub use self::derive::{Kinds, Project, derive};
+pub use self::kinds::kind_of;
+use crate::complaints::{self, ComplaintTable};
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
-use crate::vacuous::{proves_nothing, ran_no_test};
+use crate::test_counts::{TestCounts, test_counts};
+use crate::vacuous::proves_nothing;
 use crate::verified::{Missing, MissingKind};
 
 /// The outcome of one check, or of all of them together; ordered from best to worst.
@@ -59,6 +64,9 @@ pub struct Findings {
     /// A missing prerequisite outside the code, such as a package or a service; absent if none was recognized.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<Missing>,
+    /// How many tests ran and were skipped; absent if the output does not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tests: Option<TestCounts>,
     /// Number of secrets that were masked in the output.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub masked: usize,
@@ -108,6 +116,9 @@ pub struct Check {
     /// A missing prerequisite outside the code, if one was recognized.
     #[serde(default)]
     pub missing: Option<Missing>,
+    /// How many tests ran and were skipped, if its output says so.
+    #[serde(default)]
+    pub tests: Option<TestCounts>,
     /// Number of secrets that were masked in its output.
     #[serde(default)]
     pub masked: usize,
@@ -230,23 +241,31 @@ pub fn wants_other_walls(check: &Check) -> bool {
     check.missing.as_ref().is_some_and(is_missing) && check.confined == Some(Degree::Full)
 }
 
+/// What the outcome of a command is interpreted by.
+pub struct Reading<'r> {
+    /// Bytes of output kept from its start and from its end.
+    pub excerpt_bytes: usize,
+    /// The messages of tools that could not do their work.
+    pub complaints: &'r ComplaintTable,
+    /// The kinds of projects.
+    pub kinds: &'r Kinds,
+    /// Returns the directory of a program that is installed.
+    pub dir_of: &'r (dyn Fn(&str) -> Option<PathBuf> + Sync),
+}
+
 /// Interprets the outcome of a command. Only [`CheckOutcome::CodeFailure`] has errors, and it always has at least one.
-pub fn read(
-    command: &str,
-    outcome: &CommandOutcome,
-    excerpt_bytes: usize,
-    complaints: &BTreeMap<String, Complaints>,
-) -> Check {
+pub fn read(command: &str, outcome: &CommandOutcome, by: &Reading<'_>) -> Check {
     /// Far more than a model is shown: the full set is needed to tell which errors are new.
     const MOST: usize = 2000;
-    let text = outcome.output.text();
-    let kind = kind(outcome, &text);
+    let text = plain_text(&outcome.output.text());
+    let tests = test_counts(&text);
+    let exact = diagnostics(&text, MOST, Numbers::Kept);
+    let kind = kind(outcome, &text, tests, &exact, by.complaints);
     let exit = exit_text(&outcome.exit);
-    let errors = |numbers| {
+    let errors = |mut errors: ErrorSet| {
         if kind != CheckOutcome::CodeFailure {
             return ErrorSet::new();
         }
-        let mut errors = diagnostics(&text, MOST, numbers);
         if errors.is_empty() {
             // The command reports no reason, so the exit status counts as its one error.
             let (code, file) = (String::new(), String::new());
@@ -254,19 +273,15 @@ pub fn read(
         }
         errors
     };
-    let missing = match &outcome.exit {
-        Exit::Code(0) | Exit::TimedOut | Exit::NotStarted(_) => None,
-        Exit::NotFound => Some(Missing { kind: MissingKind::Program, name: program(command) }),
-        Exit::Code(_) | Exit::Signal(_) => complaints::missing(&text, complaints),
-    };
     Check {
         command: command.to_owned(),
         outcome: kind,
-        errors: errors(Numbers::Folded),
-        exact: errors(Numbers::Kept),
-        excerpt: outcome.output.excerpt(excerpt_bytes),
-        exit,
-        missing,
+        errors: errors(diagnostics(&text, MOST, Numbers::Folded)),
+        exact: errors(exact),
+        excerpt: outcome.output.excerpt(by.excerpt_bytes),
+        exit: exit.clone(),
+        missing: lacking::missing(command, outcome, &text, by),
+        tests,
         masked: outcome.output.masked(),
         confined: Some(outcome.confined),
         discarded: Vec::new(),
@@ -276,42 +291,29 @@ pub fn read(
     }
 }
 
-/// Returns the program that a command runs first.
-fn program(command: &str) -> Option<String> {
-    let line = CommandLine::parse(command).ok()?;
-    line.segments().first()?.words.first().cloned()
-}
-
-fn kind(outcome: &CommandOutcome, text: &str) -> CheckOutcome {
-    const MISSING: [&str; 8] = [
-        "error: no such command: `",
-        "No module named pytest",
-        "No module named unittest",
-        "Missing script:",
-        "missing script:",
-        "No rule to make target",
-        "error: toolchain '",
-        "rustup could not choose a version",
-    ];
-    const MACHINE: [&str; 7] = [
-        "No space left on device",
-        "Cannot allocate memory",
-        "Could not resolve host",
-        "Temporary failure in name resolution",
-        "failed to download from",
-        "Read-only file system",
-        "Too many open files",
-    ];
-    let says = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
+fn kind(
+    outcome: &CommandOutcome,
+    text: &str,
+    tests: Option<TestCounts>,
+    errors: &ErrorSet,
+    complaints: &ComplaintTable,
+) -> CheckOutcome {
+    let says = |of: fn(&Complaints) -> &Vec<String>| {
+        complaints.values().any(|tool| complaints::has(text, of(tool)))
+    };
+    // What failed in the code did not fail for the machine.
+    let failed = || errors.iter().any(Diagnostic::is_of_code);
     match &outcome.exit {
-        Exit::Code(0) if ran_no_test(text) => CheckOutcome::Unverified,
+        Exit::Code(0) if tests.is_some_and(|tests| tests.ran == 0) => CheckOutcome::Unverified,
         Exit::Code(0) => CheckOutcome::Passed,
         Exit::TimedOut => CheckOutcome::TimedOut,
         Exit::NotFound => CheckOutcome::CommandMissing,
         // Never started, killed from outside, or killed by the kernel for its memory use.
         Exit::NotStarted(_) | Exit::Signal(9 | 15) => CheckOutcome::Infrastructure,
-        Exit::Code(_) if says(&MISSING) => CheckOutcome::CommandMissing,
-        Exit::Code(_) | Exit::Signal(_) if says(&MACHINE) => CheckOutcome::Infrastructure,
+        Exit::Code(_) if says(|tool| &tool.command) => CheckOutcome::CommandMissing,
+        Exit::Code(_) | Exit::Signal(_) if !failed() && says(|tool| &tool.machine) => {
+            CheckOutcome::Infrastructure
+        }
         Exit::Code(_) | Exit::Signal(_) => CheckOutcome::CodeFailure,
     }
 }
@@ -342,7 +344,7 @@ pub fn could_be_flaky(check: &Check) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use shell::{Environment, RunOptions};
+    use shell::{CommandLine, Environment, RunOptions};
 
     use super::*;
 
@@ -360,7 +362,13 @@ mod tests {
         };
         let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
         let config = config::resolve(&config::Inputs::default()).unwrap().config;
-        read(command, &outcome, 1000, &config.commands.complaints)
+        let by = Reading {
+            excerpt_bytes: 1000,
+            complaints: &config.commands.complaints,
+            kinds: &config.projects,
+            dir_of: &|_| None,
+        };
+        read(command, &outcome, &by)
     }
 
     #[tokio::test]
@@ -377,6 +385,8 @@ mod tests {
             ("kill -11 $$", CheckOutcome::CodeFailure),
             ("echo running 0 tests", CheckOutcome::Unverified),
             ("echo running 2 tests", CheckOutcome::Passed),
+            ("printf '\\033[32mrunning\\033[0m 0 tests\\n'", CheckOutcome::Unverified),
+            ("printf 'exit 127: npm\\n'; exit 127", CheckOutcome::CommandMissing),
         ] {
             assert_eq!(check(command).await.outcome, outcome, "{command}");
         }

@@ -3,12 +3,20 @@
 //! Fingerprints come from diagnostics, never from raw output, so that line numbers, times and temporary paths do not
 //! make an old failure look new.
 
+mod compiler;
+mod failed_test;
+#[cfg(test)]
+mod sample_tests;
+
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use config::FailureClassifier;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
+use tools::plain::plain_line;
+
+pub(crate) use self::failed_test::TEST_FAILED;
 
 /// One error, as a tool reported it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -19,6 +27,13 @@ pub struct Diagnostic {
     pub file: String,
     /// The message, with numbers, paths, durations and addresses normalized.
     pub message: String,
+}
+
+impl Diagnostic {
+    /// Returns true if it is about the code: a test that ran and failed, or an error with a code and a place.
+    pub(crate) fn is_of_code(&self) -> bool {
+        !self.code.is_empty() && (self.message == TEST_FAILED || !self.file.is_empty())
+    }
 }
 
 /// The class of a failed attempt; determines which role acts next.
@@ -74,8 +89,8 @@ pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
         }
     }
     if found.is_empty() {
-        let said = lines.iter().rev().map(|line| line.trim()).filter(|line| !line.is_empty());
-        found.extend(said.take(limit.min(3)).map(|line| Diagnostic {
+        let said = telling(lines.iter().map(String::as_str), limit.min(3));
+        found.extend(said.into_iter().map(|line| Diagnostic {
             code: String::new(),
             file: String::new(),
             message: normalise(line, numbers),
@@ -84,9 +99,33 @@ pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
     found
 }
 
+/// Returns the lines of an output of no known format that tell most: those that begin with a word for an error, else
+/// the last ones.
+pub(crate) fn telling<'l>(
+    lines: impl Iterator<Item = &'l str> + Clone,
+    most: usize,
+) -> Vec<&'l str> {
+    let said = lines.filter(|line| !line.trim().is_empty());
+    let begins_with_error = |line: &&str| {
+        let line = line.trim_start_matches([' ', '[']);
+        ["error", "fatal"].iter().any(|word| {
+            let begins = line.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
+            let rest = line.get(word.len()..).unwrap_or_default();
+            // Maven pads its errors with empty ones.
+            begins && rest.starts_with([':', ']']) && rest.len() > 1
+        })
+    };
+    let errors: Vec<&str> = said.clone().filter(begins_with_error).take(most).collect();
+    if !errors.is_empty() {
+        return errors;
+    }
+    let skipped = said.clone().count().saturating_sub(most);
+    said.skip(skipped).collect()
+}
+
 /// A line of output, and the diagnostic that starts on it.
 pub(crate) struct Line {
-    /// The text without terminal colors.
+    /// The text without what only a terminal shows.
     pub(crate) text: String,
     /// The diagnostic that starts on this line, verbatim.
     pub(crate) diagnostic: Option<Diagnostic>,
@@ -101,101 +140,35 @@ pub(crate) fn read_lines(output: &str) -> Vec<Line> {
     both.map(|(text, diagnostic)| Line { text, diagnostic }).collect()
 }
 
-/// Returns the lines of `output` without terminal colors, cut to the maximum length of a diagnostic.
-fn plain(output: &str) -> Vec<String> {
-    output.lines().map(|line| strip_ansi(beginning(line))).collect()
-}
-
-struct Patterns {
-    compiler: Regex,
-    rustc: Regex,
-    arrow: Regex,
-    rust_test: Regex,
-    panic: Regex,
-    pytest: Regex,
-    python_error: Regex,
-    unittest: Regex,
-    go_test: Regex,
-    js_test: Regex,
-    noise: Regex,
-}
-
-// ASCII classes throughout: building the Unicode tables would take longer than checking a small project.
-static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
-    Some(Patterns {
-        compiler: Regex::new(r"^\s*([0-9A-Za-z_./\\-]+\.[0-9A-Za-z_]+)[:(]([0-9]+)[:,]?(?:[0-9]+)?\)?:? *(?:fatal )?(?:(error|Error)(?-u:\b):?)?\s*(TS[0-9]+|[A-Z][0-9]{3,4})?:?\s*(.+)$").ok()?,
-        rustc: Regex::new(r"^error(?:\[(E[0-9]+)\])?: (.+)$").ok()?,
-        arrow: Regex::new(r"^\s*--> ([^:]+):[0-9]+:[0-9]+").ok()?,
-        rust_test: Regex::new(r"^test ([^ \t]+)(?: - .*)? \.\.\. FAILED$|^\s+(?:FAIL|SIGABRT|TIMEOUT) \[.*\] +(?:\(.*\) +)?(.+)$").ok()?,
-        panic: Regex::new(r"^thread '([^']+)'(?: \([0-9]+\))? panicked at ([^:]+):[0-9]+:[0-9]+:$").ok()?,
-        pytest: Regex::new(r"^(?:FAILED|ERROR) ([^(: \t][^: \t]*)(?:::([^ \t]+))?(?: - (.+))?$").ok()?,
-        python_error: Regex::new(r"^([0-9A-Za-z_]*(?:Error|Exception)): (.*)$").ok()?,
-        unittest: Regex::new(r"^(?:FAIL|ERROR): ([^ \t]+) \(([^)]*)\)").ok()?,
-        go_test: Regex::new(r"^\s*--- FAIL: ([^ \t]+)").ok()?,
-        js_test: Regex::new(r"^\s*(?:✕|✖|×|not ok [0-9]+ -|●) (.+)$").ok()?,
-        noise: Regex::new(r"(?x)
-            0x[0-9a-fA-F]+ | (?-u:\b)[0-9a-f]{12,}(?-u:\b)
-            | (?:/[0-9A-Za-z_.@+-]+)+/(?P<name>[0-9A-Za-z_.@+-]+)
-            | (?-u:\b)[0-9]+(?:\.[0-9]+)?\s?(?:ms|s|us|µs|ns|seconds?|minutes?)(?-u:\b)
-            | (?P<number>[0-9]+)").ok()?,
+/// Returns the number of the line, from zero, on which the first failure is reported in a known format.
+pub fn first_failure(output: &str) -> Option<usize> {
+    let lines = plain(output);
+    (0..lines.len()).find(|at| {
+        let after = lines.get(at + 1..).unwrap_or_default();
+        lines.get(*at).is_some_and(|line| read_line(line, after).is_some())
     })
-});
+}
+
+/// Returns the lines of `output` as plain text, cut to the maximum length of a diagnostic.
+fn plain(output: &str) -> Vec<String> {
+    output.lines().map(|line| plain_line(beginning(line))).collect()
+}
 
 /// Parses the diagnostic that starts on this line, if any.
 fn read_line(line: &str, after: &[String]) -> Option<Diagnostic> {
-    let patterns = PATTERNS.as_ref()?;
-    let group = |captures: &regex::Captures<'_>, at: usize| {
-        captures.get(at).map_or("", |group| group.as_str()).to_owned()
-    };
-    if let Some(found) = patterns.rustc.captures(line) {
-        let message = group(&found, 2);
-        if ["could not compile", "aborting due to", "test failed", "test run failed"]
-            .iter()
-            .any(|summary| message.starts_with(summary))
-        {
-            return None;
-        }
-        let file = after.iter().take(3).find_map(|line| patterns.arrow.captures(line));
-        let file = file.map(|found| group(&found, 1)).unwrap_or_default();
-        return Some(diagnostic(&group(&found, 1), &file, &message));
-    }
-    if let Some(found) = patterns.panic.captures(line) {
-        let message =
-            after.iter().take_while(|line| !line.starts_with("note:") && !line.is_empty());
-        let message: Vec<&str> = message.take(3).map(|line| line.trim()).collect();
-        return Some(diagnostic(&group(&found, 1), &group(&found, 2), &message.join(" ")));
-    }
-    if let Some(found) = patterns.rust_test.captures(line) {
-        return Some(diagnostic(&(group(&found, 1) + &group(&found, 2)), "", "test failed"));
-    }
-    if let Some(found) = patterns.pytest.captures(line) {
-        return Some(diagnostic(&group(&found, 2), &group(&found, 1), &group(&found, 3)));
-    }
-    if let Some(found) = patterns.unittest.captures(line) {
-        return Some(diagnostic(&group(&found, 1), &group(&found, 2), "test failed"));
-    }
-    if let Some(found) = patterns.python_error.captures(line) {
-        return Some(diagnostic(&group(&found, 1), "", &group(&found, 2)));
-    }
-    if let Some(found) = patterns.go_test.captures(line) {
-        return Some(diagnostic(&group(&found, 1), "", "test failed"));
-    }
-    if let Some(found) = patterns.js_test.captures(line) {
-        return Some(diagnostic(&group(&found, 1), "", "test failed"));
-    }
-    let found = patterns.compiler.captures(line)?;
-    let is_go = is_go_line(&group(&found, 1));
-    let is_error = found.get(3).is_some() || found.get(4).is_some() || is_go;
-    let warns = group(&found, 5).trim_start().to_ascii_lowercase().starts_with("warning");
-    // The output of a Go test is indented; that of the compiler is not.
-    let is_of_test = is_go && line.starts_with(char::is_whitespace);
-    let code = if is_of_test { "go test".to_owned() } else { group(&found, 4) };
-    (is_error && !warns).then(|| diagnostic(&code, &group(&found, 1), &group(&found, 5)))
+    let line = without_level(line);
+    compiler::rust(line, after)
+        .or_else(|| failed_test::failed_test(line, after))
+        .or_else(|| compiler::error(line))
 }
 
-/// Go reports `file.go:12:3: message` without the word "error".
-fn is_go_line(file: &str) -> bool {
-    file.rsplit_once('.').is_some_and(|(_, extension)| extension == "go")
+/// Returns a line of a build tool without the level of its log: `[ERROR] `, `[info] `.
+fn without_level(line: &str) -> &str {
+    let rest = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let is_level = |word: &str| {
+        ["error", "info", "warn", "warning"].iter().any(|it| word.eq_ignore_ascii_case(it))
+    };
+    rest.filter(|(level, _)| is_level(level)).map_or(line, |(_, rest)| rest)
 }
 
 fn diagnostic(code: &str, file: &str, message: &str) -> Diagnostic {
@@ -203,11 +176,23 @@ fn diagnostic(code: &str, file: &str, message: &str) -> Diagnostic {
     Diagnostic { code: code.to_owned(), file, message: message.to_owned() }
 }
 
+// ASCII classes: building the Unicode tables would take longer than checking a small project.
+static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)
+        0x[0-9a-fA-F]+ | (?-u:\b)[0-9a-f]{12,}(?-u:\b)
+        | (?:/[0-9A-Za-z_.@+-]+)+/(?P<name>[0-9A-Za-z_.@+-]+)
+        | (?-u:\b)[0-9]+(?:\.[0-9]+)?\s?(?:ms|s|us|µs|ns|seconds?|minutes?)(?-u:\b)
+        | (?P<number>[0-9]+)",
+    )
+    .ok()
+});
+
 /// Replaces everything in `text` that varies between runs: addresses, hashes, absolute directories, durations, and
 /// numbers.
 fn normalise(text: &str, numbers: Numbers) -> String {
-    let Some(patterns) = PATTERNS.as_ref() else { return text.to_owned() };
-    let replaced = patterns.noise.replace_all(text, |found: &regex::Captures<'_>| {
+    let Some(noise) = NOISE.as_ref() else { return text.to_owned() };
+    let replaced = noise.replace_all(text, |found: &regex::Captures<'_>| {
         match (found.name("name"), found.name("number")) {
             (Some(name), _) => format!("/{}", name.as_str()),
             (None, Some(number)) if numbers == Numbers::Kept => number.as_str().to_owned(),
@@ -221,21 +206,6 @@ fn normalise(text: &str, numbers: Numbers) -> String {
 fn beginning(line: &str) -> &str {
     const MOST: usize = 4096;
     line.get(..line.floor_char_boundary(MOST)).unwrap_or(line)
-}
-
-/// Removes terminal colors.
-fn strip_ansi(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // A control sequence ends with its first letter.
-            chars.by_ref().find(char::is_ascii_alphabetic);
-        } else {
-            plain.push(c);
-        }
-    }
-    plain
 }
 
 /// Returns the similarity of two sets: size of intersection over size of union; 1 if both are empty.

@@ -67,6 +67,7 @@ impl FileReader {
         const MOST: u64 = 1 << 20;
         const MOST_NAMES: usize = 10_000;
         let look = self.look().await?;
+        let run = self.run.clone();
         let derived = tokio::task::spawn_blocking(move || {
             let entry = |name: &str| {
                 RepoPath::parse(name).ok().and_then(|path| look.entry(&path, MOST).ok())
@@ -78,7 +79,7 @@ impl FileReader {
             let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
             let names = |dir: &str| look.names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
             let project = checks::Project { read: &read, exists: &exists, names: &names };
-            let commands = checks::derive(&project);
+            let commands = checks::derive(&project, &run.config().projects);
             (look, commands)
         });
         // Fails only if the whole program is shutting down.

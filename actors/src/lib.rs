@@ -46,6 +46,8 @@ pub mod review;
 mod role;
 pub mod router;
 pub mod run;
+#[cfg(test)]
+mod samples;
 pub mod scope;
 mod scratch_tree;
 pub mod seen;
@@ -53,6 +55,7 @@ pub mod staged;
 pub mod steering;
 pub mod talk;
 pub mod team;
+pub mod test_counts;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tool_use;

@@ -10,6 +10,7 @@ use search::{
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
+use tools::plain::plain_output;
 use tree::RepoPath;
 
 use crate::asking;
@@ -239,7 +240,7 @@ impl Eyes<'_> {
     fn told(&self, look: &Look, told: Elsewhere, room: usize) -> Result<String, String> {
         match told {
             Elsewhere::Ran { exit, output } => {
-                let output = within(output.trim_end(), room);
+                let output = within(plain_output(&output).trim_end(), room);
                 Ok(self.prompts.render(
                     Prompt::LookRan,
                     &[("what", look), ("exit", &exit), ("output", &output)],

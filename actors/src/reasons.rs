@@ -1,7 +1,7 @@
 //! Extracts the lines of a command's output that tell people why it failed: the first diagnostics with their context.
 //! Pure.
 
-use crate::failure::{Line, read_lines};
+use crate::failure::{Line, TEST_FAILED, read_lines, telling};
 
 /// Maximum number of lines shown for one diagnostic.
 const OF_ONE: usize = 5;
@@ -36,9 +36,8 @@ pub fn reasons(output: &str, most: usize) -> Reasons {
     let found: Vec<(usize, Tells)> =
         lines.iter().enumerate().filter_map(|(at, line)| Some((at, tells(line)?))).collect();
     let Some(best) = found.iter().map(|(_, tells)| *tells).max() else {
-        let said = lines.iter().filter(|line| !line.text.trim().is_empty());
-        let skipped = said.clone().count().saturating_sub(LAST.min(most));
-        return Reasons { lines: said.skip(skipped).map(shown).collect(), more: 0 };
+        let said = telling(lines.iter().map(|line| line.text.as_str()), LAST.min(most));
+        return Reasons { lines: said.into_iter().map(shown).collect(), more: 0 };
     };
     let mut reasons = Reasons::default();
     let mut past = 0;
@@ -66,7 +65,7 @@ fn tells(line: &Line) -> Option<Tells> {
     let diagnostic = line.diagnostic.as_ref()?;
     let is_summary = ["FAILED ", "ERROR "].iter().any(|word| line.text.starts_with(word));
     Some(match diagnostic.message.as_str() {
-        "test failed" => Tells::Name,
+        TEST_FAILED => Tells::Name,
         _ if is_summary => Tells::Summary,
         _ => Tells::What,
     })
@@ -95,7 +94,8 @@ fn block(lines: &[Line], at: usize, best: Tells) -> Vec<(usize, String)> {
     let is_loose = best == Tells::Name || starts(&["E   ", "error", "thread '"]);
     let before = numbered().take(at).rev().filter(|(_, line)| !is_underline(&line.text));
     let before = before.take_while(|(_, line)| is_last && is_source(line)).take(2);
-    let mut block: Vec<(usize, String)> = before.map(|(at, line)| (at, shown(line))).collect();
+    let mut block: Vec<(usize, String)> =
+        before.map(|(at, line)| (at, shown(&line.text))).collect();
     block.reverse();
     let after = numbered().skip(at + 1);
     let belongs = |line: &Line| {
@@ -106,7 +106,9 @@ fn block(lines: &[Line], at: usize, best: Tells) -> Vec<(usize, String)> {
     let after = after.take_while(|(_, line)| best == Tells::Name || belongs(line));
     let after = after.filter(|(_, line)| belongs(line) && !is_underline(&line.text));
     let first = numbered().skip(at).take(1);
-    block.extend(first.chain(after).take(OF_ONE - block.len()).map(|(at, it)| (at, shown(it))));
+    block.extend(
+        first.chain(after).take(OF_ONE - block.len()).map(|(at, it)| (at, shown(&it.text))),
+    );
     block
 }
 
@@ -115,8 +117,8 @@ fn is_underline(text: &str) -> bool {
     text.chars().all(|c| "~^-=| ".contains(c)) && text.contains(['~', '^', '-', '|'])
 }
 
-fn shown(line: &Line) -> String {
-    let text = line.text.trim_end();
+fn shown(line: &str) -> String {
+    let text = line.trim_end();
     match text.char_indices().nth(WIDE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),

@@ -1,5 +1,4 @@
-//! Detects checks that prove nothing by passing: commands that succeed whatever the code does, and test runs without
-//! tests. Pure.
+//! Detects checks that prove nothing by passing: commands that succeed whatever the code does. Pure.
 
 mod hidden;
 mod simple;
@@ -65,33 +64,6 @@ pub fn proves_nothing(command: &str) -> Option<Vacuous> {
 /// Returns a command in a line whose failure the exit status of the line does not show.
 pub fn hides_failure(line: &CommandLine) -> Option<Hidden> {
     status::of_line(line).hidden
-}
-
-/// Returns true if a test runner reports counts and all of them are zero.
-pub fn ran_no_test(output: &str) -> bool {
-    let mut counts = output.lines().filter_map(tests_run).peekable();
-    counts.peek().is_some() && counts.all(|count| count == 0)
-}
-
-/// Returns the number of tests run, if a line of output reports one.
-fn tests_run(line: &str) -> Option<u64> {
-    let line = line.trim();
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let number = |word: &str| word.parse().ok();
-    match words.as_slice() {
-        // libtest, unittest; node, rspec, mocha.
-        ["running", count, "test" | "tests"]
-        | ["Ran", count, "test" | "tests", "in", ..]
-        | ["#" | "ℹ", "tests", count]
-        | [count, "examples," | "example," | "passing", ..] => number(count),
-        // go, ctest, PHPUnit.
-        ["?", _, "[no", "test", "files]"]
-        | ["ok", .., "[no", "tests", "to", "run]"]
-        | ["No", "tests", "were", "found!!!"]
-        | ["No", "tests", "executed!"] => Some(0),
-        ["ok", _, time] if time.ends_with('s') || *time == "(cached)" => Some(1),
-        _ => None,
-    }
 }
 
 /// Returns the last component of a path.

@@ -43,6 +43,9 @@ pub struct Missing {
     /// Its name; absent if the command did not say it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
+    /// The command with which the user can change that, if one is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cure: Option<String>,
 }
 
 /// A kind of prerequisite.
@@ -59,6 +62,12 @@ pub enum MissingKind {
     Network,
     /// The confinement of commands, which cannot be set up.
     Walls,
+    /// A display.
+    Display,
+    /// Something that the sandbox does not allow.
+    Confined,
+    /// A program that is installed, but that the sandbox hides.
+    Hidden,
 }
 
 /// The minimum verification required of a delivery.
@@ -126,6 +135,15 @@ impl fmt::Display for Missing {
                 f.write_str("commands cannot be confined")?;
                 self.name.as_ref().map_or(Ok(()), |name| write!(f, " ({name})"))
             }
+            MissingKind::Display => f.write_str("there is no display"),
+            MissingKind::Confined => match &self.name {
+                Some(name) => write!(f, "the sandbox does not let a command write `{name}`"),
+                None => f.write_str("the sandbox does not allow what a command does"),
+            },
+            MissingKind::Hidden => match &self.name {
+                Some(name) => write!(f, "`{name}` is installed, but the sandbox hides it"),
+                None => f.write_str("the sandbox hides an installed program"),
+            },
         }
     }
 }

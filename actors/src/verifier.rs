@@ -145,14 +145,19 @@ impl Work for VerifierSetup {
 
 impl VerifierSetup {
     async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
-        let commands = &self.commands.run.config().commands;
-        let mut check =
-            checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);
+        let config = self.commands.run.config();
+        let by = checks::Reading {
+            excerpt_bytes: config.commands.output_keep_bytes,
+            complaints: &config.commands.complaints,
+            kinds: &config.projects,
+            dir_of: &|program| self.commands.run.env.dir_of(program),
+        };
+        let mut check = checks::read(text, outcome, &by);
         check.elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
         check.discarded = self.discarded(outcome);
         if let Some(failure) = &outcome.walls_failed {
             let name = Some(failure.to_string());
-            check.missing = Some(Missing { kind: MissingKind::Walls, name });
+            check.missing = Some(Missing { kind: MissingKind::Walls, name, cure: None });
         }
         let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
         if let Some(name) = package.and_then(|package| package.name.clone())
@@ -233,6 +238,7 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
             errors: check.errors.clone(),
             exact: check.exact.clone(),
             missing: check.missing.clone(),
+            tests: check.tests,
             masked: check.masked,
             confined: check.confined,
             discarded: check.discarded.clone(),
@@ -263,6 +269,7 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
             errors,
             exact,
             missing,
+            tests,
             masked,
             confined,
             discarded,
@@ -280,6 +287,7 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
             errors,
             exact,
             missing,
+            tests,
             masked,
             confined,
             discarded,
@@ -301,6 +309,7 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
         errors: ErrorSet::new(),
         exact: ErrorSet::new(),
         missing: None,
+        tests: None,
         masked: 0,
         confined: None,
         discarded: Vec::new(),

@@ -7,7 +7,7 @@ use crate::keys::{insert, lookup};
 use crate::layers::{Inputs, Setting, WorkspaceTrust, check_known};
 
 /// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
-const NEVER: [&str; 8] = [
+const NEVER: [&str; 9] = [
     "llm.base_url",
     "llm.api_key_env",
     "llm.prices",
@@ -15,6 +15,7 @@ const NEVER: [&str; 8] = [
     "trust",
     "checkpoints",
     "lanes",
+    "projects",
     "sandbox",
 ];
 

@@ -11,10 +11,23 @@ pub(crate) fn join(prefix: &str, key: &str) -> String {
 const PRICES: &str = "llm.prices.";
 const OPTIONS: &str = "policy.options.";
 
+/// The tables with free names without dots, the ending of a key in them, and a name in the defaults that has such keys.
+const NAMED: [(&str, &str, &str); 3] = [
+    ("commands.complaints.", ".cure", "node"),
+    ("commands.complaints.", "", "shell"),
+    ("projects.", "", "node"),
+];
+
 /// Replaces the free names in a key by names that the defaults have.
 pub(crate) fn template(key: &str) -> String {
     if key.starts_with(OPTIONS) {
         return format!("{OPTIONS}cargo");
+    }
+    for (tables, ending, name) in NAMED {
+        let rest = key.strip_prefix(tables).filter(|rest| rest.ends_with(ending));
+        if let Some((_, field)) = rest.and_then(|rest| rest.split_once('.')) {
+            return format!("{tables}{name}.{field}");
+        }
     }
     match key.strip_prefix(PRICES).and_then(|rest| rest.rsplit_once('.')) {
         Some((_, field)) => format!("{PRICES}deepseek-flash.{field}"),

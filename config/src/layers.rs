@@ -216,8 +216,10 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     settings.extend(workspace_profile);
     settings.extend(given(&inputs.env, |name| Source::Env(name.to_owned())));
     settings.extend(given(&inputs.flags, |name| Source::Flag(name.to_owned())));
-    let before = with(defaults.clone(), settings.iter());
-    settings.extend(filled(one_by_one(&inputs.set), &before));
+    if !inputs.set.is_empty() {
+        let before = with(defaults.clone(), settings.iter());
+        settings.extend(filled(one_by_one(&inputs.set), &before));
+    }
 
     let mut sources = BTreeMap::new();
     for setting in &settings {
@@ -272,7 +274,7 @@ fn overlay(below: &mut Table, above: Table) {
 }
 
 /// Returns the embedded defaults as a table.
-fn defaults() -> Table {
+pub(crate) fn defaults() -> Table {
     DEFAULTS.parse().unwrap_or_default()
 }
 

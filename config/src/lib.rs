@@ -9,6 +9,7 @@ mod layers;
 mod lists;
 mod misfit;
 mod part;
+mod projects;
 mod schema;
 
 pub use keys::split_key;
@@ -18,4 +19,5 @@ pub use layers::{
 };
 pub use lists::BELOW;
 pub use part::defaults_of;
+pub use projects::{alternatives, root_manifests};
 pub use schema::*;

@@ -2,9 +2,11 @@
 
 use actors::checks::{Check, CheckOutcome, Report, WrittenByCheck};
 use actors::dialogue::fenced;
-use actors::failure::FailureClass;
+use actors::failure::{FailureClass, first_failure};
 use actors::prompts::{Prompt, Prompts};
 use actors::workspace::LeftOut;
+use tools::count::counted;
+use tools::plain::plain_output;
 use tree::{Change, RepoPath};
 
 use crate::cycle::DraftReason;
@@ -69,7 +71,8 @@ pub(crate) fn baseline(prompts: &Prompts, report: &Report) -> String {
         if check.outcome == CheckOutcome::Passed {
             return prompts.render(Prompt::BaselinePassed, &[("command", command)]);
         }
-        let output = fenced(prompts, "output", &shown_output(&check.excerpt, 1_500));
+        let output = shown_output(of_failing_part(command, &check.excerpt), 1_500);
+        let output = fenced(prompts, "output", &output);
         prompts.render(
             Prompt::BaselineFailed,
             &[("command", command), ("exit", exit), ("output", &output)],
@@ -89,7 +92,8 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
     const MOST: usize = 6_000;
     let Check { command, exit, .. } = check;
     if check.outcome == CheckOutcome::PreExisting {
-        let output = fenced(prompts, "output", &shown_output(&check.excerpt, MOST));
+        let output = shown_output(of_failing_part(command, &check.excerpt), MOST);
+        let output = fenced(prompts, "output", &output);
         return prompts.render(
             Prompt::CheckFailedBefore,
             &[("command", command), ("exit", exit), ("output", &output)],
@@ -104,13 +108,27 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
 
 /// Returns a failed command with at most `most` bytes of its output.
 pub fn failed(prompts: &Prompts, command: &str, exit: &str, output: &str, most: usize) -> String {
-    let output = fenced(prompts, "output", &shown_output(output, most));
+    let output = fenced(prompts, "output", &shown_output(of_failing_part(command, output), most));
     prompts
         .render(Prompt::CheckFailed, &[("command", &command), ("exit", &exit), ("output", &output)])
 }
 
-/// Returns the part of an output to show: its end, or its errors if a compiler marks errors and warnings.
+/// Returns the output of the command that failed among several joined by `&&`, as far as that can be told: those before it
+/// passed, so they reported no failure.
+fn of_failing_part<'o>(command: &str, output: &'o str) -> &'o str {
+    /// Lines before a failure that may introduce it.
+    const BEFORE: usize = 3;
+    let first = if command.contains(" && ") { first_failure(output) } else { None };
+    let ends = output.match_indices('\n').map(|(at, _)| at + 1);
+    let skipped = first.and_then(|first| first.checked_sub(BEFORE + 1));
+    let start = skipped.and_then(|skipped| ends.clone().nth(skipped)).unwrap_or(0);
+    output.get(start..).unwrap_or(output)
+}
+
+/// Returns the part of an output to show, as plain text without repetitions: its end, or its errors if a compiler marks
+/// errors and warnings. What is left out is said.
 fn shown_output(output: &str, most: usize) -> String {
+    let output = &plain_output(output);
     let is_head = |line: &str, word: &str| {
         line.strip_prefix(word).is_some_and(|rest| rest.starts_with([':', '[']))
     };
@@ -123,10 +141,21 @@ fn shown_output(output: &str, most: usize) -> String {
         if in_error { errors.push_str(line) } else { rest.push_str(line) }
     }
     if errors.is_empty() {
-        return tail(output, most).to_owned();
+        let shown = tail(output, most);
+        return gap(output.len() - shown.len()) + shown;
     }
-    let errors = shortened(&errors, most);
-    format!("{}{errors}", tail(&rest, most.saturating_sub(errors.len()).min(most / 4)))
+    let of_errors = shortened(&errors, most);
+    let before = tail(&rest, most.saturating_sub(of_errors.len()).min(most / 4));
+    let cut = errors.len() - of_errors.len();
+    gap(rest.len() - before.len()) + before + of_errors + &gap(cut)
+}
+
+/// Returns a line that says how much is left out in its place.
+fn gap(bytes: usize) -> String {
+    match bytes {
+        0 => String::new(),
+        bytes => format!("… {} left out …\n", counted(bytes, "byte")),
+    }
 }
 
 /// Returns at most `most` bytes from the start, cut between lines.
@@ -158,8 +187,31 @@ mod tests {
         let error = "error[E0308]: mismatched types\n  --> b.rs:2\n\n";
         let output = format!("{warning}{error}{warning}");
         let shown = shown_output(&output, 60);
-        assert!(shown.ends_with(error) && shown.len() <= 60, "{shown}");
-        assert_eq!(shown_output("a\nb\n", 2), "b\n");
+        assert_eq!(shown, format!("… 46 bytes left out …\n  --> a.rs:1\n\n{error}"));
+        assert_eq!(shown_output("a\nb\n", 2), "… 2 bytes left out …\nb\n");
+        let first = shown_output(&error.replace("types", &"x".repeat(90)), 60);
+        assert!(first.ends_with("left out …\n"), "{first}");
+    }
+
+    #[test]
+    fn of_commands_joined_by_and_the_failing_one_is_shown() {
+        let built = "[1/1] Building a.o\n".repeat(40);
+        let tested = "1/1 Test #1: adds ....***Failed    0.00 sec\n0% tests passed\n";
+        let output = format!("{built}{tested}");
+        let shown = of_failing_part("cmake --build b && ctest --test-dir b", &output);
+        assert_eq!(shown.lines().count(), 5, "{shown}");
+        assert!(shown.ends_with(tested));
+        assert_eq!(of_failing_part("ctest --test-dir b", &output), output);
+        assert_eq!(of_failing_part("make && ./t", &built), built);
+        assert_eq!(of_failing_part("make && ./t", tested), tested);
+    }
+
+    #[test]
+    fn models_are_shown_plain_text_once() {
+        let trace = "Traceback:\n  at a\n  at b\n  at c\n";
+        let output = format!("\u{1b}[1;31mno\u{1b}[m\n10%\r90%\rdone\n{trace}{trace}");
+        let shown = format!("no\ndone\n{trace}Traceback:\n… the same 3 lines again …\n");
+        assert_eq!(shown_output(&output, 1_000), shown);
     }
 
     #[test]

@@ -88,6 +88,16 @@ impl Program {
         self
     }
 
+    /// Lets it find the toolchains that are installed for the user of the tests.
+    pub(crate) fn with_toolchains(&mut self) -> &mut Self {
+        for name in ["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PYENV_ROOT"] {
+            if let Some(value) = std::env::var_os(name) {
+                self.env(name, value);
+            }
+        }
+        self
+    }
+
     /// Runs it as another user.
     pub(crate) fn user(&mut self, id: u32) -> &mut Self {
         self.command.uid(id).gid(id);

@@ -1,5 +1,5 @@
 //! What every tool builds on: clock and ids, threads for blocking work, regular files, redaction, fault points, counts
-//! with their noun.
+//! with their noun, output without what only a terminal shows.
 //!
 //! The tools themselves are the crates next to this one. This layer acts on the world or decides about it, one tool per
 //! crate, and knows nothing about roles, runs or sessions.
@@ -9,6 +9,7 @@ pub mod clock;
 pub mod count;
 pub mod fault;
 pub mod ids;
+pub mod plain;
 pub mod redact;
 pub mod regular;
 pub mod relocate;

@@ -400,30 +400,3 @@ fn a_line_that_hides_the_failure_of_a_check_says_which() {
         assert_eq!(hidden(command), None, "{command}");
     }
 }
-
-#[test]
-fn a_run_without_a_test_says_so() {
-    for nothing in [
-        "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 7 filtered out",
-        "running 0 tests\nrunning 0 tests\n",
-        "----\nRan 0 tests in 0.000s\n\nOK",
-        "?   \texample.org/a\t[no test files]\nok  \texample.org/b\t0.01s [no tests to run]",
-        "ℹ tests 0\nℹ pass 0",
-        "0 examples, 0 failures",
-        "No tests were found!!!",
-    ] {
-        assert!(ran_no_test(nothing), "{nothing}");
-    }
-    for something in [
-        "",
-        "all is well",
-        "running 0 tests\nrunning 1 test\n",
-        "Ran 2 tests in 0.1s",
-        "ok  \texample.org/a\t0.01s\n?   \texample.org/b\t[no test files]",
-        "ok  \texample.org/a\t(cached)",
-        "# tests 3",
-        "  12 passing (8ms)",
-    ] {
-        assert!(!ran_no_test(something), "{something}");
-    }
-}

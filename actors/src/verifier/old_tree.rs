@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shell::{CommandLine, CommandOutcome, Exit};
 use tokio::sync::Notify;
+use tools::plain::plain_text;
 use tree::{Change, RepoPath};
 
 use super::VerifierSetup;
@@ -125,7 +126,7 @@ impl Trying<'_> {
     fn judged(&self, check: &Check, output: &str) -> OldTree {
         let complaints = &self.verifier.commands.run.config().commands.complaints;
         let fails = check.outcome == CheckOutcome::CodeFailure;
-        proof::judged(check, fails && is_unbuilt(output, complaints))
+        proof::judged(check, fails && is_unbuilt(&plain_text(output), complaints))
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use tools::count::counted;
+use tools::plain::plain_line;
 
 use crate::diff::harmless;
 
@@ -44,7 +45,7 @@ impl CommandOutput {
         }
     }
 
-    /// Returns the lines to show now, each once. Control characters are made visible.
+    /// Returns the lines to show now, each once and as plain text. Other control characters are made visible.
     pub fn ready(&mut self) -> Vec<String> {
         std::mem::take(&mut self.ready)
     }
@@ -64,15 +65,12 @@ impl CommandOutput {
 
     fn end_line(&mut self) {
         let line = String::from_utf8_lossy(&self.open);
-        // Only the last state of a line that the program overwrites, such as a progress bar, is shown.
-        let line = line.trim_end_matches('\r');
-        let line = line.rsplit('\r').next().unwrap_or(line);
         let cut = if self.cut > 0 {
             format!(" … {} left out", counted(self.cut, "byte"))
         } else {
             String::new()
         };
-        let line = harmless(line) + &cut;
+        let line = harmless(&plain_line(&line)) + &cut;
         (self.cut, self.has_open) = (0, false);
         self.open.clear();
         if self.shown < FIRST {
@@ -105,8 +103,8 @@ mod tests {
     #[test]
     fn output_cannot_control_the_terminal() {
         let mut output = CommandOutput::default();
-        output.add(b"\x1b]52;c;eA==\x07\xe4\x9b\n");
-        assert_eq!(output.ready(), ["\u{fffd}]52;c;eA==\u{fffd}\u{fffd}"]);
+        output.add(b"a\x1b]52;c;eA==\x07\x01\xe4\x9b\n");
+        assert_eq!(output.ready(), ["a\u{fffd}\u{fffd}"]);
     }
 
     #[test]

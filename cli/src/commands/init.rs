@@ -29,7 +29,8 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
     let read = |name: &str| regular::read_text(&workspace.join(name), MAX_BYTES).ok();
     let exists = |name: &str| workspace.join(name).exists();
     let names = |dir: &str| names(&workspace.join(dir), &|_| true);
-    let checks = derive(&Project { read: &read, exists: &exists, names: &names });
+    let kinds = around.settings(global, &workspace)?.config.projects;
+    let checks = derive(&Project { read: &read, exists: &exists, names: &names }, &kinds);
     let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned());
     let dirs = names_of_dirs(&workspace);
     let files = [

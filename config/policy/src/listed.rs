@@ -105,8 +105,9 @@ impl Listed {
         expands: bool,
     ) -> Result<(), Unlisted<'a>> {
         let options = self.options_of(&rule.words);
-        let mut rest = rest.iter();
-        while let Some(word) = rest.next() {
+        let mut rest = rest;
+        while let Some((word, after)) = rest.split_first() {
+            rest = after;
             if !is_option(word) {
                 let admitted = match rule.open {
                     Open::No => false,
@@ -118,33 +119,30 @@ impl Listed {
                 }
                 continue;
             }
-            let admitted = match find(&options, word) {
-                Some(Value::None) => true,
-                Some(Value::Joined(kind, value)) => kind.admits(value, expands),
-                Some(Value::Next(kind)) => rest
-                    .next()
-                    .is_some_and(|value| !is_option(value) && kind.admits(value, expands)),
-                None => false,
-            };
-            if !admitted {
-                return Err(Unlisted::Option(word));
-            }
+            rest = after_option(&options, word, after, expands).ok_or(Unlisted::Option(word))?;
         }
         Ok(())
     }
 
-    /// Returns the options allowed for a command that begins with `words`.
+    /// Returns the options allowed for a command that begins with `words`, whatever the path of its program.
     fn options_of(&self, words: &[String]) -> Vec<&CommandOption> {
         let words = match words {
-            // A module run by Python is a program of its own.
+            // A module run by Python is a program of its own, and so is what Bundler runs.
             [python, flag, module @ ..]
                 if matches!(python.as_str(), "python" | "python3") && flag == "-m" =>
             {
                 module
             }
+            [bundle, exec, program @ ..] if bundle == "bundle" && exec == "exec" => program,
             all => all,
         };
-        let named = self.options.iter().filter(|(command, _)| words.starts_with(command));
+        let Some((program, words)) = words.split_first() else { return Vec::new() };
+        let is_of = |command: &[String]| {
+            command.split_first().is_some_and(|(first, others)| {
+                first == base_name(program) && words.starts_with(others)
+            })
+        };
+        let named = self.options.iter().filter(|(command, _)| is_of(command));
         named.flat_map(|(_, options)| options).collect()
     }
 }
@@ -269,6 +267,23 @@ impl CommandOption {
             Takes::JoinedValue => Some(Value::Joined(Kind::Word, joined()?)),
             Takes::Value(kind) if rest.is_empty() => Some(Value::Next(kind)),
             Takes::Value(kind) => Some(Value::Joined(kind, joined()?)),
+        }
+    }
+}
+
+/// Returns what follows an option and its value, if both are allowed.
+fn after_option<'a>(
+    options: &[&CommandOption],
+    word: &str,
+    after: &'a [String],
+    expands: bool,
+) -> Option<&'a [String]> {
+    match find(options, word)? {
+        Value::None => Some(after),
+        Value::Joined(kind, value) => kind.admits(value, expands).then_some(after),
+        Value::Next(kind) => {
+            let (value, after) = after.split_first()?;
+            (!is_option(value) && kind.admits(value, expands)).then_some(after)
         }
     }
 }

@@ -30,7 +30,8 @@ fn rules(approval: Approval, mode: Mode) -> Rules {
 
 fn command(text: &str) -> Command {
     let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-    let (set, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.contains('='));
+    let count = words.iter().take_while(|word| word.contains('=')).count();
+    let (set, words) = (words[..count].to_vec(), words[count..].to_vec());
     let assignments = set.iter().map(|word| word.split_once('=').unwrap());
     let assignments = assignments
         .map(|(name, value)| Assignment { name: name.to_owned(), value: value.to_owned() })
@@ -93,6 +94,89 @@ fn reasons_given_for_effects() {
         }
     }
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn test_commands_of_all_kinds_are_listed_with_harmless_options() {
+    let rules = rules(Approval::Suggest, Mode::Agent);
+    let verdict = |text: &str| {
+        rules.decide(Stage::Verifying, Act::Command(&command(text)), Confinement::Full)
+    };
+    for listed in [
+        "cargo test --locked --lib",
+        "mvn test -o -q -pl core -Dtest=ATest",
+        "./mvnw clean verify -B",
+        "bundle exec rspec spec/a_spec.rb:3",
+        "vendor/bin/phpunit --filter testA",
+        "gradle test --tests ATest",
+        "cmake -B build",
+        "cmake --build build -j4",
+        "ctest --test-dir build -R adds",
+    ] {
+        assert_eq!(verdict(listed), Verdict::Allow, "{listed}");
+    }
+    for unlisted in [
+        "make test -C other",
+        "npm test --prefix other",
+        "pnpm test --dir other",
+        "cargo test --manifest-path other/Cargo.toml",
+        "go test -C other ./...",
+        "gradle test -p other",
+        "cmake -S other -B build",
+        "meson setup build other",
+        "make test -f other.mk",
+        "make test CC=evil",
+        "npm test --script-shell x",
+        "npm publish",
+        "python3 -s evil.py -m unittest",
+        "python3 -v evil.py -m pytest",
+        "cargo -p test run",
+        "mvn deploy",
+        "mvn test -f other.xml",
+        "mvn test -s settings.xml",
+        "mvn test -DargLine=evil",
+        "mvn test deploy",
+        "./gradlew publish",
+        "./gradlew test -I init.gradle",
+        "./gradlew test -x test",
+        "gradle test -b other.gradle",
+        "cmake -P script.cmake",
+        "cmake -E rm a",
+        "cmake --build build --target install",
+        "cmake --install build",
+        "cmake -S . -B build -DCMAKE_C_COMPILER=evil",
+        "ctest -S script.cmake",
+        "ctest --build-and-test a b",
+        "dotnet publish",
+        "dotnet test --settings x",
+        "bundle exec rails db:drop",
+        "bundle install",
+        "rspec -r ./evil",
+        "rspec --format Evil",
+        "rake -f other test",
+        "composer install",
+        "phpunit --bootstrap evil.php",
+        "mix test -r evil.exs",
+        "mix run evil.exs",
+        "swift test -Xswiftc -x",
+        "sbt publish",
+        "zig build run",
+        "zig build test --build-file x.zig",
+        "cabal run",
+        "busted --helper evil",
+        "busted -o evil",
+        "bats -F /evil",
+        "deno run -A evil.ts",
+        "deno test --import-map x",
+        "deno task deploy",
+        "dune build @install",
+        "bun run deploy",
+        "bun test --preload evil.ts",
+        "meson install -C build",
+        "meson test --wrapper evil",
+    ] {
+        assert!(matches!(verdict(unlisted), Verdict::Ask { .. }), "{unlisted}");
+    }
 }
 
 /// A word of a denied command, of a wrapper, or any other.

@@ -347,3 +347,15 @@ fn a_list_can_extend_the_one_of_the_layer_below() {
     let alone = policy("allow_commands = [\"make lint\"]", "mode = \"agent\"", false);
     assert_eq!(alone.config.policy.allow_commands, ["make lint"]);
 }
+
+#[test]
+fn kinds_of_projects_and_tools_can_be_added() {
+    let text = "[projects.just]\nmanifests = [\"justfile\"]\ntests = [{ run = \"just test\" }]\n[commands.complaints.just]\nprogram = [\"no {}\"]\ncure = \"brew install {}\"\n";
+    let config = resolve(&user(text)).unwrap().config;
+    assert_eq!(config.projects["just"].tests[0].run.as_deref(), Some("just test"));
+    assert_eq!(config.commands.complaints["just"].cure, "brew install {}");
+    assert!(resolve(&user("[projects.just]\nmanifest = [\"justfile\"]\n")).is_err());
+    let workspace = Inputs { workspace: Some(file(text)), ..Inputs::default() };
+    let guarded = resolve(&workspace).unwrap();
+    assert!(!guarded.config.projects.contains_key("just") && !guarded.warnings.is_empty());
+}

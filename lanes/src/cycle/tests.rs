@@ -169,7 +169,7 @@ fn old_failures_that_change_are_failures() {
 
 #[test]
 fn the_delivery_says_how_far_it_is_verified() {
-    let missing = Missing { kind: MissingKind::Network, name: None };
+    let missing = Missing { kind: MissingKind::Network, name: None, cure: None };
     let environment = Unverified::Environment { missing: missing.clone() };
     for (outcome, proven, verified_as) in [
         (CheckOutcome::Passed, true, Verified::Proven),

@@ -16,7 +16,7 @@ use actors::workspace::{Denied, Extent, Purpose};
 use missions::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
-use sandbox::Network;
+use sandbox::{Degree, Network};
 use shell::CommandLine;
 use tree::{Change, Note, RepoPath};
 
@@ -83,8 +83,7 @@ impl State {
         if !self.is_in_hand(&scope) {
             return;
         }
-        let confined = self.run().sandbox.known_level().map(|level| level.degree());
-        let mut wanted = (scope.clone(), command.command().clone(), purpose, confined);
+        let mut wanted = (scope.clone(), command.command().clone(), purpose, self.confined());
         // A command allowed before the run was resumed may be denied by now.
         if self
             .gate(&scope)
@@ -120,6 +119,11 @@ impl State {
         }
     }
 
+    /// Returns how far commands are confined, if that is known.
+    fn confined(&self) -> Option<Degree> {
+        self.run().sandbox.known_level().map(|level| level.degree())
+    }
+
     /// Returns true if a command was allowed as a trial.
     fn was_tried(&self, (scope, command, _, confined): &Wanted) -> bool {
         let tried = (scope.clone(), command.clone(), Purpose::Trial, *confined);
@@ -128,10 +132,14 @@ impl State {
     }
 
     /// Stores the answer about a command and replies to everyone who waits for it.
-    pub(super) fn permitted(&mut self, wanted: Wanted, result: &Result<(), Denied>) {
+    pub(super) fn permitted(&mut self, mut wanted: Wanted, result: &Result<(), Denied>) {
+        let confined = self.confined();
         let Some(active) = &mut self.active else { return };
-        let known = super::Permission::Known(result.clone());
-        if let Some(super::Permission::Asking(replies)) = active.permits.insert(wanted, known) {
+        let asking = active.permits.remove(&wanted);
+        // By now it is known how far the command would be confined.
+        wanted.3 = wanted.3.or(confined);
+        active.permits.insert(wanted, super::Permission::Known(result.clone()));
+        if let Some(super::Permission::Asking(replies)) = asking {
             for reply in replies {
                 if reply.send(result.clone()).is_err() {
                     tracing::debug!("the requester of the command is gone");

@@ -99,7 +99,7 @@ impl Effect for Gathering {
         let (about, index, options) = (self.about.clone(), self.index.clone(), self.options);
         let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
-            let checks = derived_checks(&index);
+            let checks = derived_checks(&index, &asked_by.config().projects);
             let memos = memory.told(&asked_by, &index);
             (search::gather(&about, &index, &options, &checks), memos)
         });
@@ -115,7 +115,7 @@ impl Effect for Gathering {
 }
 
 /// Derives the commands that check a change if the plan names none. Blocks.
-fn derived_checks(index: &Index) -> Vec<String> {
+fn derived_checks(index: &Index, kinds: &checks::Kinds) -> Vec<String> {
     const MOST_NAMES: usize = 10_000;
     let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
     let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
@@ -129,5 +129,5 @@ fn derived_checks(index: &Index) -> Vec<String> {
     };
     let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
     let names = |dir: &str| index.tree().names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-    checks::derive(&checks::Project { read: &read, exists: &exists, names: &names })
+    checks::derive(&checks::Project { read: &read, exists: &exists, names: &names }, kinds)
 }

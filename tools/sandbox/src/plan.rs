@@ -69,6 +69,10 @@ impl Ground {
         };
         caches.extend(made.iter().cloned());
         outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+        if wanted.network == Network::Own {
+            let offline = self.settings.offline.iter();
+            outside.env.extend(offline.map(|(name, value)| (name.into(), value.into())));
+        }
         let (walls, scratch) = match level {
             ConfinementLevel::Full(_) => {
                 outside.env.push(("TMPDIR".into(), "/tmp".into()));

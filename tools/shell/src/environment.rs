@@ -1,6 +1,7 @@
 //! The environment variables that commands see: what they need to work, without secrets.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tools::redact::is_secret_name;
@@ -30,8 +31,13 @@ impl Environment {
 
     /// Returns whether a directory of `PATH` contains a program of this name. Blocks.
     pub fn finds(&self, program: &str) -> bool {
+        self.dir_of(program).is_some()
+    }
+
+    /// Returns the first directory of `PATH` that contains a program of this name. Blocks.
+    pub fn dir_of(&self, program: &str) -> Option<PathBuf> {
         let path = self.vars.get("PATH").map(String::as_str).unwrap_or_default();
-        std::env::split_paths(path).any(|dir| dir.join(program).is_file())
+        std::env::split_paths(path).find(|dir| dir.join(program).is_file())
     }
 }
 

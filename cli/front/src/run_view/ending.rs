@@ -81,7 +81,8 @@ impl RunView {
                         harmless(&verified.to_string())
                     }
                 };
-                let next = next_to_verify(verified).map(|next| format!("  next: {next}"));
+                let next =
+                    next_to_verify(verified).map(|next| format!("  next: {}", harmless(&next)));
                 let changed = if changed.is_empty() { ALREADY_THERE } else { changed };
                 let delivered = of(self.style(AnsiColor::Green, "✓ delivered"), changed);
                 let how = format!("  {}", self.style(colour, &how));
@@ -148,23 +149,48 @@ fn why_unproven(on_old_tree: Option<OldTree>) -> &'static str {
 }
 
 /// Returns how the user can get an unverified delivery verified.
-const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
+fn next_to_verify(verified: &Verified) -> Option<String> {
     let Verified::Unverified(why) = verified else { return None };
-    Some(match why {
+    let missing = match why {
         Unverified::NothingCouldFail => {
-            "try it yourself, or ask for a test that fails without the change"
+            return Some(
+                "try it yourself, or ask for a test that fails without the change".to_owned(),
+            );
         }
-        Unverified::Environment { missing } => match missing.kind {
-            MissingKind::Package | MissingKind::Program => "install it and run the checks",
-            MissingKind::Service => "start the service and run the checks",
-            MissingKind::Network => {
-                "run the checks with a network connection, or allow commands to use it: --network"
-            }
-            MissingKind::Walls => "`deepseek doctor` says what is missing; run the checks yourself",
-        },
-        Unverified::TreeMoved => "ask again when nothing else changes the files, or run the checks",
-        Unverified::OldFailures => "ask for a fix of these failures",
-    })
+        Unverified::TreeMoved => {
+            return Some(
+                "ask again when nothing else changes the files, or run the checks".to_owned(),
+            );
+        }
+        Unverified::OldFailures => return Some("ask for a fix of these failures".to_owned()),
+        Unverified::Environment { missing } => missing,
+    };
+    let first = match (missing.kind, &missing.cure) {
+        (MissingKind::Network, Some(cure)) => {
+            return Some(format!(
+                "run `{cure}` once, or allow commands to use the network: --network"
+            ));
+        }
+        (MissingKind::Network, None) => {
+            let next =
+                "run the checks with a network connection, or allow commands to use it: --network";
+            return Some(next.to_owned());
+        }
+        (MissingKind::Hidden, Some(cure)) => format!("show it to commands with `{cure}`"),
+        (_, Some(cure)) => format!("run `{cure}`"),
+        (MissingKind::Package | MissingKind::Program, None) => "install it".to_owned(),
+        (MissingKind::Service, None) => "start the service".to_owned(),
+        (MissingKind::Display, None) => "start a virtual display, such as Xvfb".to_owned(),
+        (MissingKind::Walls, _) => {
+            return Some(
+                "`deepseek doctor` says what is missing; run the checks yourself".to_owned(),
+            );
+        }
+        (MissingKind::Confined | MissingKind::Hidden, None) => {
+            return Some("run the checks yourself, or without a sandbox: --no-sandbox".to_owned());
+        }
+    };
+    Some(format!("{first} and run the checks"))
 }
 
 /// Returns in a few words why a request was not delivered.

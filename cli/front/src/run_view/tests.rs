@@ -227,7 +227,8 @@ fn a_delivered_run_shows_how_far_it_is_verified_and_how_to_undo_it() {
     let in_talk = options(CommandsGiven::OfTheConversation, Accounts::InFull);
     let (mut in_talk, _) = view(in_talk, vec![saved(), replied()]);
     let told = in_talk.outcome(&delivered(Verified::Passed), "01m8", Duration::from_secs(2));
-    let missing = Missing { kind: MissingKind::Program, name: Some("pytest".to_owned()) };
+    let missing =
+        Missing { kind: MissingKind::Program, name: Some("pytest".to_owned()), cure: None };
     let answered = Delivery::Delivered { verified: Verified::NotNeeded };
     let answered = Outcome { answer: Some("It is 4.".to_owned()), ..ends(answered, Vec::new()) };
     let reason = "it says so already".into();

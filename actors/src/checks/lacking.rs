@@ -1,0 +1,283 @@
+//! What a failed command lacks, and what the user can do about it. Pure.
+//!
+//! What the command says comes first, its exit status second: a script that lacks a program ends like a program that is
+//! missing itself.
+
+use sandbox::Degree;
+use shell::{CommandLine, CommandOutcome, Exit};
+
+use super::Reading;
+use super::derive::Kinds;
+use super::kinds::kind_of;
+use crate::complaints::{Complaint, complaint};
+use crate::verified::{Missing, MissingKind};
+
+/// Returns what a command lacks, if it failed for that.
+pub(super) fn missing(
+    command: &str,
+    outcome: &CommandOutcome,
+    text: &str,
+    by: &Reading<'_>,
+) -> Option<Missing> {
+    let is_not_found = match &outcome.exit {
+        Exit::Code(0) | Exit::TimedOut | Exit::NotStarted(_) => return None,
+        Exit::NotFound => true,
+        Exit::Code(_) | Exit::Signal(_) => false,
+    };
+    let program = program(command);
+    let itself = || {
+        let missing = Missing { kind: MissingKind::Program, name: program.clone(), cure: None };
+        Complaint { missing, cure: String::new() }
+    };
+    let said = complaint(text, by.complaints).or_else(|| is_not_found.then(itself))?;
+    let Complaint { mut missing, cure } = said;
+    if missing.kind == MissingKind::Program
+        && let Some(dir) = missing.name.as_deref().and_then(by.dir_of)
+    {
+        return Some(installed(missing, outcome.confined, &dir.to_string_lossy()));
+    }
+    missing.cure = match missing.kind {
+        MissingKind::Package => filled(&cure, &missing, command, by.kinds),
+        MissingKind::Network => fetch(command, by.kinds),
+        MissingKind::Program => {
+            let name = missing.name.as_deref().unwrap_or_default();
+            let is_own = kind(command, by.kinds).and_then(|kind| kind.programs.as_deref());
+            let is_brought =
+                is_own.is_some_and(|dir| name.starts_with(dir) || Some(name) != program.as_deref());
+            is_brought.then(|| fetch(command, by.kinds)).flatten()
+        }
+        MissingKind::Service
+        | MissingKind::Display
+        | MissingKind::Walls
+        | MissingKind::Confined
+        | MissingKind::Hidden => None,
+    };
+    Some(missing)
+}
+
+/// Returns what is lacking if a program was not found that is installed: the sandbox hides it; without one, the command
+/// itself does not find something.
+fn installed(missing: Missing, confined: Degree, dir: &str) -> Missing {
+    match confined {
+        Degree::Full | Degree::Floor => {
+            let cure = Some(format!("deepseek config add sandbox.read {}", policy::quoted(dir)));
+            Missing { kind: MissingKind::Hidden, cure, ..missing }
+        }
+        Degree::None => Missing { name: None, ..missing },
+    }
+}
+
+/// Fills in a cure of the table; `None` if it cannot be filled.
+fn filled(cure: &str, missing: &Missing, command: &str, kinds: &Kinds) -> Option<String> {
+    if cure.is_empty() {
+        return None;
+    }
+    let cure = if cure.contains("{fetch}") {
+        cure.replace("{fetch}", &fetch(command, kinds)?)
+    } else {
+        cure.to_owned()
+    };
+    match (cure.contains("{}"), &missing.name) {
+        (true, Some(name)) => Some(cure.replace("{}", name)),
+        (true, None) => None,
+        (false, _) => Some(cure),
+    }
+}
+
+/// Returns the kind of project that a command tests.
+fn kind<'k>(command: &str, kinds: &'k Kinds) -> Option<&'k config::ProjectKind> {
+    let line = CommandLine::parse(command).ok()?;
+    line.segments().iter().find_map(|segment| kinds.get(kind_of(&segment.words.join(" "), kinds)?))
+}
+
+/// Returns the command that loads the packages of the project that a command tests: the one that begins with its
+/// program, else the first.
+fn fetch(command: &str, kinds: &Kinds) -> Option<String> {
+    let fetch = &kind(command, kinds)?.fetch;
+    let program = program(command).unwrap_or_default();
+    let own = fetch.iter().find(|fetch| fetch.split(' ').next() == Some(program.as_str()));
+    own.or_else(|| fetch.first()).cloned()
+}
+
+/// Returns the program that a command runs first.
+fn program(command: &str) -> Option<String> {
+    let line = CommandLine::parse(command).ok()?;
+    line.segments().first()?.words.first().cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn lacking(command: &str, exit: &Exit, output: &str, confined: Degree) -> Option<Missing> {
+        let config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let installed = ["npm", "python3", "cargo", "jq"];
+        let by = Reading {
+            excerpt_bytes: 1000,
+            complaints: &config.commands.complaints,
+            kinds: &config.projects,
+            dir_of: &|name| installed.contains(&name).then(|| PathBuf::from("/opt/my tools")),
+        };
+        let outcome = CommandOutcome {
+            confined,
+            exit: exit.clone(),
+            ..CommandOutcome::not_started(String::new())
+        };
+        missing(command, &outcome, output, &by)
+    }
+
+    /// A command, how it ended and what it said, and what it lacks by kind, name and cure.
+    type Case =
+        (&'static str, Exit, &'static str, MissingKind, Option<&'static str>, Option<&'static str>);
+
+    const OFFLINE: &str =
+        "error: no matching package named `x` found\nAs a reminder, you're using offline mode";
+
+    const CASES: &[Case] = &[
+        (
+            "npm test",
+            Exit::NotFound,
+            "> jest\n\nsh: 1: jest: not found\n",
+            MissingKind::Program,
+            Some("jest"),
+            Some("npm install"),
+        ),
+        (
+            "pnpm test",
+            Exit::Code(1),
+            "sh: 1: jest: not found\n",
+            MissingKind::Program,
+            Some("jest"),
+            Some("pnpm install"),
+        ),
+        (
+            "make test",
+            Exit::NotFound,
+            "sh: 1: eslint: not found\n",
+            MissingKind::Program,
+            Some("eslint"),
+            None,
+        ),
+        (
+            "npm test",
+            Exit::Code(1),
+            "Error: Cannot find module 'left-pad'\n",
+            MissingKind::Package,
+            Some("left-pad"),
+            Some("npm install"),
+        ),
+        (
+            "vendor/bin/phpunit",
+            Exit::NotFound,
+            "",
+            MissingKind::Program,
+            Some("vendor/bin/phpunit"),
+            Some("composer install"),
+        ),
+        ("gradle test", Exit::NotFound, "", MissingKind::Program, Some("gradle"), None),
+        (
+            "python3 -m pytest -q",
+            Exit::Code(1),
+            "/usr/bin/python3: No module named pytest\n",
+            MissingKind::Package,
+            Some("pytest"),
+            Some("python3 -m pip install pytest"),
+        ),
+        (
+            "python3 -m pytest -q",
+            Exit::Code(1),
+            "ModuleNotFoundError: No module named 'yaml'\n",
+            MissingKind::Package,
+            Some("yaml"),
+            None,
+        ),
+        (
+            "cargo test --lib",
+            Exit::Code(1),
+            OFFLINE,
+            MissingKind::Network,
+            Some("x"),
+            Some("cargo fetch"),
+        ),
+        (
+            "cd api && cargo test",
+            Exit::Code(1),
+            OFFLINE,
+            MissingKind::Network,
+            Some("x"),
+            Some("cargo fetch"),
+        ),
+        (
+            "go test ./...",
+            Exit::Code(1),
+            "dial tcp: lookup p.example on 10.0.0.1:53: no such host",
+            MissingKind::Network,
+            Some("p.example"),
+            Some("go mod download"),
+        ),
+        (
+            "bundle exec rspec",
+            Exit::Code(1),
+            "bundler: command not found: rspec",
+            MissingKind::Program,
+            Some("rspec"),
+            None,
+        ),
+        (
+            "mvn test -B",
+            Exit::Code(1),
+            "Unknown host repo.example: Name or service not known",
+            MissingKind::Network,
+            Some("repo.example"),
+            None,
+        ),
+        (
+            "mvn test -B",
+            Exit::Code(1),
+            "Could not create local repository at /h/.m2/repository",
+            MissingKind::Confined,
+            Some("/h/.m2/repository"),
+            None,
+        ),
+        (
+            "sh check.sh",
+            Exit::NotFound,
+            "sh: 1: jq: not found\n",
+            MissingKind::Hidden,
+            Some("jq"),
+            Some("deepseek config add sandbox.read '/opt/my tools'"),
+        ),
+        (
+            "npm test",
+            Exit::Code(1),
+            "connect ECONNREFUSED 127.0.0.1:5432",
+            MissingKind::Service,
+            None,
+            None,
+        ),
+    ];
+
+    #[test]
+    fn what_is_missing_is_named_with_its_cure() {
+        for (command, exit, output, kind, name, cure) in CASES {
+            let found = lacking(command, exit, output, Degree::Full).expect(command);
+            let found = (found.kind, found.name.as_deref(), found.cure.as_deref());
+            assert_eq!(found, (*kind, *name, *cure), "{command}: {output}");
+        }
+    }
+
+    #[test]
+    fn what_is_installed_is_never_called_missing() {
+        let unconfined = lacking("npm test", &Exit::NotFound, "", Degree::None).unwrap();
+        assert_eq!((unconfined.kind, unconfined.name), (MissingKind::Program, None));
+        let confined = lacking("npm test", &Exit::NotFound, "", Degree::Floor).unwrap();
+        assert_eq!(confined.kind, MissingKind::Hidden);
+        assert_eq!(
+            lacking("npm test", &Exit::Code(0), "sh: 1: jest: not found", Degree::Full),
+            None
+        );
+        assert_eq!(lacking("npm test", &Exit::Code(1), "FAIL a.test.js", Degree::Full), None);
+    }
+}
