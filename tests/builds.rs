@@ -28,7 +28,7 @@ impl Kind {
         text.replace(&(self.line)(1), &(self.line)(value))
     }
 
-    fn program(&self, project: &Project, script: &str) -> Program {
+    fn program(project: &Project, script: &str) -> Program {
         let mut program = Program::new("sh", project.root());
         program.with_cargo().args(["-c", script]);
         program
@@ -36,15 +36,15 @@ impl Kind {
 
     /// Builds the project as the user would, and returns what the program prints.
     fn built(&self, project: &Project) -> String {
-        let built = self.program(project, self.build).run();
+        let built = Self::program(project, self.build).run();
         assert_eq!(built.code, Some(0), "{}\n{}", built.stdout, built.stderr);
-        let run = self.program(project, self.run).run();
+        let run = Self::program(project, self.run).run();
         assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
         run.stdout
     }
 
-    /// Plays a request that first breaks the value, then mends it and adds a test, and undoes it. After each, the user's build is
-    /// compared with the source.
+    /// Plays a request that first breaks the value, then mends it and adds a test, and undoes it. After each, the user's
+    /// build is compared with the source.
     fn play(&self) {
         let diff = |from: u32, to: u32| {
             let (old, new) = ((self.line)(from), (self.line)(to));

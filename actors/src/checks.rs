@@ -50,7 +50,7 @@ pub enum CheckOutcome {
 }
 
 /// What was extracted from a command's output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     /// The output, shortened; absent when the output is short enough to be used whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -200,6 +200,11 @@ pub fn check(event: &Event) -> Option<String> {
     Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{walls}{masked})", word(outcome)))
 }
 
+/// Returns how many tests a check skipped; `None` if it skipped none.
+pub fn skipped(tests: u64) -> Option<String> {
+    (tests > 0).then(|| format!("{} skipped", counted(tests, "test")))
+}
+
 /// Returns how many secrets were masked in the output of a command; `None` if there were none.
 pub fn masked(findings: Option<&Findings>) -> Option<String> {
     let masked = findings.map(|findings| findings.masked).filter(|masked| *masked > 0)?;

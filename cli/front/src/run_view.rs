@@ -174,6 +174,8 @@ pub struct RunView {
     undo: UndoPoint,
     /// The result of the tests of the change on the old tree, if they were tried there.
     on_old_tree: Option<OldTree>,
+    /// How many tests each check of the last verification skipped.
+    skipped: BTreeMap<String, u64>,
     /// The last failure of a call, so that it is shown once.
     last_failure: Option<ModelError>,
     /// The reason for which the last answer was refused.
@@ -207,6 +209,7 @@ impl RunView {
             tolerated: BTreeMap::new(),
             undo: UndoPoint::default(),
             on_old_tree: None,
+            skipped: BTreeMap::new(),
             last_failure: None,
             last_refusal: String::new(),
             streamed: String::new(),

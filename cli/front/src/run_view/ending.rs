@@ -81,6 +81,8 @@ impl RunView {
                         harmless(&verified.to_string())
                     }
                 };
+                let skipped = describe::skipped(self.skipped.values().sum());
+                let how = how + &skipped.map(|it| format!(" ({it})")).unwrap_or_default();
                 let next =
                     next_to_verify(verified).map(|next| format!("  next: {}", harmless(&next)));
                 let changed = if changed.is_empty() { ALREADY_THERE } else { changed };

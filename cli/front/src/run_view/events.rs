@@ -114,12 +114,12 @@ impl RunView {
                 self.answered(answer);
             }
             Event::VerifyStarted { commands, .. } if !self.lanes.is_empty() => {
-                self.on_old_tree = None;
+                self.forget_verification();
                 self.enter(&format!("verify {}", self.lanes.merged()), "", at);
                 tracing::debug!(commands = commands.len(), "verifying all lanes and the project");
             }
             Event::VerifyStarted { commands, derived, .. } => {
-                self.on_old_tree = None;
+                self.forget_verification();
                 let how = if *derived { "derived from the project" } else { "" };
                 self.enter("verify", how, at);
                 if commands.is_empty() {
@@ -183,9 +183,23 @@ impl RunView {
         }
     }
 
+    /// Forgets what the checks before a new verification said.
+    fn forget_verification(&mut self) {
+        self.on_old_tree = None;
+        self.skipped.clear();
+    }
+
     fn show_check(&mut self, event: &Event, seq: u64) {
-        let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, output, .. } =
-            event
+        let Event::VerificationRun {
+            command,
+            baseline,
+            outcome,
+            exit,
+            elapsed_ms,
+            output,
+            findings,
+            ..
+        } = event
         else {
             return;
         };
@@ -198,7 +212,13 @@ impl RunView {
         } else {
             format!(" in {:.1} s", Duration::from_millis(elapsed_ms).as_secs_f64())
         };
-        self.say(format!("  `{}` {}{exit}{when}", harmless(command), self.style(colour, word)));
+        let skipped = findings.as_ref().and_then(|it| it.tests).map_or(0, |tests| tests.skipped);
+        if !baseline {
+            self.skipped.insert(command.clone(), skipped);
+        }
+        let skipped = describe::skipped(skipped).map(|it| format!(", {it}")).unwrap_or_default();
+        let word = self.style(colour, word);
+        self.say(format!("  `{}` {word}{exit}{when}{skipped}", harmless(command)));
         let why = if baseline { Vec::new() } else { why_it_failed(outcome, output) };
         for line in &why {
             self.say(format!("    {line}"));

@@ -1,7 +1,7 @@
 //! Tests of the text for failed checks, for every ending of a run, and for events from before a resume.
 
 use actors::answered::{AnswerFrom, ChildEnd};
-use actors::checks::CheckOutcome;
+use actors::checks::{CheckOutcome, Findings};
 use actors::delivery::{
     Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, Rollback, Target, Unverified,
     Verified,
@@ -10,6 +10,7 @@ use actors::event::{Blob, Envelope, StagedContent};
 use actors::ledger::Amount;
 use actors::publisher::Speaker;
 use actors::scope::Segment;
+use actors::test_counts::TestCounts;
 use actors::words::MissionPhase;
 use model::price::Usd;
 use model::{ErrorClass, Usage};
@@ -164,6 +165,31 @@ fn a_failed_check_says_why() {
       `cargo test` not installed (exit 101) in 2.1 s
         sh: 1: pytest: not found
     ");
+}
+
+#[test]
+fn skipped_tests_are_counted_beside_the_word() {
+    let skips = |tests| {
+        let findings = Findings { tests, ..Findings::default() };
+        Event::VerificationRun {
+            command: "cargo test".to_owned(),
+            baseline: false,
+            outcome: CheckOutcome::Passed,
+            exit: "exit 0".to_owned(),
+            elapsed_ms: 2_100,
+            output: Blob::new(""),
+            findings: Some(findings),
+        }
+    };
+    let none = Some(TestCounts { ran: 5, skipped: 0 });
+    let two = Some(TestCounts { ran: 3, skipped: 2 });
+    let begins = || Event::VerifyStarted { iteration: 1, commands: Vec::new(), derived: false };
+    let told = |events| end(events, &delivered(Verified::Proven));
+    assert!(told(vec![begins(), skips(two)]).contains("passes with it (2 tests skipped)"));
+    assert!(!told(vec![begins(), skips(none)]).contains("skipped"));
+    assert!(!told(vec![skips(two), begins(), skips(none)]).contains("skipped"));
+    let run = view(options(CommandsGiven::OfTheShell, Accounts::InALine), vec![skips(two)]).1;
+    assert_eq!(run.trim(), "`cargo test` passed in 2.1 s, 2 tests skipped");
 }
 
 /// Joins these endings to one text, each under its title.
