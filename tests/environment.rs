@@ -225,6 +225,34 @@ fn a_tree_with_mounts_in_it_is_seen_whole() {
     assert!(!world.project.path("deep/er/new").exists());
 }
 
+/// What the sandbox hides is named with the command that shows it, which works when it is run.
+#[test]
+fn a_path_that_the_sandbox_hides_is_named_with_the_way_to_show_it() {
+    for mode in ["auto", "floor"] {
+        let data = tempfile::tempdir().unwrap();
+        let limits = data.path().join("limits.txt");
+        fs::write(&limits, "5\n").unwrap();
+        let check = format!("sh -c 'cat {} && grep -q 5 f.py'", limits.display());
+        let replies = vec![
+            architect(plan_verified_by(&["f.py"], &[&check])),
+            editor(diff("f.py", "a = 1", "a = 5")),
+        ];
+        let project = Project::new(&[("f.py", "a = 1\n")]);
+        let config = format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n");
+        let world = World::of(project, Provider::new([replies.clone(), replies].concat()))
+            .configure(&config);
+        let run = world.request("Make it five").args(["--yolo"]).run();
+        assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+        let missing = &run.all("VerificationRun")[0]["findings"]["missing"];
+        assert_eq!(missing["kind"], "hidden", "{mode}: {missing}");
+        let cure = missing["cure"].as_str().unwrap().strip_prefix("deepseek ").unwrap();
+        world.deepseek(cure.split(' ')).run();
+        fs::write(world.project.path("f.py"), "a = 1\n").unwrap();
+        let run = world.request("Make it five").args(["--yolo"]).run();
+        assert_eq!(run.ending(), "0 delivered/proven", "{mode}: {}", run.stderr);
+    }
+}
+
 /// The kernel puts no overlay over one that is over another. So a tree in such a place cannot be under layers.
 #[test]
 fn a_tree_that_cannot_be_confined_fully_is_confined_as_far_as_possible() {

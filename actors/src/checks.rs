@@ -17,6 +17,7 @@ use tree::RepoPath;
 
 pub use self::derive::{Kinds, Project, derive};
 pub use self::kinds::kind_of;
+pub use self::lacking::{hidden, refused_paths};
 use crate::complaints::{self, ComplaintTable};
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
 use crate::test_counts::{TestCounts, test_counts};

@@ -6,15 +6,17 @@ mod untouched;
 
 use std::path::PathBuf;
 
+use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
-use sandbox::Network;
+use sandbox::{Degree, Network};
 use shell::{CommandLine, CommandOutcome};
+use tools::plain::plain_text;
 use tree::Change;
 
 use crate::Unanswered;
 use crate::checks::{self, Check, CheckOutcome, Findings, Report};
 use crate::closed::JournalClosed;
-use crate::commands::{NotRun, Runner};
+use crate::commands::{NotRun, Place, Runner};
 use crate::complaints;
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
@@ -159,6 +161,10 @@ impl VerifierSetup {
             let name = Some(failure.to_string());
             check.missing = Some(Missing { kind: MissingKind::Walls, name, cure: None });
         }
+        check.missing = self.not_hidden(check.missing).await;
+        if let Some(hidden) = self.hidden(&check, outcome).await {
+            check.missing = Some(hidden);
+        }
         let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
         if let Some(name) = package.and_then(|package| package.name.clone())
             && self.should_have(name).await
@@ -166,6 +172,48 @@ impl VerifierSetup {
             check.missing = None;
         }
         check
+    }
+
+    /// Returns what a command lacks, without the claim that an installed program is hidden if it is not: then the command
+    /// looked for it elsewhere.
+    async fn not_hidden(&self, missing: Option<Missing>) -> Option<Missing> {
+        let missing = missing?;
+        let name = missing.name.as_deref().filter(|_| missing.kind == MissingKind::Hidden);
+        let Some(path) = name.and_then(|name| Some(self.commands.run.env.dir_of(name)?.join(name)))
+        else {
+            return Some(missing);
+        };
+        if self.first_hidden(vec![path]).await.is_some() {
+            Some(missing)
+        } else {
+            Some(Missing { kind: MissingKind::Program, name: None, cure: None })
+        }
+    }
+
+    async fn first_hidden(&self, paths: Vec<PathBuf>) -> Option<PathBuf> {
+        let place = Place::discarding(&*self.commands.workspace, self.commands.reach());
+        self.commands.fence(&place).first_hidden(paths).await
+    }
+
+    /// Returns what a failed command was refused because the sandbox hides it, if there is such a thing.
+    async fn hidden(&self, check: &Check, outcome: &CommandOutcome) -> Option<Missing> {
+        let is_open = check.missing.as_ref().is_none_or(|it| it.kind == MissingKind::Confined);
+        if !is_open
+            || check.outcome != CheckOutcome::CodeFailure
+            || outcome.confined == Degree::None
+        {
+            return None;
+        }
+        let paths = checks::refused_paths(&plain_text(&outcome.output.text()));
+        if paths.is_empty() {
+            return None;
+        }
+        let path = self.first_hidden(paths).await?;
+        let named = path.strip_prefix("/").unwrap_or(&path).to_string_lossy();
+        let is_secret = self.commands.run.terms.rules.may_read(&named) != Verdict::Allow;
+        let hidden = checks::hidden(&path);
+        // No verification is worth showing a secret to commands.
+        Some(if is_secret { Missing { cure: None, ..hidden } } else { hidden })
     }
 
     /// Returns the project files that a command changed; those changes were discarded.

@@ -3,12 +3,14 @@
 //! What the command says comes first, its exit status second: a script that lacks a program ends like a program that is
 //! missing itself.
 
+use std::path::{Path, PathBuf};
+
 use sandbox::Degree;
 use shell::{CommandLine, CommandOutcome, Exit};
 
 use super::Reading;
 use super::derive::Kinds;
-use super::kinds::kind_of;
+use super::kinds::{kind_below, kind_of};
 use crate::complaints::{Complaint, complaint};
 use crate::verified::{Missing, MissingKind};
 
@@ -24,12 +26,19 @@ pub(super) fn missing(
         Exit::NotFound => true,
         Exit::Code(_) | Exit::Signal(_) => false,
     };
-    let program = program(command);
+    let program = programs(command).next();
     let itself = || {
         let missing = Missing { kind: MissingKind::Program, name: program.clone(), cure: None };
         Complaint { missing, cure: String::new() }
     };
-    let said = complaint(text, by.complaints).or_else(|| is_not_found.then(itself))?;
+    let denied = || {
+        // Landlock denies what the user could do; nothing else tells it from a file's own mode.
+        let is_denied = outcome.confined == Degree::Floor && text.lines().any(says_denied);
+        let missing = Missing { kind: MissingKind::Confined, name: None, cure: None };
+        is_denied.then(|| Complaint { missing, cure: String::new() })
+    };
+    let said =
+        complaint(text, by.complaints).or_else(|| is_not_found.then(itself)).or_else(denied)?;
     let Complaint { mut missing, cure } = said;
     if missing.kind == MissingKind::Program
         && let Some(dir) = missing.name.as_deref().and_then(by.dir_of)
@@ -41,7 +50,8 @@ pub(super) fn missing(
         MissingKind::Network => fetch(command, by.kinds),
         MissingKind::Program => {
             let name = missing.name.as_deref().unwrap_or_default();
-            let is_own = kind(command, by.kinds).and_then(|kind| kind.programs.as_deref());
+            let kind = tested(command, by.kinds).map(|(kind, _)| kind);
+            let is_own = kind.and_then(|kind| kind.programs.as_deref());
             let is_brought =
                 is_own.is_some_and(|dir| name.starts_with(dir) || Some(name) != program.as_deref());
             is_brought.then(|| fetch(command, by.kinds)).flatten()
@@ -53,6 +63,37 @@ pub(super) fn missing(
         | MissingKind::Hidden => None,
     };
     Some(missing)
+}
+
+/// Returns the absolute paths in the lines of an output which say that something is not there or not allowed.
+pub fn refused_paths(output: &str) -> Vec<PathBuf> {
+    /// More than one line of a program names.
+    const MOST: usize = 100;
+    let refuses = |line: &&str| says_absent(line) || says_denied(line);
+    let words = |line: &'_ str| {
+        let around = |c: char| c.is_whitespace() || "'\"`()[]{}<>,;=‘’“”".contains(c);
+        let words = line.split(around).map(|word| word.trim_end_matches([':', '.']));
+        let paths = words.filter(|word| word.len() > 1 && word.starts_with('/'));
+        paths.map(PathBuf::from).collect::<Vec<_>>()
+    };
+    output.lines().filter(refuses).flat_map(words).take(MOST).collect()
+}
+
+/// Returns true if a line has the words of the C library for an absent file, which programs in every language pass on.
+fn says_absent(line: &str) -> bool {
+    line.to_ascii_lowercase().contains("no such file or directory")
+}
+
+/// Returns true if a line has the words of the C library for what is not allowed.
+fn says_denied(line: &str) -> bool {
+    line.to_ascii_lowercase().contains("permission denied")
+}
+
+/// Returns what is lacking if a path exists that the sandbox hides.
+pub fn hidden(path: &Path) -> Missing {
+    let path = path.to_string_lossy().into_owned();
+    let cure = Some(format!("deepseek config add sandbox.read {}", policy::quoted(&path)));
+    Missing { kind: MissingKind::Hidden, name: Some(path), cure }
 }
 
 /// Returns what is lacking if a program was not found that is installed: the sandbox hides it; without one, the command
@@ -84,31 +125,56 @@ fn filled(cure: &str, missing: &Missing, command: &str, kinds: &Kinds) -> Option
     }
 }
 
-/// Returns the kind of project that a command tests.
-fn kind<'k>(command: &str, kinds: &'k Kinds) -> Option<&'k config::ProjectKind> {
+/// Returns the kind of project that a command tests, and the directory below the command's own in which it does so.
+fn tested<'k>(
+    command: &str,
+    kinds: &'k Kinds,
+) -> Option<(&'k config::ProjectKind, Option<String>)> {
     let line = CommandLine::parse(command).ok()?;
-    line.segments().iter().find_map(|segment| kinds.get(kind_of(&segment.words.join(" "), kinds)?))
+    let mut dir = None;
+    for segment in line.segments() {
+        let text = segment.words.join(" ");
+        if let Some(kind) = kind_of(&text, kinds) {
+            return Some((kinds.get(kind)?, dir));
+        }
+        if let Some((kind, below)) = kind_below(&segment.words, kinds) {
+            return Some((kinds.get(kind)?, Some(below.to_owned())));
+        }
+        if let [program, to] = segment.words.as_slice()
+            && program == "cd"
+        {
+            dir = Some(to.clone());
+        }
+    }
+    None
 }
 
 /// Returns the command that loads the packages of the project that a command tests: the one that begins with its
 /// program, else the first.
 fn fetch(command: &str, kinds: &Kinds) -> Option<String> {
-    let fetch = &kind(command, kinds)?.fetch;
-    let program = program(command).unwrap_or_default();
-    let own = fetch.iter().find(|fetch| fetch.split(' ').next() == Some(program.as_str()));
-    own.or_else(|| fetch.first()).cloned()
+    let (kind, dir) = tested(command, kinds)?;
+    let programs: Vec<String> = programs(command).collect();
+    let is_own = |fetch: &&String| {
+        fetch.split(' ').next().is_some_and(|first| programs.iter().any(|program| program == first))
+    };
+    let fetch = kind.fetch.iter().find(is_own).or_else(|| kind.fetch.first())?;
+    Some(match dir {
+        Some(dir) => format!("cd {} && {fetch}", policy::quoted(&dir)),
+        None => fetch.clone(),
+    })
 }
 
-/// Returns the program that a command runs first.
-fn program(command: &str) -> Option<String> {
-    let line = CommandLine::parse(command).ok()?;
-    line.segments().first()?.words.first().cloned()
+/// Returns the programs that a command runs, in order.
+fn programs(command: &str) -> impl Iterator<Item = String> {
+    let line = CommandLine::parse(command).ok();
+    let words = line.into_iter().flat_map(|line| {
+        line.segments().iter().filter_map(|it| it.words.first().cloned()).collect::<Vec<_>>()
+    });
+    words.filter(|program| program != "cd")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn lacking(command: &str, exit: &Exit, output: &str, confined: Degree) -> Option<Missing> {
@@ -207,7 +273,15 @@ mod tests {
             OFFLINE,
             MissingKind::Network,
             Some("x"),
-            Some("cargo fetch"),
+            Some("cd api && cargo fetch"),
+        ),
+        (
+            "npm --prefix 'a b' test",
+            Exit::Code(127),
+            "sh: 1: jest: not found\n",
+            MissingKind::Program,
+            Some("jest"),
+            Some("cd 'a b' && npm install"),
         ),
         (
             "go test ./...",
@@ -266,6 +340,36 @@ mod tests {
             let found = (found.kind, found.name.as_deref(), found.cure.as_deref());
             assert_eq!(found, (*kind, *name, *cure), "{command}: {output}");
         }
+    }
+
+    #[test]
+    fn a_path_is_refused_by_the_words_of_the_c_library() {
+        let paths = |text: &str| {
+            let paths = refused_paths(text).into_iter();
+            paths.map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        for (text, refused) in [
+            ("cat: /srv/data/a.csv: No such file or directory", "/srv/data/a.csv"),
+            ("FileNotFoundError: [Errno 2] No such file or directory: '/srv/a.csv'", "/srv/a.csv"),
+            ("Error: ENOENT: no such file or directory, open '/srv/a.csv'", "/srv/a.csv"),
+            ("open /srv/a.csv: no such file or directory", "/srv/a.csv"),
+            ("java.io.FileNotFoundException: /srv/a.csv (No such file or directory)", "/srv/a.csv"),
+            ("sh: 1: cannot create /srv/a: Permission denied", "/srv/a"),
+            ("read /srv/a.csv\nFAILED a.py", ""),
+            ("a.csv: No such file or directory", ""),
+        ] {
+            assert_eq!(paths(text), refused, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_floor_denies_is_confined() {
+        let denied = "PermissionError: [Errno 13] Permission denied: '/dev/ptmx'\n";
+        let kind = |confined| {
+            lacking("pytest", &Exit::Code(1), denied, confined).map(|missing| missing.kind)
+        };
+        assert_eq!(kind(Degree::Floor), Some(MissingKind::Confined));
+        assert_eq!((kind(Degree::Full), kind(Degree::None)), (None, None));
     }
 
     #[test]

@@ -72,9 +72,11 @@ impl VerifierSetup {
         (check.command == text).then_some(Check { cached: true, ..check })
     }
 
-    /// Only results that depend on the tree alone are cached: a full disk today may have space tomorrow.
+    /// Only results that depend on the tree alone are cached: a full disk today may have space tomorrow, and what is
+    /// missing today may be installed.
     fn remember(&self, key: &FileHash, check: &Check) {
-        if !matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::CodeFailure) {
+        let is_of_tree = matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::CodeFailure);
+        if !is_of_tree || check.missing.is_some() {
             return;
         }
         if let Ok(text) = serde_json::to_vec(check) {

@@ -165,7 +165,7 @@ impl Ground {
     /// Returns the first of these paths that exists, and that commands in a tree do not see.
     pub(crate) fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
         /// What commands have of their own.
-        const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev", "/proc"];
+        const OWN: [&str; 2] = ["/dev", "/proc"];
         let outside = self.outside(wanted);
         let cache = self.home().map(|home| home.join(".cache"));
         let seen: Vec<&Path> = OWN
