@@ -105,6 +105,10 @@ fn environments_of_managers_that_no_list_knows_work() {
         link(&world, &format!("{at}/bin/mytool"), &format!("../{package}/cli"));
         says(&runs(&world, &[&format!("{at}/bin")], "mytool"), "it runs");
     }
+    // Package managers that Corepack has loaded.
+    put(&world, "node/yarn", "#!/bin/sh\ncat ~/.cache/node/corepack/v1/yarn/4.0.0/yarn.js\n");
+    put(&world, ".cache/node/corepack/v1/yarn/4.0.0/yarn.js", "it runs\n");
+    says(&runs(&world, &["node"], "yarn"), "it runs");
     // A link in a directory of links to a checkout elsewhere.
     put(
         &world,
