@@ -189,7 +189,7 @@ impl VerifierSetup {
         self.commands.run.perform(&mut again).await.map(Some)
     }
 
-    async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
+    pub(crate) async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
         let commands = &self.commands.run.config().commands;
         let mut check =
             checks::read(text, outcome, commands.output_keep_bytes, &commands.complaints);

@@ -150,7 +150,8 @@ const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
                 "run the checks with a network connection, or allow commands to use it: --network"
             }
         },
-        Unverified::OldFailures => "ask for a fix of these failures",
+        Unverified::CannotRun { .. } => "run it where it can run",
+        Unverified::OldFailures { .. } => "ask for a fix of these failures",
     })
 }
 
