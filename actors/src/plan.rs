@@ -214,8 +214,10 @@ impl Reader {
 /// Returns the last line of an answer, with its number, if it says without a block that nothing is to be done, and no
 /// other line belongs to an answer.
 fn without_block(answer: &str) -> Option<(usize, &str)> {
-    let lines = (1..).zip(answer.lines().map(str::trim));
-    let said = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
+    let lines = || (1..).zip(answer.lines().map(str::trim));
+    // Leaked reasoning is not part of the answer.
+    let thought = lines().filter(|(_, line)| *line == "</think>").last().map_or(0, |(at, _)| at);
+    let said = lines().skip(thought).filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
     let mut of_an_answer = said.clone().filter(|(_, line)| is_of_an_answer(line));
     let (only, last) = (of_an_answer.next()?, said.last()?);
     let ends = ["NO_EDIT|", "DONE|"].iter().any(|key| last.1.starts_with(key));
