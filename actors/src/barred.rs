@@ -31,18 +31,16 @@ pub(crate) async fn objection(
 ) -> Result<Option<Objection>, JournalClosed> {
     let always = file_reader.always();
     let barring = &mut Barring { commands, tried, always };
-    let Barred { commands, missing, lacking, mut vacuous, confined } =
-        run.perform(barring).await?;
+    let Barred { commands, missing, lacking, mut vacuous, confined } = run.perform(barring).await?;
     if commands.is_empty() && vacuous.is_empty() {
         return Ok(None);
     }
     let is_barred = |command: &String| objected(run, command, confined).is_some();
     let mut derived = file_reader.checks().await?;
     derived.retain(|command| !is_barred(command) && lacked_by(command, tried).is_none());
-    let (barred, mut unstarted): (Vec<String>, Vec<String>) =
-        commands.into_iter().partition(|command| {
-            missing.is_empty() && lacking.is_empty() || is_barred(command)
-        });
+    let (barred, mut unstarted): (Vec<String>, Vec<String>) = commands
+        .into_iter()
+        .partition(|command| missing.is_empty() && lacking.is_empty() || is_barred(command));
     if derived.is_empty() {
         // If nothing else checks the workspace, the user has to install what is missing.
         unstarted.clear();
@@ -65,15 +63,14 @@ pub(crate) async fn objection(
         }
         checks.join("\n")
     };
-    let lacking = listed(&unstarted, "would not be run", &|command| {
-        match lacked_by(command, &lacking) {
+    let lacking =
+        listed(&unstarted, "would not be run", &|command| match lacked_by(command, &lacking) {
             Some(missing) => format!("you tried it, and {missing}"),
             None => {
                 let program = program_of(command).unwrap_or_default();
                 format!("the program `{program}` is not installed here")
             }
-        }
-    });
+        });
     let checks = listed(&barred, "would not be run", &|command| {
         objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default()
     });

@@ -147,9 +147,8 @@ impl Report {
 
     /// Returns why checks cannot run here, with the change or without it; `None` if all of them can.
     pub fn hindrance(&self) -> Option<Unverified> {
-        let hindered = || {
-            self.checks.iter().filter(|check| check.outcome == CheckOutcome::Environment)
-        };
+        let hindered =
+            || self.checks.iter().filter(|check| check.outcome == CheckOutcome::Environment);
         let missing = hindered().find_map(|check| check.missing.clone());
         let named = missing.map(|missing| Unverified::Environment { missing });
         let unnamed = |check: &Check| Unverified::CannotRun {
@@ -175,9 +174,8 @@ impl Report {
 
 /// Returns the outcome of a check that has no new errors.
 fn compared(check: &Check, before: &Check) -> CheckOutcome {
-    let lacks_the_same = lacks_something(check)
-        && lacks_something(before)
-        && check.missing == before.missing;
+    let lacks_the_same =
+        lacks_something(check) && lacks_something(before) && check.missing == before.missing;
     let alike = check.outcome == before.outcome;
     match check.outcome {
         _ if lacks_the_same => CheckOutcome::Environment,
@@ -212,9 +210,10 @@ fn lacks_something(check: &Check) -> bool {
 /// Returns true if a check of the unchanged tree shows that it cannot run here, whatever the change does.
 ///
 /// Not so a script or a target that the tree lacks, which may come with the change; nor a time-out, since a hang may be
-/// what the change mends; nor a denial, which is for the user to decide.
+/// what the change mends; nor what the user can grant: a command that was denied, or that wants the network.
 pub fn cannot_run(check: &Check) -> bool {
-    lacks_something(check) || check.outcome == CheckOutcome::Infrastructure
+    let is_stopped = lacks_something(check) || check.outcome == CheckOutcome::Infrastructure;
+    is_stopped && !wants_network(check)
 }
 
 /// Returns true if a check of the unchanged tree shows that it can tell good code from bad.
@@ -435,6 +434,48 @@ mod tests {
         assert_eq!((silent.errors().len(), silent.exact().len()), (1, 1));
         assert_eq!(silent.clone().against(&silent).outcome(), CheckOutcome::PreExisting);
         assert_eq!(silent.against(&other).outcome(), CheckOutcome::CodeFailure);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_run_before_the_change_is_told_apart_from_what_may_come_with_it() {
+        for (command, cannot, can) in [
+            ("no-such-program", true, false),
+            ("sh -c 'echo \"No module named flask\"; exit 1'", true, false),
+            ("kill -9 $$", true, false),
+            ("sh -c 'echo No rule to make target \"lint\"; exit 2'", false, false),
+            ("sh -c 'echo FAILED t.py::a - x; exit 1'", false, true),
+            ("true", false, false),
+            ("sh -c 'test -d .'", false, true),
+        ] {
+            let check = check(command).await;
+            assert_eq!((cannot_run(&check), can_check(&check)), (cannot, can), "{command}");
+        }
+        let missing = Some(Missing { kind: MissingKind::Network, name: None });
+        let walled = Check { missing, confined: Some(Degree::Full), ..check("false").await };
+        assert!(!cannot_run(&walled), "the user may allow the network");
+        assert!(cannot_run(&Check { confined: Some(Degree::None), ..walled }));
+        let timed_out = Check { outcome: CheckOutcome::TimedOut, ..check("false").await };
+        assert!(!cannot_run(&timed_out), "the change may mend a hang");
+    }
+
+    #[tokio::test]
+    async fn the_same_obstacle_before_and_after_is_the_environment_and_a_new_one_is_not() {
+        let ended = async |outcome: CheckOutcome| {
+            let check = check("false").await;
+            let errors = ErrorSet::new();
+            Report { checks: vec![Check { outcome, errors, ..check }] }
+        };
+        let passed = ended(CheckOutcome::Passed).await;
+        for outcome in
+            [CheckOutcome::TimedOut, CheckOutcome::Infrastructure, CheckOutcome::CommandMissing]
+        {
+            let report = ended(outcome).await;
+            assert_eq!(report.clone().against(&passed).outcome(), outcome);
+            let same = report.clone().against(&report);
+            assert_eq!(same.outcome(), CheckOutcome::Environment, "{outcome:?}");
+            let named = matches!(same.hindrance(), Some(Unverified::CannotRun { .. }));
+            assert!(named, "{:?}", same.hindrance());
+        }
     }
 
     #[tokio::test]

@@ -162,9 +162,11 @@ impl Reader {
             "DONE" => match self.limits.may_end {
                 MayEnd::Applied => self.no_edit = Some(filled(rest, "DONE|<reason>")?),
                 MayEnd::NothingApplied => {
-                    return Err("DONE is an answer only once a change is applied: plan it, or write \
+                    return Err(
+                        "DONE is an answer only once a change is applied: plan it, or write \
                          NO_EDIT|true|<reason>"
-                        .to_owned());
+                            .to_owned(),
+                    );
                 }
             },
             _ => {
@@ -196,7 +198,9 @@ impl Reader {
 
     fn finish(self) -> Result<Plan, String> {
         match (&self.no_edit, self.files.is_empty()) {
-            (Some(_), false) => return Err("NO_EDIT or DONE and FILE lines exclude each other".to_owned()),
+            (Some(_), false) => {
+                return Err("NO_EDIT or DONE and FILE lines exclude each other".to_owned());
+            }
             (None, true) => {
                 return Err("a plan needs a FILE line, or NO_EDIT|true|<reason>".to_owned());
             }
@@ -217,7 +221,8 @@ fn without_block(answer: &str) -> Option<(usize, &str)> {
     let lines = || (1..).zip(answer.lines().map(str::trim));
     // Leaked reasoning is not part of the answer.
     let thought = lines().filter(|(_, line)| *line == "</think>").last().map_or(0, |(at, _)| at);
-    let said = lines().skip(thought).filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
+    let said =
+        lines().skip(thought).filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
     let mut of_an_answer = said.clone().filter(|(_, line)| is_of_an_answer(line));
     let (only, last) = (of_an_answer.next()?, said.last()?);
     let ends = ["NO_EDIT|", "DONE|"].iter().any(|key| last.1.starts_with(key));

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
-use crate::contract::{ContractError, NO_LOOK_LEFT};
+use crate::contract::{ContractError, NO_LOOK_LEFT, quoted};
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
@@ -83,7 +83,7 @@ pub enum AnswerError {
     #[error("no answer was usable: {0}")]
     Unreadable(ContractError),
     /// The model repeats itself.
-    #[error("the model gave the same answer {SAME_ANSWERS} times: {answer}")]
+    #[error("the model gave the same answer {SAME_ANSWERS} times: `{}`", first_line(answer))]
     Repeated {
         /// The answer.
         answer: String,
@@ -347,6 +347,10 @@ impl Effect for Repetition {
         run.publish(Event::AnswerRepeated { role, times }).await?;
         Ok(true)
     }
+}
+
+fn first_line(answer: &str) -> String {
+    quoted(answer.lines().next().unwrap_or_default())
 }
 
 /// Refuses each call: the API requires an answer to every call.

@@ -127,10 +127,9 @@ impl fmt::Display for Unverified {
             Self::Environment { missing } => {
                 write!(f, "{missing}, so the checks cannot run here, with the change or without it")
             }
-            Self::CannotRun { command, exit } => write!(
-                f,
-                "`{command}` cannot run here, with the change or without it: {exit}"
-            ),
+            Self::CannotRun { command, exit } => {
+                write!(f, "`{command}` cannot run here, with the change or without it: {exit}")
+            }
             Self::OldFailures { reason } => {
                 f.write_str("the checks fail as they did before the change")?;
                 reason.as_ref().map_or(Ok(()), |why| write!(f, "; the model says: {why}"))

@@ -49,8 +49,7 @@ impl State {
         };
         // The plan that is carried out stands if nothing more is wanted.
         let stands = plan.no_edit.is_some()
-            && (!self.trail.is_empty()
-                || *self.cycle.doing() == Next::Plan(PlanReason::CannotRun));
+            && (!self.trail.is_empty() || *self.cycle.doing() == Next::Plan(PlanReason::CannotRun));
         if !stands {
             self.mark_steps(StepMark::Failed).await?;
         }

@@ -94,15 +94,11 @@ fn some_result(cycle: &Cycle, truth: &mut Truth, choice: u8) -> Option<Input> {
         Next::Draft(_) if kind <= 4 => {
             Input::PlanLacks(vec![RepoPath::parse(if kind == 3 { "x" } else { "y" }).unwrap()])
         }
-        Next::Draft(_) if kind <= 9 && truth.is_applied => {
-            Input::NothingMore { reason: reason() }
-        }
+        Next::Draft(_) if kind <= 9 && truth.is_applied => Input::NothingMore { reason: reason() },
         Next::Draft(_) => Input::Drafted,
         Next::Apply if kind <= 2 => Input::Refused,
         Next::Apply if kind == 3 => Input::Objected,
-        Next::Apply
-            if kind <= 6 && !truth.is_applied && truth.cannot_run != cycle.checks() =>
-        {
+        Next::Apply if kind <= 6 && !truth.is_applied && truth.cannot_run != cycle.checks() => {
             truth.cannot_run = cycle.checks();
             let others = if kind == 4 { vec!["derived".to_owned()] } else { Vec::new() };
             Input::NothingRuns { others }
