@@ -29,6 +29,7 @@ mod invariants;
 mod autopilot;
 mod bad_input;
 mod checks;
+mod ends;
 mod fence;
 mod hints;
 mod hostile;

@@ -14,7 +14,7 @@ use crate::event::{Blob, Event};
 use crate::looking::Elsewhere;
 use crate::run::Run;
 use crate::verifier::VerifierSetup;
-use crate::workspace::Purpose;
+use crate::workspace::{Purpose, Tests};
 
 /// Tries a command for `role`; `count` is its number among those requested together, from one.
 pub(crate) async fn tried(
@@ -105,7 +105,7 @@ impl Trial<'_> {
             let place = Place { root: tree.root(), in_place_of, reach, writes: Writes::Discarded };
             return commands.execute_in(place, self.line, limit).await;
         }
-        match workspace.copied(&[]).await {
+        match workspace.copied(&[], Tests::Undone).await {
             Ok(copy) => {
                 let in_place_of = workspace.in_place_of().unwrap_or(tree.root());
                 let in_place_of = Some(in_place_of);

@@ -77,7 +77,20 @@ impl Verifier {
     ) -> Result<VerifyReply, Unanswered> {
         match self.0.ask(Question::Verify(commands, subject)).await? {
             Answer::Verified(reply) => Ok(reply),
-            Answer::Tried(_) => Err(Unanswered::Stopped),
+            Answer::Tried(_) | Answer::Reported(_) => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Runs commands on the tree before `changes`: checks that were named only after it was changed. Those that could not
+    /// be run there are missing in the report.
+    pub async fn verify_before(
+        &self,
+        commands: Vec<String>,
+        changes: Vec<Change>,
+    ) -> Result<Result<Report, JournalClosed>, Unanswered> {
+        match self.0.ask(Question::VerifyBefore(commands, changes)).await? {
+            Answer::Reported(reply) => Ok(reply),
+            Answer::Verified(_) | Answer::Tried(_) => Err(Unanswered::Stopped),
         }
     }
 
@@ -89,7 +102,7 @@ impl Verifier {
     ) -> Result<Result<OldTree, JournalClosed>, Unanswered> {
         match self.0.ask(Question::TryBefore(commands, changes)).await? {
             Answer::Tried(reply) => Ok(reply),
-            Answer::Verified(_) => Err(Unanswered::Stopped),
+            Answer::Verified(_) | Answer::Reported(_) => Err(Unanswered::Stopped),
         }
     }
 }
@@ -98,12 +111,14 @@ impl Verifier {
 pub(crate) enum Question {
     Verify(Vec<String>, Subject),
     TryBefore(Vec<String>, Vec<Change>),
+    VerifyBefore(Vec<String>, Vec<Change>),
 }
 
 /// The answer to a question.
 pub(crate) enum Answer {
     Verified(VerifyReply),
     Tried(Result<OldTree, JournalClosed>),
+    Reported(Result<Report, JournalClosed>),
 }
 
 impl Work for VerifierSetup {
@@ -117,6 +132,9 @@ impl Work for VerifierSetup {
             }
             Question::TryBefore(commands, changes) => {
                 Answer::Tried(self.try_before(&commands, &changes).await)
+            }
+            Question::VerifyBefore(commands, changes) => {
+                Answer::Reported(self.verify_before(&commands, &changes).await)
             }
         }
     }

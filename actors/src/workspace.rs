@@ -65,8 +65,12 @@ pub trait Workspace: Send + Sync + 'static {
         purpose: Purpose,
     ) -> BoxFuture<'a, Result<(), Denied>>;
 
-    /// Returns a copy of the tree before `changes` plus the tests among them, in which allowed commands can run.
-    fn copied<'a>(&'a self, _: &'a [Change]) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+    /// Returns a copy of the tree before `changes`, in which allowed commands can run.
+    fn copied<'a>(
+        &'a self,
+        _: &'a [Change],
+        _: Tests,
+    ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
         Box::pin(std::future::ready(Err(NoCopy::NotHere)))
     }
 }
@@ -99,6 +103,15 @@ impl Purpose {
             Self::Trial => Network::Own,
         }
     }
+}
+
+/// What a copy of an earlier tree has of the tests among the later changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tests {
+    /// All of them.
+    Kept,
+    /// None of them.
+    Undone,
 }
 
 /// A temporary copy of a tree.

@@ -97,8 +97,8 @@ enum StepResult {
     Planned(Dialogue, Result<Planned, ArchitectError>, Vec<String>),
     Drafted(Dialogue, Bases, Result<EditorAnswer, EditorError>),
     Applied(Result<Applied, ApplyError>),
-    /// The flag is true if a check failed without the change.
-    Verified(Checked, bool),
+    /// The flag is true if a check failed without the change. The report is that of late checks on the old tree.
+    Verified(Checked, bool, Report),
     BaselineKnown(Report),
     /// None of the checks can run here. These were derived and tried on the unchanged tree as well.
     NothingRuns(Vec<Check>),
@@ -182,6 +182,9 @@ struct State {
     /// The commands that the baseline was made with.
     baseline_of: Vec<String>,
     baseline_told: bool,
+    /// Checks that were named after the tree was changed and fail, as they ended on a copy of the old tree. Unlike the
+    /// baseline they prove nothing, since the copy may lack what they need.
+    late: Report,
     /// The models that have seen the results of the checks before any change.
     told_baseline: Vec<ModelRole>,
     trail: Trail,
@@ -227,6 +230,7 @@ impl Actor for CrewActor {
             baseline: Untouched::NotChecked,
             baseline_of: Vec::new(),
             baseline_told: false,
+            late: Report::default(),
             told_baseline: Vec::new(),
             trail: Trail::default(),
             reply: None,
@@ -339,7 +343,10 @@ impl State {
                 self.drafted(drafted).await
             }
             StepResult::Applied(applied) => self.applied(applied).await,
-            StepResult::Verified(verified, proven) => self.verified(&verified, proven).await,
+            StepResult::Verified(verified, proven, late) => {
+                self.late.checks.extend(late.checks);
+                self.verified(&verified, proven).await
+            }
             StepResult::NothingRuns(tried) => Ok(self.nothing_runs(tried)),
             StepResult::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };

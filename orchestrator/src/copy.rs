@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use actors::proof::{Tested, tested};
 use actors::run::Run;
-use actors::workspace::{Copied, NoCopy};
+use actors::workspace::{Copied, NoCopy, Tests};
 use futures_util::future::BoxFuture;
 use lanes::worktrees::{Claim, claim_named, tidy};
 use tools::blocking::on_a_thread;
@@ -32,11 +32,12 @@ struct Copy {
 }
 
 impl Copies {
-    /// Copies the workspace in its state before `changes`, but with their tests.
+    /// Copies the workspace in its state before `changes`.
     pub(crate) async fn of(
         &self,
         tree: &ReadTree,
         changes: &[Change],
+        tests: Tests,
     ) -> Result<Box<dyn Copied>, NoCopy> {
         let name = format!("{}.before", self.run.id());
         let claim = claim_named(&self.lanes, &name, &self.session, &self.run).await?;
@@ -44,7 +45,7 @@ impl Copies {
         let copy = Copy { dir, snapshots: self.snapshots.clone(), claim };
         let (tree, changes, run) = (tree.clone(), changes.to_vec(), self.run.clone());
         let made = on_a_thread(move || {
-            let filled = copy.fill(&tree, &changes, &run);
+            let filled = copy.fill(&tree, (&changes, tests), &run);
             (copy, filled)
         });
         let (copy, filled) = made.await;
@@ -60,10 +61,15 @@ impl Copies {
 
 impl Copy {
     /// Writes the files. Blocks.
-    fn fill(&self, tree: &ReadTree, changes: &[Change], run: &Run) -> Result<(), NoCopy> {
+    fn fill(
+        &self,
+        tree: &ReadTree,
+        (changes, tests): (&[Change], Tests),
+        run: &Run,
+    ) -> Result<(), NoCopy> {
         let (now, lanes) = (run.clock.now(), &run.config().lanes);
         let snapshot = self.snapshots.take(tree, &[], now)?;
-        let entries = before(&self.snapshots, snapshot.entries, changes)?;
+        let entries = before(&self.snapshots, snapshot.entries, changes, tests)?;
         let extras = Extras {
             left_out: &snapshot.left_out,
             share: &lanes.share,
@@ -77,14 +83,19 @@ impl Copy {
     }
 }
 
-/// Returns the files with all of `changes` undone except those to tests.
+/// Returns the files with all of `changes` undone; those to tests, if they are not kept.
 fn before(
     snapshots: &Snapshots,
     mut entries: Entries,
     changes: &[Change],
+    tests: Tests,
 ) -> Result<Entries, SnapshotError> {
     for change in changes {
-        let state = match tested(change) {
+        let kept = match tests {
+            Tests::Kept => tested(change),
+            Tests::Undone => Tested::Nothing,
+        };
+        let state = match kept {
             Tested::All => continue,
             Tested::Inside(state) => Some(state),
             Tested::Nothing => change.before.clone(),

@@ -1,11 +1,12 @@
-//! Runs the new and changed tests of a change in a copy of the old tree, to see whether they fail there.
+//! Runs commands in a copy of the old tree: the new and changed tests of a change, to see whether they fail there; and
+//! checks that were named only after the change, to see how they ended before it.
 
 use sandbox::Writes;
 use shell::CommandLine;
 use tree::{Change, RepoPath};
 
-use super::VerifierSetup;
-use crate::checks::{Check, CheckOutcome};
+use super::{VerifierSetup, recorded, run_event};
+use crate::checks::{Check, CheckOutcome, Report};
 use crate::closed::JournalClosed;
 use crate::commands::Place;
 use crate::complaints::is_unbuilt;
@@ -13,6 +14,7 @@ use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::proof::{self, OldTree};
 use crate::run::Run;
+use crate::workspace::Tests;
 
 impl VerifierSetup {
     /// Runs `commands`, which passed and are allowed, on the tree before `changes` plus their tests, until one fails.
@@ -27,6 +29,68 @@ impl VerifierSetup {
         }
         let mut trying = Trying { verifier: self, commands, changes, tests };
         self.commands.run.perform(&mut trying).await
+    }
+}
+
+impl VerifierSetup {
+    /// Runs `commands`, which are allowed, on the tree before `changes`. Those that could not be run there are left out.
+    pub(super) async fn verify_before(
+        &self,
+        commands: &[String],
+        changes: &[Change],
+    ) -> Result<Report, JournalClosed> {
+        let mut report = Report::default();
+        for text in commands {
+            let mut late = Late { verifier: self, text, changes };
+            report.checks.extend(self.commands.run.perform(&mut late).await?);
+        }
+        Ok(report)
+    }
+}
+
+/// The effect of running a check on the old tree that was not yet named when the tree was unchanged.
+struct Late<'v> {
+    verifier: &'v VerifierSetup,
+    text: &'v str,
+    changes: &'v [Change],
+}
+
+impl Effect for Late<'_> {
+    type Outcome = Option<Check>;
+    type Stop = JournalClosed;
+    // Recordings of earlier versions do not have it.
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Option<Check>> {
+        match recorded(event, self.text, true) {
+            Some(check) => Trace::Done(Some(check)),
+            None => Trace::Foretold(None),
+        }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Option<Check>, JournalClosed> {
+        let Ok(line) = CommandLine::parse(self.text) else { return Ok(None) };
+        if run.only_compares() {
+            return Ok(None);
+        }
+        let commands = &self.verifier.commands;
+        let workspace = &commands.workspace;
+        let Ok(copy) = workspace.copied(self.changes, Tests::Undone).await else {
+            return Ok(None);
+        };
+        let in_place_of = Some(workspace.in_place_of().unwrap_or(workspace.reader().root()));
+        let (root, reach, writes) = (copy.root(), commands.reach(), Writes::Kept);
+        let place = Place { root, in_place_of, reach, writes };
+        let outcome = commands.execute_in(place, &line, commands.first_limit(&line)).await;
+        let check = self.verifier.read(self.text, &outcome).await;
+        copy.remove().await;
+        if check.outcome == CheckOutcome::CodeFailure && check.excerpt.trim().is_empty() {
+            // Without a reason it may as well fail for want of something that the copy lacks.
+            return Ok(None);
+        }
+        let elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
+        run.publish(run_event(&check, true, elapsed_ms, outcome.output.text())).await?;
+        Ok(Some(check))
     }
 }
 
@@ -88,7 +152,7 @@ impl Trying<'_> {
         };
         let commands = &self.verifier.commands;
         let workspace = &commands.workspace;
-        let copy = match workspace.copied(self.changes).await {
+        let copy = match workspace.copied(self.changes, Tests::Kept).await {
             Ok(copy) => copy,
             Err(why) => return not_run(why.to_string()),
         };

@@ -208,7 +208,10 @@ impl State {
         self.details = feedback::failures(self.prompts(), report);
         self.failing = report.failing().cloned().collect();
         let old_unchanged = match &self.baseline {
-            Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),
+            Untouched::Known(baseline) => {
+                let old = [baseline, &self.late].map(|report| report.checks.clone());
+                report.exact() == failing_again(&Report { checks: old.concat() }, report)
+            }
             Untouched::NotChecked | Untouched::Running { .. } => false,
         };
         let outcome = report.outcome();

@@ -306,10 +306,18 @@ impl State {
     pub(super) fn start_verify(&mut self, myself: &ActorRef<Msg>) {
         let (verifier, commands) = (self.roles.verifier.clone(), self.cycle.checks());
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
-        let baseline = match &self.baseline {
-            Untouched::Known(report) => report.clone(),
-            Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
+        let (has_baseline, baseline) = match &self.baseline {
+            Untouched::Known(report) => (true, report.clone()),
+            Untouched::NotChecked | Untouched::Running { .. } => (false, Report::default()),
         };
+        let known = self.late.clone();
+        let is_late = |command: &&String| {
+            has_baseline
+                && !self.baseline_of.contains(command)
+                && known.checks.iter().all(|check| check.command != **command)
+        };
+        let late: Vec<String> = commands.iter().filter(is_late).cloned().collect();
+        let changed = self.trail.changes();
         let derived = self.derived;
         // A lane's changes are judged when the lanes are merged.
         let is_lane = self.setup.run.scope().lane().is_some();
@@ -322,7 +330,13 @@ impl State {
                 return Ok(StepResult::RoleDied(Role::Verifier));
             };
             let Checked { report, denied } = verified?;
-            let report = report.against(&baseline);
+            let late = late.into_iter().filter(|command| fails(&report, command)).collect();
+            let late = match verifier.verify_before(late, changed).await {
+                Ok(late) => late?,
+                Err(_) => return Ok(StepResult::RoleDied(Role::Verifier)),
+            };
+            let old = [&baseline, &known, &late].map(|report| report.checks.clone());
+            let report = report.against(&Report { checks: old.concat() });
             let proven = match provable(&report, &baseline) {
                 Provable::Already => true,
                 Provable::By(commands) => match verifier.try_before(commands, changes).await {
@@ -332,7 +346,7 @@ impl State {
             };
             let completed = Event::VerifyCompleted { iteration, outcome: report.outcome() };
             publisher.publish(completed).await?;
-            Ok(StepResult::Verified(Checked { report, denied }, proven))
+            Ok(StepResult::Verified(Checked { report, denied }, proven, late))
         });
     }
 }
@@ -356,6 +370,20 @@ async fn publish_baseline(publisher: &Publisher, checks: &[Check]) -> Result<(),
         publisher.publish(verifier::run_event(check, true, 0, check.excerpt.clone())).await?;
     }
     Ok(())
+}
+
+/// Returns true if a command did not do what it should, perhaps as it did before the change.
+fn fails(report: &Report, command: &str) -> bool {
+    report.checks.iter().any(|check| {
+        check.command == command
+            && matches!(
+                check.outcome,
+                CheckOutcome::CodeFailure
+                    | CheckOutcome::CommandMissing
+                    | CheckOutcome::TimedOut
+                    | CheckOutcome::Infrastructure
+            )
+    })
 }
 
 /// Returns true if no command shows whether a change works.

@@ -7,7 +7,7 @@ use actors::scope::Scope;
 use actors::wording::Wording;
 use actors::words::Asked;
 use actors::workspace::{
-    CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
+    CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Tests, Unapproved, Workspace,
     Workspaces,
 };
 use futures_util::future::BoxFuture;
@@ -72,8 +72,9 @@ impl Workspace for MainWorkspace {
     fn copied<'a>(
         &'a self,
         changes: &'a [Change],
+        tests: Tests,
     ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
-        Box::pin(self.copies.of(&self.reader, changes))
+        Box::pin(self.copies.of(&self.reader, changes, tests))
     }
 
     fn approve<'a>(
