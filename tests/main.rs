@@ -31,6 +31,7 @@ mod bad_input;
 mod checks;
 mod ends;
 mod fence;
+mod full_disk;
 mod hints;
 mod hostile;
 mod hostile_commands;

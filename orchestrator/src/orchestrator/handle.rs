@@ -198,6 +198,7 @@ impl Orchestrator {
 
     /// Stops the current request. It ends as cancelled, unless it has already ended.
     pub fn cancel(&self) {
+        self.journal.stop_waiting();
         // An orchestrator that is gone has nothing to stop.
         self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
     }
