@@ -22,6 +22,8 @@ pub(crate) struct Layer {
 
 /// Maximum number of paths reported.
 const MAX_TOLD: usize = 1000;
+/// Depth down to which changes are listed; of anything deeper, only the directory is reported.
+const MAX_DEPTH: usize = 100;
 /// Files up to this size, in bytes, are compared, so that a file that was only touched is not reported.
 const MAX_COMPARED: u64 = 1 << 20;
 
@@ -29,7 +31,7 @@ impl Layer {
     /// Returns the changed paths as a notice.
     pub(crate) fn notice(&self) -> Notice {
         let mut found = Vec::new();
-        if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), &mut found) {
+        if let Err(error) = self.collect(self.upper.as_fd(), Path::new(""), 0, &mut found) {
             tracing::debug!(%error, "could not list all changes of a command");
         }
         found.sort();
@@ -41,8 +43,13 @@ impl Layer {
         &self,
         dir: std::os::fd::BorrowedFd<'_>,
         at: &Path,
+        depth: usize,
         found: &mut Vec<OsString>,
     ) -> io::Result<()> {
+        if depth == MAX_DEPTH {
+            found.push(at.into());
+            return Ok(());
+        }
         for entry in Dir::read_from(dir)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -59,7 +66,7 @@ impl Layer {
                         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
                         Mode::empty(),
                     )?;
-                    self.collect(below.as_fd(), &path, found)?;
+                    self.collect(below.as_fd(), &path, depth + 1, found)?;
                 }
                 FileType::RegularFile if self.is_as_before(dir, name, &path) => {}
                 FileType::RegularFile
