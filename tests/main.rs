@@ -29,6 +29,7 @@ mod invariants;
 mod autopilot;
 mod bad_input;
 mod checks;
+mod deep_trees;
 mod ends;
 mod fence;
 mod full_disk;

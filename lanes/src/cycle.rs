@@ -2,6 +2,7 @@
 //!
 //! It only decides who is asked next, what is checked, and when the run ends; the crew carries out the effects.
 
+mod after;
 mod judgement;
 mod owed;
 #[cfg(test)]
@@ -13,11 +14,12 @@ mod words;
 use std::collections::BTreeSet;
 
 use actors::delivery::{Delivery, NeedsWork, Unverified, Verified};
-use actors::failure::{ErrorSet, FailureClass, FailureHistory};
+use actors::failure::{FailureClass, FailureHistory};
 use tree::RepoPath;
 
+use self::after::After;
 pub use self::judgement::Judgement;
-use self::judgement::{Standing, describe_old};
+use self::judgement::Standing;
 use self::owed::Owed;
 pub use self::words::{Bounds, DraftReason, Goal, Input, Next, PlanReason, PlanTerms};
 
@@ -32,18 +34,6 @@ enum OldFailures {
     NotShown,
     ShownToEditor,
     ShownToArchitect,
-}
-
-/// What the results of the checks are for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum After {
-    /// The checks follow a diff.
-    Change,
-    /// The checks are new ones of a new plan, and nobody has been asked for a diff yet. If `ends`, the plan wants the
-    /// same changes as the last one, so passing checks end the run.
-    Plan { ends: bool },
-    /// The Architect wants nothing more.
-    End { reason: String },
 }
 
 /// The state of the loop.
@@ -173,11 +163,6 @@ impl Cycle {
         next
     }
 
-    fn verify(&mut self, after: After) -> Next {
-        self.after = after;
-        Next::Verify
-    }
-
     /// Has the plan carried out. If it names other checks than those that were run on what is applied, they are run
     /// first: perhaps nothing has to be changed for them to pass.
     fn planned(&mut self, plan: PlanTerms) -> Next {
@@ -235,26 +220,6 @@ impl Cycle {
             }
             Some(_) | None => self.verify(After::End { reason }),
         }
-    }
-
-    /// Ends the run as the Architect wants, unless something fails newly.
-    fn ended(&mut self, standing: Standing, reason: String) -> Next {
-        match standing {
-            Standing::Sound(verified) => delivered(verified),
-            Standing::Old => old_failures_left(reason),
-            Standing::Red => self.still_fails(reason),
-            Standing::Denied(delivery) => Next::Finish(delivery),
-            Standing::Unverifiable(detail) => unverifiable(detail),
-        }
-    }
-
-    /// Tells the Architect that its work is not done; once, if it insists. Costs an attempt.
-    fn still_fails(&mut self, reason: String) -> Next {
-        if std::mem::replace(&mut self.insists, true) || self.attempt_failed() {
-            return needs_work(NeedsWork::NoPlan, reason);
-        }
-        self.start_plan();
-        Next::Plan(PlanReason::StillFails)
     }
 
     /// Handles a diff that is unreadable or does not apply: back to the Editor first, to the Architect if it keeps
@@ -361,72 +326,11 @@ impl Cycle {
         }
     }
 
-    fn verified(&mut self, judgement: Judgement) -> Next {
-        self.unchecked = false;
-        self.ran = self.checks();
-        self.owed.settle(&judgement.report);
-        let standing = judgement.standing();
-        let (errors, is_all_old) = (judgement.report.errors(), judgement.is_all_old());
-        self.judgement = Some(judgement);
-        match (std::mem::replace(&mut self.after, After::Change), standing) {
-            (_, Standing::Denied(delivery)) => Next::Finish(delivery),
-            (_, Standing::Unverifiable(detail)) => unverifiable(detail),
-            (After::End { reason }, standing) => self.ended(standing, reason),
-            (After::Change | After::Plan { ends: true }, Standing::Sound(verified)) => {
-                delivered(verified)
-            }
-            (After::Plan { .. }, Standing::Sound(_) | Standing::Old | Standing::Red) => {
-                Next::Draft(DraftReason::NewPlan)
-            }
-            (After::Change, standing) if is_all_old => {
-                self.old_failures(&errors, standing == Standing::Old)
-            }
-            (After::Change, Standing::Old | Standing::Red) => self.failed(&errors),
-        }
-    }
-
-    /// Nothing new fails. The Editor sees the old failures once, since fixing them may be the task. If they stay
-    /// exactly the same, the Architect sees them next, at no cost of an attempt. After that the run ends with them.
-    fn old_failures(&mut self, errors: &ErrorSet, unchanged: bool) -> Next {
-        match self.old {
-            OldFailures::NotShown => {
-                self.old = OldFailures::ShownToEditor;
-                self.remember_best(errors.len());
-                if self.attempt_failed() {
-                    return self.tell_architect();
-                }
-                Next::Draft(DraftReason::OldFailures)
-            }
-            OldFailures::ShownToEditor | OldFailures::ShownToArchitect if !unchanged => {
-                self.failed(errors)
-            }
-            OldFailures::ShownToEditor => self.tell_architect(),
-            OldFailures::ShownToArchitect => {
-                needs_work(NeedsWork::PreExisting, describe_old(errors))
-            }
-        }
-    }
-
     /// Tells the Architect, once, that only old failures remain. Costs no attempt.
     fn tell_architect(&mut self) -> Next {
         self.old = OldFailures::ShownToArchitect;
         self.start_plan();
         Next::Plan(PlanReason::OldFailures)
-    }
-
-    fn failed(&mut self, errors: &ErrorSet) -> Next {
-        self.remember_best(errors.len());
-        let class = self.history.classify(errors, &self.bounds.classifier);
-        (self.last_class, self.classified) = (Some(class), Some(class));
-        if self.attempt_failed() {
-            return self.used_up(NeedsWork::IterationsUsedUp);
-        }
-        match class {
-            FailureClass::MechanicalVerifyFailure => Next::Draft(DraftReason::ChecksFail),
-            FailureClass::RepeatedVerifyFailure
-            | FailureClass::DesignMismatch
-            | FailureClass::PatchMismatch => self.replan(class),
-        }
     }
 
     /// Repeats the step. Costs an attempt.
@@ -470,13 +374,6 @@ impl Cycle {
             several => format!("{several} attempts were made, the last"),
         };
         needs_work(why, format!("{attempts} ended in {last}"))
-    }
-
-    fn remember_best(&mut self, failures: usize) {
-        self.at_best = self.fewest.is_none_or(|fewest| failures < fewest);
-        if self.at_best {
-            self.fewest = Some(failures);
-        }
     }
 }
 

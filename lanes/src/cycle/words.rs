@@ -6,7 +6,7 @@ use actors::plan::FileIntent;
 use config::FailureClassifier;
 use tree::RepoPath;
 
-use super::Judgement;
+use super::judgement::Judgement;
 
 /// How far a run goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -103,3 +103,28 @@ impl Layer {
         now.is_some() && now == read(openat(&self.lower, path, flags, Mode::empty()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_listed_down_to_a_depth() {
+        let (upper, lower) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dir = |depth: usize| (0..depth).map(|_| "d").collect::<PathBuf>();
+        fs::create_dir_all(upper.path().join(dir(MAX_DEPTH + 50))).unwrap();
+        for path in [dir(MAX_DEPTH - 1).join("f"), dir(MAX_DEPTH + 50).join("g")] {
+            fs::write(upper.path().join(path), "x").unwrap();
+        }
+        let open = |dir: &tempfile::TempDir| File::open(dir.path()).unwrap();
+        let Notice::Discarded(found) =
+            (Layer { upper: open(&upper), lower: open(&lower) }).notice()
+        else {
+            panic!("no list");
+        };
+        let expected = [dir(MAX_DEPTH), dir(MAX_DEPTH - 1).join("f")];
+        assert_eq!(found, expected.map(PathBuf::into_os_string));
+    }
+}

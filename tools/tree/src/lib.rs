@@ -33,7 +33,7 @@ pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,
     Snapshots, TreeId,
 };
-pub use worktree::{Extras, Worktree};
+pub use worktree::{Extras, Worktree, remove_tree};
 pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;
