@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::replay::replayed;
 use crate::resume::{answers_so_far, resumes_after_kills};
+use crate::sandbox::skipped;
 use crate::support::{
     Project, Provider, Run, World, architect, diff, editor, greeting_fix_checked_by,
     plan_verified_by,
@@ -101,7 +102,7 @@ fn a_change_that_breaks_something_is_not_delivered_whatever_the_models_say() {
     let replies =
         vec![plan(&["sh check.sh"]), fix(), done(), agreed(), architect("NO_EDIT|true|it is done")];
     let world = world(&[("check.sh", check)], replies);
-    ends(&world, "1 needs_work/no_plan", "architect editor editor architect architect");
+    ends(&world, "1 needs_work/checks_fail", "architect editor editor architect architect");
     let prompt = world.provider.last_message("architect", 3);
     for part in ["did not before the change", "FAILED t.py::a"] {
         assert!(prompt.contains(part), "{part}: {prompt}");
@@ -199,7 +200,7 @@ fn a_check_that_lacked_something_when_it_was_tried_is_not_named_again_unless_not
     let world = world(&[LACKS, makefile], named);
     let run = ran(&world);
     if run.all("CommandTried").is_empty() {
-        println!("skipped: commands cannot be confined here, so none is tried");
+        skipped("commands cannot be confined here, so none is tried");
         return;
     }
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -246,7 +247,7 @@ fn a_model_that_repeats_itself_is_asked_about_ten_times_in_all() {
         vec![plan(&["sh check.sh"]).forever(), fix(), editor("DONE|it is done").forever()];
     let green = "grep -qx hello greet.txt || { echo FAILED a; exit 1; }\n";
     let done = world(&[("check.sh", green)], replies);
-    ends(&done, "1 needs_work/no_draft", "architect editor editor architect editor");
+    ends(&done, "1 needs_work/checks_fail", "architect editor editor architect editor");
     // An Architect that only looks.
     let looks = world(&[], vec![architect("NEED_CONTEXT|check.sh").forever()]);
     let run = ends(&looks, "1 needs_work/no_plan", "architect architect architect");

@@ -93,12 +93,12 @@ fn a_request_that_has_paid_for_nothing_ends_at_once_on_a_full_disk() {
 /// Starts a request whose disk is full once the Editor is asked, and waits until it is paused.
 fn paused(disk: &SmallDisk) -> (World, Running) {
     let (dir, once) = (disk.0.path().to_owned(), Once::new());
-    let replies = Replies::driven(move |request| match request.header("x-agent-role") {
-        Some("architect") => Reply::text(plan(&["greet.txt"])),
-        _ => {
-            once.call_once(|| drop(fill(&dir)));
-            Reply::text(diff("greet.txt", "hello", "hello world"))
+    let replies = Replies::driven(move |request| {
+        if request.header("x-agent-role") == Some("architect") {
+            return Reply::text(plan(&["greet.txt"]));
         }
+        once.call_once(|| drop(fill(&dir)));
+        Reply::text(diff("greet.txt", "hello", "hello world"))
     });
     let world = World::of(Project::greeting(), Provider::new(replies));
     let mut running = disk.request(&world, "stream-json").start();

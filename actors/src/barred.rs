@@ -63,14 +63,13 @@ pub(crate) async fn objection(
         }
         checks.join("\n")
     };
-    let lacking =
-        listed(&unstarted, "would not be run", &|command| match lacked_by(command, &lacking) {
-            Some(missing) => format!("you tried it, and {missing}"),
-            None => {
-                let program = program_of(command).unwrap_or_default();
-                format!("the program `{program}` is not installed here")
-            }
-        });
+    let lacking = listed(&unstarted, "would not be run", &|command| {
+        if let Some(missing) = lacked_by(command, &lacking) {
+            return format!("you tried it, and {missing}");
+        }
+        let program = program_of(command).unwrap_or_default();
+        format!("the program `{program}` is not installed here")
+    });
     let checks = listed(&barred, "would not be run", &|command| {
         objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default()
     });

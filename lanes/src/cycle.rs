@@ -36,6 +36,17 @@ enum OldFailures {
     ShownToArchitect,
 }
 
+/// What of the run is in the tree.
+#[derive(Debug, Clone, PartialEq)]
+enum InTree {
+    /// Nothing.
+    Nothing,
+    /// Changes that have not been checked.
+    Unchecked,
+    /// Changes, with the last result of the checks on them.
+    Checked(Judgement),
+}
+
 /// The state of the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
@@ -58,13 +69,9 @@ pub struct Cycle {
     asked_for_checks: bool,
     /// True if the Architect was told that something fails although it wants nothing more, and has not planned since.
     insists: bool,
-    is_applied: bool,
-    /// The last result of the checks.
-    judgement: Option<Judgement>,
+    in_tree: InTree,
     /// What the next result of the checks is for.
     after: After,
-    /// True if something is applied that has not been checked.
-    unchecked: bool,
     last_class: Option<FailureClass>,
     /// The class given to a failure in the last step.
     classified: Option<FailureClass>,
@@ -91,10 +98,8 @@ impl Cycle {
             old: OldFailures::NotShown,
             asked_for_checks: false,
             insists: false,
-            is_applied: false,
-            judgement: None,
+            in_tree: InTree::Nothing,
             after: After::Change,
-            unchecked: false,
             last_class: None,
             classified: None,
             fewest: None,
@@ -149,7 +154,7 @@ impl Cycle {
             Input::NothingMore { reason } => self.nothing_more(reason),
             Input::NothingRuns { others } => self.nothing_runs(others),
             Input::Applied => {
-                (self.is_applied, self.unchecked) = (true, true);
+                self.in_tree = InTree::Unchecked;
                 self.verify(After::Change)
             }
             Input::AppliedInPart => self.left_out(),
@@ -176,7 +181,7 @@ impl Cycle {
         if asked == PlanReason::CannotRun && wants_the_same {
             return Next::Apply;
         }
-        if self.is_applied && self.has_other_checks() {
+        if self.in_tree != InTree::Nothing && self.has_other_checks() {
             let ends = match asked {
                 PlanReason::Failed(_) | PlanReason::OldFailures | PlanReason::StillFails => {
                     wants_the_same
@@ -207,18 +212,16 @@ impl Cycle {
         if self.doing == Next::Plan(PlanReason::CannotRun) {
             return Next::Apply;
         }
-        if !self.is_applied {
-            return match self.last_class {
+        match &self.in_tree {
+            InTree::Nothing => match self.last_class {
                 // After a failure this is not an answer.
                 Some(_) => needs_work(NeedsWork::NoPlan, reason),
                 None => Next::Finish(Delivery::NoEditNeeded { reason: reason.into() }),
-            };
-        }
-        match self.judgement.as_ref().map(Judgement::standing) {
-            Some(standing) if !self.unchecked && !self.has_other_checks() => {
-                self.ended(standing, reason)
+            },
+            InTree::Checked(judgement) if !self.has_other_checks() => {
+                self.ended(judgement.standing(), reason)
             }
-            Some(_) | None => self.verify(After::End { reason }),
+            InTree::Unchecked | InTree::Checked(_) => self.verify(After::End { reason }),
         }
     }
 
@@ -284,7 +287,7 @@ impl Cycle {
     /// Has the Editor decide about the parts that were left out. Costs an attempt; if none remains, what was applied is
     /// checked.
     fn left_out(&mut self) -> Next {
-        (self.is_applied, self.unchecked) = (true, true);
+        self.in_tree = InTree::Unchecked;
         if self.attempt_failed() {
             return self.verify(After::Change);
         }
@@ -307,18 +310,17 @@ impl Cycle {
     /// What is applied stays, so the last result of the checks still holds. If something was never checked (the user
     /// refused the checks), it is checked now, with the current plan's checks.
     fn nothing_more(&mut self, reason: String) -> Next {
-        if self.unchecked {
-            return self.verify(After::Change);
-        }
-        let Some(judgement) = &self.judgement else {
-            return self.refused(DraftReason::Unreadable);
+        let judgement = match &self.in_tree {
+            InTree::Nothing => return self.refused(DraftReason::Unreadable),
+            InTree::Unchecked => return self.verify(After::Change),
+            InTree::Checked(judgement) => judgement,
         };
         let may_be_told = judgement.is_all_old() && self.old != OldFailures::ShownToArchitect;
         match judgement.standing() {
             Standing::Old | Standing::Red if may_be_told => self.tell_architect(),
             Standing::Sound(verified) => delivered(verified),
             Standing::Old => old_failures_left(reason),
-            Standing::Red if self.stalled() => needs_work(NeedsWork::NoDraft, reason),
+            Standing::Red if self.stalled() => newly_failing(&reason),
             Standing::Red if self.attempt_failed() => self.used_up(NeedsWork::IterationsUsedUp),
             Standing::Red => self.replan(FailureClass::RepeatedVerifyFailure),
             Standing::Denied(delivery) => Next::Finish(delivery),
@@ -385,6 +387,13 @@ fn delivered(verified: Verified) -> Next {
 fn old_failures_left(reason: String) -> Next {
     let reason = Some(reason.into());
     delivered(Verified::Unverified(Unverified::OldFailures { reason }))
+}
+
+/// Ends a run whose change breaks something that the models do not want to mend.
+fn newly_failing(reason: &str) -> Next {
+    let detail =
+        format!("checks fail, and not as they did before the change; the model says: {reason}");
+    needs_work(NeedsWork::ChecksFail, detail)
 }
 
 fn unverifiable(detail: &str) -> Next {

@@ -96,6 +96,9 @@ const fn next_step(why: NeedsWork) -> &'static str {
         NeedsWork::IterationsUsedUp | NeedsWork::NoDraft => {
             "describe the task in more detail, or raise agent_loop.max_iterations; to see the attempts: `deepseek sessions show`"
         }
+        NeedsWork::ChecksFail => {
+            "the change is in the workspace: undo it, or say what is wrong with it or with the checks"
+        }
         NeedsWork::PreExisting => {
             "the change is in the workspace: keep it, undo it, or ask for a fix of the earlier failures"
         }

@@ -5,8 +5,8 @@ use actors::failure::{ErrorSet, FailureClass};
 
 use super::judgement::{Judgement, Standing, describe_old};
 use super::{
-    Cycle, DraftReason, Next, OldFailures, PlanReason, delivered, needs_work, old_failures_left,
-    unverifiable,
+    Cycle, DraftReason, InTree, Next, OldFailures, PlanReason, delivered, needs_work,
+    newly_failing, old_failures_left, unverifiable,
 };
 
 /// What the results of the checks are for.
@@ -32,28 +32,27 @@ impl Cycle {
         match standing {
             Standing::Sound(verified) => delivered(verified),
             Standing::Old => old_failures_left(reason),
-            Standing::Red => self.still_fails(reason),
+            Standing::Red => self.still_fails(&reason),
             Standing::Denied(delivery) => Next::Finish(delivery),
             Standing::Unverifiable(detail) => unverifiable(detail),
         }
     }
 
     /// Tells the Architect that its work is not done; once, if it insists. Costs an attempt.
-    fn still_fails(&mut self, reason: String) -> Next {
+    fn still_fails(&mut self, reason: &str) -> Next {
         if std::mem::replace(&mut self.insists, true) || self.attempt_failed() {
-            return needs_work(NeedsWork::NoPlan, reason);
+            return newly_failing(reason);
         }
         self.start_plan();
         Next::Plan(PlanReason::StillFails)
     }
 
     pub(super) fn verified(&mut self, judgement: Judgement) -> Next {
-        self.unchecked = false;
         self.ran = self.checks();
         self.owed.settle(&judgement.report);
         let standing = judgement.standing();
         let (errors, is_all_old) = (judgement.report.errors(), judgement.is_all_old());
-        self.judgement = Some(judgement);
+        self.in_tree = InTree::Checked(judgement);
         match (std::mem::replace(&mut self.after, After::Change), standing) {
             (_, Standing::Denied(delivery)) => Next::Finish(delivery),
             (_, Standing::Unverifiable(detail)) => unverifiable(detail),

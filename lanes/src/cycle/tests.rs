@@ -2,7 +2,7 @@
 
 use actors::checks::{Check, CheckOutcome, Report};
 use actors::delivery::{Missing, MissingKind};
-use actors::failure::Diagnostic;
+use actors::failure::{Diagnostic, ErrorSet};
 use actors::plan::FileIntent;
 use config::FailureClassifier;
 
@@ -360,7 +360,7 @@ fn an_architect_that_wants_nothing_more_ends_the_run_unless_something_fails_newl
     assert_eq!(cycle.step(nothing_more()), Next::Plan(PlanReason::Failed(REPEATED)));
     assert_eq!(cycle.step(nothing_to_do(&[])), Next::Plan(PlanReason::StillFails));
     assert_eq!(cycle.iteration(), 4, "each costs an attempt");
-    assert_eq!(why(&cycle.step(nothing_to_do(&[]))), Some(NeedsWork::NoPlan));
+    assert_eq!(why(&cycle.step(nothing_to_do(&[]))), Some(NeedsWork::ChecksFail));
 }
 
 const REPEATED: FailureClass = FailureClass::RepeatedVerifyFailure;
@@ -433,7 +433,7 @@ fn a_second_plan_that_goes_round_in_circles_ends_the_run() {
     verified(&mut cycle, fails(&["a"]));
     assert_eq!(cycle.step(nothing_more()), failed(REPEATED));
     assert_eq!(cycle.step(planned()), Next::Draft(DraftReason::NewPlan));
-    assert_eq!(why(&cycle.step(nothing_more())), Some(NeedsWork::NoDraft));
+    assert_eq!(why(&cycle.step(nothing_more())), Some(NeedsWork::ChecksFail));
     let mut cycle = self::cycle();
     let lacks = |file| Input::PlanLacks(vec![path(file)]);
     for file in ["x", "y", "y"] {

@@ -145,7 +145,7 @@ mod tests {
         let tree = Tree {
             root: &root,
             writes: Writes::Discarded,
-            is_secret: &|path| path.ends_with(".env"),
+            is_secret: &|path| path.rsplit('/').next() == Some(".env"),
             has_tracked: &|_| false,
         };
         let found = survey(&tree, &BTreeMap::new()).unwrap();

@@ -159,6 +159,7 @@ const fn next_to_verify(verified: &Verified) -> Option<&'static str> {
 const fn why_undelivered(why: NeedsWork) -> &'static str {
     match why {
         NeedsWork::IterationsUsedUp => "every attempt failed",
+        NeedsWork::ChecksFail => "checks fail that did not before the change",
         NeedsWork::PreExisting => "the checks fail as they did before the change",
         NeedsWork::Unverifiable => "the checks could not be run",
         NeedsWork::NoPlan => "the model gave no plan",
