@@ -2,6 +2,9 @@
 //! exchanged; or when a model repeats itself. What is applied and breaks nothing is delivered, what breaks something is
 //! not, and neither costs many calls.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
 use mock::{Replies, Reply};
 use serde_json::json;
 
@@ -91,6 +94,24 @@ fn a_change_that_breaks_nothing_is_delivered_although_its_check_fails_as_before(
         "{}",
         strict.stderr
     );
+}
+
+#[test]
+fn a_build_tool_without_its_repository_costs_no_delivery() {
+    let tools = tempfile::tempdir().unwrap();
+    let mvn = tools.path().join("mvn");
+    let says = "[ERROR] Could not create local repository at /home/user/.m2/repository -> [Help 1]";
+    fs::write(&mvn, format!("#!/bin/sh\necho '{says}'\nexit 1\n")).unwrap();
+    fs::set_permissions(&mvn, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tools.path().display(), std::env::var("PATH").unwrap());
+    let done = "DONE|Maven has no repository here";
+    let replies = vec![plan(&["mvn -o -q test"]), fix(), editor(done), architect(done)];
+    let world = world(&[], replies);
+    let run = world.request("Fix the greeting").env("PATH", path).run();
+    assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+    // Whether the complaint is known decides who is asked.
+    assert!(world.provider.requests().len() <= 4, "{}", world.provider.roles());
+    assert_eq!(run.all("VerificationRun").len(), 2, "before the change and with it");
 }
 
 #[test]
