@@ -210,6 +210,7 @@ impl Orchestrator {
 
     /// Ends the session like [`Self::stop`], and waits until it can be opened again, at most for a short while.
     pub async fn close(self) {
+        self.journal.stop_waiting();
         let closed = async {
             if let Err(error) = self.actor.stop_and_wait(None, None).await {
                 tracing::debug!(%error, "the orchestrator has already stopped");
