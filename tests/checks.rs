@@ -72,14 +72,21 @@ fn a_denied_command_stays_denied_under_yolo() {
 }
 
 #[test]
-fn a_missing_check_program_leaves_the_change_unverified_without_another_call() {
-    let world = World::greeting(greeting_fix_checked_by(&["no-such-tool --check"]))
+fn a_missing_check_program_leaves_the_change_unverified_if_no_other_check_is_named() {
+    let no_other = architect("DONE|only no-such-tool shows it");
+    let fix = greeting_fix_checked_by(&["no-such-tool --check"]);
+    let world = World::greeting([fix, vec![no_other]].concat())
         .configure("[policy]\nallow_commands = [\"no-such-tool --check\"]\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
     let missing = &run.delivery()["verified"]["unverified"]["missing"];
     assert_eq!(*missing, serde_json::json!({ "kind": "program", "name": "no-such-tool" }));
-    assert_eq!(world.provider.roles(), "architect editor", "no model call is spent on it");
+    assert_eq!(world.provider.roles(), "architect editor architect");
+    let prompt = world.provider.last_message("architect", 2);
+    assert!(
+        prompt.contains("- `no-such-tool --check`: program `no-such-tool` is missing\n"),
+        "{prompt}"
+    );
     assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
 }
 
@@ -190,9 +197,8 @@ fn a_check_that_runs_no_test_does_not_verify_the_change() {
         assert_eq!(says_nothing(check), "0 delivered/unverified", "{check}");
     }
     assert_eq!(says_nothing("echo running 1 test"), "0 delivered/passed");
-    let world = World::greeting(greeting_fix_insisting_on("make -n test"))
-        .configure("[policy]\nallow_commands = [\"make *\"]\n");
-    world.project.write("Makefile", "test:\n\tfalse\n");
+    let world = World::greeting(greeting_fix_insisting_on("test x"))
+        .configure("[policy]\nallow_commands = [\"test *\"]\n");
     let run = world.request("Fix the greeting").args(["--require", "passed"]).run();
     assert_eq!(run.ending(), "1 delivered/unverified", "{}", run.stderr);
     assert!(
@@ -200,5 +206,25 @@ fn a_check_that_runs_no_test_does_not_verify_the_change() {
         "{}",
         run.stderr
     );
-    assert_eq!(world.provider.roles(), "architect architect architect editor");
+    assert_eq!(world.provider.roles(), "architect architect editor");
+}
+
+#[test]
+fn checks_that_prove_nothing_are_replaced_by_derived_ones_without_asking() {
+    let world = || {
+        let world = World::greeting(greeting_fix_checked_by(&["true", "test x"]))
+            .configure("[policy]\nallow_commands = [\"test *\", \"make test\"]\n");
+        world.project.write("Makefile", "test:\n\tsh check.sh\n");
+        world
+    };
+    let plain = world().deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).run();
+    assert!(plain.stderr.contains("proves nothing: `true`, `test x`"), "{}", plain.stderr);
+    let world = world();
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "architect editor");
+    let started = run.one("VerifyStarted");
+    assert_eq!(started["commands"], serde_json::json!(["make test"]));
+    assert_eq!(started["derived"], true);
+    assert_eq!(run.one("ChecksBarred")["vacuous"], serde_json::json!(["true", "test x"]));
 }

@@ -392,7 +392,8 @@ fn what_a_derived_check_lacks_is_named_with_what_brings_it() {
         }
         let project = Project::new(&[(manifest, text), ("two.txt", "1\n"), ("src/lib.rs", "")]);
         let diff = replaced("two.txt", "1\n", "1", "2");
-        let replies = vec![architect(plan_without_checks("two.txt")), editor(diff)];
+        let no_other = architect("DONE|nothing else can check it");
+        let replies = vec![architect(plan_without_checks("two.txt")), editor(diff), no_other];
         let world = World::of(project, Provider::new(replies)).with_default_commands();
         if !is_confined(&world) {
             return;

@@ -89,8 +89,9 @@ fn files_shown_by_the_plan_are_read_only_for_the_editor() {
 
 #[test]
 fn a_role_that_only_reads_is_warned_and_finally_ends_the_run() {
-    let world = World::greeting(vec![architect("NEED_CONTEXT|greet.txt").forever()])
-        .configure("[agent_loop]\nmax_look_rounds = 2\n");
+    let looks = (0..9).map(|number| architect(format!("NEED_SEARCH|word{number}")));
+    let world =
+        World::greeting(looks.collect::<Vec<_>>()).configure("[agent_loop]\nmax_look_rounds = 2\n");
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "1 needs_work/no_plan", "{}", run.stderr);
     assert_eq!(world.provider.requests().len(), 2 + 3);

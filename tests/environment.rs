@@ -237,14 +237,13 @@ fn a_path_that_the_sandbox_hides_is_named_with_the_way_to_show_it() {
         let limits = data.path().join("limits.txt");
         fs::write(&limits, "5\n").unwrap();
         let check = format!("sh -c 'cat {} && grep -q 5 f.py'", limits.display());
-        let replies = vec![
-            architect(plan_verified_by(&["f.py"], &[&check])),
-            editor(diff("f.py", "a = 1", "a = 5")),
-        ];
+        let plan = || architect(plan_verified_by(&["f.py"], &[&check]));
+        let no_other = architect("DONE|nothing else can check it");
+        let edit = || editor(diff("f.py", "a = 1", "a = 5"));
         let project = Project::new(&[("f.py", "a = 1\n")]);
         let config = format!("[sandbox]\nmode = \"{mode}\"\nfloor = \"accept\"\n");
-        let world = World::of(project, Provider::new([replies.clone(), replies].concat()))
-            .configure(&config);
+        let replies = vec![plan(), edit(), no_other, plan(), edit()];
+        let world = World::of(project, Provider::new(replies)).configure(&config);
         let run = world.request("Make it five").args(["--yolo"]).run();
         assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
         let missing = &run.all("VerificationRun")[0]["findings"]["missing"];

@@ -53,7 +53,9 @@ fn undelivered_work_is_not_remembered_and_memory_can_be_turned_off() {
 
 #[test]
 fn an_inconclusive_check_is_not_remembered() {
-    let world = World::greeting(greeting_fix_checked_by(&["no-such-program-here"]));
+    let no_other = architect("DONE|there is no other check");
+    let fix = greeting_fix_checked_by(&["no-such-program-here"]);
+    let world = World::greeting([fix, vec![no_other]].concat());
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
     let list = listed(&world);

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mock::{Replies, Reply};
 
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_checked_by, plan,
+    Project, Provider, World, architect, diff, editor, endless_looks, greeting_fix,
+    greeting_fix_checked_by, plan,
 };
 
 /// Returns a provider script in which the user saves a file while the Editor is working.
@@ -168,8 +169,7 @@ fn a_budget_is_never_exceeded() {
     let limits =
         [("--budget-tokens", "3000"), ("--budget-tokens", "9000"), ("--budget-usd", "0.005")];
     for (flag, limit) in limits {
-        let replies =
-            vec![architect(plan(&["greet.txt"])), editor("NEED_CONTEXT|check.sh").forever()];
+        let replies = [vec![architect(plan(&["greet.txt"]))], endless_looks()].concat();
         let world = World::greeting(replies)
             .configure("[agent_loop]\nmax_context_requests_per_iteration = 100\n");
         let run = world.request("Fix the greeting").args([flag, limit]).run();

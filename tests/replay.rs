@@ -10,8 +10,8 @@ use crate::invariants::twenty_calls;
 use crate::resume::eventful;
 use crate::support::journal::{keep, kept, rewrite};
 use crate::support::{
-    Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_insisting_on,
-    plan,
+    Project, Provider, World, architect, diff, editor, endless_looks, greeting_fix,
+    greeting_fix_insisting_on, plan,
 };
 use crate::team_crashes;
 
@@ -59,8 +59,8 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
     }),
     ("budget", || {
         let args = [REQUEST.as_slice(), &["--budget-tokens", "9000"]].concat();
-        let asks = editor("NEED_CONTEXT|check.sh").forever();
-        let world = World::greeting(vec![architect(plan(&["greet.txt"])), asks]);
+        let replies = [vec![architect(plan(&["greet.txt"]))], endless_looks()].concat();
+        let world = World::greeting(replies);
         let more = "[agent_loop]\nmax_context_requests_per_iteration = 100\n";
         ends(world.configure(more), &args, 4)
     }),

@@ -77,6 +77,16 @@ fn servers() -> Vec<(String, Reply)> {
     servers
 }
 
+/// Answers each request with `reply`, numbered: a model that repeats itself is not asked again.
+fn numbered(reply: &Reply) -> impl Fn() -> Reply + Send + Sync + use<> {
+    let (reply, count) = (reply.clone(), AtomicUsize::new(0));
+    move || {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let text = reply.text.as_ref().map(|text| format!("{number} {text}"));
+        Reply { text, ..reply.clone() }
+    }
+}
+
 /// Returns what the server counted: tokens, and their price in billionths of a dollar.
 fn counted(requests: &[Exchange]) -> (u64, u64) {
     let (mut tokens, mut nanos) = (0, 0);
@@ -213,7 +223,8 @@ fn every_kind_of_budget_holds_whatever_the_server_reports() {
         }
     }
     run_all(&cases, |(name, reply, limit)| {
-        let provider = Provider::new(vec![reply.clone().forever()]);
+        let reply = numbered(reply);
+        let provider = Provider::new(Replies::driven(move |_| reply()));
         let world = World::of(Project::greeting(), provider)
             .configure(&format!("{CONFIG}{}", limit.configured()));
         let measured = measured(&world, &[]);
@@ -233,11 +244,11 @@ fn four_lanes_together_exceed_no_limit_by_more_than_one_answer() {
         }
     }
     run_all(&cases, |(name, reply, limit)| {
-        let lying = reply.clone();
+        let lying = numbered(reply);
         let provider =
             Provider::new(Replies::driven(move |request| match request.header("x-agent-role") {
                 Some("lane-planner") => Reply::text(FOUR),
-                _ => lying.clone(),
+                _ => lying(),
             }));
         let world = World::of(Project::greeting(), provider)
             .configure(&format!("{CONFIG}{}", limit.configured()));

@@ -158,12 +158,16 @@ fn a_missing_package() -> Twin {
     );
     Twin {
         name: "a missing package",
-        replies: vec![architect(plan(&["lister/ignorefile.py"])), editor(change)],
+        replies: vec![
+            architect(plan(&["lister/ignorefile.py"])),
+            editor(change),
+            architect("DONE|left_pad is not installed here"),
+        ],
         project,
         turns: vec![
             "A line of an ignore file keeps white space at its end, which it must not lose when it is quoted",
         ],
-        asked: "architect editor",
+        asked: "architect editor architect",
         ends: "0 delivered/unverified",
     }
 }

@@ -100,12 +100,21 @@ fn missing(module: &str) -> Project {
     Project::new(&[("greet.txt", "hello\n"), ("check.sh", &check), ("shop/cart.py", "")])
 }
 
+/// Returns the answers that fix the greeting, and an Architect that knows no other check.
+fn unmended() -> Vec<Reply> {
+    [greeting_fix(), vec![architect("DONE|left_pad is missing")]].concat()
+}
+
 #[test]
 fn a_check_that_lacks_a_package_leaves_the_delivery_unverified() {
-    let world = World::of(missing("left_pad"), Provider::new(greeting_fix()));
+    let world = World::of(missing("left_pad"), Provider::new(unmended()));
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
-    assert_eq!(world.provider.roles(), "architect editor", "no model is asked to work around it");
+    assert_eq!(
+        world.provider.roles(),
+        "architect editor architect",
+        "no model is asked to work around it, only for another check"
+    );
     let why = &run.delivery()["verified"]["unverified"];
     let name = json!({ "kind": "package", "name": "left_pad" });
     assert_eq!((&why["why"], &why["missing"]), (&json!("environment"), &name));
@@ -183,7 +192,7 @@ fn a_delivery_below_the_required_level_exits_with_failure() {
         assert_eq!(run.delivery()["state"], "delivered");
         assert_eq!(world.project.read("greet.txt"), "hello world\n", "the change is kept");
     }
-    let world = World::of(missing("left_pad"), Provider::new(greeting_fix()));
+    let world = World::of(missing("left_pad"), Provider::new(unmended()));
     let args =
         ["-p", "Fix the greeting", "--force-execute", "--approval", "auto", "--require", "passed"];
     let run = world.deepseek(args).run();

@@ -17,7 +17,7 @@ use crate::closed::JournalClosed;
 use crate::commands::Runner;
 use crate::contract::ContractError;
 use crate::dialogue::Dialogue;
-use crate::draft::NeededFile;
+use crate::draft::{MayEnd, NeededFile};
 use crate::event::Event;
 use crate::failure::FailureClass;
 use crate::file_reader::FileReader;
@@ -25,7 +25,7 @@ use crate::looking::Sources;
 use crate::plan::{FileIntent, Leniency, Plan, PlanLimits};
 use crate::prompts::{Prompt, Prompts};
 use crate::role::{RoleHost, Work};
-use crate::talk::{AnswerError, Grammar, Objection, Talk};
+use crate::talk::{AnswerError, Grammar, Objection, Raised, Talk};
 use crate::wording::Wording;
 use crate::workspace::Unapproved;
 
@@ -36,6 +36,8 @@ pub struct PlanAsk {
     pub why: PlanWhy,
     /// The rendered results of the checks on the unchanged tree; empty if it has them already.
     pub baseline: String,
+    /// Whether it may answer that nothing more is needed.
+    pub may_end: MayEnd,
 }
 
 /// Why the Architect is asked.
@@ -54,6 +56,16 @@ pub enum PlanWhy {
     OldFailures {
         /// A rendered report of what was done and what still fails.
         report: String,
+    },
+    /// It said that nothing more is needed, but a check fails that did not fail before the change.
+    StillFails {
+        /// A rendered report of what was done and what fails.
+        report: String,
+    },
+    /// The diff is ready, but its checks cannot run here.
+    CannotRun {
+        /// The checks, as a list, with why they cannot run.
+        checks: String,
     },
     /// The user declined the change.
     Objected {
@@ -160,12 +172,20 @@ impl ArchitectSetup {
             sources: Sources::of_commands(&self.commands),
             repairs: self.bounds().architect_parse_retries,
             looks: self.bounds().max_look_rounds,
+            since: None,
         };
-        Ok(talk.ask(dialogue, self).await?)
+        let planning = Planning { setup: self, may_end: ask.may_end };
+        Ok(talk.ask(dialogue, &planning).await?)
     }
 }
 
-impl Grammar for ArchitectSetup {
+/// The Architect's contract.
+struct Planning<'a> {
+    setup: &'a ArchitectSetup,
+    may_end: MayEnd,
+}
+
+impl Grammar for Planning<'_> {
     type Answer = Planned;
 
     fn is_formed(&self, answer: &str) -> bool {
@@ -174,21 +194,23 @@ impl Grammar for ArchitectSetup {
 
     /// Parses a plan, and checks that the files it declares can be edited.
     async fn read(&self, answer: &str) -> Result<Result<Planned, ContractError>, JournalClosed> {
+        let (setup, bounds) = (self.setup, self.setup.bounds());
         let limits = PlanLimits {
-            max_files: self.bounds().max_files_per_iteration,
-            max_checks: self.bounds().max_checks_per_plan,
+            max_files: bounds.max_files_per_iteration,
+            max_checks: bounds.max_checks_per_plan,
+            may_end: self.may_end,
         };
         let (plan, tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
         // A file that may not be read is not opened.
-        let forbidden = plan.files.iter().find_map(|file| Some((file, self.forbidden(file)?)));
+        let forbidden = plan.files.iter().find_map(|file| Some((file, setup.forbidden(file)?)));
         if let Some((file, why)) = forbidden {
             return Ok(Err(uneditable(answer, file, &why)));
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
-        let entries = self.file_reader.entries(paths, self.bounds().max_file_bytes).await?;
+        let entries = setup.file_reader.entries(paths, bounds.max_file_bytes).await?;
         let mut files = plan.files.iter().zip(entries);
         if let Some((file, why)) = files.find_map(|(file, entry)| Some((file, unfit(entry)?))) {
             return Ok(Err(uneditable(answer, file, &why)));
@@ -196,12 +218,17 @@ impl Grammar for ArchitectSetup {
         Ok(Ok(Planned { plan, tolerances }))
     }
 
-    async fn objection(&self, planned: &Planned) -> Result<Option<Objection>, JournalClosed> {
-        let plan = &planned.plan;
-        if self.commands.workspace.is_approved() {
-            return self.beyond(plan).await;
+    async fn objection(
+        &self,
+        planned: &Planned,
+        dialogue: &Dialogue,
+    ) -> Result<Option<Objection>, JournalClosed> {
+        let (setup, plan) = (self.setup, &planned.plan);
+        if setup.commands.workspace.is_approved() {
+            return setup.beyond(plan).await;
         }
-        barred::objection(&self.caller.run, &self.file_reader, &plan.verify).await
+        let (run, file_reader) = (&setup.caller.run, &setup.file_reader);
+        barred::objection(run, file_reader, &plan.verify, dialogue.lacking()).await
     }
 
     fn refused(&self, error: Wording) -> Event {
@@ -235,7 +262,7 @@ impl ArchitectSetup {
         );
         let said = format!("the user did not approve {}", planned.join(", "));
         let said = Wording::of(&self.caller.run.redactor.redact(&said));
-        Ok(Some(Objection { said, repair }))
+        Ok(Some(Objection { said, repair, raised: Raised::Once }))
     }
 
     fn forbidden(&self, file: &FileIntent) -> Option<String> {
@@ -314,6 +341,12 @@ fn question(prompts: &Prompts, why: &PlanWhy) -> String {
         PlanWhy::Objected { report } => prompts.render(Prompt::PlanObjected, &[("report", report)]),
         PlanWhy::OldFailures { report } => {
             prompts.render(Prompt::PlanOldFailures, &[("report", report)])
+        }
+        PlanWhy::StillFails { report } => {
+            prompts.render(Prompt::PlanStillFails, &[("report", report)])
+        }
+        PlanWhy::CannotRun { checks } => {
+            prompts.render(Prompt::PlanCannotRun, &[("checks", checks)])
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finds checks of a plan that are useless: policy denies them or asks when the user is absent, their program is
-//! missing while other checks exist, or the remaining ones prove nothing. The Architect learns this right after
-//! planning, before any work depends on them.
+//! missing or a trial showed that they lack something while other checks exist, or the remaining ones prove nothing and
+//! none can be derived. The Architect learns this right after planning, before any work depends on them.
 
 use config::{Approval, Mode};
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
@@ -15,31 +15,38 @@ use crate::file_reader::FileReader;
 use crate::prompts::Prompt;
 use crate::publisher::Attendance;
 use crate::run::Run;
-use crate::talk::Objection;
+use crate::talk::{Objection, Raised};
 use crate::vacuous::proves_nothing;
+use crate::verified::Missing;
 use crate::wording::Wording;
 
 /// Returns the objection to the checks of a plan, if some of them would not be run although others could be, or if
-/// those that would be run prove nothing.
+/// those that would be run prove nothing although nothing else can be derived. `tried` are the commands that lacked
+/// something when the Architect tried them.
 pub(crate) async fn objection(
     run: &Run,
     file_reader: &FileReader,
     commands: &[String],
+    tried: &[(String, Missing)],
 ) -> Result<Option<Objection>, JournalClosed> {
     let always = file_reader.always();
-    let barring = &mut Barring { commands, always };
-    let Barred { commands, missing, vacuous, confined } = run.perform(barring).await?;
+    let barring = &mut Barring { commands, tried, always };
+    let Barred { commands, missing, lacking, mut vacuous, confined } = run.perform(barring).await?;
     if commands.is_empty() && vacuous.is_empty() {
         return Ok(None);
     }
     let is_barred = |command: &String| objected(run, command, confined).is_some();
     let mut derived = file_reader.checks().await?;
-    derived.retain(|command| !is_barred(command));
-    let (barred, mut unstarted): (Vec<String>, Vec<String>) =
-        commands.into_iter().partition(|command| missing.is_empty() || is_barred(command));
-    // If nothing else checks the workspace, the user has to install the program.
+    derived.retain(|command| !is_barred(command) && lacked_by(command, tried).is_none());
+    let (barred, mut unstarted): (Vec<String>, Vec<String>) = commands
+        .into_iter()
+        .partition(|command| missing.is_empty() && lacking.is_empty() || is_barred(command));
     if derived.is_empty() {
+        // If nothing else checks the workspace, the user has to install what is missing.
         unstarted.clear();
+    } else {
+        // The derived checks are run instead.
+        vacuous.clear();
     }
     if barred.is_empty() && unstarted.is_empty() && vacuous.is_empty() {
         return Ok(None);
@@ -57,7 +64,11 @@ pub(crate) async fn objection(
         checks.join("\n")
     };
     let lacking = listed(&unstarted, "would not be run", &|command| {
-        format!("the program `{}` is not installed here", program_of(command).unwrap_or_default())
+        if let Some(missing) = lacked_by(command, &lacking) {
+            return format!("you tried it, and {missing}");
+        }
+        let program = program_of(command).unwrap_or_default();
+        format!("the program `{program}` is not installed here")
     });
     let checks = listed(&barred, "would not be run", &|command| {
         objected(run, command, confined).map(Obstacle::into_why).unwrap_or_default()
@@ -89,7 +100,18 @@ pub(crate) async fn objection(
             prompts.render(Prompt::PlanVacuous, &[("checks", &empty), ("derived", &derived)]),
         );
     }
-    Ok(Some(Objection { said: Wording::from(said.join("; ")), repair: repairs.join("\n\n") }))
+    // Whoever insists on checks that prove nothing has no others; a check that is not run may still be exchanged.
+    let raised = match (barred.is_empty(), unstarted.is_empty()) {
+        (true, true) => Raised::Once,
+        (false, _) | (_, false) => Raised::EachTime,
+    };
+    let (said, repair) = (Wording::from(said.join("; ")), repairs.join("\n\n"));
+    Ok(Some(Objection { said, repair, raised }))
+}
+
+/// Returns what a command lacked when it was tried, if it was.
+fn lacked_by<'t>(command: &str, tried: &'t [(String, Missing)]) -> Option<&'t Missing> {
+    tried.iter().find(|(tried, _)| tried == command).map(|(_, missing)| missing)
 }
 
 /// Why a command does not run without further ado.
@@ -136,6 +158,8 @@ fn program_of(command: &str) -> Option<String> {
 /// the result is recorded.
 struct Barring<'c> {
     commands: &'c [String],
+    /// The commands that lacked something when they were tried.
+    tried: &'c [(String, Missing)],
     /// The commands that the user always allows.
     always: Option<Always>,
 }
@@ -145,6 +169,8 @@ struct Barred {
     commands: Vec<String>,
     /// Missing programs of those checks.
     missing: Vec<String>,
+    /// Those of these checks that lacked something when they were tried.
+    lacking: Vec<(String, Missing)>,
     vacuous: Vec<String>,
     confined: Degree,
 }
@@ -168,13 +194,14 @@ impl Effect for Barring<'_> {
     const POSITION: Position = Position::NextIfAtAll;
 
     fn look(&mut self, event: &Event) -> Trace<Barred> {
-        let (commands, missing, vacuous) = Default::default();
-        let nothing = Barred { commands, missing, vacuous, confined: Degree::None };
-        let Event::ChecksBarred { commands, missing, vacuous, confined } = event else {
+        let (commands, missing, lacking, vacuous) = Default::default();
+        let nothing = Barred { commands, missing, lacking, vacuous, confined: Degree::None };
+        let Event::ChecksBarred { commands, missing, lacking, vacuous, confined } = event else {
             return Trace::Foretold(nothing);
         };
         let (commands, missing) = (commands.clone(), missing.clone());
-        Trace::Done(Barred { commands, missing, vacuous: vacuous.clone(), confined: *confined })
+        let (lacking, vacuous, confined) = (lacking.clone(), vacuous.clone(), *confined);
+        Trace::Done(Barred { commands, missing, lacking, vacuous, confined })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Barred, JournalClosed> {
@@ -193,7 +220,7 @@ impl Effect for Barring<'_> {
                 run.attendance == Attendance::Unattended && !self.is_allowed(command, confined)
             }
             Some(Obstacle::Denied(_)) => true,
-            None => is_missing(command),
+            None => is_missing(command) || lacked_by(command, self.tried).is_some(),
         };
         let named = self.commands.iter().filter(|_| any_runs);
         let (commands, mut vacuous): (Vec<String>, Vec<String>) =
@@ -201,12 +228,17 @@ impl Effect for Barring<'_> {
         if !vacuous.iter().all(|command| proves_nothing(command).is_some()) {
             vacuous.clear();
         }
+        let lacks = |command: &String| {
+            lacked_by(command, self.tried).map(|missing| (command.clone(), missing.clone()))
+        };
+        let lacking: Vec<_> = commands.iter().filter_map(lacks).collect();
         if !(commands.is_empty() && vacuous.is_empty()) {
             let (commands, missing) = (commands.clone(), missing.clone());
-            let vacuous = vacuous.clone();
-            run.publish(Event::ChecksBarred { commands, missing, vacuous, confined }).await?;
+            let (lacking, vacuous) = (lacking.clone(), vacuous.clone());
+            run.publish(Event::ChecksBarred { commands, missing, lacking, vacuous, confined })
+                .await?;
         }
-        Ok(Barred { commands, missing, vacuous, confined })
+        Ok(Barred { commands, missing, lacking, vacuous, confined })
     }
 }
 

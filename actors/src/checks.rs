@@ -22,7 +22,8 @@ use crate::complaints::{self, ComplaintTable};
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
 use crate::test_counts::{TestCounts, test_counts};
 use crate::vacuous::proves_nothing;
-use crate::verified::{Missing, MissingKind};
+use crate::verified::{Missing, MissingKind, Unverified};
+use crate::wording::Wording;
 
 /// The outcome of one check, or of all of them together; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -34,7 +35,8 @@ pub enum CheckOutcome {
     Flaky,
     /// There was nothing to run, or it ran no tests.
     Unverified,
-    /// Something it needs is missing, and was missing before the change.
+    /// It cannot run here, and could not before the change: something it needs is missing, or it timed out or the
+    /// machine failed both times.
     Environment,
     /// It fails as it did before the change.
     PreExisting,
@@ -180,10 +182,17 @@ impl Report {
         })
     }
 
-    /// Returns what is missing, if the environment is the only problem.
-    pub fn missing(&self) -> Option<&Missing> {
-        let mut checks = self.checks.iter();
-        checks.find(|check| check.outcome == CheckOutcome::Environment)?.missing.as_ref()
+    /// Returns why checks cannot run here, with the change or without it; `None` if all of them can.
+    pub fn hindrance(&self) -> Option<Unverified> {
+        let hindered =
+            || self.checks.iter().filter(|check| check.outcome == CheckOutcome::Environment);
+        let missing = hindered().find_map(|check| check.missing.clone());
+        let named = missing.map(|missing| Unverified::Environment { missing });
+        let unnamed = |check: &Check| Unverified::CannotRun {
+            command: check.command.clone(),
+            exit: Wording::of(&check.exit),
+        };
+        named.or_else(|| hindered().next().map(unnamed))
     }
 
     /// Replaces results by later ones of the same commands, and adds those of others.
@@ -213,19 +222,60 @@ impl Report {
 
 /// Returns the outcome of a check that has no new errors.
 fn compared(check: &Check, before: &Check) -> CheckOutcome {
-    let fails = |check: &Check| {
-        matches!(
-            check.outcome,
-            CheckOutcome::CodeFailure | CheckOutcome::CommandMissing | CheckOutcome::Infrastructure
-        )
-    };
-    let both = |outcome| check.outcome == outcome && before.outcome == outcome;
-    if fails(check) && fails(before) && check.missing.is_some() && check.missing == before.missing {
-        CheckOutcome::Environment
-    } else if both(CheckOutcome::CodeFailure) {
-        CheckOutcome::PreExisting
-    } else {
-        check.outcome
+    let lacks_the_same =
+        lacks_something(check) && lacks_something(before) && check.missing == before.missing;
+    let alike = check.outcome == before.outcome;
+    match check.outcome {
+        _ if lacks_the_same => CheckOutcome::Environment,
+        CheckOutcome::CodeFailure if alike => CheckOutcome::PreExisting,
+        CheckOutcome::CommandMissing | CheckOutcome::TimedOut | CheckOutcome::Infrastructure
+            if alike =>
+        {
+            CheckOutcome::Environment
+        }
+        CheckOutcome::Passed
+        | CheckOutcome::Flaky
+        | CheckOutcome::Unverified
+        | CheckOutcome::Environment
+        | CheckOutcome::PreExisting
+        | CheckOutcome::Infrastructure
+        | CheckOutcome::TimedOut
+        | CheckOutcome::CommandMissing
+        | CheckOutcome::PolicyDenied
+        | CheckOutcome::CodeFailure => check.outcome,
+    }
+}
+
+/// Returns true if a check failed for want of something that is not part of the code.
+fn lacks_something(check: &Check) -> bool {
+    let fails = matches!(
+        check.outcome,
+        CheckOutcome::CodeFailure | CheckOutcome::CommandMissing | CheckOutcome::Infrastructure
+    );
+    fails && check.missing.is_some()
+}
+
+/// Returns true if a check of the unchanged tree shows that it cannot run here, whatever the change does.
+///
+/// Not so a script or a target that the tree lacks, which may come with the change; nor a time-out, since a hang may be
+/// what the change mends; nor what the user can grant: a command that was denied, or that wants the network.
+pub fn cannot_run(check: &Check) -> bool {
+    let is_stopped = lacks_something(check) || check.outcome == CheckOutcome::Infrastructure;
+    is_stopped && !wants_network(check)
+}
+
+/// Returns true if a check of the unchanged tree shows that it can tell good code from bad.
+pub fn can_check(check: &Check) -> bool {
+    match check.outcome {
+        CheckOutcome::Passed | CheckOutcome::Flaky => proves_nothing(&check.command).is_none(),
+        CheckOutcome::CodeFailure => check.missing.is_none(),
+        CheckOutcome::Unverified
+        | CheckOutcome::Environment
+        | CheckOutcome::PreExisting
+        | CheckOutcome::Infrastructure
+        | CheckOutcome::TimedOut
+        | CheckOutcome::CommandMissing
+        | CheckOutcome::PolicyDenied => false,
     }
 }
 
@@ -444,6 +494,48 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_cannot_run_before_the_change_is_told_apart_from_what_may_come_with_it() {
+        for (command, cannot, can) in [
+            ("no-such-program", true, false),
+            ("sh -c 'echo \"No module named flask\"; exit 1'", true, false),
+            ("kill -9 $$", true, false),
+            ("sh -c 'echo No rule to make target \"lint\"; exit 2'", false, false),
+            ("sh -c 'echo FAILED t.py::a - x; exit 1'", false, true),
+            ("true", false, false),
+            ("sh -c 'test -d .'", false, true),
+        ] {
+            let check = check(command).await;
+            assert_eq!((cannot_run(&check), can_check(&check)), (cannot, can), "{command}");
+        }
+        let missing = Some(Missing { kind: MissingKind::Network, name: None, cure: None });
+        let walled = Check { missing, confined: Some(Degree::Full), ..check("false").await };
+        assert!(!cannot_run(&walled), "the user may allow the network");
+        assert!(cannot_run(&Check { confined: Some(Degree::None), ..walled }));
+        let timed_out = Check { outcome: CheckOutcome::TimedOut, ..check("false").await };
+        assert!(!cannot_run(&timed_out), "the change may mend a hang");
+    }
+
+    #[tokio::test]
+    async fn the_same_obstacle_before_and_after_is_the_environment_and_a_new_one_is_not() {
+        let ended = async |outcome: CheckOutcome| {
+            let check = check("false").await;
+            let errors = ErrorSet::new();
+            Report { checks: vec![Check { outcome, errors, ..check }] }
+        };
+        let passed = ended(CheckOutcome::Passed).await;
+        for outcome in
+            [CheckOutcome::TimedOut, CheckOutcome::Infrastructure, CheckOutcome::CommandMissing]
+        {
+            let report = ended(outcome).await;
+            assert_eq!(report.clone().against(&passed).outcome(), outcome);
+            let same = report.clone().against(&report);
+            assert_eq!(same.outcome(), CheckOutcome::Environment, "{outcome:?}");
+            let named = matches!(same.hindrance(), Some(Unverified::CannotRun { .. }));
+            assert!(named, "{:?}", same.hindrance());
+        }
+    }
+
+    #[tokio::test]
     async fn the_same_missing_prerequisite_before_and_after_is_the_environment() {
         let report = async |text: &str| {
             let check = check(&format!("sh -c '{text}'")).await;
@@ -458,7 +550,9 @@ mod tests {
         let worse = report(&format!("echo FAILED t.py::a - x; {}", said("one"))).await;
         assert_eq!(one.checks[0].missing.as_ref().unwrap().name.as_deref(), Some("one"));
         assert_eq!(one.clone().against(&one).outcome(), CheckOutcome::Environment);
-        assert_eq!(one.clone().against(&one).missing(), one.checks[0].missing.as_ref());
+        let missing = one.checks[0].missing.clone().unwrap();
+        let hindrance = one.clone().against(&one).hindrance();
+        assert_eq!(hindrance, Some(Unverified::Environment { missing }));
         for before in [&other, &passed] {
             assert_eq!(one.clone().against(before).outcome(), CheckOutcome::CodeFailure);
         }

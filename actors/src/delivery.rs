@@ -191,6 +191,8 @@ pub enum NeedsWork {
     IterationsUsedUp,
     /// Everything that fails failed before the change.
     PreExisting,
+    /// Something fails that did not fail before the change, and the models have nothing to add.
+    ChecksFail,
     /// The checks could not be run: denied, missing, timed out, or the machine failed.
     Unverifiable,
     /// The Architect gave no valid plan.

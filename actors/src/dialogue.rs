@@ -7,6 +7,7 @@ use tools::redact::Redactor;
 
 use crate::look::Look;
 use crate::prompts::{Prompt, Prompts};
+use crate::verified::Missing;
 
 /// A conversation with one model, held by one or several roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Dialogue {
     roles: Vec<AgentRole>,
     /// Everything the model asked to see.
     looks: Vec<Look>,
+    /// The commands that the model tried and that failed for want of something outside the code.
+    lacking: Vec<(String, Missing)>,
     /// The tools that the model may call.
     tools: Vec<ToolOffer>,
 }
@@ -27,8 +30,8 @@ impl Dialogue {
     /// Creates a dialogue with a system message.
     pub fn new(system: String, redactor: &Redactor) -> Self {
         let (messages, redactor) = (vec![Message::System { content: system }], redactor.clone());
-        let (roles, looks, tools) = (Vec::new(), Vec::new(), Vec::new());
-        Self { messages, redactor, sent_tokens: 0, roles, looks, tools }
+        let (roles, looks, lacking, tools) = Default::default();
+        Self { messages, redactor, sent_tokens: 0, roles, looks, lacking, tools }
     }
 
     /// Offers tools to the model, from the first request to the last.
@@ -66,11 +69,34 @@ impl Dialogue {
         &self.looks
     }
 
+    /// Records that a command which the model tried lacks something.
+    pub fn lacked(&mut self, command: &str, missing: Missing) {
+        self.lacking.push((command.to_owned(), missing));
+    }
+
+    /// Returns the commands that the model tried and that lacked something, with what they lacked.
+    pub fn lacking(&self) -> &[(String, Missing)] {
+        &self.lacking
+    }
+
     /// Returns true if an answer of the model contains this text.
     pub fn has_heard(&self, text: &str) -> bool {
         self.messages.iter().any(
             |message| matches!(message, Message::Assistant { content, .. } if content.contains(text)),
         )
+    }
+
+    /// Returns the last message if it is an answer of the model in text. A tool call is none: what it asks for may have
+    /// changed since.
+    pub fn last_answer(&self) -> Option<&str> {
+        self.messages.last().and_then(answer)
+    }
+
+    /// Returns how often the model has given its last answer since the message at `from`.
+    pub fn repetitions(&self, from: usize) -> usize {
+        let Some(last) = self.last_answer() else { return 0 };
+        let later = self.messages.get(from..).unwrap_or_default();
+        later.iter().filter(|message| answer(message) == Some(last)).count()
     }
 
     /// Returns true if a user message contains this text.
@@ -111,6 +137,19 @@ impl Dialogue {
     /// Returns the prompt tokens of the last call.
     pub const fn sent_tokens(&self) -> u64 {
         self.sent_tokens
+    }
+}
+
+/// Returns a message that is an answer in text, without the blanks around it.
+fn answer(message: &Message) -> Option<&str> {
+    match message {
+        Message::Assistant { content, tool_calls, .. } if tool_calls.is_empty() => {
+            Some(content.trim())
+        }
+        Message::Assistant { .. }
+        | Message::System { .. }
+        | Message::User { .. }
+        | Message::Tool { .. } => None,
     }
 }
 

@@ -44,6 +44,9 @@ pub struct DraftAsk {
     pub baseline: String,
     /// Whether it may answer that nothing more is needed.
     pub may_end: MayEnd,
+    /// The first message of the dialogue from which its answers count as repeated: since its plan was made, or its last
+    /// diff applied.
+    pub since: usize,
 }
 
 /// The current state of a declared file.
@@ -171,6 +174,7 @@ impl EditorSetup {
             sources: self.sources(),
             repairs: self.bounds().editor_parse_retries,
             looks: self.bounds().max_context_requests_per_iteration,
+            since: Some(ask.since),
         };
         talk.ask(dialogue, &Draft(ask.may_end)).await
     }

@@ -12,7 +12,7 @@ use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::answered::ChildEnd;
 use crate::checks::{CheckOutcome, Findings, WrittenByCheck};
-use crate::delivery::{Delivery, Limit, Rollback, StagedFor, Verified};
+use crate::delivery::{Delivery, Limit, Missing, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
 use crate::failure::FailureClass;
 use crate::lane_id::LaneId;
@@ -42,7 +42,7 @@ pub use self::decisions::Decisions;
 /// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
 /// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt
 /// is not such a change.
-pub const FORMAT: u32 = 11;
+pub const FORMAT: u32 = 12;
 
 /// The format of journals that do not name one.
 const fn first_format() -> u32 {
@@ -254,8 +254,9 @@ pub enum Event {
         error: Wording,
     },
     /// Some checks of a plan are useless: policy denies them, they need approval and the user is absent, or their
-    /// program is missing; or they prove nothing, and neither does any other. The Architect is told, but of missing
-    /// programs only if other checks would run.
+    /// program is missing, or the Architect tried them and they lacked something; or they prove nothing, and neither
+    /// does any other. The Architect is told, but of what is missing only if other checks would run, and of checks that
+    /// prove nothing only if none can be derived.
     #[serde(rename = "ChecksBarred@v1")]
     ChecksBarred {
         /// Checks that would not be run, as written.
@@ -263,6 +264,9 @@ pub enum Event {
         /// Programs of these checks that are not installed; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         missing: Vec<String>,
+        /// Of these checks, those that were tried and lacked something, with what they lacked; absent if there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        lacking: Vec<(String, Missing)>,
         /// Checks that would run but prove nothing, if the plan has no others; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         vacuous: Vec<String>,
@@ -409,6 +413,9 @@ pub enum Event {
         elapsed_ms: u64,
         /// How far it was confined.
         confined: Degree,
+        /// A prerequisite outside the code for want of which it failed; absent if none was recognized.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        missing: Option<Missing>,
         /// Number of secrets that were masked in the output; absent if zero.
         #[serde(skip_serializing_if = "crate::checks::is_zero", default)]
         masked: usize,
@@ -420,6 +427,14 @@ pub enum Event {
     AnswerRefused {
         /// What was wrong with it.
         error: Wording,
+    },
+    /// A model gave the same answer again and again, with nothing new between; it is not asked again.
+    #[serde(rename = "AnswerRepeated@v1")]
+    AnswerRepeated {
+        /// The role that was asked.
+        role: AgentRole,
+        /// How often it gave the answer.
+        times: usize,
     },
     /// The Editor cannot write the diff within the plan; the Architect has to revise it.
     #[serde(rename = "FilesNeeded@v1")]

@@ -16,6 +16,8 @@ pub(crate) struct Inquiry {
     length: AnswerLength,
     /// True once an answer was empty.
     was_empty: bool,
+    /// True once there was a doubt about an answer.
+    was_doubted: bool,
 }
 
 /// How an answer was classified.
@@ -27,6 +29,8 @@ pub(crate) enum Heard {
     Usable,
     /// It keeps the contract, but there is an objection.
     Objectionable,
+    /// It keeps the contract, but there is an objection that is raised only once.
+    Doubtful,
     /// It breaks the contract.
     Broken,
     /// It was cut off at its maximum length.
@@ -50,7 +54,7 @@ pub(crate) enum Step {
 
 impl Inquiry {
     pub(crate) const fn new(repairs: u32, looks: u32) -> Self {
-        Self { repairs, looks, length: AnswerLength::Usual, was_empty: false }
+        Self { repairs, looks, length: AnswerLength::Usual, was_empty: false, was_doubted: false }
     }
 
     /// Returns true if the next answer may ask to see something.
@@ -70,8 +74,11 @@ impl Inquiry {
             self.length = AnswerLength::Double;
         }
         self.was_empty |= heard == Heard::Empty;
+        let insists = heard == Heard::Doubtful && self.was_doubted;
+        self.was_doubted |= heard == Heard::Doubtful;
         match heard {
             Heard::Usable => Step::Take,
+            Heard::Doubtful if insists => Step::Take,
             Heard::Looks if self.looks > 0 => {
                 self.looks -= 1;
                 Step::Show { left: self.looks }
@@ -80,7 +87,7 @@ impl Inquiry {
                 self.repairs -= 1;
                 Step::Repair
             }
-            Heard::Objectionable => Step::Take,
+            Heard::Objectionable | Heard::Doubtful => Step::Take,
             Heard::Looks | Heard::Broken | Heard::Cut | Heard::Empty => Step::GiveUp,
         }
     }
@@ -90,10 +97,11 @@ impl Inquiry {
 mod tests {
     use super::*;
 
-    const ALL: [Heard; 6] = [
+    const ALL: [Heard; 7] = [
         Heard::Looks,
         Heard::Usable,
         Heard::Objectionable,
+        Heard::Doubtful,
         Heard::Broken,
         Heard::Cut,
         Heard::Empty,
@@ -131,6 +139,16 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(table.join("\n"));
+    }
+
+    #[test]
+    fn a_doubt_is_raised_once_and_an_objection_as_long_as_repairs_are_left() {
+        let steps = |heard| {
+            let mut inquiry = Inquiry::new(2, 0);
+            [inquiry.after(heard), inquiry.after(heard), inquiry.after(heard)]
+        };
+        assert_eq!(steps(Heard::Objectionable), [Step::Repair, Step::Repair, Step::Take]);
+        assert_eq!(steps(Heard::Doubtful), [Step::Repair, Step::Take, Step::Take]);
     }
 
     #[test]

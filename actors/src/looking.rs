@@ -28,6 +28,7 @@ use crate::programs::Programs;
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
 use crate::trial;
+use crate::verified::Missing;
 use crate::wording::Wording;
 
 /// Where looks are answered from.
@@ -59,6 +60,8 @@ pub(crate) enum Elsewhere {
         exit: String,
         /// Its output.
         output: String,
+        /// A prerequisite outside the code for want of which it failed, if one was recognized.
+        missing: Option<Missing>,
     },
     /// An answer in words.
     Told(String),
@@ -239,7 +242,7 @@ impl Eyes<'_> {
     /// Formats a result that does not come from files, without the middle of a long output.
     fn told(&self, look: &Look, told: Elsewhere, room: usize) -> Result<String, String> {
         match told {
-            Elsewhere::Ran { exit, output } => {
+            Elsewhere::Ran { exit, output, .. } => {
                 let output = within(plain_output(&output).trim_end(), room);
                 Ok(self.prompts.render(
                     Prompt::LookRan,

@@ -1,7 +1,7 @@
 //! The Architect's contract, `ARCHITECT_PLAN_V1`: its grammar, parsed and printed. Pure.
 //!
 //! Strict and line-oriented. The three deviations in [`crate::contract`] are tolerated and recorded. Anything else that
-//! is unknown is an error that quotes the line and the rule.
+//! is unknown is an error that quotes the line and the rule. That nothing is to be done may be said without the block.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use tree::RepoPath;
 
 use crate::contract::ContractError;
 pub use crate::contract::Leniency;
-use crate::contract::{Contract, filled, without_dot_slash};
+use crate::contract::{Contract, filled, is_of_an_answer, without_dot_slash};
+use crate::draft::MayEnd;
 use crate::look::{self, Look, context, ranged};
 use crate::vacuous::hides_failure;
 
@@ -32,7 +33,7 @@ pub struct Plan {
     pub verify: Vec<String>,
     /// The acceptance criteria, as written; parsed by [`Self::criteria`].
     pub accept: Vec<String>,
-    /// Why nothing needs to be edited; `None` if something does.
+    /// Why nothing needs to be edited, or nothing more; `None` if something does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_edit: Option<String>,
 }
@@ -75,6 +76,8 @@ pub struct PlanLimits {
     pub max_files: usize,
     /// Maximum number of checks.
     pub max_checks: usize,
+    /// Whether it may say that nothing more is needed.
+    pub may_end: MayEnd,
 }
 
 impl Plan {
@@ -92,12 +95,18 @@ impl Plan {
 
     /// Returns true if an answer has the form of a plan.
     pub fn is_formed(answer: &str) -> bool {
-        CONTRACT.is_begun(answer)
+        CONTRACT.is_begun(answer) || without_block(answer).is_some()
     }
 
     /// Parses an answer.
     pub fn parse(answer: &str, limits: PlanLimits) -> Result<(Self, Vec<Leniency>), ContractError> {
         let mut reader = Reader { limits, ..Reader::default() };
+        if let Some((number, line)) = without_block(answer) {
+            let read = reader.line(line).and_then(|()| reader.finish());
+            return read
+                .map(|plan| (plan, Vec::new()))
+                .map_err(|rule| ContractError::at(number, line, rule));
+        }
         let block = CONTRACT.read(answer, |_, text| reader.line(text))?;
         let mut tolerances = block.tolerances.clone();
         tolerances.append(&mut reader.tolerances);
@@ -119,7 +128,7 @@ struct Reader {
 
 impl Default for PlanLimits {
     fn default() -> Self {
-        Self { max_files: usize::MAX, max_checks: usize::MAX }
+        Self { max_files: usize::MAX, max_checks: usize::MAX, may_end: MayEnd::Applied }
     }
 }
 
@@ -150,8 +159,18 @@ impl Reader {
                 let reason = rest.strip_prefix("true|").map(str::trim).unwrap_or_default();
                 self.no_edit = Some(filled(reason, "NO_EDIT|true|<reason>")?);
             }
+            "DONE" => match self.limits.may_end {
+                MayEnd::Applied => self.no_edit = Some(filled(rest, "DONE|<reason>")?),
+                MayEnd::NothingApplied => {
+                    return Err(
+                        "DONE is an answer only once a change is applied: plan it, or write \
+                         NO_EDIT|true|<reason>"
+                            .to_owned(),
+                    );
+                }
+            },
             _ => {
-                return Err("only PLAN|, FILE|, SHOW|, VERIFY|, ACCEPT| and NO_EDIT|true| lines may stand in the plan"
+                return Err("only PLAN|, FILE|, SHOW|, VERIFY|, ACCEPT|, NO_EDIT|true| and DONE| lines may stand in the plan"
                     .to_owned());
             }
         }
@@ -179,7 +198,9 @@ impl Reader {
 
     fn finish(self) -> Result<Plan, String> {
         match (&self.no_edit, self.files.is_empty()) {
-            (Some(_), false) => return Err("NO_EDIT and FILE lines exclude each other".to_owned()),
+            (Some(_), false) => {
+                return Err("NO_EDIT or DONE and FILE lines exclude each other".to_owned());
+            }
             (None, true) => {
                 return Err("a plan needs a FILE line, or NO_EDIT|true|<reason>".to_owned());
             }
@@ -192,6 +213,20 @@ impl Reader {
         show.dedup();
         Ok(Plan { steps, files, show, verify, accept, no_edit })
     }
+}
+
+/// Returns the last line of an answer, with its number, if it says without a block that nothing is to be done, and no
+/// other line belongs to an answer.
+fn without_block(answer: &str) -> Option<(usize, &str)> {
+    let lines = || (1..).zip(answer.lines().map(str::trim));
+    // Leaked reasoning is not part of the answer.
+    let thought = lines().filter(|(_, line)| *line == "</think>").last().map_or(0, |(at, _)| at);
+    let said =
+        lines().skip(thought).filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
+    let mut of_an_answer = said.clone().filter(|(_, line)| is_of_an_answer(line));
+    let (only, last) = (of_an_answer.next()?, said.last()?);
+    let ends = ["NO_EDIT|", "DONE|"].iter().any(|key| last.1.starts_with(key));
+    (ends && only == last).then_some(last)
 }
 
 /// Refuses a check whose failure its exit status does not show, and one that `sh` cannot run.
@@ -247,7 +282,8 @@ mod tests {
     const PLAN: &str = "ARCHITECT_PLAN_V1\nPLAN|fix the sum\nFILE|src/lib.rs|use + in total()\nVERIFY|cargo test\nACCEPT|total adds\nARCHITECT_PLAN_END";
 
     fn parse(answer: &str) -> Result<(Plan, Vec<Leniency>), ContractError> {
-        Plan::parse(answer, PlanLimits { max_files: 12, max_checks: 3 })
+        let may_end = MayEnd::Applied;
+        Plan::parse(answer, PlanLimits { max_files: 12, max_checks: 3, may_end })
     }
 
     fn rule(body: &str) -> String {
@@ -389,6 +425,27 @@ mod tests {
         assert_eq!(plan.no_edit.as_deref(), Some("it works"));
     }
 
+    #[test]
+    fn that_nothing_more_is_needed_may_be_said_with_and_without_the_block() {
+        let reason = |answer: &str| parse(answer).unwrap().0.no_edit.unwrap();
+        let block = |line: &str| format!("ARCHITECT_PLAN_V1\n{line}\nARCHITECT_PLAN_END");
+        for answer in ["DONE|it works", "I looked again.\n```\nDONE|it works\n```"] {
+            assert_eq!(reason(answer), "it works");
+        }
+        assert_eq!(reason(&block("VERIFY|make check\nDONE|it works")), "it works");
+        assert_eq!(reason("NO_EDIT|true|it works"), "it works");
+        assert!(rule("DONE|a\nFILE|x|b").contains("exclude each other"));
+        assert!(parse("DONE|").unwrap_err().rule.contains("DONE|<reason>"));
+        assert!(parse("NEED_CONTEXT|a\nDONE|it works").is_err(), "ask first, or end");
+        let may_end = MayEnd::NothingApplied;
+        let early = |answer: &str| {
+            Plan::parse(answer, PlanLimits { may_end, ..PlanLimits::default() }).unwrap_err()
+        };
+        for answer in ["DONE|it works", &block("DONE|it works")] {
+            assert!(early(answer).rule.contains("only once a change is applied"), "{answer}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_printed_plan_parses_back(
@@ -407,7 +464,7 @@ mod tests {
         }
 
         #[test]
-        fn no_answer_makes_the_parser_panic(answer in "(ARCHITECT_PLAN_V1\n|PLAN\\||FILE\\||NO_EDIT\\||ARCHITECT_PLAN_END|```|\n|\\PC){0,30}") {
+        fn no_answer_makes_the_parser_panic(answer in "(ARCHITECT_PLAN_V1\n|PLAN\\||FILE\\||NO_EDIT\\||DONE\\||ARCHITECT_PLAN_END|```|\n|\\PC){0,30}") {
             parse(&answer).ok();
         }
     }

@@ -146,9 +146,16 @@ pub fn passed(report: &Report) -> Vec<Check> {
 /// earlier result is unknown, or of another day; and if none fails, one whose failure of another day would be a proof.
 pub fn doubted(report: &Report, before: &Report) -> Vec<String> {
     let old = |check: &Check| before.checks.iter().find(|old| old.command == check.command);
-    let is_doubted = |check: &&Check| {
-        check.outcome == CheckOutcome::CodeFailure && old(check).is_none_or(|old| old.cached)
+    let fails = |check: &Check| {
+        matches!(
+            check.outcome,
+            CheckOutcome::CodeFailure
+                | CheckOutcome::CommandMissing
+                | CheckOutcome::TimedOut
+                | CheckOutcome::Infrastructure
+        )
     };
+    let is_doubted = |check: &&Check| fails(check) && old(check).is_none_or(|old| old.cached);
     let failing: Vec<String> =
         report.checks.iter().filter(is_doubted).map(|check| check.command.clone()).collect();
     let is_fresh = |check: &Check| old(check).is_some_and(|old| !old.cached);

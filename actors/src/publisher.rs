@@ -31,6 +31,8 @@ pub enum Signal {
     Reasoning(Speaker, String),
     /// Why a part of the run is waiting. May be dropped when the screen is slow.
     Waiting(Scope, Cow<'static, str>),
+    /// Everything waits for the user to mend something, which is named. Repeated until the screen has it.
+    Paused(String),
     /// How far the commands of a run are confined. Never lost.
     Confined(ConfinementLevel),
     /// A request for approval. Never lost.

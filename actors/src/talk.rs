@@ -1,25 +1,29 @@
 //! Asks a model a question until an answer keeps its contract. Looks are answered, and an answer that breaks the
 //! contract is sent back with the broken rule. Both are bounded.
 
-use model::{ModelError, ToolCall};
+use model::{AgentRole, ModelError, ToolCall};
 use search::BYTES_PER_TOKEN;
 use thiserror::Error;
 
 use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
-use crate::contract::{ContractError, NO_LOOK_LEFT};
+use crate::contract::{ContractError, NO_LOOK_LEFT, quoted};
 use crate::dialogue::Dialogue;
+use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::inquiry::{Heard, Inquiry, Step};
 use crate::look::{self, Look, Looks};
-use crate::looking::{Looking, Sources, WantedBy, asked_elsewhere};
+use crate::looking::{Elsewhere, Looking, Sources, WantedBy, asked_elsewhere};
 use crate::prompts::{Prompt, Prompts};
+use crate::run::Run;
 use crate::steering::said_meanwhile;
 use crate::tool_use::{ToolUse, refused, wanted};
 use crate::wording::Wording;
 
 /// Each call gets at least this fraction of a round's space, or is not carried out.
 const LEAST_SHARE: usize = 16;
+/// An answer that is given this often, with nothing new between, will be given for ever.
+const SAME_ANSWERS: usize = 3;
 
 /// The contract of the answers to a question.
 pub trait Grammar: Sync {
@@ -40,6 +44,7 @@ pub trait Grammar: Sync {
     fn objection(
         &self,
         _: &Self::Answer,
+        _: &Dialogue,
     ) -> impl Future<Output = Result<Option<Objection>, JournalClosed>> + Send {
         std::future::ready(Ok(None))
     }
@@ -58,6 +63,17 @@ pub struct Objection {
     pub said: Wording,
     /// For the model, which must answer again.
     pub repair: String,
+    /// How often it is raised.
+    pub raised: Raised,
+}
+
+/// How often an objection is raised in one question, if the model insists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raised {
+    /// As long as repair turns are left.
+    EachTime,
+    /// Once.
+    Once,
 }
 
 /// Why there is no usable answer.
@@ -66,6 +82,12 @@ pub enum AnswerError {
     /// No answer kept the contract, repair turns included.
     #[error("no answer was usable: {0}")]
     Unreadable(ContractError),
+    /// The model repeats itself.
+    #[error("the model gave the same answer {SAME_ANSWERS} times: `{}`", first_line(answer))]
+    Repeated {
+        /// The answer.
+        answer: String,
+    },
     /// The model gave no answer.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -87,6 +109,8 @@ pub struct Talk<'t> {
     pub repairs: u32,
     /// Maximum number of answers that ask to see something.
     pub looks: u32,
+    /// The first message of the dialogue from which repeated answers count; `None` for those of this question.
+    pub since: Option<usize>,
 }
 
 /// A parsed answer.
@@ -108,7 +132,10 @@ impl<A> Read<A> {
         match self {
             Self::Looks(_) | Self::Calls(_) => Heard::Looks,
             Self::Usable(_) => Heard::Usable,
-            Self::Objectionable(..) => Heard::Objectionable,
+            Self::Objectionable(_, Objection { raised: Raised::EachTime, .. }) => {
+                Heard::Objectionable
+            }
+            Self::Objectionable(_, Objection { raised: Raised::Once, .. }) => Heard::Doubtful,
             Self::Broken(heard, ..) => *heard,
         }
     }
@@ -123,8 +150,13 @@ impl Talk<'_> {
     ) -> Result<G::Answer, AnswerError> {
         let mut inquiry = Inquiry::new(self.repairs, self.looks);
         let mut usable = None;
+        let since = self.since.unwrap_or(dialogue.messages().len());
         loop {
             let read = self.hear(dialogue, inquiry, grammar).await?;
+            // An author that insists on what was objected to is heard in the end.
+            if !matches!(read, Read::Objectionable(..)) {
+                self.unrepeated(dialogue, since).await?;
+            }
             let step = inquiry.after(read.heard());
             let (objection, end) = match (step, read) {
                 (Step::Show { left }, Read::Looks(looks)) => {
@@ -204,7 +236,7 @@ impl Talk<'_> {
             Some(Ok(looks)) => Read::Looks(looks),
             Some(Err(error)) => broken(Heard::Broken, error),
             None => match grammar.read(&content).await? {
-                Ok(answer) => match grammar.objection(&answer).await? {
+                Ok(answer) => match grammar.objection(&answer, dialogue).await? {
                     None => Read::Usable(answer),
                     Some(objection) => Read::Objectionable(answer, objection),
                 },
@@ -213,11 +245,25 @@ impl Talk<'_> {
         })
     }
 
+    /// Fails if the last answer was given too often.
+    async fn unrepeated(&self, dialogue: &Dialogue, since: usize) -> Result<(), AnswerError> {
+        let times = dialogue.repetitions(since);
+        if times < SAME_ANSWERS {
+            return Ok(());
+        }
+        let mut repetition = Repetition { role: self.caller.role, times };
+        if !self.caller.run.perform(&mut repetition).await? {
+            return Ok(());
+        }
+        Err(AnswerError::Repeated { answer: dialogue.last_answer().unwrap_or_default().to_owned() })
+    }
+
     /// Returns the objection to an answer that breaks its contract, and the error if no other answer follows.
     fn fault<G: Grammar>(&self, grammar: &G, error: ContractError) -> (Objection, AnswerError) {
         let objection = Objection {
             said: Wording::of(&self.caller.run.redactor.redact(&error.to_string())),
             repair: grammar.repair(self.caller.prompts(), &error),
+            raised: Raised::EachTime,
         };
         (objection, AnswerError::Unreadable(error))
     }
@@ -232,6 +278,7 @@ impl Talk<'_> {
         let (caller, sources, wanted_by) = (self.caller, self.sources, WantedBy::Model { left });
         dialogue.looked(&looks.looks);
         let elsewhere = asked_elsewhere(sources, caller, &looks.looks).await?;
+        note_what_lacks(dialogue, &looks.looks, &elsewhere);
         let mut looking = Looking { caller, sources, looks, elsewhere, wanted_by };
         let told = caller.run.perform(&mut looking).await?;
         dialogue.say(&told);
@@ -256,7 +303,9 @@ impl Talk<'_> {
             let wanted = if has_room { wanted(call) } else { Err(no_room()) };
             let looks = wanted.as_ref().map(std::slice::from_ref).unwrap_or_default();
             dialogue.looked(looks);
-            let elsewhere = asked_elsewhere(sources, caller, looks).await?.pop().flatten();
+            let elsewhere = asked_elsewhere(sources, caller, looks).await?;
+            note_what_lacks(dialogue, looks, &elsewhere);
+            let elsewhere = elsewhere.into_iter().next().flatten();
             let mut using = ToolUse { role, sources, call, wanted, elsewhere, room, rounds_left };
             let told = caller.run.perform(&mut using).await?;
             left = left.saturating_sub(told.len());
@@ -264,6 +313,44 @@ impl Talk<'_> {
         }
         Ok(())
     }
+}
+
+/// Records which of the commands that a model tried lacked something.
+fn note_what_lacks(dialogue: &mut Dialogue, looks: &[Look], told: &[Option<Elsewhere>]) {
+    for (look, told) in looks.iter().zip(told) {
+        if let (Look::Run { command }, Some(Elsewhere::Ran { missing: Some(missing), .. })) =
+            (look, told)
+        {
+            dialogue.lacked(command, missing.clone());
+        }
+    }
+}
+
+/// The effect of ending a question because the model repeats itself. Runs of earlier versions went on.
+struct Repetition {
+    role: AgentRole,
+    times: usize,
+}
+
+impl Effect for Repetition {
+    type Outcome = bool;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<bool> {
+        let is_recorded = matches!(event, Event::AnswerRepeated { .. });
+        if is_recorded { Trace::Done(true) } else { Trace::Foretold(false) }
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
+        let (role, times) = (self.role, self.times);
+        run.publish(Event::AnswerRepeated { role, times }).await?;
+        Ok(true)
+    }
+}
+
+fn first_line(answer: &str) -> String {
+    quoted(answer.lines().next().unwrap_or_default())
 }
 
 /// Refuses each call: the API requires an answer to every call.

@@ -13,6 +13,7 @@ use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
 use crate::looking::Elsewhere;
 use crate::run::Run;
+use crate::verifier::VerifierSetup;
 use crate::workspace::Purpose;
 
 /// Tries a command for `role`; `count` is its number among those requested together, from one.
@@ -59,28 +60,33 @@ impl Effect for Trial<'_> {
     type Stop = JournalClosed;
 
     fn look(&mut self, event: &Event) -> Trace<Elsewhere> {
-        let Event::CommandTried { command, exit, output, .. } = event else { return Trace::Absent };
+        let Event::CommandTried { command, exit, missing, output, .. } = event else {
+            return Trace::Absent;
+        };
         if command != self.line.text() {
             return Trace::Absent;
         }
         let output = String::from_utf8_lossy(&output.content).into_owned();
-        Trace::Done(Elsewhere::Ran { exit: exit.clone(), output })
+        Trace::Done(Elsewhere::Ran { exit: exit.clone(), output, missing: missing.clone() })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Elsewhere, JournalClosed> {
         let outcome = self.outcome().await;
         let (exit, output) = (exit_text(&outcome.exit), outcome.output.text());
+        let verifier = VerifierSetup { commands: self.commands.clone() };
+        let missing = verifier.read(self.line.text(), &outcome).await.missing;
         let tried = Event::CommandTried {
             role: self.role,
             command: self.line.text().to_owned(),
             exit: exit.clone(),
             elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
             confined: outcome.confined,
+            missing: missing.clone(),
             masked: outcome.output.masked(),
             output: Blob::new(output.clone()),
         };
         run.publish(tried).await?;
-        Ok(Elsewhere::Ran { exit, output })
+        Ok(Elsewhere::Ran { exit, output, missing })
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::wording::Wording;
+
 /// How far a delivery is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -18,8 +20,8 @@ pub enum Verified {
     NotNeeded,
 }
 
-/// Why nothing shows that a change works.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Why nothing shows that a change works. Two values are equal even if their wording differs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Unverified {
     /// No command could have failed because of the change.
@@ -31,9 +33,33 @@ pub enum Unverified {
     },
     /// The files kept changing while the checks ran.
     TreeMoved,
-    /// In a lane, the checks fail as they did before the change; the failures are dealt with when lanes are combined.
-    OldFailures,
+    /// A check cannot run here, with the change or without it, and did not say what it lacks.
+    CannotRun {
+        /// The command.
+        command: String,
+        /// How it ended.
+        exit: Wording,
+    },
+    /// The checks fail as they did before the change. The model says that nothing more is needed; or it is a lane, whose
+    /// failures are dealt with when lanes are combined.
+    OldFailures {
+        /// The model's reason; absent in a lane.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<Wording>,
+    },
 }
+
+impl PartialEq for Unverified {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Environment { missing: a }, Self::Environment { missing: b }) => a == b,
+            (Self::CannotRun { command: a, .. }, Self::CannotRun { command: b, .. }) => a == b,
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        }
+    }
+}
+
+impl Eq for Unverified {}
 
 /// Something that a command needs and that is not part of the code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -115,7 +141,13 @@ impl fmt::Display for Unverified {
                 write!(f, "{missing}, so the checks cannot run here, with the change or without it")
             }
             Self::TreeMoved => f.write_str("the files kept changing while the checks ran"),
-            Self::OldFailures => f.write_str("the checks fail as they did before the change"),
+            Self::CannotRun { command, exit } => {
+                write!(f, "`{command}` cannot run here, with the change or without it: {exit}")
+            }
+            Self::OldFailures { reason } => {
+                f.write_str("the checks fail as they did before the change")?;
+                reason.as_ref().map_or(Ok(()), |why| write!(f, "; the model says: {why}"))
+            }
         }
     }
 }

@@ -146,7 +146,7 @@ impl Work for VerifierSetup {
 }
 
 impl VerifierSetup {
-    async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
+    pub(crate) async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
         let config = self.commands.run.config();
         let by = checks::Reading {
             excerpt_bytes: config.commands.output_keep_bytes,

@@ -240,6 +240,10 @@ impl Drive {
                 next = self.session.next() => match next {
                     SessionEvent::Signal(Signal::Text(..) | Signal::Reasoning(..)) if self.is_quiet => {}
                     SessionEvent::Signal(signal) => {
+                        // Only the user can end this, so every view shows it.
+                        if let Signal::Paused(why) = &signal {
+                            view.note(&render::harmless(why));
+                        }
                         // A question may stay open for a long time; a signal or another terminal can stop the run before it is
                         // answered.
                         let mut shown = view.signal(signal);

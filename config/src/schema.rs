@@ -578,7 +578,7 @@ pub struct Limits {
     pub approval_timeout_seconds: u64,
     /// Seconds a process waits for another one to release the workspace.
     pub workspace_lock_timeout_seconds: u64,
-    /// Seconds to wait for free space when the disk of the journal is full.
+    /// Seconds to wait for free space when the disk of the journal is full and the request has already paid for answers.
     pub disk_full_timeout_seconds: u64,
     /// Seconds a resumed or replayed run may wait for the next recorded event before it is declared divergent.
     pub replay_timeout_seconds: u64,

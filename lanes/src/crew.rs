@@ -101,10 +101,12 @@ enum StepResult {
         verified: Checked,
         /// True if a check failed without the change.
         proven: bool,
-        /// The results before the change, as far as they are known now.
-        baseline: Report,
+        /// What was run on the old tree after the change.
+        late: Report,
     },
     BaselineKnown(Report),
+    /// None of the checks can run here. These were derived and tried on the unchanged tree as well.
+    NothingRuns(Vec<Check>),
     RoleDied(Role),
     JournalClosed,
 }
@@ -155,15 +157,20 @@ struct State {
     epoch: u64,
     cycle: Cycle,
     dialogues: Dialogues,
+    /// The number of plans so far.
+    plans: u32,
+    /// The plan that is carried out, and its number.
     plan: Option<Plan>,
     plan_version: u32,
     /// The last plan whose steps were marked.
     marked_version: u32,
-    commands: Vec<String>,
+    /// True if the checks are derived from the project.
     derived: bool,
     /// Version of the plan that the Editor last answered.
     drafted_version: u32,
     diff: Option<String>,
+    /// The first message of the Editor's dialogue since it has had something new to work on.
+    news_at: usize,
     /// Files as the Editor's dialogue shows them.
     shown: Bases,
     /// Declared files as they were when the current diff was requested.
@@ -180,6 +187,9 @@ struct State {
     /// The commands that the baseline was made with.
     baseline_of: Vec<String>,
     baseline_told: bool,
+    /// Checks that were named after the tree was changed and fail, as they ended on a copy of the old tree. Unlike the
+    /// baseline they prove nothing, since the copy may lack what they need.
+    late: Report,
     /// The models that have seen the results of the checks before any change.
     told_baseline: Vec<ModelRole>,
     trail: Trail,
@@ -207,13 +217,14 @@ impl Actor for CrewActor {
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
             dialogues: Dialogues::new(setup.run.redactor.clone()),
+            plans: 0,
             plan: None,
             plan_version: 0,
             marked_version: 0,
-            commands: Vec::new(),
             derived: false,
             drafted_version: 0,
             diff: None,
+            news_at: 0,
             shown: Bases::new(),
             bases: Bases::new(),
             applier_died: false,
@@ -224,6 +235,7 @@ impl Actor for CrewActor {
             baseline: Untouched::NotChecked,
             baseline_of: Vec::new(),
             baseline_told: false,
+            late: Report::default(),
             told_baseline: Vec::new(),
             trail: Trail::default(),
             reply: None,
@@ -336,17 +348,19 @@ impl State {
                 self.drafted(drafted).await
             }
             StepResult::Applied(applied) => self.applied(applied).await,
-            StepResult::Verified { verified, proven, baseline } => {
-                self.verified(&verified, proven, baseline).await
+            StepResult::Verified { verified, proven, late } => {
+                self.late.replace(late);
+                self.verified(&verified, proven).await
             }
+            StepResult::NothingRuns(tried) => Ok(self.nothing_runs(tried)),
             StepResult::BaselineKnown(report) => {
                 let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
-                if self.baseline_of == self.commands {
+                if self.baseline_of == self.cycle.checks() {
                     self.baseline = Untouched::Known(report);
                 } else {
                     // The plan has changed since, and its checks with it.
                     self.baseline = Untouched::NotChecked;
-                    self.start_baseline(myself);
+                    self.start_baseline(myself, Vec::new());
                     if apply_waits && self.baseline != Untouched::NotChecked {
                         self.baseline = Untouched::Running { apply_waits };
                         return Ok(());
@@ -442,14 +456,18 @@ fn mark_before(next: &Next) -> Option<StepMark> {
         Next::Finish(Delivery::Delivered { verified }) => {
             (*verified != Verified::NotNeeded).then_some(StepMark::Done)
         }
-        Next::Plan(
-            PlanReason::Failed(_)
-            | PlanReason::Lacks
-            | PlanReason::OldFailures
-            | PlanReason::Objected,
-        )
+        Next::Plan(PlanReason::Failed(_) | PlanReason::Lacks | PlanReason::Objected)
         | Next::Finish(_) => Some(StepMark::Failed),
-        Next::Plan(PlanReason::First) | Next::Draft(_) | Next::Apply | Next::Verify => None,
+        // The plan may yet prove to be done.
+        Next::Plan(
+            PlanReason::First
+            | PlanReason::OldFailures
+            | PlanReason::StillFails
+            | PlanReason::CannotRun,
+        )
+        | Next::Draft(_)
+        | Next::Apply
+        | Next::Verify => None,
     }
 }
 

@@ -1,136 +1,32 @@
 //! The loop Architect → Editor → Apply → Verify as a table: `step(state, input) -> effect`. Pure.
 //!
-//! It only decides who is asked next and when the run ends; the crew carries out the effects.
+//! It only decides who is asked next, what is checked, and when the run ends; the crew carries out the effects.
 
+mod after;
+mod judgement;
+mod owed;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;
+mod words;
 
-use actors::checks::CheckOutcome;
-use actors::delivery::{Delivery, Missing, NeedsWork, Unverified, Verified};
-use actors::failure::{ErrorSet, FailureClass, FailureHistory};
-use actors::workspace::Denied;
-use config::FailureClassifier;
+use std::collections::BTreeSet;
 
-/// How far a run goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// Deliver a verified change.
-    Deliver,
-    /// Stop after the plan.
-    PlanOnly,
-}
+use actors::delivery::{Delivery, NeedsWork, Unverified, Verified};
+use actors::failure::{FailureClass, FailureHistory};
+use tree::RepoPath;
 
-/// Bounds of the loop.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
-    /// Attempts in total.
-    pub max_iterations: u32,
-    /// When failures count as the same.
-    pub classifier: FailureClassifier,
-}
-
-/// The result of a step.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    /// The plan wants files changed.
-    Planned,
-    /// The plan wants nothing changed.
-    NoEdit {
-        /// The plan's reason.
-        reason: String,
-    },
-    /// The Editor gave a diff.
-    Drafted,
-    /// The Editor gave no readable diff, even after repair turns.
-    DraftUnreadable,
-    /// The diff needs files that the plan does not declare.
-    PlanLacks,
-    /// The Editor has nothing to add to what is applied.
-    NothingMore,
-    /// The diff was applied.
-    Applied,
-    /// The diff was applied, except for what the user left out of it.
-    AppliedInPart,
-    /// The diff does not apply; nothing was written.
-    Refused,
-    /// The user refused and said what is wrong.
-    Objected,
-    /// The checks ran.
-    Verified(Judgement),
-    /// A role crashed during the step.
-    Crashed,
-    /// Something outside the loop ends the run immediately.
-    Stopped(Delivery),
-}
-
-/// The result of the checks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
-    /// The worst outcome.
-    pub outcome: CheckOutcome,
-    /// All failures, with numbers normalized.
-    pub errors: ErrorSet,
-    /// True if the failures from before the change are exactly the same as then.
-    pub old_unchanged: bool,
-    /// The denial, when the outcome is that policy denied a command.
-    pub denied: Option<Denied>,
-    /// True if a check that passes now fails without the change.
-    pub proven: bool,
-    /// True if something else kept changing the tree while the checks ran.
-    pub moved: bool,
-    /// What is missing, when the outcome is that the environment lacks something.
-    pub missing: Option<Missing>,
-}
-
-/// The next effect.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Next {
-    /// Ask the Architect.
-    Plan(PlanReason),
-    /// Ask the Editor.
-    Draft(DraftReason),
-    /// Apply the diff.
-    Apply,
-    /// Run the checks.
-    Verify,
-    /// End the run.
-    Finish(Delivery),
-}
-
-/// Why the Architect is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanReason {
-    /// There is no plan.
-    First,
-    /// The last plan failed.
-    Failed(FailureClass),
-    /// The last plan lacks files.
-    Lacks,
-    /// Only checks that failed before the change still fail.
-    OldFailures,
-    /// The user refused and gave a reason.
-    Objected,
-}
+use self::after::After;
+pub use self::judgement::Judgement;
+use self::judgement::Standing;
+use self::owed::Owed;
+pub use self::words::{Bounds, DraftReason, Goal, Input, Next, PlanReason, PlanTerms};
 
 /// How often per run a plan may lack files without costing an attempt.
 const FREE_LACKS: u32 = 2;
-
-/// Why the Editor is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DraftReason {
-    /// There is a new plan.
-    NewPlan,
-    /// The last answer was not a diff.
-    Unreadable,
-    /// The last diff does not apply.
-    Refused,
-    /// The user left out parts of the last diff.
-    LeftOut,
-    /// The checks fail because of the last diff.
-    ChecksFail,
-    /// Only checks that failed before the change still fail.
-    OldFailures,
-}
+/// How many plans may come to nothing because their Editor goes round in circles; the next one ends the run.
+const FREE_STALLS: u32 = 1;
 
 /// Which roles have been shown the failures from before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +34,17 @@ enum OldFailures {
     NotShown,
     ShownToEditor,
     ShownToArchitect,
+}
+
+/// What of the run is in the tree.
+#[derive(Debug, Clone, PartialEq)]
+enum InTree {
+    /// Nothing.
+    Nothing,
+    /// Changes that have not been checked.
+    Unchecked,
+    /// Changes, with the last result of the checks on them.
+    Checked(Judgement),
 }
 
 /// The state of the loop.
@@ -148,14 +55,26 @@ pub struct Cycle {
     doing: Next,
     iteration: u32,
     history: FailureHistory,
+    plan: PlanTerms,
+    /// The checks that were run last.
+    ran: Vec<String>,
+    owed: Owed,
     refusals_in_plan: u32,
     lacks: u32,
+    /// The files that the last plan lacked.
+    lacked: Vec<RepoPath>,
+    /// Plans that came to nothing.
+    stalls: u32,
     old: OldFailures,
-    /// The last result of the checks.
-    judgement: Option<Judgement>,
-    /// True if something is applied that has not been checked.
-    unchecked: bool,
+    asked_for_checks: bool,
+    /// True if the Architect was told that something fails although it wants nothing more, and has not planned since.
+    insists: bool,
+    in_tree: InTree,
+    /// What the next result of the checks is for.
+    after: After,
     last_class: Option<FailureClass>,
+    /// The class given to a failure in the last step.
+    classified: Option<FailureClass>,
     fewest: Option<usize>,
     at_best: bool,
 }
@@ -169,12 +88,20 @@ impl Cycle {
             doing: Next::Plan(PlanReason::First),
             iteration: 1,
             history: FailureHistory::default(),
+            plan: PlanTerms::default(),
+            ran: Vec::new(),
+            owed: Owed::default(),
             refusals_in_plan: 0,
             lacks: 0,
+            lacked: Vec::new(),
+            stalls: 0,
             old: OldFailures::NotShown,
-            judgement: None,
-            unchecked: false,
+            asked_for_checks: false,
+            insists: false,
+            in_tree: InTree::Nothing,
+            after: After::Change,
             last_class: None,
+            classified: None,
             fewest: None,
             at_best: false,
         }
@@ -190,9 +117,19 @@ impl Cycle {
         self.iteration
     }
 
+    /// Returns the checks to run: those of the plan, and those that are owed.
+    pub fn checks(&self) -> Vec<String> {
+        self.owed.with(&self.plan.checks)
+    }
+
     /// The class of the last failure.
     pub const fn last_class(&self) -> Option<FailureClass> {
         self.last_class
+    }
+
+    /// The class that the last step gave to a failure of the checks.
+    pub const fn classified(&self) -> Option<FailureClass> {
+        self.classified
     }
 
     /// Returns true if the tree as last verified has the fewest failures so far.
@@ -202,38 +139,28 @@ impl Cycle {
 
     /// Takes the result of the current step and returns the next one.
     pub fn step(&mut self, input: Input) -> Next {
+        self.classified = None;
         let next = match input {
-            Input::Planned => self.planned(),
-            // After a failure this is not an answer: something was edited, and it does not work.
-            Input::NoEdit { reason } if self.old == OldFailures::ShownToArchitect => {
-                needs_work(NeedsWork::PreExisting, reason)
-            }
-            Input::NoEdit { reason } if self.last_class.is_some() => {
-                needs_work(NeedsWork::NoPlan, reason)
-            }
-            Input::NoEdit { reason } => {
-                Next::Finish(Delivery::NoEditNeeded { reason: reason.into() })
-            }
+            Input::Planned(plan) => self.planned(plan),
+            Input::NothingToDo { reason, checks } => self.nothing_to_do(reason, checks),
             Input::Drafted => Next::Apply,
             // Shown the old failures, the Editor has nothing to add; the Architect may.
             Input::DraftUnreadable if self.doing == Next::Draft(DraftReason::OldFailures) => {
                 self.tell_architect()
             }
             Input::DraftUnreadable => self.refused(DraftReason::Unreadable),
-            Input::PlanLacks => self.lacks_files(),
-            Input::NothingMore => self.nothing_more(),
+            Input::Repeating => self.repeating(),
+            Input::PlanLacks(files) => self.lacks_files(files),
+            Input::NothingMore { reason } => self.nothing_more(reason),
+            Input::NothingRuns { others } => self.nothing_runs(others),
             Input::Applied => {
-                self.unchecked = true;
-                Next::Verify
+                self.in_tree = InTree::Unchecked;
+                self.verify(After::Change)
             }
             Input::AppliedInPart => self.left_out(),
             Input::Refused => self.refused(DraftReason::Refused),
             Input::Objected => self.objected(),
-            Input::Verified(judgement) => {
-                self.unchecked = false;
-                self.judgement = Some(judgement.clone());
-                self.judged(judgement)
-            }
+            Input::Verified(judgement) => self.verified(judgement),
             Input::Crashed => self.crashed(),
             Input::Stopped(delivery) => Next::Finish(delivery),
         };
@@ -241,10 +168,60 @@ impl Cycle {
         next
     }
 
-    fn planned(&mut self) -> Next {
-        match self.goal {
-            Goal::Deliver => Next::Draft(DraftReason::NewPlan),
-            Goal::PlanOnly => Next::Finish(Delivery::Delivered { verified: Verified::NotNeeded }),
+    /// Has the plan carried out. If it names other checks than those that were run on what is applied, they are run
+    /// first: perhaps nothing has to be changed for them to pass.
+    fn planned(&mut self, plan: PlanTerms) -> Next {
+        if self.goal == Goal::PlanOnly {
+            return delivered(Verified::NotNeeded);
+        }
+        let wants_the_same = self.plan.files == plan.files;
+        self.plan = plan;
+        self.insists = false;
+        let Next::Plan(asked) = self.doing else { return Next::Draft(DraftReason::NewPlan) };
+        if asked == PlanReason::CannotRun && wants_the_same {
+            return Next::Apply;
+        }
+        if self.in_tree != InTree::Nothing && self.has_other_checks() {
+            let ends = match asked {
+                PlanReason::Failed(_) | PlanReason::OldFailures | PlanReason::StillFails => {
+                    wants_the_same
+                }
+                // More is wanted than what is applied.
+                PlanReason::First
+                | PlanReason::Lacks
+                | PlanReason::CannotRun
+                | PlanReason::Objected => false,
+            };
+            return self.verify(After::Plan { ends });
+        }
+        Next::Draft(DraftReason::NewPlan)
+    }
+
+    /// Returns true if other checks are to be run than those that were run last.
+    fn has_other_checks(&self) -> bool {
+        let checks = self.checks();
+        checks.iter().collect::<BTreeSet<_>>() != self.ran.iter().collect()
+    }
+
+    /// The Architect wants nothing changed, or nothing more. Ends the run if the checks on what is applied allow that;
+    /// if it names other checks, they are run first.
+    fn nothing_to_do(&mut self, reason: String, checks: Vec<String>) -> Next {
+        if !checks.is_empty() {
+            self.plan.checks = checks;
+        }
+        if self.doing == Next::Plan(PlanReason::CannotRun) {
+            return Next::Apply;
+        }
+        match &self.in_tree {
+            InTree::Nothing => match self.last_class {
+                // After a failure this is not an answer.
+                Some(_) => needs_work(NeedsWork::NoPlan, reason),
+                None => Next::Finish(Delivery::NoEditNeeded { reason: reason.into() }),
+            },
+            InTree::Checked(judgement) if !self.has_other_checks() => {
+                self.ended(judgement.standing(), reason)
+            }
+            InTree::Unchecked | InTree::Checked(_) => self.verify(After::End { reason }),
         }
     }
 
@@ -262,9 +239,34 @@ impl Cycle {
         Next::Draft(reason)
     }
 
-    /// Returns to the Architect immediately. The first [`FREE_LACKS`] times in a run cost no attempt.
-    fn lacks_files(&mut self) -> Next {
+    /// Has the Architect plan again, since the Editor goes round in circles. Costs an attempt.
+    fn repeating(&mut self) -> Next {
         self.last_class = Some(FailureClass::PatchMismatch);
+        if self.stalled() {
+            return needs_work(
+                NeedsWork::NoDraft,
+                "the model gives the same answer again and again".to_owned(),
+            );
+        }
+        if self.doing == Next::Draft(DraftReason::OldFailures) {
+            return self.tell_architect();
+        }
+        if self.attempt_failed() {
+            return self.used_up(NeedsWork::NoDraft);
+        }
+        self.replan(FailureClass::PatchMismatch)
+    }
+
+    /// Returns to the Architect immediately. The first [`FREE_LACKS`] times in a run cost no attempt; a plan that lacks
+    /// the same files as the one before has come to nothing.
+    fn lacks_files(&mut self, files: Vec<RepoPath>) -> Next {
+        self.last_class = Some(FailureClass::PatchMismatch);
+        let again = self.lacked == files;
+        self.lacked = files;
+        if again && self.stalled() {
+            let detail = "the plan lacks the files that the change needs, again and again";
+            return needs_work(NeedsWork::NoDraft, detail.to_owned());
+        }
         self.lacks += 1;
         if self.lacks > FREE_LACKS && self.attempt_failed() {
             return self.used_up(NeedsWork::NoDraft);
@@ -285,108 +287,52 @@ impl Cycle {
     /// Has the Editor decide about the parts that were left out. Costs an attempt; if none remains, what was applied is
     /// checked.
     fn left_out(&mut self) -> Next {
-        self.unchecked = true;
+        self.in_tree = InTree::Unchecked;
         if self.attempt_failed() {
-            return Next::Verify;
+            return self.verify(After::Change);
         }
         Next::Draft(DraftReason::LeftOut)
     }
 
+    /// What cannot run here is replaced by derived checks that can. If there are none, the Architect is asked for others,
+    /// once, at no cost of an attempt.
+    fn nothing_runs(&mut self, others: Vec<String>) -> Next {
+        if !others.is_empty() {
+            self.plan.checks = others;
+            return Next::Apply;
+        }
+        if std::mem::replace(&mut self.asked_for_checks, true) {
+            return Next::Apply;
+        }
+        Next::Plan(PlanReason::CannotRun)
+    }
+
     /// What is applied stays, so the last result of the checks still holds. If something was never checked (the user
     /// refused the checks), it is checked now, with the current plan's checks.
-    fn nothing_more(&mut self) -> Next {
-        if self.unchecked {
-            return Next::Verify;
-        }
-        match self.judgement.take() {
-            Some(judgement) if judgement.outcome == CheckOutcome::CodeFailure => {
-                if self.attempt_failed() {
-                    return self.used_up(NeedsWork::IterationsUsedUp);
-                }
-                self.replan(FailureClass::RepeatedVerifyFailure)
-            }
-            Some(judgement) => self.judged(judgement),
-            None => self.refused(DraftReason::Unreadable),
-        }
-    }
-
-    fn judged(&mut self, judgement: Judgement) -> Next {
-        let delivered = |verified| Next::Finish(Delivery::Delivered { verified });
-        match judgement.outcome {
-            CheckOutcome::Passed | CheckOutcome::Flaky if judgement.moved => {
-                delivered(Verified::Unverified(Unverified::TreeMoved))
-            }
-            CheckOutcome::Passed | CheckOutcome::Flaky if judgement.proven => {
-                delivered(Verified::Proven)
-            }
-            CheckOutcome::Passed | CheckOutcome::Flaky => delivered(Verified::Passed),
-            CheckOutcome::Unverified => {
-                delivered(Verified::Unverified(Unverified::NothingCouldFail))
-            }
-            CheckOutcome::Environment => match judgement.missing {
-                Some(missing) => {
-                    delivered(Verified::Unverified(Unverified::Environment { missing }))
-                }
-                None => unverifiable("something that a verification command needs is missing"),
-            },
-            CheckOutcome::PolicyDenied => {
-                let (what, hint) = Default::default();
-                let unknown = Delivery::Denied { what, hint };
-                Next::Finish(judgement.denied.map_or(unknown, |denied| denied.delivery()))
-            }
-            CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),
-            CheckOutcome::TimedOut => unverifiable("a verification command timed out"),
-            CheckOutcome::Infrastructure => unverifiable("the machine failed while verifying"),
-            CheckOutcome::PreExisting => self.old_failures(&judgement),
-            CheckOutcome::CodeFailure => self.failed(&judgement.errors),
-        }
-    }
-
-    /// Nothing new fails. The Editor sees the old failures once, since fixing them may be the task. If they stay
-    /// exactly the same, the Architect sees them next, at no cost of an attempt. After that the run ends with them.
-    fn old_failures(&mut self, judgement: &Judgement) -> Next {
-        match self.old {
-            OldFailures::NotShown => {
-                self.old = OldFailures::ShownToEditor;
-                self.remember_best(judgement.errors.len());
-                if self.attempt_failed() {
-                    return self.tell_architect();
-                }
-                Next::Draft(DraftReason::OldFailures)
-            }
-            OldFailures::ShownToEditor | OldFailures::ShownToArchitect
-                if !judgement.old_unchanged =>
-            {
-                self.failed(&judgement.errors)
-            }
-            OldFailures::ShownToEditor => self.tell_architect(),
-            OldFailures::ShownToArchitect => {
-                needs_work(NeedsWork::PreExisting, describe_old(&judgement.errors))
-            }
+    fn nothing_more(&mut self, reason: String) -> Next {
+        let judgement = match &self.in_tree {
+            InTree::Nothing => return self.refused(DraftReason::Unreadable),
+            InTree::Unchecked => return self.verify(After::Change),
+            InTree::Checked(judgement) => judgement,
+        };
+        let may_be_told = judgement.is_all_old() && self.old != OldFailures::ShownToArchitect;
+        match judgement.standing() {
+            Standing::Old | Standing::Red if may_be_told => self.tell_architect(),
+            Standing::Sound(verified) => delivered(verified),
+            Standing::Old => old_failures_left(reason),
+            Standing::Red if self.stalled() => newly_failing(&reason),
+            Standing::Red if self.attempt_failed() => self.used_up(NeedsWork::IterationsUsedUp),
+            Standing::Red => self.replan(FailureClass::RepeatedVerifyFailure),
+            Standing::Denied(delivery) => Next::Finish(delivery),
+            Standing::Unverifiable(detail) => unverifiable(detail),
         }
     }
 
     /// Tells the Architect, once, that only old failures remain. Costs no attempt.
     fn tell_architect(&mut self) -> Next {
         self.old = OldFailures::ShownToArchitect;
-        self.refusals_in_plan = 0;
-        self.history.replanned();
+        self.start_plan();
         Next::Plan(PlanReason::OldFailures)
-    }
-
-    fn failed(&mut self, errors: &ErrorSet) -> Next {
-        self.remember_best(errors.len());
-        let class = self.history.classify(errors, &self.bounds.classifier);
-        self.last_class = Some(class);
-        if self.attempt_failed() {
-            return self.used_up(NeedsWork::IterationsUsedUp);
-        }
-        match class {
-            FailureClass::MechanicalVerifyFailure => Next::Draft(DraftReason::ChecksFail),
-            FailureClass::RepeatedVerifyFailure
-            | FailureClass::DesignMismatch
-            | FailureClass::PatchMismatch => self.replan(class),
-        }
     }
 
     /// Repeats the step. Costs an attempt.
@@ -398,9 +344,20 @@ impl Cycle {
     }
 
     fn replan(&mut self, class: FailureClass) -> Next {
+        self.start_plan();
+        Next::Plan(PlanReason::Failed(class))
+    }
+
+    /// Counts from anew what is counted under one plan.
+    fn start_plan(&mut self) {
         self.history.replanned();
         self.refusals_in_plan = 0;
-        Next::Plan(PlanReason::Failed(class))
+    }
+
+    /// Counts a plan that came to nothing. Returns true if it was one too many.
+    const fn stalled(&mut self) -> bool {
+        self.stalls += 1;
+        self.stalls > FREE_STALLS
     }
 
     /// Counts a failed attempt. Returns true if it was the last one.
@@ -420,29 +377,23 @@ impl Cycle {
         };
         needs_work(why, format!("{attempts} ended in {last}"))
     }
-
-    fn remember_best(&mut self, failures: usize) {
-        self.at_best = self.fewest.is_none_or(|fewest| failures < fewest);
-        if self.at_best {
-            self.fewest = Some(failures);
-        }
-    }
 }
 
-/// Describes the old failures for the user.
-fn describe_old(errors: &ErrorSet) -> String {
-    const MOST: usize = 5;
-    let shown = errors.iter().take(MOST).map(|error| {
-        let parts = [&error.file, &error.code, &error.message];
-        let parts: Vec<&str> = parts.into_iter().map(String::as_str).collect();
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-    });
-    let shown: Vec<String> = shown.collect();
-    let more = match errors.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("these errors existed before the change: {}{more}", shown.join("; "))
+fn delivered(verified: Verified) -> Next {
+    Next::Finish(Delivery::Delivered { verified })
+}
+
+/// Delivers a change although checks fail, as they did before it.
+fn old_failures_left(reason: String) -> Next {
+    let reason = Some(reason.into());
+    delivered(Verified::Unverified(Unverified::OldFailures { reason }))
+}
+
+/// Ends a run whose change breaks something that the models do not want to mend.
+fn newly_failing(reason: &str) -> Next {
+    let detail =
+        format!("checks fail, and not as they did before the change; the model says: {reason}");
+    needs_work(NeedsWork::ChecksFail, detail)
 }
 
 fn unverifiable(detail: &str) -> Next {

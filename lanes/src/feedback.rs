@@ -82,6 +82,21 @@ pub(crate) fn baseline(prompts: &Prompts, report: &Report) -> String {
     prompts.render(Prompt::Baseline, &[("checks", &checks.join("\n"))])
 }
 
+/// Lists the checks that cannot run on the unchanged tree, each with the reason.
+pub(crate) fn cannot_run(prompts: &Prompts, report: &Report) -> String {
+    let check = |Check { command, exit, missing, .. }: &Check| {
+        let why = missing.as_ref().map_or_else(|| exit.clone(), ToString::to_string);
+        prompts.render(Prompt::BarredCheck, &[("command", command), ("why", &why)])
+    };
+    report.checks.iter().map(check).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns an answer that the Editor gave again and again, shortened.
+pub(crate) fn repeated(prompts: &Prompts, answer: &str) -> String {
+    let answer = fenced(prompts, "answer", shortened(answer, 2_000));
+    prompts.render(Prompt::Repeated, &[("answer", &answer)])
+}
+
 /// Returns the failed commands, each with the end of its output.
 pub fn failures(prompts: &Prompts, report: &Report) -> String {
     let failures: Vec<String> = report.failing().map(|check| failure(prompts, check)).collect();

@@ -435,7 +435,7 @@ fn verified(delivery: &Delivery) -> Option<Verified> {
         Delivery::Delivered { verified } => Some(verified.clone()),
         Delivery::NoEditNeeded { .. } => Some(Verified::NotNeeded),
         Delivery::NeedsWork { why: NeedsWork::PreExisting, .. } => {
-            Some(Verified::Unverified(Unverified::OldFailures))
+            Some(Verified::Unverified(Unverified::OldFailures { reason: None }))
         }
         Delivery::NeedsWork { .. }
         | Delivery::Denied { .. }

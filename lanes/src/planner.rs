@@ -46,6 +46,7 @@ pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Answe
         sources: Sources::of_commands(commands),
         repairs: bounds.architect_parse_retries,
         looks: bounds.max_look_rounds,
+        since: None,
     };
     talk.ask(&mut dialogue, &limits).await
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tools::blocking::on_a_thread;
 use tools::clock::Timestamp;
 use tools::regular;
-use tree::Snapshots;
+use tree::{Snapshots, remove_tree};
 
 use crate::lane_tree::remove;
 
@@ -110,7 +110,7 @@ fn remove_owned(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
+            remove_tree(&entry.path())?;
         } else if entry.file_name() != OWNER {
             fs::remove_file(entry.path())?;
         }

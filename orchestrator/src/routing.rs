@@ -101,6 +101,7 @@ impl Question<'_> {
         let why = match self.of(&own, grammar).await {
             Err(
                 why @ (AnswerError::Unreadable(_)
+                | AnswerError::Repeated { .. }
                 | AnswerError::Call(CallError::Model(
                     ModelError::Empty { .. } | ModelError::Length { .. },
                 ))),
@@ -122,6 +123,7 @@ impl Question<'_> {
             sources: self.sources,
             repairs: bounds.architect_parse_retries,
             looks: bounds.max_look_rounds,
+            since: None,
         };
         talk.ask(&mut self.dialogue.clone(), grammar).await
     }

@@ -36,6 +36,11 @@ pub(crate) fn greeting_fix_insisting_on(command: &str) -> Vec<Reply> {
     vec![insists, editor(diff("greet.txt", "hello", "hello world")).forever()]
 }
 
+/// Returns answers of an Editor that looks again and again, each time for something else.
+pub(crate) fn endless_looks() -> Vec<Reply> {
+    (0..200).map(|number| editor(format!("NEED_SEARCH|word{number}"))).collect()
+}
+
 /// Returns an answer for the Architect.
 pub(crate) fn architect(text: impl Into<String>) -> Reply {
     Reply::text(text).to("architect")

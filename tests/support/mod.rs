@@ -11,8 +11,8 @@ mod terminal;
 mod world;
 
 pub(crate) use answers::{
-    architect, diff, editor, greeting_fix, greeting_fix_checked_by, greeting_fix_insisting_on,
-    plan, plan_verified_by, replaced,
+    architect, diff, editor, endless_looks, greeting_fix, greeting_fix_checked_by,
+    greeting_fix_insisting_on, plan, plan_verified_by, replaced,
 };
 pub(crate) use program::{Program, Running, processes_left_in, shell, wait_until};
 pub(crate) use project::{Project, hashes_in};

@@ -145,8 +145,13 @@ impl Running {
 
     /// Returns its standard output so far.
     pub(crate) fn stdout_so_far(&self) -> String {
+        self.stdout_of()()
+    }
+
+    /// Returns a function that returns its standard output so far.
+    pub(crate) fn stdout_of(&self) -> impl Fn() -> String + use<> {
         let path = format!("/proc/self/fd/{}", self.stdout.as_raw_fd());
-        fs::read_to_string(path).unwrap()
+        move || fs::read_to_string(&path).unwrap()
     }
 
     /// Presses Ctrl-C and waits for the process to end. Returns how long that took.

@@ -13,7 +13,10 @@ pub fn kind_of<'k>(command: &str, kinds: &'k Kinds) -> Option<&'k str> {
 }
 
 /// Returns the kind of project whose tests a command runs in a directory below its own, and that directory.
-pub(super) fn kind_below<'k, 'c>(words: &'c [String], kinds: &'k Kinds) -> Option<(&'k str, &'c str)> {
+pub(super) fn kind_below<'k, 'c>(
+    words: &'c [String],
+    kinds: &'k Kinds,
+) -> Option<(&'k str, &'c str)> {
     let of_test = |test: &TestCommand| {
         let form = test.below.as_deref()?;
         let forms = if test.scripts.is_empty() {

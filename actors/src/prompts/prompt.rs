@@ -47,6 +47,12 @@ prompts! {
     PlanAgain = "plan_again",
     /// Asks the Architect what to do about failures that predate the change.
     PlanOldFailures = "plan_old_failures",
+    /// Tells the Architect that something fails although it needs nothing more.
+    PlanStillFails = "plan_still_fails",
+    /// Asks the Architect for other checks before the diff is applied.
+    PlanCannotRun = "plan_cannot_run",
+    /// An answer that was given again and again.
+    Repeated = "repeated",
     /// Asks the Architect for another plan after the user declined.
     PlanObjected = "plan_objected",
     /// What the user declined, and why.

@@ -79,6 +79,9 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             format!("the plan lacks {}", beginning(&files.join(", ")))
         }
+        Event::AnswerRepeated { role, times } => {
+            format!("{}: the same answer {times} times", word(role))
+        }
         Event::ChecksBarred { commands, vacuous, .. } if commands.is_empty() => {
             format!("proves nothing: {}", beginning(&vacuous.join(", ")))
         }

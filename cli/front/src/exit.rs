@@ -12,6 +12,9 @@ use tree::CommitError;
 use crate::error::{CliError, Kind};
 use crate::session::Died;
 
+/// The cure for a state directory that cannot be written to.
+const MAKE_ROOM: &str = "free some space there, check that you may write there, or set DEEPSEEK_HOME to a directory on another disk";
+
 /// The error for an orchestrator that died.
 pub fn died(why: &Died) -> CliError {
     CliError::caused(Kind::Internal, why).hint("to see what was recorded: `deepseek sessions show`")
@@ -93,6 +96,9 @@ const fn next_step(why: NeedsWork) -> &'static str {
         NeedsWork::IterationsUsedUp | NeedsWork::NoDraft => {
             "describe the task in more detail, or raise agent_loop.max_iterations; to see the attempts: `deepseek sessions show`"
         }
+        NeedsWork::ChecksFail => {
+            "the change is in the workspace: undo it, or say what is wrong with it or with the checks"
+        }
         NeedsWork::PreExisting => {
             "the change is in the workspace: keep it, undo it, or ask for a fix of the earlier failures"
         }
@@ -115,10 +121,7 @@ fn failure(class: FailureKind, message: &str) -> CliError {
         FailureKind::Write => {
             (Kind::NotDelivered, "check the free disk space and the permissions of the workspace")
         }
-        FailureKind::Journal => (
-            Kind::Internal,
-            "stopped, because the journal cannot be written; check the free disk space and the permissions of DEEPSEEK_HOME",
-        ),
+        FailureKind::Journal => (Kind::Internal, MAKE_ROOM),
         FailureKind::Internal | FailureKind::Admission => {
             (Kind::Internal, "this is a bug; to see what was recorded: `deepseek sessions show`")
         }
@@ -179,7 +182,7 @@ pub fn locked(error: &LockError) -> CliError {
     match error {
         LockError::Held { .. } => CliError::caused(Kind::NotDelivered, error)
             .hint("wait until its request has ended, or stop it"),
-        LockError::Io { .. } => CliError::caused(Kind::Internal, error),
+        LockError::Io { .. } => CliError::caused(Kind::Internal, error).hint(MAKE_ROOM),
     }
 }
 

@@ -250,6 +250,7 @@ impl RunView {
                 (None, Some(number)) => self.child_waits(number, why),
                 (None, None) => self.waiting = Some(harmless(why)),
             },
+            Signal::Paused(why) => self.waiting = Some(harmless(why)),
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(_) | Signal::Asked(_) => {}
         }

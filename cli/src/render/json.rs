@@ -45,6 +45,7 @@ impl View for StreamJson {
             Signal::Waiting(scope, why) => {
                 tell(&within(json!({"kind": "Waiting", "data": {"why": why}}), &scope));
             }
+            Signal::Paused(why) => tell(&json!({"kind": "Waiting", "data": {"why": why}})),
             Signal::Confined(level) => {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
                 tell(&json!({"kind": "Confined", "data": data}));

@@ -141,6 +141,7 @@ impl View for Terminal {
             | Signal::Text(..)
             | Signal::Reasoning(..)
             | Signal::Waiting(..)
+            | Signal::Paused(..)
             | Signal::Confined(_) => Box::pin(std::future::ready(())),
         }
     }

@@ -353,6 +353,7 @@ impl Converse {
             | Signal::Text(..)
             | Signal::Reasoning(..)
             | Signal::Waiting(..)
+            | Signal::Paused(..)
             | Signal::Confined(_) => {}
         }
     }

@@ -11,7 +11,7 @@ use shell::CommandLine;
 
 use super::answer::{count, is_of, parts, written};
 
-const LIMITS: PlanLimits = PlanLimits { max_files: 5, max_checks: 4 };
+const LIMITS: PlanLimits = PlanLimits { max_files: 5, max_checks: 4, may_end: MayEnd::Applied };
 
 /// Parses `input` as an answer of every kind.
 pub fn check(input: &[u8]) {
@@ -43,18 +43,26 @@ pub fn check(input: &[u8]) {
 
 fn accepted(plan: &Plan, answer: &str) {
     assert!(Plan::is_formed(answer));
+    let has_block = answer.lines().any(|line| line.trim() == "ARCHITECT_PLAN_V1");
+    if !has_block {
+        let reason = plan.no_edit.clone();
+        assert!(reason.is_some(), "{answer:?} has no block");
+        assert_eq!(*plan, Plan { no_edit: reason, ..Plan::default() });
+        return;
+    }
     let (above, lines) = parts(answer, "ARCHITECT_PLAN_V1", "ARCHITECT_PLAN_END");
     for key in ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "NO_EDIT"] {
         assert_eq!(count(&above, key), 0, "{answer:?} has a {key} line above its block");
     }
     let asks = |line: &&str| line.starts_with("NEED_") && line.contains('|');
     assert!(!above.iter().any(asks), "{answer:?} asks and plans");
-    // No line is dropped; of several NO_EDIT lines the last one counts.
+    // No line is dropped; of several NO_EDIT or DONE lines the last one counts.
     assert_eq!(count(&lines, "PLAN"), plan.steps.len(), "{answer:?}");
     assert_eq!(count(&lines, "FILE"), plan.files.len(), "{answer:?}");
     assert_eq!(count(&lines, "VERIFY"), plan.verify.len(), "{answer:?}");
     assert_eq!(count(&lines, "ACCEPT"), plan.accept.len(), "{answer:?}");
-    assert_eq!(count(&lines, "NO_EDIT") > 0, plan.no_edit.is_some(), "{answer:?}");
+    let ends = count(&lines, "NO_EDIT") + count(&lines, "DONE");
+    assert_eq!(ends > 0, plan.no_edit.is_some(), "{answer:?}");
     assert_eq!(count(&lines, "SHOW") > 0, !plan.show.is_empty(), "{answer:?}");
 
     let paths: BTreeSet<_> = plan.files.iter().map(|file| &file.path).collect();

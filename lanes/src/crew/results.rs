@@ -2,7 +2,7 @@
 
 use actors::applier::{Applied, ApplyError};
 use actors::architect::{ArchitectError, Planned};
-use actors::checks::{CheckOutcome, Report};
+use actors::checks::{Check, CheckOutcome, Report, can_check};
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, FailureKind, NeedsWork};
 use actors::draft::{EditorAnswer, NeededFile};
@@ -10,16 +10,19 @@ use actors::editor::EditorError;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::failure::FailureClass;
+use actors::plan::StepMark;
 use actors::prompts::Prompt;
 use actors::run::Run;
 use actors::talk::AnswerError;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::{Denied, NotApplied};
+use model::AgentRole;
 use patch::PatchMismatch;
 
+use super::steps::nothing_checks;
 use super::{State, Untouched, call_failed};
-use crate::cycle::{Input, Judgement};
+use crate::cycle::{Input, Judgement, Next, PlanReason, PlanTerms};
 use crate::feedback;
 
 impl State {
@@ -35,33 +38,57 @@ impl State {
                     format!("the model did not answer in the format of a plan: {error}").into();
                 return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
             }
+            Err(ArchitectError::AnswerError(repeated @ AnswerError::Repeated { .. })) => {
+                let detail = repeated.to_string().into();
+                return Ok(Input::Stopped(Delivery::NeedsWork { why: NeedsWork::NoPlan, detail }));
+            }
             Err(ArchitectError::AnswerError(AnswerError::Call(error))) => {
                 return Ok(Input::Stopped(call_failed(&error)));
             }
             Err(ArchitectError::Unanswered(_)) => return Ok(Input::Crashed),
         };
-        self.plan_version += 1;
-        let version = self.plan_version;
+        // The plan that is carried out stands if nothing more is wanted.
+        let stands = plan.no_edit.is_some()
+            && (!self.trail.is_empty() || *self.cycle.doing() == Next::Plan(PlanReason::CannotRun));
+        if !stands {
+            self.mark_steps(StepMark::Failed).await?;
+        }
+        self.plans += 1;
+        let version = self.plans;
         let event = if version == 1 {
             Event::PlanCreated { version, plan: plan.clone(), tolerances }
         } else {
             Event::PlanRevised { version, plan: plan.clone(), tolerances }
         };
         self.publisher().publish(event).await?;
-        self.derived = plan.verify.is_empty();
-        let commands = if self.derived { derived } else { plan.verify.clone() };
-        if commands != self.commands
-            && self.trail.is_empty()
-            && matches!(self.baseline, Untouched::Known(_))
-        {
-            // The baseline is made again for the new commands, if the tree is still unchanged.
-            self.baseline = Untouched::NotChecked;
-            self.baseline_told = false;
+        let (reason, named) = (plan.no_edit.clone(), plan.verify.clone());
+        let files = plan.files.clone();
+        if !stands {
+            (self.plan, self.plan_version) = (Some(plan), version);
+            self.news_at = self.dialogue_of(AgentRole::Editor).messages().len();
         }
-        self.commands = commands;
-        let no_edit = plan.no_edit.clone();
-        self.plan = Some(plan);
-        Ok(no_edit.map_or(Input::Planned, |reason| Input::NoEdit { reason }))
+        if let Some(reason) = reason {
+            self.derived &= named.is_empty();
+            return Ok(Input::NothingToDo { reason, checks: named });
+        }
+        // Checks that prove nothing are run only if there are no others.
+        self.derived = named.is_empty() || nothing_checks(&named) && !derived.is_empty();
+        let checks = if self.derived { derived } else { named };
+        Ok(Input::Planned(PlanTerms { files, checks }))
+    }
+
+    /// Adds the derived checks that were tried on the unchanged tree, since none of the plan's can run.
+    pub(super) fn nothing_runs(&mut self, tried: Vec<Check>) -> Input {
+        let others = tried.iter().filter(|check| can_check(check));
+        let others: Vec<String> = others.map(|check| check.command.clone()).collect();
+        if !others.is_empty() {
+            self.derived = true;
+            self.baseline_of.clone_from(&others);
+        }
+        if let Untouched::Known(report) = &mut self.baseline {
+            report.checks.extend(tried);
+        }
+        Input::NothingRuns { others }
     }
 
     pub(super) async fn drafted(
@@ -76,11 +103,15 @@ impl State {
             }
             Ok(EditorAnswer::NeedFiles(files)) => self.lacks(files).await?,
             Ok(EditorAnswer::Done { reason }) => {
-                let done = Event::EditorDone {
-                    reason: Wording::of(&self.setup.run.redactor.redact(&reason)),
-                };
+                let reason = self.setup.run.redactor.redact(&reason).into_owned();
+                let done = Event::EditorDone { reason: Wording::of(&reason) };
                 self.publisher().publish(done).await?;
-                Input::NothingMore
+                Input::NothingMore { reason }
+            }
+            Err(EditorError::AnswerError(AnswerError::Repeated { answer })) => {
+                self.details = feedback::repeated(self.prompts(), &answer);
+                self.mismatch(1).await?;
+                Input::Repeating
             }
             Err(EditorError::AnswerError(AnswerError::Unreadable(error))) => {
                 self.details = error.to_string();
@@ -97,8 +128,9 @@ impl State {
     /// Handles an answer that asks for files that the plan does not declare.
     async fn lacks(&mut self, files: Vec<NeededFile>) -> Result<Input, JournalClosed> {
         self.needed.clone_from(&files);
+        let paths = files.iter().map(|file| file.path.clone()).collect();
         self.publisher().publish(Event::FilesNeeded { files }).await?;
-        Ok(Input::PlanLacks)
+        Ok(Input::PlanLacks(paths))
     }
 
     pub(super) async fn applied(
@@ -108,6 +140,7 @@ impl State {
         match applied {
             Ok(Applied { changes, left_out }) => {
                 self.trail.follow(&changes);
+                self.news_at = self.dialogue_of(AgentRole::Editor).messages().len();
                 let Some(left_out) = left_out else { return Ok(Input::Applied) };
                 self.details = feedback::left_out(self.prompts(), &changes, &left_out);
                 self.left_out.push(self.details.clone());
@@ -165,13 +198,9 @@ impl State {
         &mut self,
         verified: &Checked,
         proven: bool,
-        baseline: Report,
     ) -> Result<Input, JournalClosed> {
         let report = &verified.report;
         self.trail.follow(&verified.locks);
-        if matches!(self.baseline, Untouched::Known(_)) {
-            self.baseline = Untouched::Known(baseline);
-        }
         if let Some(denied) = &verified.denied
             && denied.said.is_some()
         {
@@ -179,21 +208,16 @@ impl State {
         }
         self.details = feedback::failures(self.prompts(), report);
         self.failing = report.failing().cloned().collect();
-        let old_unchanged = match &self.baseline {
-            Untouched::Known(baseline) => report.exact() == failing_again(baseline, report),
-            Untouched::NotChecked | Untouched::Running { .. } => false,
-        };
+        let old_unchanged = report.exact() == failing_again(&self.before(), report);
+        let outcome = report.outcome();
         let judgement = Judgement {
-            outcome: report.outcome(),
-            errors: report.errors(),
+            report: report.clone(),
             old_unchanged,
             denied: verified.denied.clone(),
             proven,
             moved: !verified.moved.is_empty(),
-            missing: report.missing().cloned(),
         };
-        let failed =
-            matches!(judgement.outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting);
+        let failed = matches!(outcome, CheckOutcome::CodeFailure | CheckOutcome::PreExisting);
         let input = Input::Verified(judgement);
         if failed {
             // Uses a copy: the class and the best tree are known only after the step.
@@ -202,8 +226,8 @@ impl State {
             if after.is_best() {
                 self.trail.mark_best();
             }
-            if report.outcome() == CheckOutcome::CodeFailure
-                && let Some(class) = after.last_class()
+            if outcome == CheckOutcome::CodeFailure
+                && let Some(class) = after.classified()
             {
                 let errors = report.errors().len();
                 self.publisher().publish(Event::FailureClassified { class, errors }).await?;

@@ -70,12 +70,14 @@ async fn roles(world: &World) -> Roles {
 }
 
 fn first_plan() -> PlanAsk {
-    PlanAsk { why: PlanWhy::First, baseline: String::new() }
+    let may_end = MayEnd::NothingApplied;
+    PlanAsk { why: PlanWhy::First, baseline: String::new(), may_end }
 }
 
 fn first_draft() -> DraftAsk {
     let may_end = MayEnd::NothingApplied;
-    DraftAsk { plan: None, files: Vec::new(), feedback: None, baseline: String::new(), may_end }
+    let (files, baseline) = (Vec::new(), String::new());
+    DraftAsk { plan: None, files, feedback: None, baseline, may_end, since: 0 }
 }
 
 fn patch() -> ApplyAsk {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actors::applier::{ApplyAsk, ApplyError};
 use actors::architect::{PlanAsk, PlanWhy};
 use actors::brief::paragraph;
-use actors::checks::{Check, CheckOutcome, Report};
+use actors::checks::{Check, CheckOutcome, Report, cannot_run};
 use actors::closed::JournalClosed;
 use actors::delivery::StagedFor;
 use actors::dialogue::Dialogue;
@@ -18,7 +18,9 @@ use actors::look::Look;
 use actors::plan::FileIntent;
 use actors::portion::Hints;
 use actors::proof::{self, OldTree};
+use actors::publisher::Publisher;
 use actors::run::Run;
+use actors::vacuous::proves_nothing;
 use actors::verifier::{self, Checked, Subject};
 use actors::words::Role;
 use actors::workspace::{Extent, Purpose, Staged, Taken, Workspace};
@@ -37,14 +39,25 @@ use crate::feedback;
 impl State {
     pub(super) fn start_plan(&mut self, myself: &ActorRef<Msg>, why: PlanReason) {
         let dialogue = self.dialogue_of(AgentRole::Architect);
+        // A diff that is ready counts: its plan may stand.
+        let may_end = if self.trail.is_empty() && why != PlanReason::CannotRun {
+            MayEnd::NothingApplied
+        } else {
+            MayEnd::Applied
+        };
+        let baseline = self.baseline_for(AgentRole::Architect);
+        // What fails as before is part of the report.
+        let baseline = if why == PlanReason::OldFailures { String::new() } else { baseline };
         let why = match why {
             PlanReason::First => PlanWhy::First,
             PlanReason::Failed(class) => PlanWhy::Failed { class, report: self.report(&dialogue) },
             PlanReason::OldFailures => PlanWhy::OldFailures { report: self.report(&dialogue) },
+            PlanReason::StillFails => PlanWhy::StillFails { report: self.report(&dialogue) },
+            PlanReason::CannotRun => PlanWhy::CannotRun { checks: self.what_cannot_run() },
             PlanReason::Objected => PlanWhy::Objected { report: self.report(&dialogue) },
             PlanReason::Lacks => PlanWhy::Lacks(std::mem::take(&mut self.needed)),
         };
-        let ask = PlanAsk { why, baseline: self.baseline_for(AgentRole::Architect) };
+        let ask = PlanAsk { why, baseline, may_end };
         let architect = self.roles.architect.clone();
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let file_reader = self.file_reader.clone();
@@ -56,7 +69,7 @@ impl State {
             let completed = Event::ArchitectCompleted { iteration, planned: planned.is_ok() };
             publisher.publish(completed).await?;
             let derived = match &planned {
-                Ok(planned) if planned.plan.verify.is_empty() => file_reader.checks().await?,
+                Ok(planned) if nothing_checks(&planned.plan.verify) => file_reader.checks().await?,
                 Ok(_) | Err(_) => Vec::new(),
             };
             Ok(StepResult::Planned(dialogue, planned, derived))
@@ -72,6 +85,14 @@ impl State {
         feedback::for_architect(self.prompts(), diff, &details.join("\n\n"))
     }
 
+    /// Lists the checks that cannot run on the unchanged tree, with the reasons.
+    fn what_cannot_run(&self) -> String {
+        match &self.baseline {
+            Untouched::Known(report) => feedback::cannot_run(self.prompts(), report),
+            Untouched::NotChecked | Untouched::Running { .. } => String::new(),
+        }
+    }
+
     pub(super) fn start_draft(&mut self, myself: &ActorRef<Msg>, reason: DraftReason) {
         let details = if reason == DraftReason::NewPlan && self.plan_version == 1 {
             ""
@@ -84,24 +105,21 @@ impl State {
         let (look, shown, hints) = (self.look(), self.shown.clone(), self.hints());
         let (editor, dialogue) = (self.roles.editor.clone(), self.dialogue_of(AgentRole::Editor));
         let baseline = self.baseline_for(AgentRole::Editor);
+        // What fails as before is part of the feedback.
+        let is_fed_back = reason == DraftReason::OldFailures;
+        let baseline = if is_fed_back { String::new() } else { baseline };
+        let since = self.news_at;
         let may_end = if self.trail.is_empty() { MayEnd::NothingApplied } else { MayEnd::Applied };
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let permits = self.permits_wanted();
         let workspace = Arc::clone(&self.setup.workspace);
-        self.start_baseline(myself);
+        self.start_baseline(myself, Vec::new());
         self.spawn_step(myself, async move {
             // Permits are requested before the Editor works, so that the order of events does not depend on timing.
-            for command in &permits {
-                if workspace.permit(command, Purpose::Check(Network::Own)).await.is_err() {
-                    tracing::debug!(
-                        command = command.text(),
-                        "a verification command was denied early"
-                    );
-                }
-            }
+            permitted(workspace.as_ref(), permits).await;
             let bases = look.await?;
             let files = unseen(&bases, &shown, hints);
-            let ask = DraftAsk { plan, files, feedback, baseline, may_end };
+            let ask = DraftAsk { plan, files, feedback, baseline, may_end, since };
             publisher.publish(Event::EditorStarted { iteration }).await?;
             let Ok((dialogue, drafted)) = editor.draft(dialogue, ask).await else {
                 return Ok(StepResult::RoleDied(Role::Editor));
@@ -113,7 +131,7 @@ impl State {
     }
 
     /// Returns the dialogue that a role continues.
-    fn dialogue_of(&self, role: AgentRole) -> Dialogue {
+    pub(super) fn dialogue_of(&self, role: AgentRole) -> Dialogue {
         self.dialogues.with(&self.model_of(role), self.prompts())
     }
 
@@ -157,7 +175,8 @@ impl State {
         if self.drafted_version == self.plan_version {
             return Vec::new();
         }
-        self.commands.iter().filter_map(|command| CommandLine::parse(command).ok()).collect()
+        let checks = self.cycle.checks();
+        checks.iter().filter_map(|command| CommandLine::parse(command).ok()).collect()
     }
 
     /// Re-reads and re-hashes the declared files, on a blocking thread.
@@ -176,17 +195,26 @@ impl State {
         }
     }
 
-    /// Starts checking the unchanged tree while the Editor works.
-    pub(super) fn start_baseline(&mut self, myself: &ActorRef<Msg>) {
+    /// Starts checking the unchanged tree while the Editor works, unless that is done. Requests `permits` first.
+    pub(super) fn start_baseline(&mut self, myself: &ActorRef<Msg>, permits: Vec<CommandLine>) {
+        let commands = self.cycle.checks();
+        let is_of_others =
+            matches!(self.baseline, Untouched::Known(_)) && self.baseline_of != commands;
+        if is_of_others && self.trail.is_empty() {
+            self.baseline = Untouched::NotChecked;
+            self.baseline_told = false;
+        }
         let wanted = self.setup.run.config().agent_loop.baseline != Baseline::Off
             && self.baseline == Untouched::NotChecked
             && self.trail.is_empty()
-            && !self.commands.is_empty();
+            && !commands.is_empty();
         if wanted {
             self.baseline = Untouched::Running { apply_waits: false };
-            self.baseline_of.clone_from(&self.commands);
-            let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
+            self.baseline_of.clone_from(&commands);
+            let verifier = self.roles.verifier.clone();
+            let workspace = Arc::clone(&self.setup.workspace);
             self.spawn_step(myself, async move {
+                permitted(workspace.as_ref(), permits).await;
                 match verifier.verify(commands, Subject::Untouched).await {
                     Ok(verified) => Ok(StepResult::BaselineKnown(verified?.report)),
                     Err(_) => Ok(StepResult::RoleDied(Role::Verifier)),
@@ -200,6 +228,11 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.drafted_version < self.plan_version {
+            // The diff is that of an earlier plan, and only the checks are new.
+            let permits = self.permits_wanted();
+            self.start_baseline(myself, permits);
+        }
         let iteration = self.cycle.iteration();
         let is_late = matches!(self.baseline, Untouched::Running { .. })
             && self.setup.run.config().agent_loop.baseline != Baseline::Wait;
@@ -219,6 +252,10 @@ impl State {
             }
             Untouched::Known(_) | Untouched::NotChecked | Untouched::Running { .. } => Vec::new(),
         };
+        if self.trail.is_empty() && none_can_run(&fresh) {
+            self.try_derived(myself, fresh);
+            return Ok(());
+        }
         let applier = self.roles.applier.clone();
         let declared = self.plan.iter().flat_map(|plan| &plan.files).map(|file| file.path.clone());
         let declared = Some(declared.collect());
@@ -228,11 +265,7 @@ impl State {
         let diff = self.diff.clone().unwrap_or_default();
         let publisher = self.publisher().clone();
         self.spawn_step(myself, async move {
-            for check in &fresh {
-                publisher
-                    .publish(verifier::run_event(check, true, 0, check.excerpt.clone()))
-                    .await?;
-            }
+            publish_baseline(&publisher, &fresh).await?;
             let bases = match reread {
                 Some(look) => look.await?,
                 None => bases,
@@ -251,13 +284,40 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn start_verify(&mut self, myself: &ActorRef<Msg>) {
-        let (verifier, commands) = (self.roles.verifier.clone(), self.commands.clone());
-        let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
-        let baseline = match &self.baseline {
+    /// Publishes that none of the checks can run, and tries those on the unchanged tree that can be derived.
+    fn try_derived(&mut self, myself: &ActorRef<Msg>, fresh: Vec<Check>) {
+        let (publisher, file_reader) = (self.publisher().clone(), self.file_reader.clone());
+        let (workspace, verifier) =
+            (Arc::clone(&self.setup.workspace), self.roles.verifier.clone());
+        self.spawn_step(myself, async move {
+            publish_baseline(&publisher, &fresh).await?;
+            let is_new = |command: &String| fresh.iter().all(|check| check.command != *command);
+            let derived = file_reader.checks().await?.into_iter().filter(is_new);
+            let lines = derived.filter_map(|command| CommandLine::parse(&command).ok()).collect();
+            let others = permitted(workspace.as_ref(), lines).await;
+            let tried = match verifier.verify(others, Subject::Untouched).await {
+                Ok(verified) => verified?.report.checks,
+                Err(_) => return Ok(StepResult::RoleDied(Role::Verifier)),
+            };
+            publish_baseline(&publisher, &tried).await?;
+            Ok(StepResult::NothingRuns(tried))
+        });
+    }
+
+    /// Returns the results of the checks before the change, as far as they are known.
+    pub(super) fn before(&self) -> Report {
+        let mut before = match &self.baseline {
             Untouched::Known(report) => report.clone(),
             Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
         };
+        before.replace(self.late.clone());
+        before
+    }
+
+    pub(super) fn start_verify(&mut self, myself: &ActorRef<Msg>) {
+        let (verifier, commands) = (self.roles.verifier.clone(), self.cycle.checks());
+        let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
+        let mut before = self.before();
         let derived = self.derived;
         let changes = self.trail.changes();
         let may_ask_again = self.setup.run.config().agent_loop.baseline != Baseline::Off;
@@ -271,16 +331,17 @@ impl State {
                 return Ok(StepResult::RoleDied(Role::Verifier));
             };
             let Checked { report: checked, denied, moved, locks } = verified?;
-            let (mut baseline, mut report) = (baseline.clone(), checked.clone().against(&baseline));
-            let doubted = proof::doubted(&report, &baseline);
+            let (mut report, mut late) = (checked.clone().against(&before), Report::default());
+            let doubted = proof::doubted(&report, &before);
             if may_ask_again && !changes.is_empty() && !doubted.is_empty() {
-                let Ok(before) = verifier.verify_before(doubted, changes.clone()).await else {
+                let Ok(again) = verifier.verify_before(doubted, changes.clone()).await else {
                     return Ok(StepResult::RoleDied(Role::Verifier));
                 };
-                baseline.replace(before?.report);
-                report = checked.against(&baseline);
+                late = again?.report;
+                before.replace(late.clone());
+                report = checked.against(&before);
             }
-            let proven = match provable(&report, &baseline) {
+            let proven = match provable(&report, &before) {
                 Provable::Already => true,
                 Provable::By(checks) => match verifier.try_before(checks, changes).await {
                     Ok(outcome) => outcome? == OldTree::Fails,
@@ -292,7 +353,7 @@ impl State {
             let passed = matches!(outcome, CheckOutcome::Passed | CheckOutcome::Flaky);
             let locks = if passed { offered(&*workspace, locks).await } else { Vec::new() };
             let verified = Checked { report, denied, moved, locks };
-            Ok(StepResult::Verified { verified, proven, baseline })
+            Ok(StepResult::Verified { verified, proven, late })
         });
     }
 }
@@ -323,6 +384,39 @@ async fn offered(workspace: &dyn Workspace, locks: Vec<Change>) -> Vec<Change> {
             Vec::new()
         }
     }
+}
+
+/// Requests permits for checks, and returns those that may run. A denial is reported when the check is due.
+async fn permitted(workspace: &dyn Workspace, commands: Vec<CommandLine>) -> Vec<String> {
+    let mut permitted = Vec::new();
+    for command in commands {
+        if workspace.permit(&command, Purpose::Check(Network::Own)).await.is_ok() {
+            permitted.push(command.text().to_owned());
+        } else {
+            tracing::debug!(command = command.text(), "a verification command was denied early");
+        }
+    }
+    permitted
+}
+
+/// Publishes the results of checks of the unchanged tree.
+async fn publish_baseline(publisher: &Publisher, checks: &[Check]) -> Result<(), JournalClosed> {
+    for check in checks {
+        publisher.publish(verifier::run_event(check, true, 0, check.excerpt.clone())).await?;
+    }
+    Ok(())
+}
+
+/// Returns true if no command shows whether a change works.
+pub(super) fn nothing_checks(commands: &[String]) -> bool {
+    commands.iter().all(|command| proves_nothing(command).is_some())
+}
+
+/// Returns true if there are checks of the unchanged tree, and none of them can run here.
+fn none_can_run(checks: &[Check]) -> bool {
+    let mut telling =
+        checks.iter().filter(|check| proves_nothing(&check.command).is_none()).peekable();
+    telling.peek().is_some() && telling.all(cannot_run)
 }
 
 /// How to show that checks would fail without the change.

@@ -161,13 +161,11 @@ impl Integration {
                 let verified = Verified::Unverified(Unverified::NothingCouldFail);
                 Verdict::Green(Delivery::Delivered { verified })
             }
-            CheckOutcome::Environment => match report.missing().cloned() {
-                Some(missing) => {
-                    let verified = Verified::Unverified(Unverified::Environment { missing });
-                    Verdict::Green(Delivery::Delivered { verified })
-                }
-                None => unverifiable("something that a verification command needs is missing"),
-            },
+            CheckOutcome::Environment => {
+                let why = report.hindrance().unwrap_or(Unverified::NothingCouldFail);
+                let verified = Verified::Unverified(why);
+                Verdict::Green(Delivery::Delivered { verified })
+            }
             CheckOutcome::PreExisting => Verdict::Green(needs_work(
                 NeedsWork::PreExisting,
                 "the failing checks failed before the change as well, in a copy of the workspace that has no ignored files except those of lanes.share",

@@ -1,8 +1,12 @@
 //! The writing end of the journal: one thread that owns the file, behind a bounded channel.
 //!
-//! Events that arrive together are written together: one write, and one sync if any of them has to be durable. On a full
-//! disk, the journal waits for space, and so does everything that waits for the journal. If the file cannot be written,
-//! the thread ends and all waits end with it: the journal fails closed.
+//! Events that arrive together are written together: one write, and one sync if any of them has to be durable. If the
+//! file cannot be written, the thread ends and all waits end with it: the journal fails closed. On a full disk it first
+//! waits for space if there is a paid answer to lose, until the user stops the run; so does everything that waits for the
+//! journal.
+
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,6 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -68,6 +73,8 @@ fn name(dir: &Path) -> Cow<'_, str> {
 pub struct Journal {
     dir: PathBuf,
     failure: Arc<OnceLock<String>>,
+    /// True once the current run is stopped.
+    is_stopped: Arc<AtomicBool>,
     lives: watch::Receiver<()>,
 }
 
@@ -76,7 +83,7 @@ pub struct Journal {
 pub struct Capacity {
     /// How many events may wait to be written.
     pub queue: usize,
-    /// How long to wait for space on a full disk.
+    /// How long to wait for space on a full disk if a run has paid for answers.
     pub patience: Duration,
 }
 
@@ -154,13 +161,15 @@ impl Journal {
         capacity: Capacity,
         screen: mpsc::Sender<Signal>,
     ) -> Result<(Self, Publisher), LogError> {
-        let failure = Arc::new(OnceLock::new());
+        let (failure, is_stopped) = (Arc::new(OnceLock::new()), Arc::<AtomicBool>::default());
         let (sender, entries) = crossbeam_channel::bounded(capacity.queue);
         let writer = Writer {
             dir: dir.to_owned(),
             file,
             len: end.place.bytes as u64,
             patience: capacity.patience,
+            has_paid: false,
+            is_stopped: Arc::clone(&is_stopped),
             prompts: BTreeMap::new(),
             clock,
             screen: screen.clone(),
@@ -168,19 +177,19 @@ impl Journal {
             prev: end.place.sum,
             state: end.state,
         };
-        let why = Arc::clone(&failure);
+        let (why, of) = (Arc::clone(&failure), dir.to_owned());
         let (alive, lives) = watch::channel(());
         std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
                 if let Err(error) = writer.run(&entries) {
                     tracing::error!(%error, "the journal cannot be written");
-                    why.set(error.to_string()).ok();
+                    why.set(format!("cannot write to {}: {error}", of.display())).ok();
                 }
                 drop((entries, alive));
             })
             .map_err(LogError::Thread)?;
-        let journal = Self { dir: dir.to_owned(), failure, lives: lives.clone() };
+        let journal = Self { dir: dir.to_owned(), failure, is_stopped, lives: lives.clone() };
         Ok((journal, Publisher::new(sender, screen, lives)))
     }
 
@@ -188,6 +197,11 @@ impl Journal {
     pub async fn closed(&self) {
         // The sender is never used: the wait ends when it is dropped.
         self.lives.clone().changed().await.ok();
+    }
+
+    /// Called when the user stops the current run: it no longer waits for space on a full disk.
+    pub fn stop_waiting(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     /// The session's directory.
@@ -223,6 +237,9 @@ struct Writer {
     /// Length of the complete lines, in bytes.
     len: u64,
     patience: Duration,
+    /// True if the current run has paid for an answer.
+    has_paid: bool,
+    is_stopped: Arc<AtomicBool>,
     /// The last prompt of each role in each scope; the next one repeats most of it.
     prompts: BTreeMap<(Scope, AgentRole), Option<Base>>,
     clock: Arc<dyn Clock>,
@@ -257,6 +274,9 @@ impl Writer {
         let mut text = Vec::new();
         let mut written = Vec::new();
         let mut waiting = Vec::new();
+        for entry in &batch {
+            self.note_run(&entry.event);
+        }
         for entry in batch {
             for blob in entry.event.blobs() {
                 new_blobs |= self.with_room(|writer| writer.keep(&entry, blob))?;
@@ -291,6 +311,7 @@ impl Writer {
         }
         if written.iter().any(|line| matches!(line.event, Event::RunFinished { .. })) {
             self.prompts.clear();
+            self.has_paid = false;
         }
         for envelope in written {
             self.show(Signal::Event(Arc::new(envelope)));
@@ -299,6 +320,15 @@ impl Writer {
             waits.send(seq).ok();
         }
         Ok(())
+    }
+
+    /// Notes whether the current run has something to lose.
+    fn note_run(&mut self, event: &Event) {
+        if let Event::RunStarted { .. } = event {
+            self.has_paid = false;
+            self.is_stopped.store(false, Ordering::Relaxed);
+        }
+        self.has_paid |= matches!(event, Event::ModelReply { answer: Some(_), .. });
     }
 
     /// Sends the screen a signal that must not be lost. A closed screen is ignored.
@@ -354,22 +384,28 @@ impl Writer {
         }
     }
 
-    /// Runs `act` again and again while the disk is full, until it succeeds or patience runs out. Nothing that waits for
-    /// the journal happens in the meantime.
+    /// Runs `act`. On a full disk it is run again and again if the run has something to lose, until it succeeds, patience
+    /// runs out, or the user stops the run. Nothing that waits for the journal happens in the meantime.
     fn with_room<T>(&mut self, act: impl Fn(&mut Self) -> io::Result<T>) -> io::Result<T> {
-        let started = Instant::now();
+        let (started, mut is_told) = (Instant::now(), false);
         loop {
             match act(self) {
-                Err(error) if is_full(&error) && started.elapsed() < self.patience => {
+                Err(error) if is_full(&error) && self.may_wait_since(started) => {
                     let dir = self.dir.display();
-                    let why = format!("{error} in {dir}: paused until there is free space");
+                    let why = format!("waiting for space on {dir}: free some, or stop with Ctrl-C");
                     // A slow or closed screen gets the message next time.
-                    self.screen.try_send(Signal::Waiting(Scope::SESSION, why.into())).ok();
+                    is_told = is_told || self.screen.try_send(Signal::Paused(why)).is_ok();
                     crossbeam_channel::after(PAUSE).recv().ok();
                 }
                 done => return done,
             }
         }
+    }
+
+    fn may_wait_since(&self, started: Instant) -> bool {
+        self.has_paid
+            && !self.is_stopped.load(Ordering::Relaxed)
+            && started.elapsed() < self.patience
     }
 }
 
@@ -382,99 +418,4 @@ fn is_full(error: &io::Error) -> bool {
 /// Makes the names in a directory durable.
 fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use actors::publisher::Written;
-    use tools::clock::{FixedClock, Timestamp};
-
-    use super::*;
-    use crate::read::read;
-
-    const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::from_mins(1) };
-
-    fn journal(dir: &Path, capacity: Capacity) -> (Journal, Publisher, mpsc::Receiver<Signal>) {
-        let (screen, seen) = mpsc::channel(100);
-        let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let (journal, publisher) = Journal::create(dir, clock, capacity, screen).unwrap();
-        (journal, publisher, seen)
-    }
-
-    /// Returns an event whose content cannot be written once its path points to a full disk.
-    fn without_room(dir: &Path) -> (Event, PathBuf) {
-        let text = Blob::new("evidence ".repeat(1000));
-        let place = dir.join("blobs").join(format!("{}.tmp", text.blob));
-        let event = Event::EvidenceGathered {
-            items: vec![],
-            omitted: vec![],
-            partial: false,
-            tokens: 1,
-            text,
-            workspace: None,
-            earlier: None,
-        };
-        (event, place)
-    }
-
-    #[tokio::test]
-    async fn a_refused_transition_is_recorded_and_not_made() {
-        let dir = tempfile::tempdir().unwrap();
-        let (journal, publisher, _seen) = journal(dir.path(), CAPACITY);
-        let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
-        publisher.record(verify).await.unwrap();
-        publisher.record(Event::ArchitectStarted { iteration: 1 }).await.unwrap();
-        drop((journal, publisher));
-        let records = read(dir.path()).unwrap().records;
-        let (idle, planning) = (SessionState::Idle, SessionState::Planning);
-        let refused = Event::TransitionRefused { from: idle, to: SessionState::Verifying };
-        assert_eq!(records[1].event(), Some(refused));
-        let taken = Event::SessionStateChanged { from: idle, to: planning };
-        assert_eq!(records[3].event(), Some(taken));
-    }
-
-    #[tokio::test]
-    async fn a_full_disk_pauses_everything_until_there_is_space() {
-        let dir = tempfile::tempdir().unwrap();
-        let (_journal, publisher, mut seen) = journal(dir.path(), CAPACITY);
-        let (event, place) = without_room(dir.path());
-        symlink("/dev/full", &place).unwrap();
-        let recorded = tokio::spawn(async move { publisher.record(event).await });
-        let signal = seen.recv().await.unwrap();
-        assert!(
-            matches!(&signal, Signal::Waiting(_, why) if why.contains("until there is free space")),
-            "{signal:?}"
-        );
-        assert!(!recorded.is_finished());
-        assert_eq!(read(dir.path()).unwrap().records.len(), 0);
-        fs::remove_file(place).unwrap();
-        assert_eq!(recorded.await.unwrap(), Ok(Written::Now(1)));
-        assert_eq!(read(dir.path()).unwrap().records.len(), 1);
-    }
-
-    #[tokio::test]
-    async fn when_patience_runs_out_the_journal_fails_closed() {
-        let dir = tempfile::tempdir().unwrap();
-        let capacity = Capacity { patience: Duration::ZERO, ..CAPACITY };
-        let (journal, publisher, _seen) = journal(dir.path(), capacity);
-        let (event, place) = without_room(dir.path());
-        symlink("/dev/full", place).unwrap();
-        assert!(publisher.record(event.clone()).await.is_err());
-        assert!(publisher.record(event).await.is_err());
-        assert!(journal.failure().unwrap().contains("No space left"), "{:?}", journal.failure());
-    }
-
-    #[tokio::test]
-    async fn an_open_session_is_in_use() {
-        let dir = tempfile::tempdir().unwrap();
-        let (_journal, publisher, _seen) = journal(dir.path(), CAPACITY);
-        assert!(repair::is_in_use(dir.path()));
-        assert!(matches!(repair::repair(dir.path()), Err(repair::RepairError::InUse)));
-        drop(publisher);
-        while !repair::repair(dir.path()).is_ok_and(|repaired| repaired.is_none()) {
-            tokio::task::yield_now().await;
-        }
-    }
 }

@@ -42,7 +42,14 @@ const fn leads_to(from: SessionState, to: SessionState) -> bool {
         (Idle | Completed | Paused | Failed, Planning | AwaitingApproval | Failed | Paused)
             | (
                 Planning,
-                ExecutingStep | AwaitingApproval | AwaitingUserInput | Completed | Failed | Paused
+                // The checks of a new plan are run on what an earlier one has changed.
+                ExecutingStep
+                    | AwaitingApproval
+                    | AwaitingUserInput
+                    | Verifying
+                    | Completed
+                    | Failed
+                    | Paused
             )
             | (AwaitingUserInput, Planning | Failed | Paused)
             | (
@@ -120,7 +127,7 @@ mod tests {
         }
         // The journal refuses transitions that are out of order, and keeps the state.
         let verify = Event::VerifyStarted { iteration: 1, commands: vec![], derived: true };
-        for state in [SessionState::Idle, SessionState::Planning, SessionState::Completed] {
+        for state in [SessionState::Idle, SessionState::Completed] {
             assert_eq!(
                 state.after(&verify),
                 Some(Transition::Refused(SessionState::Verifying)),

@@ -76,6 +76,7 @@ impl Research<'_> {
             // The next question will show if the provider is gone for good.
             Err(
                 AnswerError::Unreadable(_)
+                | AnswerError::Repeated { .. }
                 | AnswerError::Call(CallError::Model(_) | CallError::Admission(_)),
             ) => Ok(None),
         }
@@ -109,6 +110,7 @@ impl Research<'_> {
             },
             repairs: config.agent_loop.architect_parse_retries,
             looks: config.agent_loop.max_look_rounds,
+            since: None,
         };
         talk.ask(dialogue, grammar).await
     }

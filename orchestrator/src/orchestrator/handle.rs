@@ -198,6 +198,7 @@ impl Orchestrator {
 
     /// Stops the current request. It ends as cancelled, unless it has already ended.
     pub fn cancel(&self) {
+        self.journal.stop_waiting();
         // An orchestrator that is gone has nothing to stop.
         self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
     }
@@ -209,6 +210,7 @@ impl Orchestrator {
 
     /// Ends the session like [`Self::stop`], and waits until it can be opened again, at most for a short while.
     pub async fn close(self) {
+        self.journal.stop_waiting();
         let closed = async {
             if let Err(error) = self.actor.stop_and_wait(None, None).await {
                 tracing::debug!(%error, "the orchestrator has already stopped");

@@ -280,6 +280,11 @@ impl Drafting {
                 let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
                 return Err(without_card(delivery, &researched));
             }
+            Err(repeated @ AnswerError::Repeated { .. }) => {
+                let detail = repeated.to_string().into();
+                let delivery = Delivery::NeedsWork { why: NeedsWork::NoPlan, detail };
+                return Err(without_card(delivery, &researched));
+            }
             Err(AnswerError::Call(error)) => {
                 return Err(without_card(call_failed(&error), &researched));
             }

@@ -203,6 +203,10 @@ impl State {
                         let detail = format!("there was no usable answer: {error}").into();
                         Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
                     }
+                    Err(repeated @ AnswerError::Repeated { .. }) => {
+                        let detail = repeated.to_string().into();
+                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+                    }
                 };
                 self.end(ending).await;
             }

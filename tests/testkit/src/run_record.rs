@@ -40,6 +40,7 @@ impl RunRecord {
             Signal::Text(..)
             | Signal::Reasoning(..)
             | Signal::Waiting(..)
+            | Signal::Paused(..)
             | Signal::Confined(..)
             | Signal::Asked(..) => {}
         };

@@ -26,10 +26,10 @@ pub(crate) struct Layer {
 
 /// Maximum number of paths reported.
 const MAX_TOLD: usize = 1000;
+/// Depth down to which changes are listed; of anything deeper, only the directory is reported.
+const MAX_DEPTH: usize = 100;
 /// Files up to this size, in bytes, are compared, so that a file that was only touched is not reported.
 const MAX_COMPARED: u64 = 1 << 20;
-/// Maximum depth of directories that are searched, below a layer.
-const MAX_DEPTH: usize = 256;
 
 /// Returns the changed paths as a notice, only the first ones.
 pub(crate) fn notice(layers: &[Layer]) -> Notice {
@@ -73,7 +73,11 @@ impl Search<'_> {
             match FileType::from_raw_mode(data.st_mode) {
                 FileType::Directory => {
                     // A directory with a layer of its own is another device.
-                    if data.st_dev != device || (self.skips)(&in_tree) || depth == MAX_DEPTH {
+                    if data.st_dev != device || (self.skips)(&in_tree) {
+                        continue;
+                    }
+                    if depth + 1 == MAX_DEPTH {
+                        self.found.push(in_tree);
                         continue;
                     }
                     let below = openat(
@@ -126,5 +130,28 @@ impl Search<'_> {
             file.read_to_end(&mut content).ok().map(|_| content)
         };
         read(now) == read(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_listed_down_to_a_depth() {
+        let (upper, lower) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dir = |depth: usize| (0..depth).map(|_| "d").collect::<PathBuf>();
+        fs::create_dir_all(upper.path().join(dir(MAX_DEPTH + 50))).unwrap();
+        for path in [dir(MAX_DEPTH - 1).join("f"), dir(MAX_DEPTH + 50).join("g")] {
+            fs::write(upper.path().join(path), "x").unwrap();
+        }
+        let open = |dir: &tempfile::TempDir| File::open(dir.path()).unwrap();
+        let (at, written) = (PathBuf::new(), upper.path().to_owned());
+        let layer = Layer { at, written, upper: open(&upper), lower: open(&lower) };
+        let Notice::Discarded(found) = notice(&[layer]) else { panic!("no list") };
+        let expected = [dir(MAX_DEPTH), dir(MAX_DEPTH - 1).join("f")];
+        assert_eq!(found, expected.map(PathBuf::into_os_string));
     }
 }

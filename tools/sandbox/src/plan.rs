@@ -340,20 +340,23 @@ fn grant_without(
     access: &mut Vec<OsString>,
     list: &mut Vec<OsString>,
 ) -> io::Result<()> {
-    if hidden.iter().any(|hidden| path.starts_with(hidden)) {
-        return Ok(());
-    }
-    if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
-        access.push(path.into());
-        return Ok(());
-    }
-    list.push(path.into());
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        // The target of a link is granted, or not, at its own location.
-        if !entry.file_type()?.is_symlink() {
-            grant_without(&entry.path(), hidden, access, list)?;
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        if hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            continue;
         }
+        if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+            access.push(path.into());
+            continue;
+        }
+        for entry in fs::read_dir(&path)? {
+            let entry = entry?;
+            // The target of a link is granted, or not, at its own location.
+            if !entry.file_type()?.is_symlink() {
+                waiting.push(entry.path());
+            }
+        }
+        list.push(path.into());
     }
     Ok(())
 }

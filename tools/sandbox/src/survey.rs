@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of entries examined. A larger tree is not known well enough to run a command in it.
 const MAX_ENTRIES: usize = 2_000_000;
+/// Maximum length of a path that can be examined, in bytes, as everywhere in the program. A directory below is hidden
+/// with everything in it: a command could still get there, step by step.
+const MAX_PATH_BYTES: usize = 3072;
 /// Directories that are not searched: they have many files and no secrets of the user.
 const NOT_ENTERED: [&str; 4] = [".git", "node_modules", ".venv", "venv"];
 
@@ -53,7 +56,7 @@ pub struct Tree<'t> {
 /// The result of a survey.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// Secret files, and sockets. For a symbolic link, its target if that is in the tree.
+    /// Secret files, sockets, and directories too deep to be examined. For a symbolic link, its target if that is in the tree.
     pub(crate) secrets: Vec<PathBuf>,
     /// Existing caches of builds.
     pub(crate) caches: Vec<PathBuf>,
@@ -92,7 +95,9 @@ pub(crate) fn survey(
             let kind = entry.file_type()?;
             let path = entry.path();
             if kind.is_dir() {
-                if !NOT_ENTERED.iter().any(|not| name == *not) {
+                if path.as_os_str().len() > MAX_PATH_BYTES {
+                    survey.secrets.push(path);
+                } else if !NOT_ENTERED.iter().any(|not| name == *not) {
                     below.push(path);
                 }
                 continue;
@@ -148,6 +153,26 @@ mod tests {
         let at = root.join(path);
         fs::create_dir_all(at.parent().unwrap()).unwrap();
         fs::write(at, "x").unwrap();
+    }
+
+    #[test]
+    fn a_directory_too_deep_to_be_examined_is_hidden() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let name = "d".repeat(200);
+        let deepest = (0..18).fold(root.clone(), |above, _| above.join(&name));
+        put(&root, deepest.join(".env").to_str().unwrap());
+        let tree = Tree {
+            root: &root,
+            writes: Writes::Discarded,
+            is_secret: &|path| path.rsplit('/').next() == Some(".env"),
+            at: &root,
+            is_unseen: &|_| true,
+        };
+        let found = survey(&tree, &BTreeMap::new()).unwrap();
+        let [hidden] = found.secrets.as_slice() else { panic!("{:?}", found.secrets) };
+        assert!(deepest.starts_with(hidden) && hidden.as_os_str().len() > MAX_PATH_BYTES);
+        assert!(hidden.as_os_str().len() <= MAX_PATH_BYTES + name.len() + 1, "no more than needed");
     }
 
     #[test]

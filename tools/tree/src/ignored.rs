@@ -38,14 +38,17 @@ pub(super) struct Ignored {
     rules: Rules,
     global: Gitignore,
     /// By path, as an `OsString` because it hashes faster than the components of a `PathBuf`.
-    known: Mutex<HashMap<OsString, Arc<Directory>>>,
+    known: Mutex<HashMap<OsString, Chain>>,
     /// Remaining bytes that may be read.
     left: AtomicU64,
 }
 
-/// The rules of one directory, linked to those of its parent.
+/// The directories with rules that apply in a directory, the nearest first. Most directories have none of their own and
+/// share the chain of their parent.
+type Chain = Arc<[Arc<Directory>]>;
+
+/// The rules of one directory.
 struct Directory {
-    above: Option<Arc<Directory>>,
     hidden: Gitignore,
     dot_ignore: Gitignore,
     gitignore: Gitignore,
@@ -68,10 +71,9 @@ impl Ignored {
     pub(super) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
         let (mut hidden, mut search) = (Match::None, Match::None);
         let (mut git, mut exclude) = (Match::None, Match::None);
-        let directory = path.parent().map(|dir| self.directory(dir));
-        let mut next = directory.as_deref();
+        let chain = path.parent().map(|dir| self.chain(dir)).unwrap_or_default();
         let mut in_repository = true;
-        while let Some(directory) = next {
+        for directory in chain.iter() {
             if hidden.is_none() {
                 hidden = directory.hidden.matched(path, is_dir);
             }
@@ -86,19 +88,38 @@ impl Ignored {
             }
             // Only its own rules apply to a nested repository.
             in_repository &= !directory.is_repository;
-            next = directory.above.as_deref();
         }
         let global = self.global.matched(path, is_dir);
         hidden.or(search).or(git).or(exclude).or(global).is_ignore()
     }
 
-    fn directory(&self, dir: &Path) -> Arc<Directory> {
-        let known =
-            |known: &HashMap<OsString, Arc<Directory>>| known.get(dir.as_os_str()).map(Arc::clone);
-        if let Some(known) = known(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return known;
+    /// Returns the rules that apply in `dir`. Directories above it are read first, one after the other, however many
+    /// there are.
+    fn chain(&self, dir: &Path) -> Chain {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut unknown, mut chain) = (Vec::new(), Chain::default());
+        for dir in dir.ancestors() {
+            if let Some(known) = known.get(dir.as_os_str()) {
+                chain = Arc::clone(known);
+                break;
+            }
+            unknown.push(dir);
+            if dir.parent().is_none_or(|above| !above.starts_with(&self.top)) {
+                break;
+            }
         }
-        let above = dir.parent().filter(|above| above.starts_with(&self.top));
+        for dir in unknown.into_iter().rev() {
+            if let Some(directory) = self.directory(dir) {
+                let nearest = std::iter::once(Arc::new(directory));
+                chain = nearest.chain(chain.iter().map(Arc::clone)).collect();
+            }
+            known.insert(dir.into(), Arc::clone(&chain));
+        }
+        chain
+    }
+
+    /// Returns the rules of `dir`; `None` if there are none.
+    fn directory(&self, dir: &Path) -> Option<Directory> {
         let git_dir = repository::of(dir);
         let (hidden, dot_ignore, git) = match self.rules {
             Rules::ForModels => (true, true, true),
@@ -112,17 +133,17 @@ impl Ignored {
         let exclude = git_dir
             .as_deref()
             .map(|git_dir| rules_in(git, repository::common_dir(git_dir).join("info/exclude")));
-        let directory = Arc::new(Directory {
-            above: above.map(|above| self.directory(above)),
+        let directory = Directory {
             hidden: rules_in(hidden, dir.join(".deepseekignore")),
             dot_ignore: rules_in(dot_ignore, dir.join(".ignore")),
             gitignore: rules_in(git, dir.join(".gitignore")),
             exclude: exclude.unwrap_or_else(Gitignore::empty),
             is_repository: git_dir.is_some(),
-        });
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(dir.into(), Arc::clone(&directory));
-        directory
+        };
+        let Directory { hidden, dot_ignore, gitignore, exclude, is_repository } = &directory;
+        let is_empty =
+            [hidden, dot_ignore, gitignore, exclude].into_iter().all(Gitignore::is_empty);
+        (!is_empty || *is_repository).then_some(directory)
     }
 
     /// Reads the rules for `dir` from a file. An unreadable file and invalid lines are skipped.

@@ -35,7 +35,7 @@ pub use snapshot::{
     Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,
     Snapshots, TreeId,
 };
-pub use worktree::{Extras, SeenAt, Worktree};
+pub use worktree::{Extras, SeenAt, Worktree, remove_tree};
 pub use write::{CommitError, Committed, WriteTree};
 
 use std::io;

@@ -164,7 +164,10 @@ fn next_to_verify(verified: &Verified) -> Option<String> {
                 "ask again when nothing else changes the files, or run the checks".to_owned(),
             );
         }
-        Unverified::OldFailures => return Some("ask for a fix of these failures".to_owned()),
+        Unverified::CannotRun { .. } => return Some("run it where it can run".to_owned()),
+        Unverified::OldFailures { .. } => {
+            return Some("ask for a fix of these failures".to_owned());
+        }
         Unverified::Environment { missing } => missing,
     };
     let first = match (missing.kind, &missing.cure) {
@@ -199,6 +202,7 @@ fn next_to_verify(verified: &Verified) -> Option<String> {
 const fn why_undelivered(why: NeedsWork) -> &'static str {
     match why {
         NeedsWork::IterationsUsedUp => "every attempt failed",
+        NeedsWork::ChecksFail => "checks fail that did not before the change",
         NeedsWork::PreExisting => "the checks fail as they did before the change",
         NeedsWork::Unverifiable => "the checks could not be run",
         NeedsWork::NoPlan => "the model gave no plan",

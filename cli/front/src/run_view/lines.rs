@@ -128,6 +128,15 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
     if let Event::CommandTried { role, command, exit, .. } = event {
         return vec![format!("  {} tries `{}`: {}", who(role), harmless(command), harmless(exit))];
     }
+    if let Event::ChecksBarred { vacuous, .. } = event {
+        let vacuous: Vec<String> =
+            vacuous.iter().map(|check| format!("`{}`", harmless(check))).collect();
+        let line = || format!("  proves nothing: {}", vacuous.join(", "));
+        return (!vacuous.is_empty()).then(line).into_iter().collect();
+    }
+    if let Event::AnswerRepeated { role, times } = event {
+        return vec![format!("  {} gave the same answer {times} times", who(role))];
+    }
     if let Event::FilesNeeded { files } = event {
         let line =
             |file: &NeededFile| format!("  the plan lacks {}: {}", file.path, harmless(&file.why));

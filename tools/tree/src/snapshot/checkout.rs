@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::{Entries, SnapshotError, SnapshotReader};
-use crate::FileMode;
+use crate::{FileMode, remove_tree};
 
 impl SnapshotReader {
     /// Writes `entries` to `dir`, which must not exist. If this fails, `dir` is removed.
@@ -25,7 +25,7 @@ impl SnapshotReader {
             write(&target, kept.mode, &content).map_err(failed(&target))
         });
         if written.is_err()
-            && let Err(error) = fs::remove_dir_all(dir)
+            && let Err(error) = remove_tree(dir)
         {
             tracing::warn!(%error, dir = %dir.display(), "a partial checkout was left behind");
         }

@@ -45,11 +45,9 @@ pub(crate) struct Objects {
     dir: PathBuf,
 }
 
-/// A directory being assembled.
-#[derive(Default)]
-struct Directory<'a> {
-    files: BTreeMap<&'a str, Kept>,
-    directories: BTreeMap<&'a str, Directory<'a>>,
+/// Returns the directory that a path is in; empty at the top.
+fn above(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(above, _)| above)
 }
 
 impl Objects {
@@ -184,43 +182,40 @@ impl Objects {
         self.own.write_buf_with_known_id(kind, bytes, id).map_err(|source| self.unusable(source))
     }
 
-    /// Writes the tree of these entries, with all its subtrees.
+    /// Writes the tree of these entries, with all its subtrees: the deepest first, however deep they are.
     pub(crate) fn write_tree(
         &self,
         entries: &Entries,
         survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
-        let mut root = Directory::default();
-        for (path, kept) in entries {
-            let mut dir = &mut root;
-            let mut names: Vec<&str> = path.components().collect();
-            names.pop();
-            for name in names {
-                dir = dir.directories.entry(name).or_default();
-            }
-            dir.files.insert(path.name(), *kept);
-        }
-        self.write_directory(&root, survives)
-    }
-
-    fn write_directory(
-        &self,
-        directory: &Directory<'_>,
-        survives: Survives,
-    ) -> Result<ObjectId, SnapshotError> {
-        let mut entries = Vec::new();
-        for (name, Kept { mode, id }) in &directory.files {
+        let mut directories = BTreeMap::from([("", Vec::new())]);
+        for (path, Kept { mode, id }) in entries {
+            let above = above(path.as_str());
+            // A directory whose parent is known has all of its ancestors.
+            let unknown = std::iter::successors(Some(above), |dir| {
+                (!dir.is_empty()).then(|| self::above(dir))
+            });
+            let unknown: Vec<&str> =
+                unknown.take_while(|dir| !directories.contains_key(dir)).collect();
+            directories.extend(unknown.into_iter().map(|dir| (dir, Vec::new())));
             let mode = EntryMode::from(EntryKind::from(*mode));
-            entries.push(Entry { mode, filename: (*name).into(), oid: *id });
+            let entry = Entry { mode, filename: path.name().into(), oid: *id };
+            directories.entry(above).or_default().push(entry);
         }
-        for (name, below) in &directory.directories {
-            let oid = self.write_directory(below, survives)?;
-            entries.push(Entry { mode: EntryKind::Tree.into(), filename: (*name).into(), oid });
+        loop {
+            // A directory comes after its parent, so the last one has no others left in it.
+            let (dir, mut entries) = directories.pop_last().unwrap_or_default();
+            entries.sort();
+            let mut bytes = Vec::new();
+            Tree { entries }.write_to(&mut bytes).map_err(|source| self.failed(source))?;
+            let oid = self.own_object(Kind::Tree, &bytes, survives)?;
+            if dir.is_empty() {
+                return Ok(oid);
+            }
+            let filename = dir.rsplit('/').next().unwrap_or(dir).into();
+            let entry = Entry { mode: EntryKind::Tree.into(), filename, oid };
+            directories.entry(above(dir)).or_default().push(entry);
         }
-        entries.sort();
-        let mut bytes = Vec::new();
-        Tree { entries }.write_to(&mut bytes).map_err(|source| self.failed(source))?;
-        self.own_object(Kind::Tree, &bytes, survives)
     }
 
     /// Returns the files and symlinks of a tree.

@@ -21,6 +21,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use self::register::Registration;
+pub use self::remove::remove_tree;
 use super::snapshot::stamps::{Stamp, Stamps};
 use super::{CommitLog, Entries, RepoPath, SnapshotError, Snapshots, TreeError, WriteTree};
 use tools::clock::Timestamp;
@@ -77,13 +78,13 @@ impl Worktree {
         if fs::symlink_metadata(dir).is_ok() {
             return Err(failed(io::ErrorKind::AlreadyExists.into()));
         }
-        remove::tree(&half)
+        remove_tree(&half)
             .and_then(|()| fs::create_dir_all(half.parent().unwrap_or(Path::new("/"))))
             .and_then(|()| fs::DirBuilder::new().mode(0o700).create(&half))
             .map_err(failed)?;
         let made = Self::fill(snapshots, entries, dir, &half, from)
             .and_then(|worktree| fs::rename(&half, dir).map(|()| worktree).map_err(failed));
-        let undo = || remove::tree(&half).and_then(|()| Registration::of(snapshots, dir).remove());
+        let undo = || remove_tree(&half).and_then(|()| Registration::of(snapshots, dir).remove());
         if made.is_err()
             && let Err(error) = undo()
         {
@@ -146,8 +147,8 @@ impl Worktree {
 
     /// Removes the worktree at `dir`, as far as it exists, and its registration.
     pub fn remove(snapshots: &Snapshots, dir: &Path) -> io::Result<()> {
-        remove::tree(&half(dir))?;
-        remove::tree(dir)?;
+        remove_tree(&half(dir))?;
+        remove_tree(dir)?;
         Registration::of(snapshots, dir).remove()
     }
 }

@@ -101,7 +101,7 @@ fn make_room(root: &Root, path: &RepoPath) -> io::Result<OwnedFd> {
     match rustix::fs::unlinkat(&dir, path.name(), AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::ISDIR | Errno::PERM) => {
-            super::remove::tree(&root.path().join(path.as_str()))?;
+            super::remove::remove_tree(&root.path().join(path.as_str()))?;
         }
         Err(errno) => return Err(errno.into()),
     }
