@@ -502,10 +502,60 @@ fn a_check_gets_network_access_only_if_the_user_allows_it() {
     let mut terminal = at_terminal(&asked);
     terminal.until("Apply it? [y/N", 1);
     terminal.types("y\n");
-    terminal.until("Run it again with it? [y/N", 1);
+    terminal.until("Run it with it? [y/N", 1);
     terminal.types("y\n");
     terminal.until("session ", 1);
     assert_eq!(terminal.end(), Some(0));
+}
+
+/// A lock file names what is loaded, so loading it is offered instead of running the tests with the network.
+#[test]
+fn what_a_lock_file_names_is_loaded_if_the_user_allows_it() {
+    let Some(site) = Site::at(Level::Full) else { return };
+    let port = site.tcp.local_addr().unwrap().port();
+    let npm = format!(
+        "#!/bin/bash\ncase $1 in\ninstall) : > /dev/tcp/127.0.0.1/{port} && mkdir -p node_modules/jest ;;\ntest) test -d node_modules/jest || {{ echo 'sh: 1: jest: not found'; exit 127; }} ;;\nesac\n"
+    );
+    let world = |files: &[(&str, &str)]| {
+        let package = ("package.json", "{\"scripts\": {\"test\": \"jest\"}}\n");
+        let project = Project::new(&[files, &[("greet.txt", "hello\n"), package]].concat());
+        let other = architect("DONE|nothing else can check it");
+        let replies = [greeting_fix_checked_by(&["npm test"]), vec![other]].concat();
+        let world = World::of(project, Provider::new(replies)).with_default_commands();
+        let program = world.home().join(".local/bin/npm");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::write(&program, &npm).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        world
+    };
+    let path = |world: &World| {
+        let bin = world.home().join(".local/bin");
+        format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+    };
+    let locked = [("package-lock.json", "{}\n")];
+    let asked = world(&locked);
+    let mut program = asked.deepseek(["--force-execute", "-p", "Fix the greeting"]);
+    let mut terminal = Terminal::start(program.env("PATH", path(&asked)));
+    terminal.until("Apply it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("$ npm install", 1);
+    terminal.until("Run it with it? [y/N", 1);
+    terminal.types("y\n");
+    terminal.until("checks passed; ", 1);
+    terminal.until("session ", 1);
+    assert_eq!(terminal.end(), Some(0));
+    assert!(!asked.project.path("node_modules").exists());
+    let replayed = asked.deepseek(["replay", "latest"]).run();
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
+    for (files, denied) in [(&locked[..], vec!["npm install"]), (&[], vec![])] {
+        let unattended = world(files);
+        let run = unattended.request("Fix it").env("PATH", path(&unattended)).run();
+        assert_eq!(run.ending(), "0 delivered/unverified", "{}", run.stderr);
+        let actions = run.all("ApprovalDenied");
+        let commands: Vec<&str> =
+            actions.iter().map(|it| it["action"]["network"].as_str().unwrap()).collect();
+        assert_eq!(commands, denied);
+    }
 }
 
 /// Generates command lines that a hostile model might put into a plan, from a seed.

@@ -17,7 +17,7 @@ use tree::RepoPath;
 
 pub use self::derive::{Kinds, Project, derive};
 pub use self::kinds::kind_of;
-pub use self::lacking::{hidden, refused_paths};
+pub use self::lacking::{Locked, hidden, locked_fetch, refused_paths};
 use crate::complaints::{self, ComplaintTable};
 use crate::failure::{Diagnostic, ErrorSet, Numbers, diagnostics};
 use crate::test_counts::{TestCounts, test_counts};
@@ -85,6 +85,9 @@ pub struct Findings {
     /// A file that the command passes with only after another command has changed it; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub needs: Option<WrittenByCheck>,
+    /// The command that loads what is missing, if a lock file names that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fetch: Option<String>,
 }
 
 /// A file of the project that a check changed.
@@ -140,6 +143,9 @@ pub struct Check {
     /// A file that it passes with only after another command has changed it, if there is one.
     #[serde(default)]
     pub needs: Option<WrittenByCheck>,
+    /// The command that loads what is missing, if a lock file names that.
+    #[serde(default)]
+    pub fetch: Option<String>,
 }
 
 /// The checks of one verification.
@@ -282,8 +288,12 @@ pub fn can_check(check: &Check) -> bool {
 /// Returns true if a command failed because its confinement denies it the network.
 pub fn wants_network(check: &Check) -> bool {
     let is_missing = |missing: &Missing| missing.kind == MissingKind::Network;
-    check.missing.as_ref().is_some_and(is_missing)
-        && matches!(check.confined, Some(Degree::Full | Degree::Floor))
+    check.missing.as_ref().is_some_and(is_missing) && is_confined(check)
+}
+
+/// Returns true if a command ran confined.
+pub const fn is_confined(check: &Check) -> bool {
+    matches!(check.confined, Some(Degree::Full | Degree::Floor))
 }
 
 /// Returns true if a command was not run because full confinement cannot be set up for it; a lower level may work.
@@ -339,6 +349,7 @@ pub fn read(command: &str, outcome: &CommandOutcome, by: &Reading<'_>) -> Check 
         elapsed_ms: 0,
         cached: false,
         needs: None,
+        fetch: None,
     }
 }
 

@@ -10,6 +10,7 @@ use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use sandbox::{Degree, Network};
 use shell::{CommandLine, CommandOutcome};
+use tools::blocking::on_a_thread;
 use tools::plain::plain_text;
 use tree::Change;
 
@@ -165,6 +166,7 @@ impl VerifierSetup {
         if let Some(hidden) = self.hidden(&check, outcome).await {
             check.missing = Some(hidden);
         }
+        check.fetch = self.locked_fetch(&check).await;
         let package = check.missing.as_ref().filter(|it| it.kind == MissingKind::Package);
         if let Some(name) = package.and_then(|package| package.name.clone())
             && self.should_have(name).await
@@ -172,6 +174,17 @@ impl VerifierSetup {
             check.missing = None;
         }
         check
+    }
+
+    /// Returns the command that loads what a check lacks, if a lock file names that.
+    async fn locked_fetch(&self, check: &Check) -> Option<String> {
+        let config = self.commands.run.config();
+        let locked = checks::locked_fetch(check, &config.projects, &config.commands.locks)?;
+        let root = self.commands.workspace.reader().root().to_owned();
+        let is_there = move || {
+            locked.files.iter().any(|file| root.join(file).is_file()).then_some(locked.fetch)
+        };
+        on_a_thread(is_there).await
     }
 
     /// Returns what a command lacks, without the claim that an installed program is hidden if it is not: then the command
@@ -292,6 +305,7 @@ pub fn run_event(check: &Check, baseline: bool, elapsed_ms: u64, output: String)
             discarded: check.discarded.clone(),
             cached: check.cached,
             needs: check.needs.clone(),
+            fetch: check.fetch.clone(),
         }),
         output: Blob::new(output),
     }
@@ -323,6 +337,7 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
             discarded,
             cached,
             needs,
+            fetch,
         } = findings.clone()?;
         let whole = || String::from_utf8_lossy(&output.content).into_owned();
         let excerpt = excerpt.unwrap_or_else(whole);
@@ -342,6 +357,7 @@ fn recorded(event: &Event, text: &str, of_baseline: bool) -> Option<Check> {
             elapsed_ms: *elapsed_ms,
             cached,
             needs,
+            fetch,
         })
     } else {
         None
@@ -364,5 +380,6 @@ fn not_run(text: &str, outcome: CheckOutcome, why: &str) -> Check {
         elapsed_ms: 0,
         cached: false,
         needs: None,
+        fetch: None,
     }
 }

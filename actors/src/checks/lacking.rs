@@ -3,14 +3,15 @@
 //! What the command says comes first, its exit status second: a script that lacks a program ends like a program that is
 //! missing itself.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sandbox::Degree;
 use shell::{CommandLine, CommandOutcome, Exit};
 
-use super::Reading;
 use super::derive::Kinds;
 use super::kinds::{kind_below, kind_of};
+use super::{Check, Reading};
 use crate::complaints::{Complaint, complaint};
 use crate::verified::{Missing, MissingKind};
 
@@ -147,6 +148,30 @@ fn tested<'k>(
         }
     }
     None
+}
+
+/// A command that loads what lock files name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locked {
+    /// The command.
+    pub fetch: String,
+    /// Where such a lock file may be, relative to the directory in which commands run.
+    pub files: Vec<PathBuf>,
+}
+
+/// Returns the command that could bring what a check lacks, if lock files can name it. `locks` are names of lock files
+/// by manifest.
+pub fn locked_fetch(
+    check: &Check,
+    kinds: &Kinds,
+    locks: &BTreeMap<String, Vec<String>>,
+) -> Option<Locked> {
+    let cure = check.missing.as_ref()?.cure.as_ref()?;
+    let fetch = fetch(&check.command, kinds).filter(|fetch| fetch == cure)?;
+    let (kind, dir) = tested(&check.command, kinds)?;
+    let names = kind.manifests.iter().filter_map(|manifest| locks.get(manifest)).flatten();
+    let dir = PathBuf::from(dir.unwrap_or_default());
+    Some(Locked { fetch, files: names.map(|name| dir.join(name)).collect() })
 }
 
 /// Returns the command that loads the packages of the project that a command tests: the one that begins with its

@@ -70,6 +70,11 @@ impl VerifierSetup {
             let mut again = Checking { verifier: self, text, line: &line, reach, tree };
             check = self.commands.run.perform(&mut again).await?;
         }
+        match self.fetched(&check, &line, tree).await? {
+            Fetched::Nothing => {}
+            Fetched::Denied => return Ok(Ok(check)),
+            Fetched::Then(again) => check = *again,
+        }
         if checks::wants_network(&check) {
             return Ok(Ok(self.with_network(text, &line, tree).await?.unwrap_or(check)));
         }
@@ -79,6 +84,30 @@ impl VerifierSetup {
         let mut second = SecondTry { verifier: self, text, line: &line, tree };
         let flaky = self.commands.run.perform(&mut second).await?;
         Ok(Ok(flaky.unwrap_or(check)))
+    }
+
+    /// Runs a check again after what it lacks was loaded with network access, if a lock file names that and the network
+    /// may be used for it.
+    async fn fetched(
+        &self,
+        check: &Check,
+        line: &CommandLine,
+        tree: &mut ScratchTree,
+    ) -> Result<Fetched, JournalClosed> {
+        let fetch = check.fetch.as_deref().filter(|_| checks::is_confined(check));
+        let Some(Ok(fetch)) = fetch.map(CommandLine::parse) else { return Ok(Fetched::Nothing) };
+        let reach = Network::Host;
+        if self.commands.workspace.permit(&fetch, Purpose::Check(reach)).await.is_err() {
+            return Ok(Fetched::Denied);
+        }
+        let (text, line_of_fetch) = (fetch.text(), &fetch);
+        let mut fetching =
+            Checking { verifier: self, text, line: line_of_fetch, reach, tree: &mut *tree };
+        self.commands.run.perform(&mut fetching).await?;
+        let (text, reach) = (&check.command, self.commands.reach());
+        let mut again = Checking { verifier: self, text, line, reach, tree };
+        let check = self.commands.run.perform(&mut again).await?;
+        Ok(Fetched::Then(Box::new(check)))
     }
 
     /// Runs a command again with network access, if that may be granted: it failed for lack of it.
@@ -121,6 +150,16 @@ impl VerifierSetup {
         }
         Ok(())
     }
+}
+
+/// What came of loading what a check lacks.
+enum Fetched {
+    /// Nothing can be loaded for it.
+    Nothing,
+    /// The network must not be used.
+    Denied,
+    /// The result of the check afterwards.
+    Then(Box<Check>),
 }
 
 /// The effect of running a command on the changed tree.

@@ -303,7 +303,7 @@ impl RunView {
                 (format!("{}\n", harmless_text(card)), asks, Offers::Once)
             }
             Proposal::Network(command) => {
-                (format!("  $ {}\n", harmless(command)), "Run it again with it?", Offers::Once)
+                (format!("  $ {}\n", harmless(command)), "Run it with it?", Offers::Once)
             }
         };
         let who = asker(&question.scope);

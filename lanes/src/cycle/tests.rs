@@ -69,6 +69,7 @@ pub(super) fn check(command: &str, outcome: CheckOutcome, names: &[&str]) -> Che
         elapsed_ms: 0,
         cached: false,
         needs: None,
+        fetch: None,
     }
 }
 
