@@ -94,6 +94,21 @@ fn the_old_tree_is_not_tested_if_already_proven_or_without_new_tests() {
     assert!(run.all("OldTreeTested").is_empty());
 }
 
+#[test]
+fn data_that_only_tests_read_proves_a_change_if_the_plan_says_so() {
+    let runner = "while read -r word; do grep -q \"$word\" greet.txt || { echo \"FAILED tests::words - no $word\"; exit 1; }; done < cases.txt\n";
+    for (intent, ending) in [("test data: one more word", "proven"), ("one more word", "passed")] {
+        let files = [("greet.txt", "hello\n"), ("cases.txt", "hello\n"), ("check.sh", runner)];
+        let plan = plan(&["greet.txt", "cases.txt"])
+            .replace("cases.txt|as asked", &format!("cases.txt|{intent}"));
+        let both = diff("greet.txt", "hello", "hello world")
+            + "--- a/cases.txt\n+++ b/cases.txt\n@@ -1 +1,2 @@\n hello\n+world\n";
+        let replies = vec![architect(plan), editor(both)];
+        let run = World::of(Project::new(&files), Provider::new(replies)).chat("Fix the greeting");
+        assert_eq!(run.ending(), format!("0 delivered/{ending}"), "{intent}: {}", run.stderr);
+    }
+}
+
 /// Creates a project whose check fails because of a missing module.
 fn missing(module: &str) -> Project {
     let check = format!("echo \"ModuleNotFoundError: No module named '{module}'\"; exit 1\n");

@@ -57,6 +57,9 @@ pub enum StepMark {
     Failed,
 }
 
+/// What the intended change begins with in a file that only tests read.
+const TEST_DATA: &str = "test data:";
+
 /// A file and the intended change to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIntent {
@@ -91,6 +94,12 @@ impl Plan {
             });
             named.unwrap_or(Criterion { criterion: line, shown_by: None })
         })
+    }
+
+    /// Returns the files that only tests read, as the plan says.
+    pub fn test_data(&self) -> Vec<RepoPath> {
+        let files = self.files.iter().filter(|file| file.intent.starts_with(TEST_DATA));
+        files.map(|file| file.path.clone()).collect()
     }
 
     /// Returns true if an answer has the form of a plan.

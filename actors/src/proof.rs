@@ -38,8 +38,27 @@ pub enum Tested {
     Inside(FileState),
 }
 
+/// A change to be proven.
+#[derive(Debug, Clone, Default)]
+pub struct ToProve {
+    /// The files of the change.
+    pub changes: Vec<Change>,
+    /// Files of it that only tests read, as the plan says.
+    pub test_data: Vec<RepoPath>,
+}
+
+impl ToProve {
+    /// Returns which part of a file of the change is tests.
+    fn tested(&self, change: &Change) -> Tested {
+        if change.paths().all(|path| self.test_data.contains(path)) {
+            return Tested::All;
+        }
+        tested(change)
+    }
+}
+
 /// Returns which part of a change is tests, by the conventions of common languages.
-pub fn tested(change: &Change) -> Tested {
+fn tested(change: &Change) -> Tested {
     if change.paths().all(is_test) {
         return Tested::All;
     }
@@ -99,12 +118,12 @@ fn is_test(path: &RepoPath) -> bool {
 }
 
 /// Returns the files with tests of a change; empty if they cannot prove it, because nothing else changed.
-pub fn tests_of(changes: &[Change]) -> Vec<RepoPath> {
-    if changes.iter().all(|change| tested(change) == Tested::All) {
+pub fn tests_of(change: &ToProve) -> Vec<RepoPath> {
+    if change.changes.iter().all(|file| change.tested(file) == Tested::All) {
         return Vec::new();
     }
-    let has_tests = |change: &&Change| change.after.is_some() && tested(change) != Tested::Nothing;
-    changes.iter().filter(has_tests).map(|change| change.path.clone()).collect()
+    let has_tests = |file: &&Change| file.after.is_some() && change.tested(file) != Tested::Nothing;
+    change.changes.iter().filter(has_tests).map(|file| file.path.clone()).collect()
 }
 
 /// Returns the files of a change as they were before it.
@@ -114,13 +133,13 @@ pub fn undone(changes: &[Change]) -> Vec<FileThen> {
 }
 
 /// Returns the files of a change as they were before it, except for its tests.
-pub fn undone_but_tests(changes: &[Change]) -> Vec<FileThen> {
-    let without_tests = |change: &Change| match tested(change) {
+pub fn undone_but_tests(change: &ToProve) -> Vec<FileThen> {
+    let without_tests = |file: &Change| match change.tested(file) {
         Tested::All => Vec::new(),
-        Tested::Inside(state) => vec![(change.path.clone(), Some(state))],
-        Tested::Nothing => undone(std::slice::from_ref(change)),
+        Tested::Inside(state) => vec![(file.path.clone(), Some(state))],
+        Tested::Nothing => undone(std::slice::from_ref(file)),
     };
-    changes.iter().flat_map(without_tests).collect()
+    change.changes.iter().flat_map(without_tests).collect()
 }
 
 /// Returns the checks that pass now and failed before the change.
@@ -192,9 +211,10 @@ pub struct TestNames(BTreeSet<String>);
 
 impl TestNames {
     /// Returns the names of the files with tests, and of the tests that are new in them.
-    pub fn of(changes: &[Change]) -> Self {
+    pub fn of(to_prove: &ToProve) -> Self {
         let mut names = BTreeSet::new();
-        for change in changes.iter().filter(|change| tested(change) != Tested::Nothing) {
+        let has_tests = |change: &&Change| to_prove.tested(change) != Tested::Nothing;
+        for change in to_prove.changes.iter().filter(has_tests) {
             names.insert(change.path.name().to_owned());
             let text = |state: Option<&FileState>| {
                 state.map(|state| String::from_utf8_lossy(&state.bytes).into_owned())
@@ -316,12 +336,21 @@ mod tests {
         let source = change("cart.py", Op::Modify, true);
         let test = change("test_cart.py", Op::Modify, true);
         let gone = change("test_old.py", Op::Delete, false);
-        assert_eq!(tests_of(&[source.clone(), test.clone(), gone]), [path("test_cart.py")]);
-        assert!(tests_of(std::slice::from_ref(&test)).is_empty());
-        assert!(tests_of(&[source]).is_empty());
+        let tests = |changes: &[&Change], data: &[&str]| {
+            let changes = changes.iter().map(|change| (*change).clone()).collect();
+            let test_data = data.iter().map(|data| path(data)).collect();
+            tests_of(&ToProve { changes, test_data })
+        };
+        assert_eq!(tests(&[&source, &test, &gone], &[]), [path("test_cart.py")]);
+        assert!(tests(&[&test], &[]).is_empty());
+        assert!(tests(&[&source], &[]).is_empty());
         let from = path("cart.py");
         let renamed = change("test_cart.py", Op::Rename { from }, true);
-        assert!(tests_of(&[renamed, test]).len() == 1, "a source that became a test is a source");
+        assert!(tests(&[&renamed, &test], &[]).len() == 1, "a source that became a test is none");
+        let cases = change("cases.txt", Op::Modify, true);
+        assert!(tests(&[&source, &cases], &[]).is_empty());
+        assert_eq!(tests(&[&source, &cases], &["cases.txt"]), [path("cases.txt")]);
+        assert!(tests(&[&cases], &["cases.txt"]).is_empty());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::commands::{NotRun, Place, Runner};
 use crate::complaints;
 use crate::event::{Blob, Event};
 use crate::failure::ErrorSet;
-use crate::proof::OldTree;
+use crate::proof::{OldTree, ToProve};
 use crate::role::{RoleHost, Work};
 use crate::verified::{Missing, MissingKind};
 use crate::workspace::{Denied, Purpose};
@@ -98,13 +98,13 @@ impl Verifier {
         }
     }
 
-    /// Runs commands that passed on the tree before `changes`, plus the tests among the changes.
+    /// Runs commands that passed on the tree before the change, plus its tests.
     pub async fn try_before(
         &self,
         passed: Vec<Check>,
-        changes: Vec<Change>,
+        change: ToProve,
     ) -> Result<Result<OldTree, JournalClosed>, Unanswered> {
-        match self.0.ask(Question::TryBefore(passed, changes)).await? {
+        match self.0.ask(Question::TryBefore(passed, change)).await? {
             Answer::Tried(reply) => Ok(reply),
             Answer::Verified(_) => Err(Unanswered::Stopped),
         }
@@ -115,7 +115,7 @@ impl Verifier {
 pub(crate) enum Question {
     Verify(Vec<String>, Subject),
     VerifyBefore(Vec<String>, Vec<Change>),
-    TryBefore(Vec<Check>, Vec<Change>),
+    TryBefore(Vec<Check>, ToProve),
 }
 
 /// The answer to a question.
@@ -139,8 +139,8 @@ impl Work for VerifierSetup {
             Question::VerifyBefore(commands, changes) => {
                 Answer::Verified(self.verify_before(&commands, &changes).await)
             }
-            Question::TryBefore(passed, changes) => {
-                Answer::Tried(self.try_before(&passed, &changes).await)
+            Question::TryBefore(passed, change) => {
+                Answer::Tried(self.try_before(&passed, &change).await)
             }
         }
     }

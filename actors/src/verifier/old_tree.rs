@@ -5,7 +5,7 @@ use std::time::Duration;
 use shell::{CommandLine, CommandOutcome, Exit};
 use tokio::sync::Notify;
 use tools::plain::plain_text;
-use tree::{Change, RepoPath};
+use tree::RepoPath;
 
 use super::VerifierSetup;
 use crate::checks::{Check, CheckOutcome};
@@ -13,22 +13,22 @@ use crate::closed::JournalClosed;
 use crate::complaints::is_unbuilt;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
-use crate::proof::{self, OldTree, TestNames, TrialLimits};
+use crate::proof::{self, OldTree, TestNames, ToProve, TrialLimits};
 use crate::run::Run;
 use crate::scratch_tree::{ScratchTree, TreeState};
 
 impl VerifierSetup {
-    /// Runs the commands of `passed`, which are allowed, on the tree before `changes` plus their tests, until one fails.
+    /// Runs the commands of `passed`, which are allowed, on the tree before the change plus its tests, until one fails.
     pub(super) async fn try_before(
         &self,
         passed: &[Check],
-        changes: &[Change],
+        change: &ToProve,
     ) -> Result<OldTree, JournalClosed> {
-        let tests = proof::tests_of(changes);
+        let tests = proof::tests_of(change);
         if tests.is_empty() || passed.is_empty() {
             return Ok(OldTree::NotRun);
         }
-        let mut trying = Trying { verifier: self, passed, changes, tests };
+        let mut trying = Trying { verifier: self, passed, change, tests };
         self.commands.run.perform(&mut trying).await
     }
 }
@@ -37,7 +37,7 @@ impl VerifierSetup {
 struct Trying<'v> {
     verifier: &'v VerifierSetup,
     passed: &'v [Check],
-    changes: &'v [Change],
+    change: &'v ToProve,
     tests: Vec<RepoPath>,
 }
 
@@ -89,9 +89,9 @@ impl Trying<'_> {
             elapsed_ms: 0,
             output: String::new(),
         };
-        let state = TreeState::With(proof::undone_but_tests(self.changes));
+        let state = TreeState::With(proof::undone_but_tests(self.change));
         let mut tree = ScratchTree::new(&self.verifier.commands, state);
-        let names = TestNames::of(self.changes);
+        let names = TestNames::of(self.change);
         for passed in self.passed {
             let Ok(line) = CommandLine::parse(&passed.command) else { continue };
             let limits = TrialLimits::of(Duration::from_millis(passed.elapsed_ms));

@@ -15,9 +15,9 @@ use actors::editor::{DraftAsk, FileNow};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::look::Look;
-use actors::plan::FileIntent;
+use actors::plan::{FileIntent, Plan};
 use actors::portion::Hints;
-use actors::proof::{self, OldTree};
+use actors::proof::{self, OldTree, ToProve};
 use actors::publisher::Publisher;
 use actors::run::Run;
 use actors::vacuous::proves_nothing;
@@ -320,6 +320,7 @@ impl State {
         let mut before = self.before();
         let derived = self.derived;
         let changes = self.trail.changes();
+        let test_data = self.plan.as_ref().map(Plan::test_data).unwrap_or_default();
         let may_ask_again = self.setup.run.config().agent_loop.baseline != Baseline::Off;
         let workspace = Arc::clone(&self.setup.workspace);
         self.spawn_step(myself, async move {
@@ -343,10 +344,13 @@ impl State {
             }
             let proven = match provable(&report, &before) {
                 Provable::Already => true,
-                Provable::By(checks) => match verifier.try_before(checks, changes).await {
-                    Ok(outcome) => outcome? == OldTree::Fails,
-                    Err(_) => return Ok(StepResult::RoleDied(Role::Verifier)),
-                },
+                Provable::By(checks) => {
+                    let to_prove = ToProve { changes, test_data };
+                    match verifier.try_before(checks, to_prove).await {
+                        Ok(outcome) => outcome? == OldTree::Fails,
+                        Err(_) => return Ok(StepResult::RoleDied(Role::Verifier)),
+                    }
+                }
             };
             let outcome = report.outcome();
             publisher.publish(Event::VerifyCompleted { iteration, outcome }).await?;

@@ -15,7 +15,7 @@ use actors::effect::{Effect, Position, Trace};
 use actors::event::{Event, StagedFile};
 use actors::failure::{FailureClass, FailureHistory};
 use actors::lane_id::LaneId;
-use actors::proof::{self, OldTree};
+use actors::proof::{self, OldTree, ToProve};
 use actors::publisher::Publisher;
 use actors::run::Run;
 use actors::team::Other;
@@ -142,7 +142,8 @@ impl Integration {
         let report = checked.report.clone().against(&baseline);
         let outcome = report.outcome();
         let passed = proof::passed(&report);
-        let old_tree = ask(verifier.try_before(passed, changes).await)?;
+        let to_prove = ToProve { changes, ..ToProve::default() };
+        let old_tree = ask(verifier.try_before(passed, to_prove).await)?;
         verifier.cell().stop(None);
         self.publisher().publish(Event::VerifyCompleted { iteration, outcome }).await?;
         Ok(self.judge(&report, checked.denied, old_tree))
