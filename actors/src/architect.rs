@@ -7,7 +7,7 @@ use model::AgentRole;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
-use tree::{Entry, RepoPath};
+use tree::{Entry, RepoPath, TreeError};
 
 use crate::Unanswered;
 use crate::barred;
@@ -296,20 +296,21 @@ fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
 }
 
 /// Returns why an entry cannot be edited, if it cannot.
-fn unfit(entry: Option<Entry>) -> Option<String> {
+fn unfit(entry: Result<Entry, TreeError>) -> Option<String> {
     match entry {
-        Some(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
-        Some(Entry::File(file)) if is_wide(&file.bytes) => {
+        Ok(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
+        Ok(Entry::File(file)) if is_wide(&file.bytes) => {
             Some("its lines are too long to be shown".to_owned())
         }
-        Some(Entry::Missing | Entry::File(_)) => None,
-        Some(Entry::TooLarge { bytes }) => {
+        Ok(Entry::Missing | Entry::File(_)) => None,
+        Ok(Entry::TooLarge { bytes }) => {
             Some(format!("it has {bytes} bytes, more than agent_loop.max_file_bytes"))
         }
-        Some(Entry::Directory) => Some("it is a directory".to_owned()),
-        Some(Entry::Symlink) => Some("it is a symlink".to_owned()),
-        Some(Entry::Other) => Some("it is not a regular file".to_owned()),
-        None => Some("it cannot be read".to_owned()),
+        Ok(Entry::Directory) => Some("it is a directory".to_owned()),
+        Ok(Entry::Symlink) => Some("it is a symlink".to_owned()),
+        Ok(Entry::Other) => Some("it is not a regular file".to_owned()),
+        Err(TreeError::KeptOff { why, .. }) => Some(why.to_string()),
+        Err(_) => Some("it cannot be read".to_owned()),
     }
 }
 
@@ -360,7 +361,7 @@ mod tests {
     #[test]
     fn a_long_file_can_be_edited_and_a_packed_one_cannot() {
         let unfit = |text: String| {
-            unfit(Some(Entry::File(FileState { bytes: text.into(), mode: FileMode::Regular })))
+            unfit(Ok(Entry::File(FileState { bytes: text.into(), mode: FileMode::Regular })))
         };
         assert_eq!(unfit("- a line of a changelog\n".repeat(20_000)), None);
         assert_eq!(unfit("x".repeat(100_000)), None);

@@ -45,15 +45,15 @@ impl FileReader {
         Ok(FileLook { file_reader: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
-    /// Reads each of `paths`, off the runtime, and records the result; `None` where a path cannot be read.
+    /// Reads each of `paths`, off the runtime, and records the result.
     pub async fn entries(
         &self,
         paths: Vec<RepoPath>,
         max_bytes: u64,
-    ) -> Result<Vec<Option<Entry>>, JournalClosed> {
+    ) -> Result<Vec<Result<Entry, TreeError>>, JournalClosed> {
         let look = self.look().await?;
         let looked = tokio::task::spawn_blocking(move || {
-            let entries = paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect();
+            let entries = paths.iter().map(|path| look.entry(path, max_bytes)).collect();
             (look, entries)
         });
         // Fails only if the whole program is shutting down.

@@ -158,6 +158,7 @@ fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
         }
         Ok(Entry::Other) => Target::Unshown(Unshown::NotAFile),
         Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Target::Nothing,
+        Err(TreeError::KeptOff { why, .. }) => Target::Unshown(Unshown::KeptOff(why)),
         Err(TreeError::Root { .. } | TreeError::Io { .. }) => Target::Unshown(Unshown::Unreadable),
     }
 }

@@ -11,6 +11,7 @@ mod files;
 mod hash;
 mod ignored;
 mod line_counts;
+mod off_disk;
 mod path;
 mod read;
 mod repository;
@@ -25,9 +26,13 @@ pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
 pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
+pub use off_disk::{KeptOff, KeptOffBy};
 pub use path::{PathError, RepoPath};
 pub use read::ReadTree;
-pub use repository::{UserRepository, head_of, is_unseen, share_repository, tracked_among};
+pub use repository::{
+    UserRepository, head_of, is_in_repository, is_unseen, nested_repository, share_repository,
+    tracked_among,
+};
 pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
 pub use secret::secret_texts;
 pub use settle::{Settled, Settlement};
@@ -63,6 +68,14 @@ pub enum TreeError {
     ParentNotDirectory {
         /// The requested path.
         path: RepoPath,
+    },
+    /// Nothing is there, but git tracks a file at this path and keeps it off the disk.
+    #[error("{path}: {why}")]
+    KeptOff {
+        /// The requested path.
+        path: RepoPath,
+        /// Why it is not on the disk, and how to bring it there.
+        why: KeptOff,
     },
     /// Any other system error.
     #[error("cannot read {path}")]

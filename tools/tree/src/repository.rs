@@ -42,6 +42,12 @@ impl UserRepository {
         let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
         Some(UserRepository { repository, top })
     }
+
+    /// Reads the index; `None` if there is none.
+    pub(super) fn index(&self) -> Option<gix::index::File> {
+        let (path, hash) = (self.repository.index_path(), self.repository.object_hash());
+        gix::index::File::at(path, hash, true, gix::index::decode::Options::default()).ok()
+    }
 }
 
 /// Returns true if git tracks something below `dir`, which is in the tree at `root`. Also true if the repository cannot
@@ -82,6 +88,20 @@ pub fn is_unseen(root: &Path, dir: &Path) -> bool {
         return true;
     }
     is_ignored_by_git(root, &dir.join("x")) && !tracks_below(root, dir)
+}
+
+/// Returns the repository below the top of the one around `root` that the file at `path`, relative to `root`, belongs to:
+/// a submodule, or a repository of its own. The result is relative to `root`.
+pub fn nested_repository(root: &Path, path: &Path) -> Option<PathBuf> {
+    let nearest = |dir: &Path| top_around(dir).map(|(top, _)| top);
+    let top = nearest(root.join(path).parent()?)?;
+    let nested = top.strip_prefix(root).ok().filter(|nested| !nested.as_os_str().is_empty())?;
+    Some(nested.to_owned())
+}
+
+/// Returns true if a repository is around `dir`, whether git may use it or not.
+pub fn is_in_repository(dir: &Path) -> bool {
+    top_around(dir).is_some()
 }
 
 /// Returns the commit checked out around `dir`, in hexadecimal, without opening the repository.
@@ -134,7 +154,7 @@ pub fn share_repository(dir: &Path, copy: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns the top of the repository around `dir`, and its git directory.
-fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     dir.ancestors().find_map(|dir| {
         let git_dir = of(dir).filter(|git_dir| git_dir.join("HEAD").exists())?;
         Some((dir.to_owned(), git_dir))
