@@ -18,6 +18,7 @@ mod render;
 mod surroundings;
 mod takes;
 mod telemetry;
+mod their_git;
 mod workspace;
 
 use std::process::ExitCode;
