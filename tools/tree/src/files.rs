@@ -37,8 +37,7 @@ pub struct Listing {
 /// Lists at most `max_files` files below `root`.
 ///
 /// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
-/// directories and names that are not a valid [`RepoPath`] are skipped. The user's global ignore file does not apply:
-/// the same tree gives the same list everywhere.
+/// directories and names that are not a valid [`RepoPath`] are skipped. The user's own ignore file applies, as in git.
 pub fn list(root: &Path, max_files: usize) -> Listing {
     list_by(root, max_files, Rules::WithDotIgnore)
 }
@@ -103,7 +102,7 @@ fn top_of(root: &Path) -> PathBuf {
 /// Returns true if git ignores `path`, a file in the tree at `root`, or a directory that it is in.
 pub(super) fn is_ignored_by_git(root: &Path, path: &Path) -> bool {
     let top = top_of(root);
-    let ignored = Ignored::new(top.clone(), Rules::WithGlobal);
+    let ignored = Ignored::new(top.clone(), Rules::Git);
     let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != top);
     ignored.is_ignored(path, false) || dirs.any(|dir| ignored.is_ignored(dir, true))
 }
@@ -132,7 +131,7 @@ pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPat
 }
 
 fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
-    let ignored = Ignored::new(top, Rules::WithGlobal);
+    let ignored = Ignored::new(top, Rules::Git);
     let walk = walker(root)
         .filter_entry(move |entry| {
             entry.file_name() != ".git"

@@ -13,9 +13,9 @@ use super::files::is_ignored_by_git;
 
 /// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
-const ALTERNATES: &str = "objects/info/alternates";
+pub(super) const ALTERNATES: &str = "objects/info/alternates";
 /// Maximum size of one of them, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+pub(super) const MAX_BYTES: u64 = 1 << 20;
 /// Maximum size of a list of references or of an index, in bytes.
 const MAX_LIST_BYTES: u64 = 1 << 30;
 /// Directories of a repository that are never read here.
@@ -41,6 +41,11 @@ impl UserRepository {
         }
         let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
         Some(UserRepository { repository, top })
+    }
+
+    /// Returns true if a repository of this program can borrow its objects: their ids must be of the same kind.
+    pub(super) fn lends(&self) -> bool {
+        self.repository.object_hash() == gix::hash::Kind::Sha1
     }
 
     /// Reads the index; `None` if there is none.
