@@ -23,6 +23,7 @@ mod twins;
 mod real_crate;
 
 // Properties that hold for every request.
+mod instructions;
 mod invariants;
 
 // Problems on the user's side.

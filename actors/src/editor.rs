@@ -19,6 +19,7 @@ use crate::contract::ContractError;
 use crate::dialogue::{Dialogue, shown_file, shown_lines};
 use crate::draft::{self, EditorAnswer, MayEnd};
 use crate::event::Event;
+use crate::instructing::instructions_for;
 use crate::look::{Look, Looks};
 use crate::looking::{Looking, Sources, WantedBy};
 use crate::plan::Plan;
@@ -143,6 +144,8 @@ impl EditorSetup {
             Reads::Plan,
             &instructions,
         );
+        let declared = ask.plan.iter().flat_map(|plan| &plan.files).map(|file| &file.path);
+        let rules = instructions_for(declared, dialogue, &self.caller, &self.commands).await?;
         let besides = self.besides(dialogue, ask).await?;
         // If the Architect shares this dialogue, its plan is already there.
         let plan = ask.plan.as_ref().map(|plan| {
@@ -165,7 +168,7 @@ impl EditorSetup {
                 ("baseline", &ask.baseline),
                 ("feedback", &paragraph(ask.feedback.clone().unwrap_or_default())),
                 ("plan", &paragraph(plan.unwrap_or_default())),
-                ("files", &(paragraph(besides) + &paragraph(files))),
+                ("files", &(paragraph(rules) + &paragraph(besides) + &paragraph(files))),
             ],
         );
         dialogue.say(&(introduction + &question));

@@ -340,6 +340,18 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         told: Option<Blob>,
     },
+    /// A model was shown the project's instructions for directories that it looked into or that its plan changes.
+    #[serde(rename = "InstructionsRead@v1")]
+    InstructionsRead {
+        /// The role.
+        role: AgentRole,
+        /// The files.
+        files: Vec<RepoPath>,
+        /// What was not shown, and why.
+        omitted: Vec<String>,
+        /// The message to the model.
+        told: Blob,
+    },
     /// A model called a tool.
     #[serde(rename = "ToolResult@v1")]
     ToolResult {

@@ -29,6 +29,7 @@ pub mod event;
 pub mod failure;
 pub mod file_reader;
 mod inquiry;
+mod instructing;
 pub mod lane_id;
 pub mod ledger;
 pub mod look;

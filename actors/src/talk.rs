@@ -12,6 +12,7 @@ use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::inquiry::{Heard, Inquiry, Step};
+use crate::instructing::instructions_for;
 use crate::look::{self, Look, Looks};
 use crate::looking::{Elsewhere, Looking, Sources, WantedBy, asked_elsewhere};
 use crate::prompts::{Prompt, Prompts};
@@ -276,12 +277,26 @@ impl Talk<'_> {
         left: u32,
     ) -> Result<(), AnswerError> {
         let (caller, sources, wanted_by) = (self.caller, self.sources, WantedBy::Model { left });
+        let seen = dialogue.looks().len();
         dialogue.looked(&looks.looks);
         let elsewhere = asked_elsewhere(sources, caller, &looks.looks).await?;
         note_what_lacks(dialogue, &looks.looks, &elsewhere);
         let mut looking = Looking { caller, sources, looks, elsewhere, wanted_by };
         let told = caller.run.perform(&mut looking).await?;
         dialogue.say(&told);
+        self.instruct(dialogue, seen).await
+    }
+
+    /// Shows the project's instructions for the directories that the model has just looked into.
+    async fn instruct(&self, dialogue: &mut Dialogue, seen: usize) -> Result<(), AnswerError> {
+        let looks = dialogue.looks().get(seen..).unwrap_or_default();
+        let paths = looks.iter().filter_map(|look| {
+            if let Look::Context { path, .. } = look { Some(path) } else { None }
+        });
+        let text = instructions_for(paths, dialogue, self.caller, self.sources.commands).await?;
+        if !text.is_empty() {
+            dialogue.say(&text);
+        }
         Ok(())
     }
 
@@ -296,6 +311,7 @@ impl Talk<'_> {
         let tokens = caller.run.config().agent_loop.max_look_tokens;
         let mut left = tokens.saturating_mul(BYTES_PER_TOKEN);
         let least = left / LEAST_SHARE;
+        let seen = dialogue.looks().len();
         for (index, call) in calls.iter().enumerate() {
             let room = (left / (calls.len() - index)).max(least);
             let has_room = left >= least;
@@ -311,7 +327,7 @@ impl Talk<'_> {
             left = left.saturating_sub(told.len());
             dialogue.tell(&call.id, &told);
         }
-        Ok(())
+        self.instruct(dialogue, seen).await
     }
 }
 

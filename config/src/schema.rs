@@ -166,6 +166,8 @@ pub struct AgentLoop {
     pub conversation_tokens: usize,
     /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,
+    /// Tokens of the project's instructions: of those in the root, and of those in directories below it.
+    pub instruction_tokens: usize,
     /// Tokens of evidence given to a model that answers a question and can look up more by itself.
     pub question_tokens: usize,
     /// Milliseconds a request waits for the workspace index.

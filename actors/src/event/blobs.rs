@@ -19,7 +19,7 @@ impl Event {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
             Self::Looked { told, .. } => told.iter().collect(),
-            Self::ToolResult { told, .. } => vec![told],
+            Self::ToolResult { told, .. } | Self::InstructionsRead { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
             Self::CardMade { card, .. } => vec![card],
             Self::CardTaken { card, .. } => card.iter().collect(),
@@ -60,7 +60,7 @@ impl Event {
                 files.iter_mut().filter_map(|file| file.found.content_mut()).collect()
             }
             Self::Looked { told, .. } => told.iter_mut().collect(),
-            Self::ToolResult { told, .. } => vec![told],
+            Self::ToolResult { told, .. } | Self::InstructionsRead { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
             Self::CardMade { card, .. } => vec![card],
             Self::CardTaken { card, .. } => card.iter_mut().collect(),

@@ -37,6 +37,8 @@ prompts! {
     OpeningForPlan = "opening_for_plan",
     /// The part about the workspace that is the same for every request.
     Workspace = "workspace",
+    /// The project's instructions for directories that a model has come to.
+    Instructions = "instructions",
     /// The evidence found for the request.
     Evidence = "evidence",
     /// The standing instructions of the Architect.

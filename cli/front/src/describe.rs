@@ -54,6 +54,10 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
             format!("{} looked at {}", role.as_str(), beginning(&looks.join(", ")))
         }
+        Event::InstructionsRead { files, .. } => {
+            let files: Vec<String> = files.iter().map(ToString::to_string).collect();
+            format!("instructions: {}", beginning(&files.join(", ")))
+        }
         Event::ToolResult { role, tool, arguments, ok, .. } => {
             let failed = if *ok { "" } else { " (failed)" };
             format!("{} calls {tool} {}{failed}", role.as_str(), beginning(arguments))

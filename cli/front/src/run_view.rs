@@ -6,7 +6,7 @@ mod lines;
 mod mission;
 mod used;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -182,6 +182,8 @@ pub struct RunView {
     last_refusal: String,
     streamed: String,
     used: Used,
+    /// What models were not shown, as far as the user knows it.
+    omitted: BTreeSet<String>,
     /// The confinement of commands, as it was last shown.
     confined: String,
     /// The lanes of the run, if it has any.
@@ -214,6 +216,7 @@ impl RunView {
             last_refusal: String::new(),
             streamed: String::new(),
             used: Used::default(),
+            omitted: BTreeSet::new(),
             confined: String::new(),
             lanes: LaneTable::default(),
             mission: MissionState::default(),
@@ -368,6 +371,15 @@ impl RunView {
         self.ended(outcome, session, at);
         self.plan = CurrentPlan::default();
         std::mem::take(&mut self.shown)
+    }
+
+    /// Says what models are not shown, each of it once.
+    fn say_omitted(&mut self, omitted: &[String]) {
+        for line in omitted {
+            if self.omitted.insert(line.clone()) {
+                self.say(format!("  not shown to the model: {}", harmless(line)));
+            }
+        }
     }
 
     fn say(&mut self, text: impl Into<String>) {

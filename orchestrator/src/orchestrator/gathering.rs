@@ -42,7 +42,7 @@ pub(super) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
             (bounds.evidence_tokens, Spread::Wide)
         }
     };
-    EvidenceOptions { tokens, spread }
+    EvidenceOptions { tokens, instruction_tokens: bounds.instruction_tokens, spread }
 }
 
 /// Where the memory of a workspace is, and which session uses it.

@@ -117,7 +117,7 @@ fn answer(index: &Index, request: &str) -> Answer {
     let (files, _) = index.files();
     let order = index.rank(request, &files).files.into_iter().map(|file| file.path).collect();
     let shown = BUDGETS.map(|tokens| {
-        let options = EvidenceOptions { tokens, spread: Spread::Wide };
+        let options = EvidenceOptions { tokens, instruction_tokens: 16_000, spread: Spread::Wide };
         let evidence = gather(request, index, &options, &[]);
         let tokens =
             search::estimate_tokens(&search::render(&evidence, &search::Titles::default()));

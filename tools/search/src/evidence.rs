@@ -18,6 +18,9 @@ pub struct EvidenceOptions {
     /// Maximum number of tokens to show for the request, as counted by [`super::estimate_tokens`], if no title is
     /// longer than [`super::TITLE_BYTES`]. It is also a goal: space that helps is used.
     pub tokens: usize,
+    /// Maximum number of tokens for the project's instructions: for those of the root, and for those of other
+    /// directories.
+    pub instruction_tokens: usize,
     /// How the space is used.
     pub spread: Spread,
 }
@@ -40,6 +43,8 @@ pub struct Evidence {
     pub stable: Vec<EvidenceItem>,
     /// The commands that check a change.
     pub checks: Vec<String>,
+    /// The instructions for the directories of named files.
+    pub instructions: Vec<EvidenceItem>,
     /// Texts, in reading order.
     pub items: Vec<EvidenceItem>,
     /// Files, most relevant first.
@@ -110,9 +115,10 @@ pub fn gather(
     let names = resolve(&extract(request), index.tree(), &files, &may_show);
     let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
-    packing.stable(checks);
+    let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
+    packing.stable(checks, instruction_bytes);
+    packing.instructions(instruction_bytes);
     packing.notes(&names.omitted);
-    packing.instructions();
     // Computed only if needed: a small tree has no index.
     let ranking = LazyCell::new(|| index.rank(request, &files));
     packing.named(|| &ranking);

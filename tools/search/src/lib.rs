@@ -5,6 +5,7 @@
 mod evidence;
 mod excerpt;
 mod fingerprint;
+mod instructions;
 mod long_file;
 mod look;
 mod named;
@@ -22,6 +23,7 @@ pub use evidence::{
     Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, Spread, about, gather,
 };
 pub use fingerprint::tree_hash;
+pub use instructions::{Instructions, directories_above, instruction_headings, instructions_of};
 pub use look::{
     Defined, FileMatches, Lines, LookError, Matches, Names, Shown, Symbol, VisibleTree, shown_of,
 };

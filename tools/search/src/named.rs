@@ -5,6 +5,7 @@ use std::path::Path;
 
 use index::FileKind;
 
+use super::instructions::directories_above;
 use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_han, is_surely_file};
 use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError};
@@ -99,13 +100,9 @@ impl Names {
 
     /// Returns the directories of everything named, parents first, without the root.
     pub(super) fn directories_of_all(&self) -> Vec<RepoPath> {
-        let mut all: Vec<RepoPath> = self.directories.clone();
-        all.extend(self.files.iter().filter_map(|file| file.path.parent()));
-        let mut next = 0;
-        while let Some(parent) = all.get(next).map(RepoPath::parent) {
-            all.extend(parent);
-            next += 1;
-        }
+        let files = self.files.iter().map(|file| &file.path);
+        let mut all = directories_above(files.chain(&self.directories));
+        all.extend(self.directories.iter().cloned());
         all.sort();
         all.dedup();
         all

@@ -5,6 +5,7 @@ use tree::{Listed, RepoPath};
 
 use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine, Spread};
 use super::excerpt::{Span, merge, uncovered};
+use super::instructions::{self, Instructions};
 use super::long_file::spans_of_long_file;
 use super::named::{Names, is_data};
 use super::overview::overview;
@@ -14,10 +15,7 @@ use super::render;
 use super::spans::{defined, main_definitions, spans};
 use super::wanted::{Wanted, share};
 
-/// Instruction files for agents, read from every directory on the path to a named file.
-const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Maximum sizes in the stable part, in bytes: of an instruction file, of the README, and of the contribution guide.
-const INSTRUCTION_BYTES: usize = 6000;
+/// Maximum sizes in the stable part, in bytes: of the README, and of the contribution guide.
 const README_BYTES: usize = 1200;
 const CONVENTION_BYTES: usize = 800;
 
@@ -68,8 +66,16 @@ impl<'a> Packing<'a> {
     }
 
     /// Adds what is the same for every request: instructions, project overview, conventions and checks.
-    pub(super) fn stable(&mut self, checks: &[String]) {
+    pub(super) fn stable(&mut self, checks: &[String], instruction_bytes: usize) {
         self.evidence.checks = checks.to_vec();
+        let root = std::iter::once(None);
+        let Instructions { shown, omitted } =
+            instructions::read(&mut self.reader, root, instruction_bytes);
+        self.notes(&omitted);
+        for item in shown {
+            self.note_shown(&item);
+            self.evidence.stable.push(item);
+        }
         let at_root = |name: &str| {
             let lower = name.to_lowercase();
             let is_it = |file: &&Listed| file.path.as_str().to_lowercase().starts_with(&lower);
@@ -77,23 +83,12 @@ impl<'a> Packing<'a> {
             self.files.iter().filter(shallow).find(is_it).map(|file| file.path.clone())
         };
         let (readme, contributing) = (at_root("readme"), at_root("contributing"));
-        let instructions = INSTRUCTIONS.iter().filter_map(|name| RepoPath::parse(name).ok());
-        let instructions =
-            instructions.map(|path| (ItemKind::Instructions, path, INSTRUCTION_BYTES));
         let others = [(readme, README_BYTES), (contributing, CONVENTION_BYTES)];
-        let others = others
-            .into_iter()
-            .filter_map(|(path, bytes)| path.map(|path| (ItemKind::Overview, path, bytes)));
-        for (kind, path, bytes) in instructions.chain(others).collect::<Vec<_>>() {
+        for (path, bytes) in others.into_iter().filter_map(|(path, bytes)| Some((path?, bytes))) {
             let Ok(text) = self.reader.text(&path) else { continue };
             let known = self.evidence.stable.iter().any(|item| item.hash == text.hash());
             let lines = &text.lines;
-            let spans = match kind {
-                ItemKind::Overview => overview(lines, bytes),
-                ItemKind::Instructions | ItemKind::Named | ItemKind::Passage => {
-                    lines.head(bytes).into_iter().collect()
-                }
-            };
+            let spans = overview(lines, bytes);
             let (Some(first), Some(last)) = (spans.first(), spans.last()) else { continue };
             if known || lines.text().trim().is_empty() {
                 continue;
@@ -102,7 +97,7 @@ impl<'a> Packing<'a> {
             let said = spans.iter().map(|span| lines.slice(*span)).collect();
             self.evidence
                 .stable
-                .push(EvidenceItem { text: said, ..item(kind, &path, &text, span) });
+                .push(EvidenceItem { text: said, ..item(ItemKind::Overview, &path, &text, span) });
             // The skipped lines only draw something and are not shown later, unless the user names the file.
             if span.last == lines.count() {
                 self.whole.push(path.clone());
@@ -130,22 +125,26 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// Adds the instruction files in the directories of named files, in at most a quarter of the budget.
-    pub(super) fn instructions(&mut self) {
-        let mut section = self.total / 4;
-        let mut seen: Vec<_> = self.evidence.stable.iter().map(|item| item.hash).collect();
-        for directory in self.names.directories_of_all() {
-            for name in INSTRUCTIONS {
-                let Ok(path) = RepoPath::parse(&format!("{directory}/{name}")) else { continue };
-                let named = self.names.files.iter().any(|file| file.path == path);
-                let Ok(text) = self.reader.text(&path) else { continue };
-                if named || text.lines.text().trim().is_empty() || seen.contains(&text.hash()) {
-                    continue;
-                }
-                seen.push(text.hash());
-                let max_bytes = section.min(self.left);
-                self.head(ItemKind::Instructions, &path, &text, max_bytes, &mut section);
-            }
+    /// Adds the instructions for the directories of named files.
+    pub(super) fn instructions(&mut self, max_bytes: usize) {
+        let directories = self.names.directories_of_all();
+        let Instructions { mut shown, omitted } =
+            instructions::read(&mut self.reader, directories.iter().map(Some), max_bytes);
+        let known: Vec<_> = self.evidence.stable.iter().map(|item| item.hash).collect();
+        shown.retain(|item| !known.contains(&item.hash));
+        self.notes(&omitted);
+        for item in &shown {
+            self.note_shown(item);
+        }
+        self.evidence.instructions = shown;
+    }
+
+    /// Notes that lines of a file need not be shown again.
+    fn note_shown(&mut self, item: &EvidenceItem) {
+        let span = Span { first: item.first_line, last: item.last_line };
+        self.shown.push((item.path.clone(), span));
+        if item.last_line == item.lines {
+            self.whole.push(item.path.clone());
         }
     }
 

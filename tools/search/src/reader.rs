@@ -88,6 +88,11 @@ impl<'a> Reader<'a> {
         text
     }
 
+    /// Returns the target of a symbolic link, if it is text.
+    pub(super) fn link(&self, path: &RepoPath) -> Option<String> {
+        String::from_utf8(self.tree.link(path).ok()?).ok()
+    }
+
     fn read(&self, path: &RepoPath) -> Result<Text, Unshown> {
         (self.may_show)(path)?;
         let max_bytes = self.max_bytes;

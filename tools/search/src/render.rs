@@ -37,9 +37,10 @@ pub fn render_stable(evidence: &Evidence, titles: &Titles) -> String {
     text
 }
 
-/// Renders the part that depends on the request.
+/// Renders the part that depends on the request. What of it are instructions does not count against its limit.
 pub fn render(evidence: &Evidence, titles: &Titles) -> String {
-    let mut text: String = evidence.items.iter().map(item).collect();
+    let mut text: String = evidence.instructions.iter().map(stable_item).collect();
+    text.extend(evidence.items.iter().map(item));
     for (title, section) in [
         (&titles.map, evidence.map.iter().map(map_line).collect()),
         (&titles.omitted, list(&evidence.omitted)),
@@ -78,10 +79,6 @@ pub(super) fn item(item: &EvidenceItem) -> String {
         format!(":{}-{} of {}", item.first_line, item.last_line, item.lines)
     };
     let mut text = format!("### {}{lines} {hash}", item.path);
-    match item.kind {
-        ItemKind::Instructions => text.push_str(" (instructions)"),
-        ItemKind::Named | ItemKind::Passage | ItemKind::Overview => {}
-    }
     text.push('\n');
     if !item.text.is_empty() {
         let fence = fence(&item.text);
@@ -131,8 +128,8 @@ mod tests {
         let evidence = Evidence {
             stable: vec![shown(ItemKind::Instructions, "Be kind.\n", 1, 2)],
             checks: vec!["make test".into()],
+            instructions: vec![shown(ItemKind::Instructions, "Be kind.\n", 1, 1)],
             items: vec![
-                shown(ItemKind::Instructions, "Be kind.\n", 1, 1),
                 shown(ItemKind::Passage, "````\nx\n````", 7, 20),
                 shown(ItemKind::Named, "", 1, 0),
             ],
@@ -148,9 +145,9 @@ mod tests {
         let titles =
             Titles { checks: "Checks:".into(), map: "Files:".into(), omitted: "Not shown:".into() };
         insta::assert_snapshot!(render(&evidence, &titles), @r"
-        ### src/a.md:1-1 e3b0c442 (instructions)
+        ### src/a.md (instructions)
         ```
-           1| Be kind.
+        Be kind.
         ```
         ### src/a.md:7-9 of 20 e3b0c442
         `````

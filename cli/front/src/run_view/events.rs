@@ -68,11 +68,10 @@ impl RunView {
                 self.since = at;
             }
             Event::EvidenceGathered { items, omitted, tokens, .. } => {
-                for line in omitted {
-                    self.say(format!("  not shown: {line}"));
-                }
+                self.say_omitted(omitted);
                 tracing::debug!(items = items.len(), tokens, "evidence");
             }
+            Event::InstructionsRead { omitted, .. } => self.say_omitted(omitted),
             Event::ArchitectStarted { .. } => self.enter("plan", "", at),
             // If only a plan was requested, the plan is the result and is printed at the end.
             Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. }

@@ -96,6 +96,7 @@ const fn leads_on(event: &E) -> bool {
             | E::TransitionRefused { .. }
             | E::CommitSettled { .. }
             | E::FilesRead { .. }
+            | E::InstructionsRead { .. }
             | E::ModelRequest { .. }
             | E::CallDropped { .. }
             | E::ArchitectCompleted { .. }

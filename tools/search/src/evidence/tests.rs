@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tree::ReadTree;
 
-const OPTIONS: EvidenceOptions = EvidenceOptions { tokens: 6000, spread: Spread::Wide };
+const OPTIONS: EvidenceOptions =
+    EvidenceOptions { tokens: 6000, instruction_tokens: 2000, spread: Spread::Wide };
 
 fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     let path = root.join(path);
@@ -108,7 +109,8 @@ fn shown(evidence: &Evidence, kind: ItemKind) -> Vec<String> {
 fn a_named_file_is_shown_whole_with_its_instructions_and_related_files() {
     let evidence = of("In ./src/part_07.rs rename `helper_7` as the pagination does");
     assert_eq!(shown(&evidence, ItemKind::Named), ["src/part_07.rs:1-8"]);
-    assert_eq!(shown(&evidence, ItemKind::Instructions), ["src/AGENTS.md:1-1"]);
+    let instructions: Vec<_> = evidence.instructions.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(instructions, ["src/AGENTS.md"]);
     let passages = shown(&evidence, ItemKind::Passage);
     assert!(passages.contains(&"src/pager.rs:1-7".to_owned()), "{passages:?}");
     assert!(!passages.iter().any(|passage| passage.starts_with("src/part_07.rs")));
@@ -200,7 +202,7 @@ fn git_status_output_names_only_existing_files() {
 #[test]
 fn a_large_named_file_is_shown_around_its_line() {
     let home = repository();
-    let options = EvidenceOptions { tokens: 2000, spread: Spread::Wide };
+    let options = EvidenceOptions { tokens: 2000, ..OPTIONS };
     let evidence = with(&home, "look at src/long.rs:2500", options);
     let item = evidence.items.iter().find(|item| item.kind == ItemKind::Named).unwrap();
     assert!(item.first_line < 2500 && item.last_line > 2500 && item.lines == 5000);
@@ -220,7 +222,7 @@ fn a_large_named_file_is_shown_at_the_relevant_lines() {
     rows.insert(3000, "fn refund(order: u32) {\n    order\n}\n".to_owned());
     let text = rows.concat();
     write(home.path(), "src/orders.rs", text);
-    let options = EvidenceOptions { tokens: 2000, spread: Spread::Wide };
+    let options = EvidenceOptions { tokens: 2000, ..OPTIONS };
     let evidence = with(&home, "in src/orders.rs a refund counts the order twice", options);
     let [head, found] = &shown(&evidence, ItemKind::Named)[..] else { panic!("{evidence:?}") };
     assert!(head.starts_with("src/orders.rs:1-"), "{head}");
@@ -292,10 +294,10 @@ fn the_budget_is_kept_and_evidence_is_deterministic() {
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
     proptest!(cases, |(tokens in 0usize..2500, request in select(&REQUESTS[..]))| {
-        let options = EvidenceOptions { tokens, spread: Spread::Wide };
+        let options = EvidenceOptions { tokens, ..OPTIONS };
         let evidence = ask(&index, request, options);
         let text = render(&evidence);
-        let size = estimate_tokens(&text);
+        let size = estimate_tokens(&render(&Evidence { instructions: Vec::new(), ..evidence }));
         prop_assert!(size <= tokens, "{} of {}", size, tokens);
         prop_assert_eq!(text, render(&ask(&index, request, options)));
     });
@@ -307,7 +309,7 @@ fn no_request_panics() {
     let (_state, index) = indexed(&home);
     let cases = Config::with_cases(48);
     proptest!(cases, |(request in "\\PC{0,60}|[a-z_./:`\"# 修\n-]{0,60}")| {
-        ask(&index, &request, EvidenceOptions { tokens: 500, spread: Spread::Wide });
+        ask(&index, &request, EvidenceOptions { tokens: 500, ..OPTIONS });
     });
 }
 
@@ -319,8 +321,9 @@ fn a_deep_spread_shows_more_of_fewer_files() {
         (0..200).map(line).collect::<String>()
     };
     (0..20).for_each(|n| write(home.path(), &format!("src/parcel_{n}.rs"), text(n)));
-    let asked =
-        |spread| with(&home, "what a parcel weighs", EvidenceOptions { tokens: 2500, spread });
+    let asked = |spread| {
+        with(&home, "what a parcel weighs", EvidenceOptions { tokens: 2500, spread, ..OPTIONS })
+    };
     let (wide, deep) = (asked(Spread::Wide), asked(Spread::Deep));
     let files = |evidence: &Evidence| {
         evidence.items.iter().map(|item| item.path.clone()).collect::<BTreeSet<_>>()
@@ -341,7 +344,7 @@ fn a_deep_spread_shows_more_of_fewer_files() {
 
 #[test]
 fn a_named_spread_shows_named_files_only() {
-    let options = EvidenceOptions { tokens: 6000, spread: Spread::Named };
+    let options = EvidenceOptions { spread: Spread::Named, ..OPTIONS };
     let evidence = with(&repository(), "src/pager.rs", options);
     assert_eq!(shown(&evidence, ItemKind::Named).len(), 1);
     assert!(shown(&evidence, ItemKind::Passage).is_empty() && evidence.map.is_empty());
