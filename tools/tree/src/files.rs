@@ -39,12 +39,17 @@ pub struct Listing {
 /// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
 /// directories and names that are not a valid [`RepoPath`] are skipped. The user's own ignore file applies, as in git.
 pub fn list(root: &Path, max_files: usize) -> Listing {
-    list_by(root, max_files, Rules::WithDotIgnore)
+    list_by(root, root, max_files, Rules::WithDotIgnore)
 }
 
 /// Like [`list`], without the files that `.deepseekignore` hides from models.
 pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
-    list_by(root, max_files, Rules::ForModels)
+    list_by(root, root, max_files, Rules::ForModels)
+}
+
+/// Like [`list_for_models`], with only the files below a directory of the tree.
+pub fn list_for_models_below(root: &Path, directory: &RepoPath, max_files: usize) -> Listing {
+    list_by(root, &root.join(directory.as_str()), max_files, Rules::ForModels)
 }
 
 /// The files that `.deepseekignore` hides from models, even when the user names them. Each ignore file is read once.
@@ -69,9 +74,17 @@ impl Hidden {
     }
 }
 
-fn list_by(root: &Path, max_files: usize, rules: Rules) -> Listing {
+fn list_by(root: &Path, below: &Path, max_files: usize, rules: Rules) -> Listing {
     let ignored = Ignored::new(top_of(root), rules);
-    let walk = walker(root)
+    let mut dirs = below.ancestors().take_while(|dir| *dir != root);
+    let is_left_out = |dir: &Path| {
+        let is_link = dir.symlink_metadata().is_ok_and(|data| data.is_symlink());
+        is_link || NEVER.iter().any(|name| dir.ends_with(name)) || ignored.is_ignored(dir, true)
+    };
+    if dirs.any(is_left_out) {
+        return Listing { files: Vec::new(), truncated: false };
+    }
+    let walk = walker(below)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
             !NEVER.iter().any(|name| entry.file_name() == *name) && !is_ignored(&ignored, entry)
@@ -218,6 +231,23 @@ mod tests {
         let has = |path: &str| hidden.has(&RepoPath::parse(path).unwrap());
         assert!(has("data/deep/a.rs") && has("b.key") && has("sub/b.key"));
         assert!(!has("sub/data/a.rs") && !has("sub/a.key") && !has("out"));
+    }
+
+    #[test]
+    fn a_directory_is_listed_by_the_rules_around_it() {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), ".gitignore", "*.log\n/out/\n");
+        for path in ["a/b.rs", "a/c.log", "z/d.rs", "out/e.rs", "z/.git/x"] {
+            write(home.path(), path, "x");
+        }
+        symlink("a", home.path().join("link")).unwrap();
+        let below = |dir: &str| {
+            let dir = RepoPath::parse(dir).unwrap();
+            let listing = list_for_models_below(home.path(), &dir, 9);
+            names(&listing).join(" ")
+        };
+        let all = ["a", "z", "out", "link", "none"].map(below);
+        assert_eq!(all, ["a/b.rs", "z/d.rs", "", "", ""]);
     }
 
     #[test]

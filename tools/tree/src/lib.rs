@@ -26,7 +26,7 @@ mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
-pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
+pub use files::{Hidden, Listed, Listing, list, list_for_models, list_for_models_below, modified};
 pub use git_dirs::git_dirs;
 pub use hash::{FileHash, ParseHashError};
 pub use off_disk::{KeptOff, KeptOffBy};
