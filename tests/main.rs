@@ -76,6 +76,7 @@ mod wording;
 // Undoing changes, and committing them to git.
 mod commit;
 mod rewind;
+mod their_git;
 
 // The record of past work.
 mod programs;

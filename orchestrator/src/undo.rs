@@ -1,5 +1,7 @@
 //! Undoes our changes in files that others may have changed since. Pure.
 
+use std::collections::BTreeSet;
+
 use config::ApplyStrategy;
 use patch::merge;
 use tree::{FileMode, FileState};
@@ -85,8 +87,11 @@ pub fn presence(
     match (state, before, after) {
         _ if state == before => Presence::Absent,
         (None, ..) | (Some(_), _, None) => Presence::Absent,
-        // It was created, and changed since.
-        (Some(_), None, Some(_)) => Presence::Whole,
+        // It was created, and changed since; or another file is there.
+        (Some(state), None, Some(after)) if shares_lines(&state.bytes, &after.bytes) => {
+            Presence::Whole
+        }
+        (Some(_), None, Some(_)) => Presence::Absent,
         (Some(state), Some(before), Some(after)) => {
             if merged(state, after, before).as_ref() == Some(state) {
                 Presence::Whole
@@ -97,6 +102,15 @@ pub fn presence(
             }
         }
     }
+}
+
+/// Returns true if two texts have a line in common that is not blank.
+fn shares_lines(one: &[u8], other: &[u8]) -> bool {
+    let lines = |text| -> BTreeSet<&[u8]> {
+        let lines = <[u8]>::split(text, |byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    !lines(one).is_disjoint(&lines(other))
 }
 
 /// Applies the difference from `after` to `before` to `current`.
@@ -168,6 +182,7 @@ mod tests {
         let (both, first) = ("1!\n2\n3\n4\n5\nsix\n", "1!\n2\n3\n4\n5\n6\n");
         assert_eq!(of(Some(first), Some(before), Some(both)), Presence::Partly, "one of two");
         assert_eq!(of(Some("x\ny\n"), None, Some("x\n")), Presence::Whole, "created, then grown");
+        assert_eq!(of(Some("y\n"), None, Some("x\n")), Presence::Absent, "another file");
         assert_eq!(of(None, None, Some("x\n")), Presence::Absent, "not created");
         assert_eq!(of(None, Some("x\n"), None), Presence::Whole, "deleted");
         assert_eq!(of(Some("y\n"), Some("x\n"), None), Presence::Absent, "there again");

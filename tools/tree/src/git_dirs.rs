@@ -65,20 +65,18 @@ fn knows(git_dir: &Path, top: &Path, root: &Path) -> bool {
     index.is_ok_and(|index| is_made_from(&index, top, root))
 }
 
-/// Returns true if most files of an index are in the tree as the index has recorded them.
+/// Returns true if an index has files of the tree, and most of its files are on the disk as it has recorded them.
 fn is_made_from(index: &index::File, top: &Path, root: &Path) -> bool {
     let Ok(below) = root.strip_prefix(top) else { return false };
-    let mut prefix = below.as_os_str().as_bytes().to_vec();
-    if !prefix.is_empty() {
-        prefix.push(b'/');
+    if !below.as_os_str().is_empty() {
+        let prefix = [below.as_os_str().as_bytes(), b"/"].concat();
+        if index.prefixed_entries(prefix.as_slice().into()).is_none() {
+            return false;
+        }
     }
-    let entries = match prefix.as_slice() {
-        [] => index.entries(),
-        prefix => index.prefixed_entries(prefix.into()).unwrap_or_default(),
-    };
     let is_on_disk = |entry: &&index::Entry| !entry.flags.contains(Flags::SKIP_WORKTREE);
     let (mut same, mut other) = (0_usize, 0_usize);
-    for entry in entries.iter().filter(is_on_disk).take(SAMPLE) {
+    for entry in index.entries().iter().filter(is_on_disk).take(SAMPLE) {
         let path: &BStr = entry.path(index);
         let found = path.to_path().ok().and_then(|path| fs::symlink_metadata(top.join(path)).ok());
         if found.is_some_and(|found| is_recorded(&entry.stat, &found)) {
