@@ -77,6 +77,7 @@ mod wording;
 mod commit;
 mod rewind;
 mod their_git;
+mod their_review;
 
 // The record of past work.
 mod programs;

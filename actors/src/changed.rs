@@ -1,6 +1,5 @@
 //! The effect of reading a change in the workspace or its history: the git diff, and files unknown to git.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use config::Mode;
@@ -8,7 +7,7 @@ use policy::{Verdict, quoted};
 use sandbox::{Network, Writes};
 use shell::{Captured, CommandLine};
 use tools::count::counted;
-use tree::{Entry, FileMode, RepoPath};
+use tree::{Entry, FileMode, IgnoredByGit, RepoPath, dirs_of_repository};
 
 use crate::checks::hidden;
 
@@ -117,7 +116,7 @@ async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
     ran(commands, words).await.map(|output| output.text())
 }
 
-/// Runs git and returns its output. If the sandbox hides something that git names, the error says so.
+/// Runs git and returns its output. If it fails, and the sandbox hides what it reads, the error says so.
 async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
     let line =
         CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
@@ -132,9 +131,9 @@ async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
     let fatal = output.lines().find(|line| line.starts_with("fatal: "));
     let said = fatal.or_else(|| output.lines().next()).unwrap_or("it said nothing");
     let said = said.trim_start_matches("fatal: ").trim_start_matches("warning: ");
-    let named = output.lines().filter_map(|line| line.rsplit_once(": "));
-    let named = named.map(|(_, path)| PathBuf::from(path.trim())).filter(|it| it.is_absolute());
-    let hidden = fence.first_hidden(named.collect()).await.map(|path| {
+    let root = commands.workspace.reader().root().to_owned();
+    let read = tools::blocking::on_a_thread(move || dirs_of_repository(&root)).await;
+    let hidden = fence.first_hidden(read).await.map(|path| {
         let cure = hidden(&path).cure.unwrap_or_default();
         format!("; the sandbox hides {}, which this shows: {cure}", path.display())
     });
@@ -193,9 +192,9 @@ impl Effect for Reading<'_> {
 }
 
 /// Turns off everything git would do on its own: hooks, helpers, pagers, drivers, and all writes.
-const GIT: &str = "git --no-pager --no-optional-locks --literal-pathspecs -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false -c core.safecrlf=false -c diff.suppressBlankEmpty=false";
+const GIT: &str = "git --no-pager --no-optional-locks --literal-pathspecs -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false -c core.safecrlf=false -c diff.suppressBlankEmpty=false -c diff.orderFile=/dev/null";
 /// Keeps to the user's settings in what is compared, but not in the form that is read here.
-const DIFF: &str = "diff --relative --no-color --no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/ -O/dev/null";
+const DIFF: &str = "diff --relative --no-color --no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/";
 /// Lists new files, as the user's settings have it.
 const STATUS: &str = "status --porcelain=v1 -z -- .";
 const NEW: &str = "ls-files --others --exclude-standard -z";
@@ -278,7 +277,10 @@ impl Reading<'_> {
                 text.lines().for_each(|line| diff.extend(["+", line, "\n"]));
                 diff
             };
-            names.iter().map(created).collect()
+            // Git does not see in the sandbox which file of the user the repository's settings name.
+            let ignored = IgnoredByGit::below(tree.root());
+            let is_new = |name: &&String| !ignored.has(&tree.root().join(name));
+            names.iter().filter(is_new).map(created).collect()
         })
         .await
     }

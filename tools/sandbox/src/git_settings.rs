@@ -13,9 +13,12 @@ use crate::sandbox::{GitSettings, Ground};
 
 /// The scopes of settings that are in no repository.
 const SCOPES: [&str; 2] = ["system", "global"];
-/// Settings that name a file of the user, and where the file is without them, in the directory of git's settings.
-const FILES: [(&str, &str); 2] =
-    [("core.excludesfile", "ignore"), ("core.attributesfile", "attributes")];
+/// Settings that name a file of the user; and where the file is without them, in the directory of git's settings.
+const FILES: [(&str, Option<&str>); 3] = [
+    ("core.excludesfile", Some("ignore")),
+    ("core.attributesfile", Some("attributes")),
+    ("diff.orderfile", None),
+];
 
 /// A name with a value; without one it means true.
 type Setting = (String, Option<String>);
@@ -70,7 +73,8 @@ impl Ground {
                     *text = home.join(below).to_string_lossy().into_owned();
                 }
                 files.push(PathBuf::from(&*text));
-            } else if let Some(file) = config.as_ref().map(|dir| dir.join("git").join(usual))
+            } else if let (Some(dir), Some(usual)) = (&config, usual)
+                && let file = dir.join("git").join(usual)
                 && file.is_file()
             {
                 settings.push((name.to_owned(), Some(file.to_string_lossy().into_owned())));

@@ -112,12 +112,24 @@ fn top_of(root: &Path) -> PathBuf {
     root.ancestors().find(has_git).unwrap_or(root).to_owned()
 }
 
-/// Returns true if git ignores `path`, a file in the tree at `root`, or a directory that it is in.
-pub(super) fn is_ignored_by_git(root: &Path, path: &Path) -> bool {
-    let top = top_of(root);
-    let ignored = Ignored::new(top.clone(), Rules::Git);
-    let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != top);
-    ignored.is_ignored(path, false) || dirs.any(|dir| ignored.is_ignored(dir, true))
+/// The files that git ignores. Each ignore file is read once.
+pub struct IgnoredByGit {
+    top: PathBuf,
+    ignored: Ignored,
+}
+
+impl IgnoredByGit {
+    /// Returns the ignored files of the tree at `root`.
+    pub fn below(root: &Path) -> Self {
+        let top = top_of(root);
+        Self { ignored: Ignored::new(top.clone(), Rules::Git), top }
+    }
+
+    /// Returns true if git ignores the file at `path`, or a directory that it is in.
+    pub fn has(&self, path: &Path) -> bool {
+        let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != self.top);
+        self.ignored.is_ignored(path, false) || dirs.any(|dir| self.ignored.is_ignored(dir, true))
+    }
 }
 
 fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {

@@ -20,20 +20,28 @@ use super::repository::{ALTERNATES, MAX_BYTES, UserRepository, common_dir, top_a
 /// Maximum number of files that are compared with an index.
 const SAMPLE: usize = 500;
 
-/// Returns the directories outside the tree at `root` that git reads for it. `own` is where this program keeps
-/// repositories of its own, which it trusts. Blocks.
+/// Returns the directories outside the tree at `root` that git reads for it, if their repository knows the tree. `own` is
+/// where this program keeps repositories of its own, which it trusts. Blocks.
 pub fn git_dirs(root: &Path, own: &Path) -> Vec<PathBuf> {
-    let found = || {
+    let knows = || {
         let (top, git_dir) = top_around(root)?;
         let dir = git_dir.canonicalize().ok().filter(|dir| !dir.starts_with(root))?;
         let is_ours = own.canonicalize().is_ok_and(|own| dir.starts_with(own));
-        (is_ours || knows(&dir, &top, root)).then(|| {
-            let common = common_dir(&dir);
-            let borrowed = borrowed(&common);
-            [dir, common].into_iter().chain(borrowed).collect()
-        })
+        Some(is_ours || knows(&dir, &top, root))
     };
-    found().unwrap_or_default()
+    if knows() == Some(true) { dirs_of_repository(root) } else { Vec::new() }
+}
+
+/// Returns the directories that git reads for the tree at `root`, in it or not: the git directory, what work trees of the
+/// repository share, and the objects that it borrows. Blocks.
+pub fn dirs_of_repository(root: &Path) -> Vec<PathBuf> {
+    let dir = top_around(root).and_then(|(_, git_dir)| git_dir.canonicalize().ok());
+    let all = dir.map(|dir| {
+        let common = common_dir(&dir);
+        let borrowed = borrowed(&common);
+        [dir, common].into_iter().chain(borrowed)
+    });
+    all.into_iter().flatten().collect()
 }
 
 /// Returns the object directories that a repository borrows from.

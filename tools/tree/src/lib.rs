@@ -26,8 +26,10 @@ mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
-pub use files::{Hidden, Listed, Listing, list, list_for_models, list_for_models_below, modified};
-pub use git_dirs::git_dirs;
+pub use files::{
+    Hidden, IgnoredByGit, Listed, Listing, list, list_for_models, list_for_models_below, modified,
+};
+pub use git_dirs::{dirs_of_repository, git_dirs};
 pub use hash::{FileHash, ParseHashError};
 pub use off_disk::{KeptOff, KeptOffBy};
 pub use path::{PathError, RepoPath};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tools::regular;
 
-use super::files::is_ignored_by_git;
+use super::files::IgnoredByGit;
 
 /// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
@@ -92,7 +92,7 @@ pub fn is_unseen(root: &Path, dir: &Path) -> bool {
     if top_around(root).is_none() {
         return true;
     }
-    is_ignored_by_git(root, &dir.join("x")) && !tracks_below(root, dir)
+    IgnoredByGit::below(root).has(&dir.join("x")) && !tracks_below(root, dir)
 }
 
 /// Returns the repository below the top of the one around `root` that the file at `path`, relative to `root`, belongs to:
