@@ -75,6 +75,7 @@ mod wording;
 
 // Undoing changes, and committing them to git.
 mod commit;
+mod moved;
 mod rewind;
 mod their_git;
 mod their_review;

@@ -205,10 +205,12 @@ fn read_by_review(prompt: &str) -> Vec<String> {
     let text = prompt.split_once("Line numbers are those after the change.\n\n").unwrap().1;
     let text = text.split_once("\n\nNot shown:").map_or(text, |(text, _)| text);
     let plain = |line: &str| {
-        let (number, rest) = line.split_once("| ").unwrap_or((line, line));
+        // The blank at the end of the whole text is not in the prompt.
+        let line = if line.ends_with('|') { format!("{line}  ") } else { line.to_owned() };
+        let (number, rest) = line.split_once("| ").unwrap_or((&line, &line));
         let is_numbered =
             number.len() >= 5 && number.chars().all(|c| c == ' ' || c.is_ascii_digit());
-        if is_numbered { rest.to_owned() } else { line.to_owned() }
+        if is_numbered { rest.to_owned() } else { line.clone() }
     };
     let mut sections: Vec<String> = Vec::new();
     for line in text.lines().map(plain) {

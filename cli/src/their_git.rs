@@ -26,8 +26,9 @@ pub(crate) fn bytes_of(ended: io::Result<Output>) -> Result<Vec<u8>, CliError> {
 }
 
 /// Returns the path of `git.dir` within its repository, with a slash at its end. Where git refuses the repository, the
-/// error has git's reason; where there is none, it says what one is needed for.
-pub(crate) fn prefix(git: Git<'_>, needed_for: &str) -> Result<String, CliError> {
+/// error has git's reason; where there is none, it is of the kind `without` and says what
+/// one is needed for.
+pub(crate) fn prefix(git: Git<'_>, needed_for: &str, without: Kind) -> Result<String, CliError> {
     let said = output_of(git.output(&["rev-parse", "--show-prefix"]));
     said.map(|prefix| prefix.trim_end_matches('\n').to_owned()).map_err(|refusal| {
         if tree::is_in_repository(git.dir) {
@@ -35,7 +36,7 @@ pub(crate) fn prefix(git: Git<'_>, needed_for: &str) -> Result<String, CliError>
         }
         let error = "the workspace is not a git repository";
         let hint = format!("{needed_for} needs one; to create it: git init");
-        CliError::new(Kind::Usage, error).hint(hint)
+        CliError::new(without, error).hint(hint)
     })
 }
 

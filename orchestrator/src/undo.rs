@@ -98,19 +98,35 @@ pub fn presence(
             } else if merged(state, before, after).as_ref() == Some(state) {
                 Presence::Absent
             } else {
-                Presence::Partly
+                presence_of_lines(&state.bytes, &before.bytes, &after.bytes)
             }
         }
     }
 }
 
-/// Returns true if two texts have a line in common that is not blank.
+/// Returns how much of a change is in a text that was changed next to it, by the lines that it adds and removes.
+fn presence_of_lines(state: &[u8], before: &[u8], after: &[u8]) -> Presence {
+    let [state, before, after] = [state, before, after].map(lines);
+    let (mut added, mut removed) = (after.difference(&before), before.difference(&after));
+    let has_added = after.difference(&before).any(|line| state.contains(line));
+    if added.all(|line| state.contains(line)) && !removed.any(|line| state.contains(line)) {
+        Presence::Whole
+    } else if has_added {
+        Presence::Partly
+    } else {
+        Presence::Absent
+    }
+}
+
+/// Returns true if two texts have a line in common.
 fn shares_lines(one: &[u8], other: &[u8]) -> bool {
-    let lines = |text| -> BTreeSet<&[u8]> {
-        let lines = <[u8]>::split(text, |byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        lines.filter(|line| !line.is_empty()).collect()
-    };
     !lines(one).is_disjoint(&lines(other))
+}
+
+/// Returns the lines of a text that are not blank.
+fn lines(text: &[u8]) -> BTreeSet<&[u8]> {
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
 /// Applies the difference from `after` to `before` to `current`.
@@ -175,7 +191,8 @@ mod tests {
             ("one\n2\n3\n4\n5\nsix\n", Presence::Whole),
             (before, Presence::Absent),
             ("one\n2\n3\n4\n5\n6\n", Presence::Absent),
-            ("1\n2\n3\n4\n5\n7\n", Presence::Partly),
+            ("1\n2\n3\n4\n5\nsix\nand more\n", Presence::Whole),
+            ("1\n2\n3\n4\n5\n7\n", Presence::Absent),
         ] {
             assert_eq!(of(Some(state), Some(before), Some(after)), expected, "{state}");
         }

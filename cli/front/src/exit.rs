@@ -202,6 +202,7 @@ fn is_refused(error: &io::Error) -> bool {
         io::ErrorKind::PermissionDenied
             | io::ErrorKind::ReadOnlyFilesystem
             | io::ErrorKind::NotADirectory
+            | io::ErrorKind::NotFound
     )
 }
 

@@ -104,7 +104,7 @@ pub(crate) async fn run(
 
 /// Finds the changes of deepseek that no commit has, and composes a message for them.
 fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Proposal, CliError> {
-    let prefix = their_git::prefix(git, "`deepseek commit`")?;
+    let prefix = their_git::prefix(git, "`deepseek commit`", Kind::NotDelivered)?;
     let made = history.checkpoints();
     let own: BTreeSet<&RepoPath> =
         made.iter().flat_map(|it| &it.own).map(|own| &own.path).collect();
@@ -128,7 +128,7 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
     let mut proposal = Proposal::default();
     let (mut stand, mut left_out) = (BTreeSet::new(), Vec::new());
     for (path, changes) in changes {
-        let ours = lacking(committed.get(&path), changes);
+        let ours = lacking(committed.forms(&path), changes);
         let now = match tree.entry_or_link(&path, u64::MAX) {
             Ok(Entry::File(state)) => Some(state),
             Ok(_) | Err(_) => None,
@@ -151,7 +151,7 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
             proposal.with_own.insert(file.path.clone());
         }
         let is_created = ours.first().is_some_and(|first| first.before.is_none());
-        let replaces = is_created && committed.get(&path).is_some();
+        let replaces = is_created && !committed.forms(&path).is_empty();
         let state = if replaces { State::Replaced } else { file.state };
         proposal.files.push(Dirty { path: file.path.clone(), state });
         stand.extend(of_path);
@@ -170,13 +170,17 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
     Ok(proposal)
 }
 
-/// Returns the changes that the committed state of a file lacks, oldest first.
+/// Returns the changes that the committed forms of a file lack, oldest first.
 fn lacking<'r>(
-    committed: Option<&FileState>,
+    committed: &[FileState],
     mut changes: Vec<FileChange<'r, Option<FileState>>>,
 ) -> Vec<FileChange<'r, Option<FileState>>> {
-    let is_there = |it: &FileChange<'_, Option<FileState>>| {
-        presence(committed, it.before.as_ref(), it.after.as_ref()) == Presence::Whole
+    let has = |form: Option<&FileState>, it: &FileChange<'_, Option<FileState>>| {
+        presence(form, it.before.as_ref(), it.after.as_ref()) == Presence::Whole
+    };
+    let is_there = |it: &FileChange<'_, Option<FileState>>| match committed {
+        [] => has(None, it),
+        forms => forms.iter().any(|form| has(Some(form), it)),
     };
     let known = changes.iter().rposition(is_there).map_or(0, |last| last + 1);
     changes.split_off(known)

@@ -16,7 +16,7 @@ pub(crate) fn check(workspace: &Path, what: &str) -> Result<(), CliError> {
             .hint("name commits as for `git diff`, use `--staged`, or name nothing"));
     };
     let git = Git { dir: workspace, hidden: &[] };
-    their_git::prefix(git, "a review")?;
+    their_git::prefix(git, "a review", Kind::Usage)?;
     let Reviewed::Range(range) = of else { return Ok(()) };
     for name in range.split_whitespace().flat_map(|words| words.split("..")) {
         // Splitting at two dots leaves one of three. A missing name means HEAD.

@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::probe::ended_by;
+use crate::probe::ends_within;
 use crate::sandbox::{GitSettings, Ground};
 
 /// The scopes of settings that are in no repository.
@@ -46,8 +46,7 @@ impl Ground {
         git.args(["config", "--list", "--show-scope", "--null"]).current_dir(dir);
         git.env_clear().envs(&self.places.vars).stdin(Stdio::null()).stderr(Stdio::null());
         let mut git = git.stdout(File::try_clone(&said)?).spawn()?;
-        let deadline = Instant::now() + Duration::from_millis(self.settings.probe_timeout_ms);
-        if !ended_by(&git, deadline) {
+        if !ends_within(&git, Duration::from_millis(self.settings.probe_timeout_ms)) {
             git.kill()?;
         }
         if !git.wait()?.success() {

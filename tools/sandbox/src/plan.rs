@@ -24,6 +24,8 @@ const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 const GIT_SETTINGS: &str = ".gitconfig";
 /// The variable that names another one.
 const GIT_SETTINGS_VARIABLE: &str = "GIT_CONFIG_GLOBAL";
+/// What commands have of their own.
+const OWN: [&str; 2] = ["/dev", "/proc"];
 /// Shared memory, which at level `Floor` is that of all the user's programs.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -128,10 +130,12 @@ impl Ground {
         tempfile::Builder::new().prefix("command-").tempdir_in(dir)
     }
 
-    /// Returns the home directory, if it is one: a user without an entry in the password file has `/`.
+    /// Returns the home directory, if it is one: a user without an entry in the password file may have `/`, or a directory
+    /// of the system, which commands need.
     fn home(&self) -> Option<&Path> {
-        let home = self.places.home.as_deref();
-        home.filter(|home| home.is_absolute() && home.parent().is_some() && home.is_dir())
+        let system = self.settings.read.iter().map(String::as_str).chain(OWN);
+        let home = self.places.home.as_deref().filter(|home| home.is_absolute() && home.is_dir());
+        home.filter(|home| !system.clone().any(|path| Path::new(path).starts_with(home)))
     }
 
     /// Collects the paths outside the tree that are readable or get a layer for writes.
@@ -191,8 +195,6 @@ impl Ground {
 
     /// Returns the first of these paths that exists, and that commands in a tree do not see.
     pub(crate) fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
-        /// What commands have of their own.
-        const OWN: [&str; 2] = ["/dev", "/proc"];
         let outside = self.outside(wanted);
         let cache = self.home().map(|home| home.join(".cache"));
         let seen: Vec<&Path> = OWN

@@ -85,6 +85,8 @@ fn nothing_confined(
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
+    // Asking git has a limit of its own: a repository may hold it up.
+    ground.git_settings();
     let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
     let confined = ground.confine(level, wanted).map_err(|error| failed(&error))?;
     let Some(mut confined) = confined else {
@@ -111,8 +113,12 @@ fn nothing_confined(
     }
 }
 
-/// Waits until a child ends. Returns false if the deadline passes before.
-pub(crate) fn ended_by(child: &Child, deadline: Instant) -> bool {
+/// Waits until a child ends. Returns false if it takes longer.
+pub(crate) fn ends_within(child: &Child, patience: Duration) -> bool {
+    ended_by(child, Instant::now() + patience)
+}
+
+fn ended_by(child: &Child, deadline: Instant) -> bool {
     let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| wait_until(pid, deadline).unwrap_or(false))
 }

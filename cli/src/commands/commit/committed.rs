@@ -1,4 +1,4 @@
-//! What the last commit has of some files, as it would be on the disk.
+//! What the last commit has of some files.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use tree::{FileMode, FileState, RepoPath};
 use super::status::Dirty;
 use crate::their_git::{bytes_of, output_of};
 
-/// Files of the last commit, with its line ends and filters applied.
-pub(super) struct Committed(BTreeMap<RepoPath, FileState>);
+/// Files of the last commit: each as git keeps it, and as git would put it on the disk, with line ends and filters.
+pub(super) struct Committed(BTreeMap<RepoPath, [FileState; 2]>);
 
 impl Committed {
     /// Reads the state of these files; `prefix` is the path of the workspace within the repository.
@@ -25,21 +25,24 @@ impl Committed {
         for line in output_of(git.output(&words))?.split('\0') {
             let Some((kind, path)) = line.split_once('\t') else { continue };
             let Ok(path) = RepoPath::parse(path) else { continue };
-            let (mode, convert) = match kind.split(' ').next().unwrap_or_default() {
-                "100644" => (FileMode::Regular, "--filters"),
-                "100755" => (FileMode::Executable, "--filters"),
-                "120000" => (FileMode::Symlink, "blob"),
+            let mode = match kind.split(' ').next().unwrap_or_default() {
+                "100644" => FileMode::Regular,
+                "100755" => FileMode::Executable,
+                "120000" => FileMode::Symlink,
                 _ => continue,
             };
             let object = format!("HEAD:{prefix}{path}");
-            let bytes = bytes_of(git.output(&["cat-file", convert, &object]))?.into();
-            all.insert(path, FileState { bytes, mode });
+            let read = |form| {
+                let bytes = bytes_of(git.output(&["cat-file", form, &object]))?.into();
+                Ok::<_, CliError>(FileState { bytes, mode })
+            };
+            all.insert(path, [read("blob")?, read("--filters")?]);
         }
         Ok(Self(all))
     }
 
-    /// Returns the state of a file; `None` if the commit does not have it.
-    pub(super) fn get(&self, path: &RepoPath) -> Option<&FileState> {
-        self.0.get(path)
+    /// Returns the forms of a file; none if the commit does not have it.
+    pub(super) fn forms(&self, path: &RepoPath) -> &[FileState] {
+        self.0.get(path).map_or(&[], |forms| &forms[..])
     }
 }
