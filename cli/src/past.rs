@@ -143,6 +143,11 @@ impl Past {
         self.answered(self.history.story(session))
     }
 
+    /// Returns what is recorded about one session, as far as it can be a cause or an effect of an event.
+    pub(crate) fn story_around(&self, session: &str, seq: u64) -> Result<Story, CliError> {
+        self.answered(self.history.story_around(session, seq))
+    }
+
     /// Unwraps an answer about many sessions, warning also about journals whose workspace is unknown.
     fn of_many<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
         self.warn_of(&self.history.homes.troubles);

@@ -40,12 +40,12 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let session = past.session(&args.session)?;
-    let story = past.story(&session)?;
+    let story = past.story_around(&session, args.seq)?;
     let Some(explained) = story.explain(args.seq) else {
         let none = format!("session {session} has no event {}", args.seq);
         return Err(CliError::new(Kind::Usage, none).hint(format!(
             "it has {}; `deepseek sessions show {session}` lists them",
-            counted(story.entries.len(), "event")
+            counted(story.summary.events, "event")
         )));
     };
     let contents = if args.full { contents(&past, &story, &explained) } else { Vec::new() };

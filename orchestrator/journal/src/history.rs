@@ -25,7 +25,7 @@ pub use self::summary::Summary;
 pub use self::usage::{Call, CallReply, Tally, told_apart};
 use crate::projection::topic::Topic;
 use crate::projection::{Projection, ProjectionError};
-use crate::read::{ReadError, read_valid};
+use crate::read::{ReadError, Record, read_each};
 use crate::staged::{StagedPatch, fates, patches};
 
 /// All sessions, seen from one workspace.
@@ -115,8 +115,35 @@ impl History {
 
     /// Returns everything about one session of any workspace, up to the first damage in its journal.
     pub fn story(&self, session: &str) -> Result<Gathered<Story>, HistoryError> {
+        self.story_with(session, |_| true)
+    }
+
+    /// As [`Self::story`], with those events only that can be a cause or an effect of the event numbered `seq`: of the same
+    /// run, and of none.
+    pub fn story_around(&self, session: &str, seq: u64) -> Result<Gathered<Story>, HistoryError> {
+        let mut run = None;
+        read_each(&self.homes.dir(session), |record| {
+            if record.seq == seq {
+                run = record.run;
+            }
+        })?;
+        self.story_with(session, |record| record.run.is_none() || record.run == run)
+    }
+
+    /// Returns the story of a session with some of its events.
+    fn story_with(
+        &self,
+        session: &str,
+        is_wanted: impl Fn(&Record) -> bool,
+    ) -> Result<Gathered<Story>, HistoryError> {
         let not_begun = || HistoryError::NotBegun(session.to_owned());
-        let (reading, damage) = read_valid(&self.homes.dir(session))?;
+        let (mut events, mut entries) = (0, Vec::new());
+        let damage = read_each(&self.homes.dir(session), |record| {
+            events = record.seq;
+            if is_wanted(&record) {
+                entries.push(StoryEntry::from(record));
+            }
+        })?;
         let Some(workspace) = self.homes.of(session) else {
             // The damage explains why the journal names no workspace.
             return Err(damage.map_or_else(not_begun, HistoryError::from));
@@ -124,8 +151,6 @@ impl History {
         // Its patch sets may have been applied or declined in another session.
         let Gathered { value: sessions, troubles } =
             self.projection(workspace).kept(&self.homes, &[Topic::Commits])?;
-        let entries: Vec<StoryEntry> = reading.records.into_iter().map(StoryEntry::from).collect();
-        let events = entries.len() as u64;
         let kept = Kept { session: session.to_owned(), events, entries };
         let value = Story::of(kept, fates(&sessions)).ok_or_else(not_begun)?;
         Ok(Gathered { value, troubles })

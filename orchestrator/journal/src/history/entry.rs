@@ -31,13 +31,13 @@ pub struct StoryEntry {
 impl From<Record> for StoryEntry {
     fn from(record: Record) -> Self {
         Self {
-            seq: record.seq,
-            at: record.at.clone(),
-            kind: record.kind.clone(),
-            run: record.run.clone(),
             lane: record.scope().lane(),
-            part: record.part.clone(),
-            event: record.into_event(),
+            event: record.event(),
+            seq: record.seq,
+            at: record.at,
+            kind: record.kind,
+            run: record.run,
+            part: record.part,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use actors::event::Event;
 
-use super::causes::{causes, chain, is_of_the_gate};
+use super::causes::{causes, is_of_the_gate};
 use super::entry::{Kept, StoryEntry};
 use super::summary::Summary;
 use super::usage::{Call, calls};
@@ -52,10 +52,13 @@ impl Story {
 
     /// Explains the event numbered `seq`; `None` if there is no such event.
     pub fn explain(&self, seq: u64) -> Option<Explained<'_>> {
-        let of = |seq: u64| self.entries.get(usize::try_from(seq.checked_sub(1)?).ok()?);
-        let entry = of(seq)?;
+        let at = |seq: u64| self.entries.binary_search_by_key(&seq, |entry| entry.seq).ok();
+        let entry = self.entries.get(at(seq)?)?;
         let causes = causes(&self.entries);
-        let because = chain(&causes, seq).into_iter().skip(1).filter_map(of).collect();
+        let cause = |seq: &u64| causes.get(at(*seq)?).copied().flatten();
+        // A cause always precedes its effect, so this ends.
+        let chain = std::iter::successors(Some(seq), |seq| cause(seq).filter(|cause| cause < seq));
+        let because = chain.skip(1).filter_map(|seq| self.entries.get(at(seq)?)).collect();
         let mut led_to = Vec::new();
         // The decisions about a change count as its effects, until it is in the workspace.
         let mut followed = vec![seq];

@@ -1,6 +1,6 @@
 //! Model calls and their combined usage. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use actors::event::{Blob, Event};
 use actors::lane_id::LaneId;
@@ -64,16 +64,19 @@ pub struct CallReply {
 /// Returns the calls of a session, each with its first reply.
 pub(super) fn calls(kept: &Kept) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
+    // Each lane numbers its own calls.
+    let mut open: HashMap<_, Vec<usize>> = HashMap::new();
     for (entry, event) in kept.known() {
         if let Some(call) = asked(&kept.session, entry, event) {
+            let it = (call.call, entry.lane, entry.run.as_deref());
+            open.entry(it).or_default().push(calls.len());
             calls.push(call);
         } else if let Some((call, reply)) = answered(entry.seq, event) {
-            // Each lane numbers its own calls.
-            let is_it = |it: &&mut Call| {
-                (it.call, it.lane, &it.run) == (call, entry.lane, &entry.run) && it.reply.is_none()
-            };
-            for asked in calls.iter_mut().filter(is_it) {
-                asked.reply = Some(reply.clone());
+            let it = (call, entry.lane, entry.run.as_deref());
+            for at in open.remove(&it).unwrap_or_default() {
+                if let Some(asked) = calls.get_mut(at) {
+                    asked.reply = Some(reply.clone());
+                }
             }
         }
     }
