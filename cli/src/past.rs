@@ -6,7 +6,7 @@ use front::error::{CliError, Kind};
 use journal::read::ReadError;
 use journal::repair::is_in_use;
 use journal::{
-    Call, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
+    Call, Explained, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
 };
 
 use tools::ids::{called, short};
@@ -143,9 +143,9 @@ impl Past {
         self.answered(self.history.story(session))
     }
 
-    /// Returns what is recorded about one session, as far as it can be a cause or an effect of an event.
-    pub(crate) fn story_around(&self, session: &str, seq: u64) -> Result<Story, CliError> {
-        self.answered(self.history.story_around(session, seq))
+    /// Returns the causes and effects of an event, with what is recorded about them.
+    pub(crate) fn explain(&self, session: &str, seq: u64) -> Result<(Story, Explained), CliError> {
+        self.answered(self.history.explain(session, seq))
     }
 
     /// Unwraps an answer about many sessions, warning also about journals whose workspace is unknown.

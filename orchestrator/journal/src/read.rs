@@ -197,13 +197,20 @@ impl Valid {
 
 /// Reads the lines of `text` after a position, for as long as each is complete and follows the previous one.
 pub(super) fn scan(text: &[u8], from: Place) -> Valid {
+    let mut records = Vec::new();
+    let valid = scan_each(text, from, |record| records.push(record));
+    Valid { records, ..valid }
+}
+
+/// As [`scan`], but passes each record on.
+pub(super) fn scan_each(text: &[u8], from: Place, mut take: impl FnMut(Record)) -> Valid {
     let rest = text.get(from.bytes..).unwrap_or_default();
     let mut valid = Valid { records: Vec::new(), end: from, damage: None };
     for line in rest.split_inclusive(|byte| *byte == b'\n') {
         match next(line, &valid.end) {
             Ok(Some((record, end))) => {
                 valid.end = end;
-                valid.records.push(record);
+                take(record);
             }
             Ok(None) => break,
             Err(what) => {

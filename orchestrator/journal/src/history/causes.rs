@@ -4,6 +4,7 @@
 //! on to others. Calls, answers and commands name their cause, and a few stages look further back than the previous one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use actors::delivery::StagedFor;
 use actors::event::Event as E;
@@ -12,52 +13,39 @@ use actors::words::{Asked, Side};
 
 use super::entry::StoryEntry;
 
-/// Returns the number of the cause of each event. `entries` starts at the session's first event; events of other runs than
-/// those in question may be missing.
-pub(super) fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
-    let mut earlier = Earlier::default();
-    let cause = |entry| {
-        let cause = earlier.cause(entry);
-        earlier.add(entry);
-        cause
-    };
-    entries.iter().map(cause).collect()
-}
-
-/// A run, its lane and its part.
-type Place<'e> = (Option<&'e str>, Option<LaneId>, Option<&'e str>);
-
 /// The events before one, as far as they can be its cause.
 #[derive(Default)]
-struct Earlier<'e> {
-    /// Those of each place.
-    of_places: HashMap<Place<'e>, Latest<'e>>,
+pub(super) struct Earlier {
+    /// Those of each run, lane and part.
+    of_places: HashMap<(Option<String>, Option<LaneId>, Option<String>), Latest>,
     /// Those of each run outside its lanes.
-    of_runs: HashMap<Option<&'e str>, Latest<'e>>,
+    of_runs: HashMap<Option<String>, Latest>,
 }
 
 /// The latest events that others can follow from.
 #[derive(Default)]
-struct Latest<'e> {
+struct Latest {
     /// The latest of each kind. Undo patches count as a kind of their own.
-    of_kinds: BTreeMap<(&'e str, bool), (u64, &'e E)>,
+    of_kinds: BTreeMap<(String, bool), (u64, Rc<E>)>,
     calls: HashMap<u64, u64>,
-    questions: HashMap<&'e str, u64>,
+    questions: HashMap<String, u64>,
 }
 
-impl<'e> Earlier<'e> {
-    fn add(&mut self, entry: &'e StoryEntry) {
-        let Some(event) = &entry.event else { return };
-        let run = entry.run.as_deref();
-        let place = (run, entry.lane, entry.part.as_deref());
-        self.of_places.entry(place).or_default().add(entry.seq, &entry.kind, event);
-        if entry.lane.is_none() {
-            self.of_runs.entry(run).or_default().add(entry.seq, &entry.kind, event);
+impl Earlier {
+    /// Adds the next event.
+    pub(super) fn add(&mut self, entry: StoryEntry) {
+        let StoryEntry { seq, kind, run, lane, part, event: Some(event), .. } = entry else {
+            return;
+        };
+        let event = Rc::new(event);
+        if lane.is_none() {
+            self.of_runs.entry(run.clone()).or_default().add(seq, &kind, &event);
         }
+        self.of_places.entry((run, lane, part)).or_default().add(seq, &kind, &event);
     }
 
-    /// Returns the cause of an event: the nearest candidate in its place, or else in its run.
-    fn cause(&self, effect: &StoryEntry) -> Option<u64> {
+    /// Returns the number of the cause of the next event: the nearest candidate in its place, or else in its run.
+    pub(super) fn cause(&self, effect: &StoryEntry) -> Option<u64> {
         let event = effect.event.as_ref()?;
         if let E::TurnAdded { speaker: Side::User, .. } = event {
             // User messages have no cause in the journal.
@@ -68,22 +56,23 @@ impl<'e> Earlier<'e> {
         } else if effect.run.is_none() && !is_of_a_change(event) {
             return None;
         }
-        let run = effect.run.as_deref();
-        let own = self.of_places.get(&(run, effect.lane, effect.part.as_deref()));
-        let of_run = || self.of_runs.get(&run);
+        let place = (effect.run.clone(), effect.lane, effect.part.clone());
+        let own = self.of_places.get(&place);
+        let of_run = || self.of_runs.get(&effect.run);
         own.and_then(|own| own.cause(event)).or_else(|| of_run()?.cause(event))
     }
 }
 
-impl<'e> Latest<'e> {
-    fn add(&mut self, seq: u64, kind: &'e str, event: &'e E) {
-        if let E::ModelRequest { call, .. } = event {
+impl Latest {
+    fn add(&mut self, seq: u64, kind: &str, event: &Rc<E>) {
+        if let E::ModelRequest { call, .. } = &**event {
             self.calls.insert(*call, seq);
-        } else if let E::ApprovalAsked { ask, .. } = event {
-            self.questions.insert(ask, seq);
+        } else if let E::ApprovalAsked { ask, .. } = &**event {
+            self.questions.insert(ask.clone(), seq);
         } else {
-            let is_way_back = matches!(event, E::PatchStaged { purpose: StagedFor::WayBack, .. });
-            self.of_kinds.insert((kind, is_way_back), (seq, event));
+            let is_way_back =
+                matches!(&**event, E::PatchStaged { purpose: StagedFor::WayBack, .. });
+            self.of_kinds.insert((kind.to_owned(), is_way_back), (seq, Rc::clone(event)));
         }
     }
 
@@ -94,7 +83,7 @@ impl<'e> Latest<'e> {
         } else if let E::ApprovalGiven { ask, .. } | E::ApprovalDenied { ask: Some(ask), .. } =
             effect
         {
-            self.questions.get(ask.as_str()).copied()
+            self.questions.get(ask).copied()
         } else {
             let candidates = self.of_kinds.values().filter(|(_, cause)| may_cause(cause, effect));
             candidates.map(|(seq, _)| *seq).max()
@@ -189,6 +178,16 @@ mod tests {
 
     use super::*;
 
+    fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
+        let mut earlier = Earlier::default();
+        let cause = |entry: &StoryEntry| {
+            let cause = earlier.cause(entry);
+            earlier.add(entry.clone());
+            cause
+        };
+        entries.iter().map(cause).collect()
+    }
+
     fn story(events: Vec<(Option<&str>, Option<LaneId>, Option<E>)>) -> Vec<StoryEntry> {
         let entry = |(seq, (run, lane, event)): (u64, (Option<&str>, _, Option<E>))| StoryEntry {
             seq,
@@ -237,7 +236,8 @@ mod tests {
             (_, E::CallDropped { .. }) => false,
             (cause, event) => cause.is_some_and(|cause| may_cause(cause, event)),
         };
-        let own = before.iter().rfind(|it| it.is_beside(effect) && can(it));
+        let is_beside = |it: &StoryEntry| it.run == effect.run && it.lane == effect.lane;
+        let own = before.iter().rfind(|it| is_beside(it) && can(it));
         let of_run =
             || before.iter().rfind(|it| it.lane.is_none() && it.run == effect.run && can(it));
         own.or_else(of_run).map(|cause| cause.seq)

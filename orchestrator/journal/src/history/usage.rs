@@ -63,24 +63,39 @@ pub struct CallReply {
 
 /// Returns the calls of a session, each with its first reply.
 pub(super) fn calls(kept: &Kept) -> Vec<Call> {
-    let mut calls: Vec<Call> = Vec::new();
-    // Each lane numbers its own calls.
-    let mut open: HashMap<_, Vec<usize>> = HashMap::new();
-    for (entry, event) in kept.known() {
-        if let Some(call) = asked(&kept.session, entry, event) {
-            let it = (call.call, entry.lane, entry.run.as_deref());
-            open.entry(it).or_default().push(calls.len());
-            calls.push(call);
+    let mut calls = Calls::of(kept.session.clone());
+    kept.entries.iter().for_each(|entry| calls.hear(entry));
+    calls.all
+}
+
+/// The calls of a session while its events pass by.
+pub(super) struct Calls {
+    session: String,
+    pub(super) all: Vec<Call>,
+    /// The calls without a reply. Each lane numbers its own.
+    open: HashMap<(u64, Option<LaneId>, Option<String>), Vec<usize>>,
+}
+
+impl Calls {
+    pub(super) fn of(session: String) -> Self {
+        Self { session, all: Vec::new(), open: HashMap::new() }
+    }
+
+    /// Takes in the next event.
+    pub(super) fn hear(&mut self, entry: &StoryEntry) {
+        let Some(event) = &entry.event else { return };
+        let place = |call| (call, entry.lane, entry.run.clone());
+        if let Some(call) = asked(&self.session, entry, event) {
+            self.open.entry(place(call.call)).or_default().push(self.all.len());
+            self.all.push(call);
         } else if let Some((call, reply)) = answered(entry.seq, event) {
-            let it = (call, entry.lane, entry.run.as_deref());
-            for at in open.remove(&it).unwrap_or_default() {
-                if let Some(asked) = calls.get_mut(at) {
+            for at in self.open.remove(&place(call)).unwrap_or_default() {
+                if let Some(asked) = self.all.get_mut(at) {
                     asked.reply = Some(reply.clone());
                 }
             }
         }
     }
-    calls
 }
 
 fn asked(session: &str, entry: &StoryEntry, event: &Event) -> Option<Call> {
