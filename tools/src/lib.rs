@@ -7,6 +7,7 @@
 pub mod blocking;
 pub mod clock;
 pub mod count;
+pub mod encoding;
 pub mod fault;
 pub mod ids;
 pub mod plain;
