@@ -120,6 +120,8 @@ reasons! {
     DirectoryTarget "directory_target" => "Use the path of a file.",
     /// The target is a binary file.
     BinaryTarget "binary_target" => "Change text files only.",
+    /// An added character does not exist in the encoding of the file.
+    NotInEncoding "not_in_encoding" => "Write the added lines with characters that the encoding of the file has.",
     /// The diff changes the mode of an existing file.
     ModeChange "mode_change" => "Do not change file modes.",
     /// The mode of a new file is neither 100644 nor 100755.
