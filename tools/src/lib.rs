@@ -10,6 +10,7 @@ pub mod count;
 pub mod encoding;
 pub mod fault;
 pub mod ids;
+pub mod long_lines;
 pub mod plain;
 pub mod redact;
 pub mod regular;
