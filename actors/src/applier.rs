@@ -8,6 +8,8 @@ use patch::{
 };
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
+use tools::encoding::decode_lossy;
+use tools::long_lines::restored;
 use tools::redact::{Redactor, unmask};
 use tree::{Change, RepoPath};
 
@@ -128,7 +130,7 @@ impl ApplierSetup {
         let ApplyAsk { title, diff, scope } = ask;
         let prepared = tokio::task::spawn_blocking(move || {
             let current = |path: &RepoPath| look.entry(path, most);
-            let prepared = unmasked(&diff, &scope, &redactor).and_then(|diff| {
+            let prepared = translated(&diff, &scope, &redactor).and_then(|diff| {
                 patch::prepare(diff.as_bytes(), &scope, strategy, &limits, &current)
             });
             (look, prepared)
@@ -199,14 +201,16 @@ impl ApplierSetup {
     }
 }
 
-/// Translates a diff whose author saw masked secrets into one for the actual files.
-fn unmasked(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<String, Refusal> {
+/// Translates a diff whose author saw masked secrets and shortened lines into one for the actual files.
+fn translated(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<String, Refusal> {
     let text = |base: &BaseState| match base {
-        BaseState::File { bytes: Some(bytes), .. } => String::from_utf8(bytes.to_vec()).ok(),
+        BaseState::File { bytes: Some(bytes), .. } => Some(decode_lossy(bytes).into_owned()),
         BaseState::File { bytes: None, .. } | BaseState::Missing => None,
     };
     let texts: Vec<String> = scope.bases.values().filter_map(text).collect();
-    unmask(diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
+    let masked: Vec<String> = texts.iter().map(|text| redactor.redact(text).into_owned()).collect();
+    let diff = restored(diff, &masked).map_err(PatchMismatch::shortened)?;
+    unmask(&diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
 }
 
 fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {

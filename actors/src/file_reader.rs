@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tools::encoding::decode;
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
 use crate::always::Always;
@@ -171,8 +172,8 @@ impl FileLook {
         }
         let redactor = &self.file_reader.run.redactor;
         let file = |(path, found): (&RepoPath, &Found)| {
-            let text = found.content().and_then(|blob| str::from_utf8(&blob.content).ok());
-            let secrets = text.map(|text| redactor.known_in(text)).unwrap_or_default();
+            let text = found.content().and_then(|blob| decode(&blob.content));
+            let secrets = text.map(|it| redactor.known_in(&it.text)).unwrap_or_default();
             SeenFile { path: path.clone(), found: found.clone(), secrets }
         };
         let read = Event::FilesRead { files: seen.iter().map(file).collect() };

@@ -1,7 +1,9 @@
 //! Updates an index file by file. Only one thread of one process does this at a time.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use tools::encoding::decode;
 use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
 
 use crate::document::{self, Document};
@@ -92,14 +94,14 @@ fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String
         Ok(_) | Err(_) => None,
     };
     let hash = FileHash::of(content.as_deref().unwrap_or_default());
-    let text = content.as_deref().and_then(text_of).map(str::to_owned);
+    let text = content.as_deref().and_then(text_of).map(Cow::into_owned);
     let id = document::id(&file.path, &hash);
     (Entry { bytes: file.bytes, modified: file.modified, hash, id, words: 0 }, text)
 }
 
 /// Returns `bytes` as text, unless they are binary.
-pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+pub(crate) fn text_of(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    Some(decode(bytes)?.text)
 }
 
 /// Updates the stored history of the workspace, at `path`, and returns its index.

@@ -270,6 +270,13 @@ impl PatchMismatch {
         PatchMismatch { expected: Some(mask.into()), ..PatchMismatch::answer(Reason::MaskedSecret) }
     }
 
+    /// Creates a mismatch about a line that was shown without its middle.
+    pub fn shortened(line: &str) -> PatchMismatch {
+        let mismatch = PatchMismatch::answer(Reason::ElidedCode);
+        PatchMismatch { expected: Some(line.to_owned()), ..mismatch }
+            .note("A long line that was shown without its middle can be kept or removed, but not changed.")
+    }
+
     /// Creates a mismatch about a file.
     pub fn file(reason: Reason, file: impl Into<String>) -> PatchMismatch {
         PatchMismatch { file: Some(file.into()), ..PatchMismatch::answer(reason) }

@@ -69,7 +69,9 @@ pub struct EvidenceItem {
     pub lines: usize,
     /// Hash of the whole file.
     pub hash: FileHash,
-    /// The unchanged lines with their line endings.
+    /// The encoding of the file, unless it is UTF-8.
+    pub encoding: Option<&'static str>,
+    /// The lines with their line endings, decoded, and shortened if they are long.
     pub text: String,
 }
 

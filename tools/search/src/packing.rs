@@ -199,7 +199,7 @@ impl<'a> Packing<'a> {
         let mut bytes = 0;
         for file in files {
             let Ok(text) = self.reader.text(&file.path) else { continue };
-            bytes += file.bytes;
+            bytes += text.lines.text().len() as u64;
             if bytes > SMALL_TREE_BYTES {
                 return false;
             }
@@ -412,7 +412,7 @@ fn take_line(left: &mut usize, is_first: bool, line: &str) -> bool {
 /// Returns an upper bound for the bytes around the lines of an item.
 fn overhead(path: &RepoPath, text: &Text) -> usize {
     const HEAD_BYTES: usize = 56;
-    path.as_str().len() + 2 * text.fence.len() + HEAD_BYTES
+    path.as_str().len() + 2 * text.fence.len() + render::encoding(text.encoding).len() + HEAD_BYTES
 }
 
 fn item(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> EvidenceItem {
@@ -423,6 +423,7 @@ fn item(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> EvidenceIte
         last_line: span.last,
         lines: text.lines.count(),
         hash: text.hash(),
+        encoding: text.encoding,
         text: text.lines.slice(span).to_owned(),
     }
 }

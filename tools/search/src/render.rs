@@ -64,7 +64,13 @@ pub(super) fn stable_item(item: &EvidenceItem) -> String {
     };
     let fence = fence(&item.text);
     let end = if item.text.ends_with('\n') { "" } else { "\n" };
-    format!("### {}{cut}{kind}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
+    let encoding = encoding(item.encoding);
+    format!("### {}{cut}{kind}{encoding}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
+}
+
+/// Renders the encoding of an item.
+pub(super) fn encoding(name: Option<&str>) -> String {
+    name.map(|name| format!(" ({name})")).unwrap_or_default()
 }
 
 /// Renders one item: a heading line, and its text in a fence.
@@ -82,7 +88,7 @@ pub(super) fn item(item: &EvidenceItem) -> String {
         ItemKind::Instructions => text.push_str(" (instructions)"),
         ItemKind::Named | ItemKind::Passage | ItemKind::Overview => {}
     }
-    text.push('\n');
+    text.extend([&encoding(item.encoding), "\n"]);
     if !item.text.is_empty() {
         let fence = fence(&item.text);
         let end = if item.text.ends_with('\n') { "" } else { "\n" };
@@ -121,6 +127,7 @@ mod tests {
             last_line: first_line + text.lines().count() - 1,
             lines,
             hash: FileHash::of(b""),
+            encoding: None,
             text: text.to_owned(),
         }
     }
@@ -134,6 +141,7 @@ mod tests {
             items: vec![
                 shown(ItemKind::Instructions, "Be kind.\n", 1, 1),
                 shown(ItemKind::Passage, "````\nx\n````", 7, 20),
+                EvidenceItem { encoding: Some("GBK"), ..shown(ItemKind::Named, "修\n", 1, 1) },
                 shown(ItemKind::Named, "", 1, 0),
             ],
             map: vec![
@@ -158,6 +166,10 @@ mod tests {
            8| x
            9| ````
         `````
+        ### src/a.md:1-1 e3b0c442 (GBK)
+        ```
+           1| 修
+        ```
         ### src/a.md (empty) e3b0c442
         Files:
         a.rs: fn a, struct B
