@@ -11,6 +11,7 @@ mod files;
 mod hash;
 mod ignored;
 mod line_counts;
+mod made;
 mod path;
 mod read;
 mod repository;
