@@ -11,11 +11,11 @@ use thiserror::Error;
 use tools::encoding::decode_lossy;
 use tools::long_lines::restored;
 use tools::redact::{Redactor, unmask};
-use tree::{Change, RepoPath};
+use tree::{Change, Op, RepoPath};
 
 use crate::Unanswered;
 use crate::delivery::StagedFor;
-use crate::file_reader::FileReader;
+use crate::file_reader::{FileLook, FileReader};
 use crate::lane_id::LaneId;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
@@ -133,6 +133,11 @@ impl ApplierSetup {
             let prepared = translated(&diff, &scope, &redactor).and_then(|diff| {
                 patch::prepare(diff.as_bytes(), &scope, strategy, &limits, &current)
             });
+            let prepared = prepared.and_then(|plan| {
+                let twins: Vec<PatchMismatch> =
+                    plan.changes.iter().filter_map(|change| twin(change, &plan, &look)).collect();
+                if twins.is_empty() { Ok(plan) } else { Err(Refusal { mismatches: twins }) }
+            });
             (look, prepared)
         });
         let (look, prepared) = prepared.await.map_err(|panic| not_written(panic.to_string()))?;
@@ -211,6 +216,22 @@ fn translated(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<Str
     let masked: Vec<String> = texts.iter().map(|text| redactor.redact(text).into_owned()).collect();
     let diff = restored(diff, &masked).map_err(PatchMismatch::shortened)?;
     unmask(&diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
+}
+
+/// Refuses a new file that would look like another one.
+fn twin(change: &Change, plan: &ApplyPlan, look: &FileLook) -> Option<PatchMismatch> {
+    let arrives = matches!(change.op, Op::Create | Op::Rename { .. });
+    let alike = look.alike(&change.path).filter(|alike| arrives && *alike != change.path)?;
+    // In a replay, only what was read is known.
+    look.entry(&alike, 0).ok()?;
+    let leaves = |other: &Change| {
+        other.sides().iter().any(|(path, _, after)| **path == alike && after.is_none())
+    };
+    if plan.changes.iter().any(leaves) {
+        return None;
+    }
+    let mismatch = PatchMismatch::file(Reason::FileExists, change.path.as_str());
+    Some(mismatch.note("Its name looks the same, but encodes its accents or blanks differently."))
 }
 
 fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {

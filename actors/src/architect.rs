@@ -218,7 +218,7 @@ impl Grammar for Planning<'_> {
             max_checks: bounds.max_checks_per_plan,
             may_end: self.may_end,
         };
-        let (plan, tolerances) = match Plan::parse(answer, limits) {
+        let (mut plan, mut tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
@@ -228,8 +228,15 @@ impl Grammar for Planning<'_> {
             return Ok(Err(uneditable(answer, file, &why)));
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
-        let entries = setup.file_reader.entries(paths, bounds.max_file_bytes).await?;
-        for (file, entry) in plan.files.iter().zip(entries) {
+        let found = setup.file_reader.entries_alike(paths, bounds.max_file_bytes).await?;
+        for (file, (path, entry)) in plan.files.iter_mut().zip(found) {
+            if file.path != path {
+                file.path = path;
+                tolerances.push(Leniency::Alike);
+                if let Some(why) = setup.forbidden(file) {
+                    return Ok(Err(uneditable(answer, file, &why)));
+                }
+            }
             match unfit(entry) {
                 Some(Unfit::Path(why)) => return Ok(Err(uneditable(answer, file, why))),
                 Some(Unfit::Content(why)) => {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use policy::Verdict;
 use tools::encoding::decode;
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
@@ -17,6 +18,9 @@ use crate::seen::{Found, SeenFile};
 
 /// What was found at each path.
 type Seen = BTreeMap<RepoPath, Found>;
+
+/// Larger directories are not listed.
+const MOST_NAMES: usize = 10_000;
 
 /// Reads files for a run. Shared by its roles; cheap to clone.
 #[derive(Clone)]
@@ -52,21 +56,50 @@ impl FileReader {
         paths: Vec<RepoPath>,
         max_bytes: u64,
     ) -> Result<Vec<Option<Entry>>, JournalClosed> {
+        let entries = move |look: &FileLook| {
+            paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect()
+        };
+        self.looking(entries).await
+    }
+
+    /// Like [`Self::entries`], also with the path of each: where nothing is, the only existing path that looks the same.
+    pub async fn entries_alike(
+        &self,
+        paths: Vec<RepoPath>,
+        max_bytes: u64,
+    ) -> Result<Vec<(RepoPath, Option<Entry>)>, JournalClosed> {
+        let found = move |look: &FileLook| {
+            let found = |path: RepoPath| match look.entry(&path, max_bytes) {
+                Ok(Entry::Missing) if let Some(alike) = look.alike(&path) => {
+                    let entry = look.entry(&alike, max_bytes).ok();
+                    (alike, entry)
+                }
+                entry => (path, entry.ok()),
+            };
+            paths.into_iter().map(found).collect()
+        };
+        self.looking(found).await
+    }
+
+    /// Reads off the runtime, and records what was read.
+    async fn looking<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&FileLook) -> T + Send + 'static,
+    ) -> Result<T, JournalClosed> {
         let look = self.look().await?;
         let looked = tokio::task::spawn_blocking(move || {
-            let entries = paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect();
-            (look, entries)
+            let found = read(&look);
+            (look, found)
         });
         // Fails only if the whole program is shutting down.
-        let (look, entries): (FileLook, _) = looked.await.map_err(|_| JournalClosed)?;
+        let (look, found) = looked.await.map_err(|_| JournalClosed)?;
         look.done().await?;
-        Ok(entries)
+        Ok(found)
     }
 
     /// Returns the commands that check the project, derived from its files.
     pub async fn checks(&self) -> Result<Vec<String>, JournalClosed> {
         const MOST: u64 = 1 << 20;
-        const MOST_NAMES: usize = 10_000;
         let look = self.look().await?;
         let run = self.run.clone();
         let derived = tokio::task::spawn_blocking(move || {
@@ -162,6 +195,13 @@ impl FileLook {
         let paths = seen.keys().chain(known.keys()).filter(|path| inside(path));
         let names: BTreeSet<String> = paths.map(|path| path.name().to_owned()).collect();
         names.into_iter().collect()
+    }
+
+    /// Returns the only existing path that looks like `path`, which does not exist, if it may be read. Blocks.
+    pub fn alike(&self, path: &RepoPath) -> Option<RepoPath> {
+        let alike = path.alike(&|dir| self.names(dir, MOST_NAMES))?;
+        let rules = &self.file_reader.run.terms.rules;
+        (rules.may_read(alike.as_str()) == Verdict::Allow).then_some(alike)
     }
 
     /// Records what was read. No decision may depend on it before.

@@ -136,6 +136,11 @@ impl<'a> VisibleTree<'a> {
         room: usize,
     ) -> Result<Shown, LookError> {
         let meant = |why| if why == LookError::NoFile { self.meant(path) } else { why };
+        let alike = match self.tree.entry(path, 0) {
+            Ok(Entry::Missing) => self.tree.alike(path),
+            Ok(_) | Err(_) => None,
+        };
+        let path = alike.as_ref().unwrap_or(path);
         let (text, encoding) = self.text(path).map_err(meant)?;
         Ok(match shown_of(path, text, lines, max_lines, room)? {
             Shown::Lines(lines) => Shown::Lines(Lines { encoding, ..lines }),

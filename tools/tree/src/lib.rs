@@ -26,7 +26,7 @@ pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
 pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
 pub use hash::{FileHash, ParseHashError};
-pub use path::{PathError, RepoPath};
+pub use path::{PathError, RepoPath, spelling};
 pub use read::ReadTree;
 pub use repository::{UserRepository, head_of, is_unseen, share_repository, tracked_among};
 pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};

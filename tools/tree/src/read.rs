@@ -11,6 +11,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::confine::Root;
 use super::{Entry, FileMode, FileState, RepoPath, TreeError};
 
+/// Larger directories are not searched for names that look alike.
+const MAX_ALIKE: usize = 50_000;
+
 /// A directory open for reading. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ReadTree {
@@ -79,6 +82,11 @@ impl ReadTree {
         }
         names.sort();
         names
+    }
+
+    /// Returns the only existing path that looks like `path`, which does not exist.
+    pub fn alike(&self, path: &RepoPath) -> Option<RepoPath> {
+        path.alike(&|dir| self.names(dir, MAX_ALIKE))
     }
 
     /// Returns the entry at `path`. A file larger than `max_bytes` is not read.
