@@ -3,6 +3,7 @@
 //! Nothing in this crate follows a symlink, leaves the root, or opens anything but regular files and directories.
 
 mod attempt;
+mod attributes;
 mod change;
 mod commit_log;
 mod confine;
