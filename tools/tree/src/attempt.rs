@@ -24,6 +24,8 @@ pub(super) struct Target<'a> {
     pub(super) after: Option<&'a FileState>,
     /// The path whose attributes the new file gets.
     like: Option<&'a RepoPath>,
+    /// The permission bits of a new file that is like no other.
+    permissions: Option<u32>,
 }
 
 impl Target<'_> {
@@ -35,8 +37,11 @@ impl Target<'_> {
     }
 }
 
-/// Returns the target of every path that `changes` touch.
-pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
+/// Returns the target of every path that `changes` touch. New files may be given `permissions`.
+pub(super) fn targets<'a>(
+    changes: &'a [Change],
+    permissions: &BTreeMap<RepoPath, u32>,
+) -> Result<Targets<'a>, CommitError> {
     let mut targets = BTreeMap::new();
     let mut add = |path: &RepoPath, target| match targets.insert(path.clone(), target) {
         None => Ok(()),
@@ -46,11 +51,13 @@ pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
         let (before, after) = (before.as_ref(), after.as_ref());
         match op {
             Op::Rename { from } => {
-                add(from, Target { before, after: None, like: None })?;
-                add(path, Target { before: None, after, like: Some(from) })?;
+                add(from, Target { before, after: None, like: None, permissions: None })?;
+                let (before, like) = (None, Some(from));
+                add(path, Target { before, after, like, permissions: None })?;
             }
             Op::Create | Op::Modify | Op::Delete => {
-                add(path, Target { before, after, like: before.map(|_| path) })?;
+                let (like, permissions) = (before.map(|_| path), permissions.get(path).copied());
+                add(path, Target { before, after, like, permissions })?;
             }
         }
     }
@@ -180,8 +187,11 @@ impl<'a> Attempt<'a> {
     ///
     /// A file that makes room for a directory is removed here already.
     pub(super) fn stage(&mut self, targets: &Targets<'_>) -> Result<(), CommitError> {
-        let likes: Vec<Option<Attributes>> =
-            targets.values().map(|target| self.attributes(target.like?)).collect();
+        let like = |target: &Target<'_>| match target.like {
+            Some(path) => self.attributes(path),
+            None => target.permissions.map(Attributes::fresh),
+        };
+        let likes: Vec<Option<Attributes>> = targets.values().map(like).collect();
         for (index, ((path, target), like)) in targets.iter().zip(likes).enumerate() {
             let failed = |source| CommitError::io(path, source);
             let dir = self.parent(path)?;

@@ -19,7 +19,8 @@ const MAX_BYTES: usize = 1 << 16;
 pub(super) struct Attributes {
     /// Permission bits, without set-id and sticky bits.
     pub(super) mode: Mode,
-    owner: (u32, u32),
+    /// User and group; `None` for those that a new file has.
+    owner: Option<(u32, u32)>,
     extended: BTreeMap<CString, Vec<u8>>,
     /// The inode and its number of names.
     inode: u64,
@@ -36,7 +37,7 @@ impl Attributes {
             return None;
         }
         let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
-        let owner = (stat.st_uid, stat.st_gid);
+        let owner = Some((stat.st_uid, stat.st_gid));
         let extended = extended(&file).unwrap_or_default();
         Some(Attributes {
             mode,
@@ -47,6 +48,12 @@ impl Attributes {
         })
     }
 
+    /// Returns the attributes of a new file with these permission bits.
+    pub(super) fn fresh(mode: u32) -> Attributes {
+        let mode = Mode::from_raw_mode(mode & 0o777);
+        Attributes { mode, owner: None, extended: BTreeMap::new(), inode: 0, names: 0 }
+    }
+
     /// Returns the same attributes with other permission bits.
     pub(super) fn with_mode(&self, mode: Mode) -> Attributes {
         Attributes { mode, ..self.clone() }
@@ -55,8 +62,8 @@ impl Attributes {
     /// Gives a new file the same permission bits, owner and extended attributes, as far as the system allows it.
     pub(super) fn give(&self, file: &File) -> Result<(), Errno> {
         let stat = rustix::fs::fstat(file)?;
-        if (stat.st_uid, stat.st_gid) != self.owner {
-            let (user, group) = (Uid::from_raw(self.owner.0), Gid::from_raw(self.owner.1));
+        if let Some((user, group)) = self.owner.filter(|it| *it != (stat.st_uid, stat.st_gid)) {
+            let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
             let given = rustix::fs::fchown(file, Some(user), Some(group));
             given.or_else(|_| rustix::fs::fchown(file, None, Some(group))).unwrap_or_default();
         }
@@ -82,7 +89,8 @@ impl Attributes {
 
     /// Returns true if it is certain that the file is written to rather than replaced, or likely.
     pub(super) fn are_rooted(&self) -> bool {
-        self.names > 1 || self.owner.0 != rustix::process::geteuid().as_raw()
+        let own = rustix::process::geteuid().as_raw();
+        self.names > 1 || self.owner.is_some_and(|(user, _)| user != own)
     }
 }
 

@@ -84,6 +84,14 @@ impl ReadTree {
         names
     }
 
+    /// Returns the permission bits of a regular file, without set-id and sticky bits.
+    pub fn permissions(&self, path: &RepoPath) -> Option<u32> {
+        let dir = self.root.parent_of(path).ok()??;
+        let stat = rustix::fs::statat(&dir, path.name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        is_file.then_some(stat.st_mode & 0o777)
+    }
+
     /// Returns the only existing path that looks like `path`, which does not exist.
     pub fn alike(&self, path: &RepoPath) -> Option<RepoPath> {
         path.alike(&|dir| self.names(dir, MAX_ALIKE))

@@ -187,7 +187,7 @@ fn any_error_restores_everything() {
         changes.push(change("z/z/last", Op::Create, None, Some("x")));
         let before = listing(home.path());
         let tree = open(home.path());
-        let targets = targets(&changes).unwrap();
+        let targets = targets(&changes, &BTreeMap::new()).unwrap();
         let mut attempt = Attempt::new(&tree.root, "id");
         attempt.stage(&targets).unwrap();
         // Without its file the swap of this step fails, after those before it.
@@ -223,7 +223,7 @@ fn a_target_that_appears_late_is_not_overwritten() {
     let home = sample();
     let tree = open(home.path());
     let changes = all_kinds();
-    let targets = targets(&changes).unwrap();
+    let targets = targets(&changes, &BTreeMap::new()).unwrap();
     let mut attempt = Attempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::write(home.path().join("r2"), "the user's").unwrap();
@@ -258,7 +258,7 @@ fn a_directory_swapped_for_a_symlink_does_not_lead_outside() {
     let outside = tempfile::tempdir().unwrap();
     let tree = open(home.path());
     let changes = [change("a/b/new", Op::Create, None, Some("x"))];
-    let targets = targets(&changes).unwrap();
+    let targets = targets(&changes, &BTreeMap::new()).unwrap();
     let mut attempt = Attempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::rename(home.path().join("a/b"), home.path().join("a/c")).unwrap();
@@ -354,7 +354,7 @@ fn a_file_can_become_a_directory_of_the_same_name() {
             change("r", Op::Modify, Some("moved"), Some("R")),
         ];
         if fails {
-            let targets = targets(&changes).unwrap();
+            let targets = targets(&changes, &BTreeMap::new()).unwrap();
             let mut attempt = Attempt::new(&tree.root, "id");
             attempt.stage(&targets).unwrap();
             let new = attempt.steps.last().unwrap().names.new.clone();
