@@ -220,8 +220,11 @@ fn translated(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<Str
 
 /// Refuses a new file that would look like another one.
 fn twin(change: &Change, plan: &ApplyPlan, look: &FileLook) -> Option<PatchMismatch> {
-    let arrives = matches!(change.op, Op::Create | Op::Rename { .. });
-    let alike = look.alike(&change.path).filter(|alike| arrives && *alike != change.path)?;
+    if !matches!(change.op, Op::Create | Op::Rename { .. }) {
+        return None;
+    }
+    let mut alike = look.alike(&change.path).into_iter().filter(|alike| *alike != change.path);
+    let alike = alike.next()?;
     // In a replay, only what was read is known.
     look.entry(&alike, 0).ok()?;
     let leaves = |other: &Change| {

@@ -70,9 +70,8 @@ impl FileReader {
     ) -> Result<Vec<(RepoPath, Option<Entry>)>, JournalClosed> {
         let found = move |look: &FileLook| {
             let found = |path: RepoPath| match look.entry(&path, max_bytes) {
-                Ok(Entry::Missing) if let Some(alike) = look.alike(&path) => {
-                    let entry = look.entry(&alike, max_bytes).ok();
-                    (alike, entry)
+                Ok(Entry::Missing) if let [alike] = look.alike(&path).as_slice() => {
+                    (alike.clone(), look.entry(alike, max_bytes).ok())
                 }
                 entry => (path, entry.ok()),
             };
@@ -191,17 +190,25 @@ impl FileLook {
             return self.file_reader.tree.names(dir, most);
         }
         let (seen, known) = (lock(&self.seen), lock(&self.file_reader.known));
-        let inside = |path: &RepoPath| path.parent().as_ref() == dir;
-        let paths = seen.keys().chain(known.keys()).filter(|path| inside(path));
-        let names: BTreeSet<String> = paths.map(|path| path.name().to_owned()).collect();
+        let found = seen.iter().chain(known.iter());
+        let there = found.filter(|(_, found)| **found != Found::Missing).map(|(path, _)| path);
+        let name = |path: &RepoPath| {
+            let below = match dir {
+                Some(dir) => path.as_str().strip_prefix(dir.as_str())?.strip_prefix('/')?,
+                None => path.as_str(),
+            };
+            below.split('/').next().map(str::to_owned)
+        };
+        let names: BTreeSet<String> = there.filter_map(name).collect();
         names.into_iter().collect()
     }
 
-    /// Returns the only existing path that looks like `path`, which does not exist, if it may be read. Blocks.
-    pub fn alike(&self, path: &RepoPath) -> Option<RepoPath> {
-        let alike = path.alike(&|dir| self.names(dir, MOST_NAMES))?;
+    /// Returns the existing paths that look like `path` and may be read. Blocks.
+    pub fn alike(&self, path: &RepoPath) -> Vec<RepoPath> {
         let rules = &self.file_reader.run.terms.rules;
-        (rules.may_read(alike.as_str()) == Verdict::Allow).then_some(alike)
+        let mut alike = path.alike(&|dir| self.names(dir, MOST_NAMES));
+        alike.retain(|alike| rules.may_read(alike.as_str()) == Verdict::Allow);
+        alike
     }
 
     /// Records what was read. No decision may depend on it before.

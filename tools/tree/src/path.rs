@@ -129,9 +129,8 @@ impl RepoPath {
         self == other || spelling(self.as_str()) == spelling(other.as_str())
     }
 
-    /// Returns the only existing path that looks like this one, which does not exist. `names` lists a directory, or the
-    /// root.
-    pub fn alike(&self, names: &dyn Fn(Option<&RepoPath>) -> Vec<String>) -> Option<RepoPath> {
+    /// Returns the existing paths that look like this one. `names` lists a directory, or the root.
+    pub fn alike(&self, names: &dyn Fn(Option<&RepoPath>) -> Vec<String>) -> Vec<RepoPath> {
         let mut found: Vec<Option<RepoPath>> = vec![None];
         for part in self.components() {
             let wanted = spelling(part);
@@ -146,8 +145,7 @@ impl RepoPath {
             };
             found = found.iter().flat_map(below).collect();
         }
-        let [Some(only)] = found.as_slice() else { return None };
-        Some(only.clone())
+        found.into_iter().flatten().collect()
     }
 
     /// Returns true if the path leads into this program's own directory, `.deepseek`, in any spelling that some file
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_look_alike_are_found_if_there_is_one() {
+    fn paths_that_look_alike_are_found() {
         let tree = [("", "cafe\u{301}"), ("", "caf\u{e9}"), ("caf\u{e9}", "r\u{e9}sum\u{e9}.py")];
         let more = [("cafe\u{301}", "a\u{a0}b .txt"), ("cafe\u{301}", "two"), ("caf\u{e9}", "two")];
         let names = |dir: Option<&RepoPath>| {
@@ -334,16 +332,17 @@ mod tests {
         };
         let alike = |text: &str| {
             let path = RepoPath::parse(text).unwrap();
-            let found = path.alike(&names)?;
-            assert!(found.looks_like(&path) && path.looks_like(&found));
-            Some(found.to_string())
+            let found = path.alike(&names);
+            assert!(found.iter().all(|found| found.looks_like(&path) && path.looks_like(found)));
+            let [only] = found.as_slice() else { return Err(found.len()) };
+            Ok(only.to_string())
         };
         let resume = "caf\u{e9}/r\u{e9}sum\u{e9}.py";
-        assert_eq!(alike("cafe\u{301}/re\u{301}sume\u{301}.py").as_deref(), Some(resume));
-        assert_eq!(alike("caf\u{e9}/a  b .txt").as_deref(), Some("cafe\u{301}/a\u{a0}b .txt"));
-        assert_eq!(alike("caf\u{e9}/two"), None, "two of them look alike");
-        assert_eq!(alike("cafe/two"), None);
-        assert_eq!(alike("caf\u{e9}/A b .txt"), None);
+        assert_eq!(alike("cafe\u{301}/re\u{301}sume\u{301}.py").as_deref(), Ok(resume));
+        assert_eq!(alike("caf\u{e9}/a  b .txt").as_deref(), Ok("cafe\u{301}/a\u{a0}b .txt"));
+        assert_eq!(alike("caf\u{e9}/two"), Err(2), "two of them look alike");
+        assert_eq!(alike("cafe/two"), Err(0));
+        assert_eq!(alike("caf\u{e9}/A b .txt"), Err(0));
     }
 
     #[test]

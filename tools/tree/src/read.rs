@@ -94,7 +94,8 @@ impl ReadTree {
 
     /// Returns the only existing path that looks like `path`, which does not exist.
     pub fn alike(&self, path: &RepoPath) -> Option<RepoPath> {
-        path.alike(&|dir| self.names(dir, MAX_ALIKE))
+        let mut alike = path.alike(&|dir| self.names(dir, MAX_ALIKE));
+        alike.pop().filter(|_| alike.is_empty())
     }
 
     /// Returns the entry at `path`. A file larger than `max_bytes` is not read.
