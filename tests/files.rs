@@ -3,7 +3,6 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
 
 use crate::support::{Project, Provider, World, architect, diff, editor, plan};
 
