@@ -6,9 +6,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::attributes::Attributes;
 use super::commit_log::{Intended, Intent, Swaps};
 use super::confine::{Root, open_below};
+use super::file_ops::attributes::Attributes;
 use super::file_ops::{Names, keep, place, remove, replace, rewrite, sync, write_file};
 use super::write::CommitError;
 use super::{Change, FileHash, FileMode, FileState, Op, RepoPath};

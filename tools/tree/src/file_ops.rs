@@ -1,6 +1,8 @@
 //! File operations of a commit: writes files under temporary names next to their targets and moves them into place.
 //! What goes where is decided elsewhere.
 
+pub(super) mod attributes;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -10,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::attributes::Attributes;
+use self::attributes::Attributes;
 use super::{FileMode, FileState, RepoPath};
 use tools::clock::precise_now;
 use tools::fault;

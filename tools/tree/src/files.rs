@@ -1,5 +1,8 @@
 //! Lists the files of a tree as ripgrep and git see them. Reads directories and ignore files, never contents.
 
+mod ignored;
+mod made;
+
 use std::collections::BTreeSet;
 use std::fs::{FileType, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -7,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
+use self::ignored::{Ignored, Rules};
+use self::made::Made;
 use super::RepoPath;
 use super::file_ops::is_temporary;
-use super::ignored::{Ignored, Rules};
-use super::made::Made;
 
 /// Directories that are never listed: git's and ours.
 const NEVER: [&str; 2] = [".git", ".deepseek"];

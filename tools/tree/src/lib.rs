@@ -3,16 +3,13 @@
 //! Nothing in this crate follows a symlink, leaves the root, or opens anything but regular files and directories.
 
 mod attempt;
-mod attributes;
 mod change;
 mod commit_log;
 mod confine;
 mod file_ops;
 mod files;
 mod hash;
-mod ignored;
 mod line_counts;
-mod made;
 mod path;
 mod read;
 mod repository;

@@ -11,9 +11,9 @@ use rustix::fs::AtFlags;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::remove_emptied;
-use super::attributes::Attributes;
 use super::commit_log::{Intended, Intent, Side, Stage};
 use super::confine::Root;
+use super::file_ops::attributes::Attributes;
 use super::file_ops::{Names, drop_name, is_half_rewritten, place, remove, replace, rewrite, sync};
 use super::write::CommitError;
 use super::{Entry, FileMode, FileState, ReadTree, RepoPath, TreeError};

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 
-use super::repository::Tracked;
+use crate::repository::Tracked;
 
 /// Files that say of the directory they are in: a cache, a virtual environment of Python, a conda environment.
 const MARKS: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", "conda-meta"];

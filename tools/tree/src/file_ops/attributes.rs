@@ -16,9 +16,9 @@ const MAX_BYTES: usize = 1 << 16;
 
 /// The attributes of a regular file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Attributes {
+pub(crate) struct Attributes {
     /// Permission bits, without set-id and sticky bits.
-    pub(super) mode: Mode,
+    pub(crate) mode: Mode,
     /// User and group; `None` for those that a new file has.
     owner: Option<(u32, u32)>,
     extended: BTreeMap<CString, Vec<u8>>,
@@ -29,7 +29,7 @@ pub(super) struct Attributes {
 
 impl Attributes {
     /// Returns the attributes of a regular file; `None` for anything else.
-    pub(super) fn of(dir: BorrowedFd<'_>, name: &str) -> Option<Attributes> {
+    pub(crate) fn of(dir: BorrowedFd<'_>, name: &str) -> Option<Attributes> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&file).ok()?;
@@ -49,18 +49,18 @@ impl Attributes {
     }
 
     /// Returns the attributes of a new file with these permission bits.
-    pub(super) fn fresh(mode: u32) -> Attributes {
+    pub(crate) fn fresh(mode: u32) -> Attributes {
         let mode = Mode::from_raw_mode(mode & 0o777);
         Attributes { mode, owner: None, extended: BTreeMap::new(), inode: 0, names: 0 }
     }
 
     /// Returns the same attributes with other permission bits.
-    pub(super) fn with_mode(&self, mode: Mode) -> Attributes {
+    pub(crate) fn with_mode(&self, mode: Mode) -> Attributes {
         Attributes { mode, ..self.clone() }
     }
 
     /// Gives a new file the same permission bits, owner and extended attributes, as far as the system allows it.
-    pub(super) fn give(&self, file: &File) -> Result<(), Errno> {
+    pub(crate) fn give(&self, file: &File) -> Result<(), Errno> {
         let stat = rustix::fs::fstat(file)?;
         if let Some((user, group)) = self.owner.filter(|it| *it != (stat.st_uid, stat.st_gid)) {
             let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
@@ -80,7 +80,7 @@ impl Attributes {
 
     /// Returns true if a file with these attributes can be replaced by the file `new`, next to which `kept` may be another
     /// name of it: no other name is left behind, and owner and extended attributes stay.
-    pub(super) fn stay_in(&self, dir: BorrowedFd<'_>, new: &str, kept: &str) -> bool {
+    pub(crate) fn stay_in(&self, dir: BorrowedFd<'_>, new: &str, kept: &str) -> bool {
         let is_kept = Attributes::of(dir, kept).is_some_and(|kept| kept.inode == self.inode);
         let new = Attributes::of(dir, new);
         self.names == 1 + u64::from(is_kept)
@@ -88,7 +88,7 @@ impl Attributes {
     }
 
     /// Returns true if it is certain that the file is written to rather than replaced, or likely.
-    pub(super) fn are_rooted(&self) -> bool {
+    pub(crate) fn are_rooted(&self) -> bool {
         let own = rustix::process::geteuid().as_raw();
         self.names > 1 || self.owner.is_some_and(|(user, _)| user != own)
     }
