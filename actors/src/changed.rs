@@ -6,6 +6,8 @@ use config::Mode;
 use policy::{Verdict, quoted};
 use sandbox::{Network, Writes};
 use shell::CommandLine;
+use tools::encoding::decode;
+use tools::long_lines::shortened;
 use tree::{Entry, RepoPath};
 
 use crate::closed::JournalClosed;
@@ -195,12 +197,11 @@ impl Reading<'_> {
                 let may_read = terms.rules.may_read(path.as_str()) == Verdict::Allow;
                 let text = match tree.entry(path, max_bytes) {
                     Ok(Entry::File(file)) if may_read => {
-                        String::from_utf8(file.bytes.to_vec()).ok()
+                        decode(&file.bytes).map(|decoded| decoded.text.into_owned())
                     }
                     Ok(_) | Err(_) => None,
                 };
-                let text = text.filter(|text| !text.contains('\0'))?;
-                let text = redactor.redact(&text).into_owned();
+                let text = shortened(&redactor.redact(&text?)).into_owned();
                 let count = text.lines().count();
                 let mut diff =
                     format!("{head}--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n");

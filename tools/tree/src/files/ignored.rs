@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::repository;
+use crate::repository;
 use tools::regular;
 
 /// Maximum size of one ignore file, in bytes; larger ones are skipped.
