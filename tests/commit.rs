@@ -192,3 +192,91 @@ fn waiting_for_another_process_is_reported() {
     screen.types("\x04");
     assert_eq!(screen.terminal.ends(), Some(0));
 }
+
+/// Fixes the greeting, and changes another file in the same run.
+fn fix_with(path: &str, old: &str, new: &str) -> Vec<mock::Reply> {
+    let both = diff("greet.txt", "hello", "hello world") + &diff(path, old, new);
+    vec![architect(plan(&["greet.txt", path])), editor(both)]
+}
+
+#[test]
+fn a_commit_of_the_user_in_between_changes_nothing() {
+    let world = with_fixed_greeting();
+    world.project.write("other.txt", "mine\n");
+    git(&world, "add other.txt");
+    // Later than the change, and on another day.
+    shell(world.project.root(), "GIT_COMMITTER_DATE='2050-01-01T00:00:00Z' git commit -qm mine");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(git(&world, "show --name-only --format=%s"), "Fix the greeting\n\ngreet.txt\n");
+}
+
+#[test]
+fn what_the_user_committed_or_changed_alone_is_no_change_of_ours() {
+    // The user commits our change with own lines around it, and edits on.
+    let world = with_fixed_greeting();
+    world.project.write("greet.txt", "hello world\nand mine\n");
+    git(&world, "commit -qam mine");
+    world.project.write("greet.txt", "hello world\nand mine, again\n");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("there is nothing to commit"), "{}", run.stderr);
+    // The user replaces what we did.
+    let world = with_fixed_greeting();
+    world.project.write("greet.txt", "hello\nmine\n");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("greet.txt (nothing of deepseek's change is left in it)"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn line_ends_that_git_converts_are_no_difference() {
+    let world = with_fixed_greeting();
+    git(&world, "commit -qam mine");
+    git(&world, "config core.autocrlf true");
+    world.project.write("greet.txt", "hello world\r\nmine\r\n");
+    let run = world.deepseek(["commit", "--yes"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("there is nothing to commit"), "{}", run.stderr);
+}
+
+#[test]
+fn every_file_that_a_commit_leaves_out_is_named_with_the_reason() {
+    for (path, prepare, why) in [
+        (
+            "lib/f.txt",
+            "git init -q lib; git -C lib add f.txt; git -C lib commit -qm lib",
+            "it belongs to the repository lib",
+        ),
+        (
+            "local.txt",
+            "git rm -q --cached local.txt; echo local.txt > .gitignore; git add .gitignore",
+            "git ignores it",
+        ),
+        ("f.txt", "git update-index --assume-unchanged f.txt", "git takes it as unchanged"),
+    ] {
+        let project =
+            Project::new(&[("greet.txt", "hello\n"), ("check.sh", "grep -q world greet.txt\n")]);
+        project.write(path, "a\n");
+        shell(
+            project.root(),
+            &format!(
+                "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@example.org GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@example.org; test -d lib || git add -A; {prepare}; git commit -q --allow-empty -m more"
+            ),
+        );
+        let world = after_fix_in(World::of(project, Provider::new(fix_with(path, "a", "b"))));
+        let run = world.deepseek(["commit", "--yes"]).run();
+        assert_eq!(run.code, Some(0), "{path}: {}", run.stderr);
+        assert!(run.stderr.contains(&format!("left out: {path} ({why}")), "{path}: {}", run.stderr);
+        assert_eq!(git(&world, "show --name-only --format="), "greet.txt\n", "{path}");
+        // Alone, it is why there is nothing to commit.
+        let run = world.deepseek(["commit", "--output", "json"]).run();
+        assert_eq!(run.code, Some(1), "{path}: {}", run.stderr);
+        let said = run.stdout + &run.stderr;
+        assert!(said.contains(why), "{path}: {said}");
+    }
+}

@@ -76,7 +76,10 @@ mod wording;
 
 // Undoing changes, and committing them to git.
 mod commit;
+mod moved;
 mod rewind;
+mod their_git;
+mod their_review;
 
 // The record of past work.
 mod programs;

@@ -9,7 +9,7 @@ use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
 use tools::encoding::decode;
 use tools::long_lines::is_all_shortened;
-use tree::{Entry, RepoPath};
+use tree::{Entry, RepoPath, TreeError};
 
 use crate::Unanswered;
 use crate::barred;
@@ -238,7 +238,7 @@ impl Grammar for Planning<'_> {
                 }
             }
             match unfit(entry) {
-                Some(Unfit::Path(why)) => return Ok(Err(uneditable(answer, file, why))),
+                Some(Unfit::Path(why)) => return Ok(Err(uneditable(answer, file, &why))),
                 Some(Unfit::Content(why)) => {
                     return Ok(Ok(Err(Uneditable { path: file.path.clone(), why })));
                 }
@@ -330,14 +330,15 @@ fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
 #[derive(Debug, PartialEq, Eq)]
 enum Unfit {
     /// The path is not that of a file: the plan may mean another one.
-    Path(&'static str),
+    Path(String),
     /// What the file contains cannot be changed by a diff.
     Content(String),
 }
 
-fn unfit(entry: Option<Entry>) -> Option<Unfit> {
+fn unfit(entry: Result<Entry, TreeError>) -> Option<Unfit> {
+    let path = |why: &str| Some(Unfit::Path(why.to_owned()));
     match entry {
-        Some(Entry::File(file)) => match decode(&file.bytes) {
+        Ok(Entry::File(file)) => match decode(&file.bytes) {
             None => Some(Unfit::Content("it is not text in one encoding".to_owned())),
             Some(decoded) if !decoded.is_exact => Some(Unfit::Content(format!(
                 "it is in {}, and some of its bytes would change when it is written back; convert it to UTF-8",
@@ -348,14 +349,15 @@ fn unfit(entry: Option<Entry>) -> Option<Unfit> {
             )),
             Some(_) => None,
         },
-        Some(Entry::Missing) => None,
-        Some(Entry::TooLarge { bytes }) => Some(Unfit::Content(format!(
+        Ok(Entry::Missing) => None,
+        Ok(Entry::TooLarge { bytes }) => Some(Unfit::Content(format!(
             "it has {bytes} bytes, more than agent_loop.max_file_bytes, which can be raised"
         ))),
-        Some(Entry::Directory) => Some(Unfit::Path("it is a directory")),
-        Some(Entry::Symlink) => Some(Unfit::Path("it is a symlink")),
-        Some(Entry::Other) => Some(Unfit::Path("it is not a regular file")),
-        None => Some(Unfit::Path("it cannot be read")),
+        Ok(Entry::Directory) => path("it is a directory"),
+        Ok(Entry::Symlink) => path("it is a symlink"),
+        Ok(Entry::Other) => path("it is not a regular file"),
+        Err(TreeError::KeptOff { why, .. }) => Some(Unfit::Path(why.to_string())),
+        Err(_) => path("it cannot be read"),
     }
 }
 
@@ -395,7 +397,7 @@ mod tests {
     fn files_whose_lines_can_be_shown_can_be_edited() {
         let unfit = |bytes: &[u8]| {
             let bytes = bytes.to_vec().into();
-            match unfit(Some(Entry::File(FileState { bytes, mode: FileMode::Regular }))) {
+            match unfit(Ok(Entry::File(FileState { bytes, mode: FileMode::Regular }))) {
                 Some(Unfit::Content(why)) => why,
                 Some(Unfit::Path(_)) | None => String::new(),
             }

@@ -5,10 +5,13 @@ use std::time::Duration;
 use config::Mode;
 use policy::{Verdict, quoted};
 use sandbox::{Network, Writes};
-use shell::CommandLine;
+use shell::{Captured, CommandLine};
+use tools::count::counted;
 use tools::encoding::decode;
 use tools::long_lines::shortened;
-use tree::{Entry, RepoPath};
+use tree::{Entry, FileMode, IgnoredByGit, RepoPath, dirs_of_repository};
+
+use crate::checks::hidden;
 
 use crate::closed::JournalClosed;
 use crate::commands::{Place, Runner};
@@ -16,7 +19,7 @@ use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
 use crate::look::Look;
 use crate::looking::Elsewhere;
-use crate::review::{FILE, Reviewed, ShownDiff, shown};
+use crate::review::{FILE, Reviewed, ShownDiff, paths_of, shown};
 use crate::run::Run;
 use crate::wording::Wording;
 
@@ -35,7 +38,7 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
         path.as_ref().map_or(String::new(), |path| format!(" {}", quoted(path.as_str())))
     };
     let (words, of) = match look {
-        Look::GitStatus => ("status --short --branch".to_owned(), Output::Text),
+        Look::GitStatus => ("status --short --branch -- .".to_owned(), Output::Text),
         Look::GitDiff { range, staged, path } => {
             let since = match range {
                 Some(range) => quoted_words(range),
@@ -112,19 +115,53 @@ fn quoted_words(words: &str) -> String {
 }
 
 async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
+    ran(commands, words).await.map(|output| output.text())
+}
+
+/// Runs git and returns its output. If it fails, and the sandbox hides what it reads, the error says so.
+async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
     let line =
         CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
     let place = Place::discarding(&*commands.workspace, Network::Own);
     let place = Place { in_place_of: None, writes: Writes::Nothing, ..place };
+    let fence = commands.fence(&place);
     let outcome = commands.execute_in(place, &line, LIMIT).await;
-    let output = outcome.output.text();
     if outcome.succeeded() {
-        return Ok(output);
+        return Ok(outcome.output);
     }
+    let output = outcome.output.text();
     let fatal = output.lines().find(|line| line.starts_with("fatal: "));
     let said = fatal.or_else(|| output.lines().next()).unwrap_or("it said nothing");
     let said = said.trim_start_matches("fatal: ").trim_start_matches("warning: ");
-    Err(Wording::from(format!("git: {said}")))
+    let root = commands.workspace.reader().root().to_owned();
+    let read = tools::blocking::on_a_thread(move || dirs_of_repository(&root)).await;
+    let hidden = fence.first_hidden(read).await.map(|path| {
+        let cure = hidden(&path).cure.unwrap_or_default();
+        format!("; the sandbox hides {}, which this shows: {cure}", path.display())
+    });
+    Err(Wording::from(format!("git: {said}{}", hidden.unwrap_or_default())))
+}
+
+/// Reads the diff that git makes of `since`, in all of the workspace or in `paths`, which begin with a space. Files for which there was no room are named in it.
+async fn diff(commands: &Runner, since: &str, paths: &str) -> Result<String, Wording> {
+    let (head, tail) = ran(commands, &format!("{DIFF} {since} --{paths}")).await?.parts();
+    if tail.is_empty() {
+        return Ok(head);
+    }
+    // The files around the omitted middle are not complete.
+    let until = head.rfind(&format!("\n{FILE}")).map_or(0, |at| at + 1);
+    let from = tail.find(&format!("\n{FILE}")).map_or(tail.len(), |at| at + 1);
+    let whole = |text: &str| text.to_owned();
+    let mut shown =
+        head.get(..until).map(whole).unwrap_or_default() + tail.get(from..).unwrap_or_default();
+    let names = git(commands, &format!("{DIFF} --name-only -z {since} --{paths}")).await?;
+    let are_shown = paths_of(&shown);
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        if !are_shown.iter().any(|path| path == name) {
+            shown.push_str(&unshown(name, "the whole diff is too large"));
+        }
+    }
+    Ok(shown)
 }
 
 struct Reading<'c> {
@@ -157,59 +194,101 @@ impl Effect for Reading<'_> {
 }
 
 /// Turns off everything git would do on its own: hooks, helpers, pagers, drivers, and all writes.
-const GIT: &str = "git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false";
-const DIFF: &str = "diff --relative --no-color --no-ext-diff --no-textconv -M";
+const GIT: &str = "git --no-pager --no-optional-locks --literal-pathspecs -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false -c core.safecrlf=false -c diff.suppressBlankEmpty=false -c diff.orderFile=/dev/null";
+/// Keeps to the user's settings in what is compared, but not in the form that is read here.
+const DIFF: &str = "diff --relative --no-color --no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/";
+/// Lists new files, as the user's settings have it.
+const STATUS: &str = "status --porcelain=v1 -z -- .";
+const NEW: &str = "ls-files --others --exclude-standard -z";
 const LIMIT: Duration = Duration::from_mins(1);
 
 impl Reading<'_> {
     async fn read(&self) -> Result<String, Wording> {
         match self.of {
             Reviewed::Made(diff) => Ok(self.commands.run.redactor.redact(diff).into_owned()),
-            Reviewed::Staged => git(self.commands, &format!("{DIFF} --cached --")).await,
-            Reviewed::Range(range) => {
-                git(self.commands, &format!("{DIFF} {} --", quoted_words(range))).await
-            }
+            Reviewed::Staged => diff(self.commands, "--cached", "").await,
+            Reviewed::Range(range) => diff(self.commands, &quoted_words(range), "").await,
             Reviewed::Uncommitted => {
-                let tracked = match git(self.commands, &format!("{DIFF} HEAD --")).await {
+                let tracked = match diff(self.commands, "HEAD", "").await {
                     Ok(diff) => diff,
                     // The repository has no commit yet.
-                    Err(why) => {
-                        git(self.commands, &format!("{DIFF} --cached --")).await.map_err(|_| why)?
-                    }
+                    Err(why) => diff(self.commands, "--cached", "").await.map_err(|_| why)?,
                 };
-                let unknown = git(self.commands, "ls-files --others --exclude-standard").await?;
-                Ok(tracked + &self.new_files(&unknown).await)
+                Ok(tracked + &self.new_files(&self.new().await?).await)
             }
         }
     }
 
-    /// Returns files unknown to git as a diff that creates them. Files that may not be read are left out.
+    /// Returns the names of files unknown to git, each with a NUL after it; none if the user's git does not show them.
+    async fn new(&self) -> Result<String, Wording> {
+        let (status, tail) = ran(self.commands, STATUS).await?.parts();
+        // A rename has its second name in an entry of its own, which has no mark.
+        if !status.split('\0').chain(tail.split('\0')).any(|entry| entry.starts_with("?? ")) {
+            return Ok(String::new());
+        }
+        let (names, rest) = ran(self.commands, NEW).await?.parts();
+        if rest.is_empty() {
+            return Ok(names);
+        }
+        Err("git: there are more new files than can be listed; commit or ignore some".into())
+    }
+
+    /// Returns files unknown to git as a diff that creates them. Those that are not shown are named with the reason.
     async fn new_files(&self, names: &str) -> String {
         let (tree, terms) =
             (self.commands.workspace.reader().clone(), self.commands.run.terms.clone());
         let redactor = self.commands.run.redactor.clone();
-        let names: Vec<RepoPath> =
-            names.lines().filter_map(|name| RepoPath::parse(name).ok()).collect();
+        let names: Vec<String> =
+            names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
         tools::blocking::on_a_thread(move || {
             let max_bytes = terms.config.agent_loop.max_file_bytes;
-            let created = |path: &RepoPath| {
-                let head = format!("diff --git a/{path} b/{path}\nnew file mode 100644\n");
-                let may_read = terms.rules.may_read(path.as_str()) == Verdict::Allow;
-                let text = match tree.entry(path, max_bytes) {
-                    Ok(Entry::File(file)) if may_read => {
-                        decode(&file.bytes).map(|decoded| decoded.text.into_owned())
-                    }
-                    Ok(_) | Err(_) => None,
+            let created = |name: &String| {
+                let Ok(path) = RepoPath::parse(name) else {
+                    let dir = name.strip_suffix('/');
+                    let why = if dir.is_some() { "a repository of its own" } else { "its name" };
+                    return unshown(dir.unwrap_or(name), why);
                 };
-                let text = shortened(&redactor.redact(&text?)).into_owned();
+                // Whoever shows the diff says why a file may not be read.
+                if terms.rules.may_read(path.as_str()) != Verdict::Allow {
+                    return unshown(name, "it may not be read");
+                }
+                let file = match tree.entry_or_link(&path, max_bytes) {
+                    Ok(Entry::File(file)) => file,
+                    Ok(Entry::TooLarge { bytes }) => {
+                        return unshown(name, &counted(bytes, "byte"));
+                    }
+                    Ok(_) | Err(_) => return unshown(name, "it cannot be read"),
+                };
+                let mode = match file.mode {
+                    FileMode::Regular => "100644",
+                    FileMode::Executable => "100755",
+                    FileMode::Symlink => "120000",
+                };
+                let head = format!("{FILE}a/{path} b/{path}\nnew file mode {mode}\n");
+                let Some(decoded) = decode(&file.bytes) else {
+                    return format!("{head}Binary files /dev/null and b/{path} differ\n");
+                };
+                if decoded.text.is_empty() {
+                    return head;
+                }
+                let text = shortened(&redactor.redact(&decoded.text)).into_owned();
                 let count = text.lines().count();
                 let mut diff =
                     format!("{head}--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n");
                 text.lines().for_each(|line| diff.extend(["+", line, "\n"]));
-                Some(diff)
+                diff
             };
-            names.iter().filter_map(created).collect()
+            // Git does not see in the sandbox which file of the user the repository's settings name.
+            let ignored = IgnoredByGit::below(tree.root());
+            let is_new = |name: &&String| !ignored.has(&tree.root().join(name));
+            names.iter().filter(is_new).map(created).collect()
         })
         .await
     }
+}
+
+/// Returns a section of a diff for a file that is not shown.
+fn unshown(path: &str, why: &str) -> String {
+    let path = path.replace(char::is_control, "?");
+    format!("{FILE}a/{path} b/{path}\n(not shown: {why})\n")
 }

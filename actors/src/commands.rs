@@ -9,7 +9,7 @@ use policy::Verdict;
 use sandbox::{Degree, Network, ScratchLayers, Writes};
 use shell::{CommandLine, CommandOutcome, Fence, OutputSink, RunOptions, run_heard};
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
-use tree::{FileHash, is_unseen};
+use tree::{FileHash, git_dirs, is_unseen};
 
 use crate::run::Run;
 use crate::workspace::{Copied, Denied, Purpose, Workspace};
@@ -173,7 +173,11 @@ impl Runner {
             read: place.read.clone(),
             network: place.reach,
             is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
-            is_unseen: Arc::new(move |dir: &Path| is_unseen(&tree, dir)),
+            is_unseen: Arc::new({
+                let tree = tree.clone();
+                move |dir: &Path| is_unseen(&tree, dir)
+            }),
+            git_dirs: Arc::new(move |own: &Path| git_dirs(&tree, own)),
             layers: place.layers.cloned(),
         }
     }

@@ -50,15 +50,14 @@ impl FileReader {
         Ok(FileLook { file_reader: self.clone(), follows, seen: Mutex::new(seen) })
     }
 
-    /// Reads each of `paths`, off the runtime, and records the result; `None` where a path cannot be read.
+    /// Reads each of `paths`, off the runtime, and records the result.
     pub async fn entries(
         &self,
         paths: Vec<RepoPath>,
         max_bytes: u64,
-    ) -> Result<Vec<Option<Entry>>, JournalClosed> {
-        let entries = move |look: &FileLook| {
-            paths.iter().map(|path| look.entry(path, max_bytes).ok()).collect()
-        };
+    ) -> Result<Vec<Result<Entry, TreeError>>, JournalClosed> {
+        let entries =
+            move |look: &FileLook| paths.iter().map(|path| look.entry(path, max_bytes)).collect();
         self.looking(entries).await
     }
 
@@ -67,13 +66,13 @@ impl FileReader {
         &self,
         paths: Vec<RepoPath>,
         max_bytes: u64,
-    ) -> Result<Vec<(RepoPath, Option<Entry>)>, JournalClosed> {
+    ) -> Result<Vec<(RepoPath, Result<Entry, TreeError>)>, JournalClosed> {
         let found = move |look: &FileLook| {
             let found = |path: RepoPath| match look.entry(&path, max_bytes) {
                 Ok(Entry::Missing) if let [alike] = look.alike(&path).as_slice() => {
-                    (alike.clone(), look.entry(alike, max_bytes).ok())
+                    (alike.clone(), look.entry(alike, max_bytes))
                 }
-                entry => (path, entry.ok()),
+                entry => (path, entry),
             };
             paths.into_iter().map(found).collect()
         };

@@ -119,7 +119,7 @@ pub(crate) async fn found(
     on_a_thread(move || {
         let may_read = |path: &RepoPath| terms.rules.may_read(path.as_str()).unasked();
         let eyes = Eyes {
-            visible: VisibleTree::new(&tree, &may_read),
+            visible: VisibleTree::new(&tree, terms.config.limits.max_workspace_files, &may_read),
             index: index.as_ref(),
             prompts: &terms.prompts,
             max_lines: terms.config.agent_loop.max_context_range_lines,
@@ -231,12 +231,26 @@ impl Eyes<'_> {
             let text = match told {
                 _ if left < self.room / 20 => Err(self.prompts.render(Prompt::LookNoRoom, &[])),
                 Some(told) => self.told(look, told, room),
-                None => self.one(look, room).map_err(|why| why.to_string()),
+                None => {
+                    let text = self.one(look, room).map_err(|why| why.to_string());
+                    self.with_limit(text)
+                }
             };
             left = left.saturating_sub(text.as_ref().map_or_else(String::len, String::len));
             shown.push(text);
         }
         shown
+    }
+
+    /// Says with an answer that it may lack files, if there are more than are searched.
+    fn with_limit(&self, answer: Result<String, String>) -> Result<String, String> {
+        if !self.visible.take_is_cut() {
+            return answer;
+        }
+        let most = self.visible.max_files();
+        let note = self.prompts.render(Prompt::LookUnsearched, &[("most", &most)]);
+        let noted = |text: String| format!("{}\n{note}", text.trim_end());
+        answer.map(noted).map_err(|why| format!("{why} {note}"))
     }
 
     /// Formats a result that does not come from files, without the middle of a long output.
@@ -407,6 +421,9 @@ impl Eyes<'_> {
         const MOST_BYTES: usize = 8000;
         let index = self.index.ok_or(LookError::NoMatch(0))?;
         let about = about(words, index, room.min(MOST_BYTES));
+        if about.truncated {
+            self.visible.cut();
+        }
         if about.items.is_empty() && about.map.is_empty() {
             return Err(LookError::NoMatch(about.files));
         }

@@ -233,24 +233,65 @@ fn sections(diff: &str) -> Vec<&str> {
     begins.iter().zip(ends).filter_map(|(begin, end)| diff.get(*begin..end)).collect()
 }
 
+/// Returns the paths of the files in a diff, after the change.
+pub(crate) fn paths_of(diff: &str) -> Vec<String> {
+    sections(diff).into_iter().map(path_of).collect()
+}
+
 /// Returns the path of a section's file after the change.
 fn path_of(section: &str) -> String {
     let head = section.lines().take_while(|line| !line.starts_with("@@"));
     let mut named = None;
     for line in head {
         let name = |prefix: &str| {
-            let name = line.strip_prefix(prefix)?.trim_matches('"');
-            (name != "/dev/null").then(|| name.get(2..).unwrap_or(name).to_owned())
+            let name = unquoted(line.strip_prefix(prefix)?);
+            (name != "/dev/null").then(|| name.get(2..).unwrap_or(&name).to_owned())
         };
         named = name("+++ ").or_else(|| name("--- ")).or(named);
-        if let Some(to) = line.strip_prefix("rename to ") {
-            return to.trim_matches('"').to_owned();
+        if let Some(to) = line.strip_prefix("rename to ").or(line.strip_prefix("copy to ")) {
+            return unquoted(to);
         }
     }
     let head = section.lines().next().unwrap_or_default();
+    // Without another line that names the file, both names are the same.
+    let both = head.strip_prefix(FILE).unwrap_or(head);
     named.unwrap_or_else(|| {
-        head.rsplit_once(" b/").map(|(_, name)| name.to_owned()).unwrap_or_default()
+        let second = both.get(both.len() / 2 + 1..).unwrap_or_default();
+        unquoted(second).get(2..).unwrap_or_default().to_owned()
     })
+}
+
+/// Returns a name as it is on the disk: git quotes a name with special characters, and ends one with a space by a tab.
+fn unquoted(name: &str) -> String {
+    let name = name.strip_suffix('\t').unwrap_or(name);
+    let Some(quoted) = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) else {
+        return name.to_owned();
+    };
+    let (mut bytes, mut rest) = (Vec::new(), quoted.as_bytes());
+    while let [first, after @ ..] = rest {
+        let (byte, after) = match (first, after) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                ((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'), after)
+            }
+            (b'\\', [escaped, after @ ..]) => {
+                let byte = match escaped {
+                    b'a' => 7,
+                    b'b' => 8,
+                    b't' => b'\t',
+                    b'n' => b'\n',
+                    b'v' => 11,
+                    b'f' => 12,
+                    b'r' => b'\r',
+                    other => *other,
+                };
+                (byte, after)
+            }
+            (byte, after) => (*byte, after),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Adds the new line number to each line that exists after the change.
@@ -334,6 +375,19 @@ mod tests {
         let some = shown(DIFF, 200, may_read);
         assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as fit");
         assert!(some.left_out.len() > 1);
+    }
+
+    #[test]
+    fn names_are_read_as_git_quotes_them() {
+        for (head, name) in [
+            ("diff --git a/x b/y b/x b/y\nold mode 100644\nnew mode 100755\n", "x b/y"),
+            ("diff --git \"a/t\\tb\" \"b/t\\tb\"\nnew file mode 100644\n", "t\tb"),
+            ("diff --git a/a b/a\n--- a/a\n+++ \"b/\\\"q\\\" \\303\\251\"\n", "\"q\" é"),
+            ("diff --git a/end b/end\n--- a/end \t\n+++ b/end \t\n", "end "),
+            ("diff --git a/a b/b\nsimilarity index 100%\ncopy from a\ncopy to b\n", "b"),
+        ] {
+            assert_eq!(paths_of(head), [name], "{head}");
+        }
     }
 
     #[test]

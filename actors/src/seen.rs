@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use tools::encoding::decode;
-use tree::{Entry, FileState, RepoPath, TreeError};
+use tree::{Entry, FileState, KeptOff, RepoPath, TreeError};
 
 use crate::event::{Blob, StagedContent};
 
@@ -53,6 +53,8 @@ pub enum Found {
     BehindSymlink,
     /// Nothing can exist there: something on the path is not a directory.
     BelowNoDirectory,
+    /// Nothing, but git tracks a file there and keeps it off the disk.
+    KeptOff(KeptOff),
     /// Unknown: reading failed.
     Unreadable {
         /// The error in words.
@@ -82,6 +84,7 @@ impl Found {
             Ok(Entry::TooLarge { bytes }) => Self::TooLarge { size: *bytes },
             Err(TreeError::ThroughSymlink { .. }) => Self::BehindSymlink,
             Err(TreeError::ParentNotDirectory { .. }) => Self::BelowNoDirectory,
+            Err(TreeError::KeptOff { why, .. }) => Self::KeptOff(why.clone()),
             Err(error @ (TreeError::Root { .. } | TreeError::Io { .. })) => {
                 Self::Unreadable { why: error.to_string() }
             }
@@ -102,6 +105,7 @@ impl Found {
             Self::TooLarge { size } => Entry::TooLarge { bytes: size },
             Self::BehindSymlink => return Err(TreeError::ThroughSymlink { path }),
             Self::BelowNoDirectory => return Err(TreeError::ParentNotDirectory { path }),
+            Self::KeptOff(why) => return Err(TreeError::KeptOff { path, why }),
             Self::Unreadable { why } => {
                 return Err(TreeError::Io { path, source: io::Error::other(why) });
             }

@@ -140,7 +140,7 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     /// Apply a staged patch.
     Apply(apply::ApplyArgs),
-    /// Commit what deepseek changed since the last commit, and nothing else.
+    /// Commit what deepseek changed and no commit has yet, and nothing else.
     ///
     /// The message comes from the request and the plan's steps. You see the files and the message, and confirm them; git runs
     /// its hooks. A file is committed as it is now; if you changed it as well, the list says so.

@@ -20,6 +20,7 @@ use tools::clock::{IdSource as _, RandomIds, SystemClock};
 use tools::redact::Redactor;
 use tools::regular;
 
+use crate::past::note_place;
 use crate::prompts::of_workspace;
 use crate::render::{self, View};
 use crate::surroundings::Surroundings;
@@ -132,6 +133,7 @@ impl Drive {
             Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
         );
         lock.take(render::waits).await.map_err(|error| exit::locked(&error))?;
+        note_place(&state, &workspace);
         let id = match &which {
             SessionChoice::New => RandomIds.fresh(),
             SessionChoice::Earlier(id) => id.clone(),

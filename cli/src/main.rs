@@ -5,6 +5,7 @@ mod banner;
 mod cards;
 mod checkpoints;
 mod commands;
+mod dashed;
 mod drive;
 mod flag_settings;
 mod flags;
@@ -18,6 +19,7 @@ mod render;
 mod surroundings;
 mod takes;
 mod telemetry;
+mod their_git;
 mod workspace;
 
 use std::process::ExitCode;
@@ -70,7 +72,10 @@ fn parsed() -> Result<(Cli, Takes), clap::Error> {
         return Ok((cli, Takes::Nothing));
     }
     let grammar = Box::leak(Box::new(takes::for_words(Cli::command(), &words)));
-    let found = grammar.try_get_matches_from_mut(words)?;
+    let found = grammar.try_get_matches_from_mut(&words).or_else(|error| {
+        let marked = dashed::with_requests_marked(&words, grammar).ok_or(error)?;
+        grammar.try_get_matches_from_mut(marked)
+    })?;
     let command = found.subcommand();
     let action = command.and_then(|(_, found)| found.subcommand_name());
     let takes = Takes::of(command.map(|(name, _)| name), action);
@@ -137,6 +142,9 @@ fn check(cli: &Cli, takes: Takes) -> Result<(), CliError> {
 /// Runs the command of a command line.
 fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let global = &cli.global;
+    if has_past(cli.command.as_ref()) {
+        past::follow_a_move(around, global);
+    }
     let _pager = is_long(cli.command.as_ref()).then(|| pager(around, global)).flatten();
     let done = match &cli.command {
         None => match args::request(&cli.words)? {
@@ -202,6 +210,27 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Completions(args)) => commands::completions::run(args),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+/// Returns true if a command is about a workspace and what was done in it.
+const fn has_past(command: Option<&Command>) -> bool {
+    !matches!(
+        command,
+        Some(
+            Command::Patch(_)
+                | Command::Config(_)
+                | Command::Auth(_)
+                | Command::Tools(_)
+                | Command::Prompts(_)
+                | Command::Policy(_)
+                | Command::Sandbox(_)
+                | Command::Demo(_)
+                | Command::Mock(_)
+                | Command::Schema(_)
+                | Command::Man(_)
+                | Command::Completions(_)
+        )
+    )
 }
 
 /// Returns true if a command may print more than one screen and can leave the terminal to a pager.

@@ -1,6 +1,6 @@
 //! Recorded sessions: lookup by id and queries on their history, with errors and warnings worded for users.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use front::error::{CliError, Kind};
 use journal::read::ReadError;
@@ -9,6 +9,7 @@ use journal::{
     Call, Explained, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
 };
 
+use policy::quoted;
 use tools::ids::{called, short};
 
 use crate::flags::Global;
@@ -17,6 +18,29 @@ use crate::surroundings::Surroundings;
 
 /// The most candidates that are listed for an ambiguous id.
 const FEW: usize = 4;
+
+/// Takes the past of the workspace along if it was moved here, and says so.
+pub(crate) fn follow_a_move(around: &Surroundings, global: &Global) {
+    let (Ok(state), Ok(workspace)) = (around.state_dir(), around.workspace(global)) else { return };
+    match journal::find_moved(&state, &workspace) {
+        Ok(Some(from)) => render::warn(&render::harmless(&format!(
+            "this project was at {}; its sessions, checkpoints and memory came along",
+            from.display()
+        ))),
+        Ok(None) => note_place(&state, &workspace),
+        Err(error) => render::warn(&format!(
+            "warning: the past of this project was not taken along: {}",
+            render::harmless(CliError::caused(Kind::NotDelivered, &error).message())
+        )),
+    }
+}
+
+/// Notes what directory the workspace is, to find it again when it is moved.
+pub(crate) fn note_place(state: &Path, workspace: &Path) {
+    if let Err(error) = journal::note_place(state, workspace) {
+        tracing::debug!(%error, "the place of the workspace is not noted");
+    }
+}
 
 /// All sessions, as seen from one workspace.
 pub(crate) struct Past {
@@ -101,8 +125,15 @@ impl Past {
         match self.history.homes.of(&session) {
             Some(workspace) if workspace != self.history.here() => {
                 let elsewhere = format!("session {session} belongs to {workspace}");
-                Err(CliError::new(Kind::Usage, elsewhere)
-                    .hint(format!("deepseek --workspace {workspace}")))
+                let named = quoted(workspace);
+                let hint = if Path::new(workspace).is_dir() {
+                    format!("deepseek --workspace {named} -r {}", short(&session))
+                } else {
+                    format!(
+                        "that directory is gone; if this is the same project: deepseek sessions adopt {named}"
+                    )
+                };
+                Err(CliError::new(Kind::Usage, elsewhere).hint(hint))
             }
             Some(_) | None => Ok(session),
         }

@@ -310,6 +310,7 @@ impl Surroundings {
         let passed = self.seen_by_commands(&settings.config).vars;
         let places = sandbox::SandboxPlaces {
             home: self.var("HOME").map(PathBuf::from),
+            workspace: workspace.to_owned(),
             private: self.workspace_state(workspace)?.join("commands"),
             vars: self.vars.clone(),
             passed: Arc::unwrap_or_clone(passed),

@@ -506,6 +506,8 @@ pub struct SandboxSettings {
     pub read: Vec<String>,
     /// Paths that commands may not read, although they are below one of `read`.
     pub hidden: Vec<String>,
+    /// Settings of the user's git that hold for commands.
+    pub git: Vec<String>,
     /// Tools that keep files in a directory of the user.
     pub tools: BTreeMap<String, UserTool>,
     /// Directories that builds keep for later builds, by the file next to which they are.

@@ -13,7 +13,7 @@ use tree::{
 };
 
 use crate::places::{Places, snapshots};
-pub use crate::undo::Conflict;
+pub use crate::undo::{Conflict, Presence, presence};
 use crate::undo::{Made, undo};
 
 /// The checkpoints of a workspace.

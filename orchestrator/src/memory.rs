@@ -150,16 +150,23 @@ impl Memory {
         most: usize,
         holds: impl Fn(&Memo) -> bool,
     ) -> String {
-        let mut left = most;
+        let (mut left, mut left_out) = (most, 0_usize);
         let of_others = self.memos.iter().rev().filter(|memo| memo.session != session);
         let lines = of_others.filter(|memo| holds(memo)).filter_map(|memo| {
             let line = format!("- {}: {}", memo.kind.name(), memo.text);
-            left = left.checked_sub(estimate_tokens(&line))?;
+            let Some(room) = left.checked_sub(estimate_tokens(&line)) else {
+                left_out += 1;
+                return None;
+            };
+            left = room;
             Some(line)
         });
-        let lines: Vec<String> = lines.collect();
+        let mut lines: Vec<String> = lines.collect();
         if lines.is_empty() {
             return String::new();
+        }
+        if left_out > 0 {
+            lines.push(prompts.render(Prompt::MemoryLeftOut, &[("count", &left_out)]));
         }
         prompts.render(Prompt::Memory, &[("memos", &lines.join("\n"))])
     }

@@ -10,6 +10,7 @@ use actors::prompts::{Prompt, Prompts};
 use lanes::feedback;
 use search::estimate_tokens;
 use similar::TextDiff;
+use tools::count::counted;
 use tools::encoding::decode_lossy;
 use tools::long_lines::shortened;
 use tree::Change;
@@ -117,7 +118,10 @@ impl Turn {
 
     /// Renders it in one line.
     fn line(&self, prompts: &Prompts, number: usize) -> String {
-        let request: String = self.request.chars().take(LINE_CHARS).collect();
+        let mut request: String = self.request.chars().take(LINE_CHARS).collect();
+        if request.len() < self.request.len() {
+            request.push('…');
+        }
         let files: Vec<&str> = self.changes.iter().map(|change| change.path.as_str()).collect();
         let files =
             if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
@@ -156,7 +160,10 @@ pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> St
     if told.is_empty() {
         return String::new();
     }
-    let turns: Vec<String> = told.into_iter().map(|(text, _)| text).collect();
+    let shortened = (shortened > 0)
+        .then(|| prompts.render(Prompt::TurnsShortened, &[("turns", &counted(shortened, "turn"))]));
+    let turns: Vec<String> =
+        shortened.into_iter().chain(told.into_iter().map(|(text, _)| text)).collect();
     prompts.render(Prompt::Conversation, &[("turns", &turns.join("\n"))])
 }
 

@@ -1,5 +1,7 @@
 //! Undoes our changes in files that others may have changed since. Pure.
 
+use std::collections::BTreeSet;
+
 use config::ApplyStrategy;
 use patch::merge;
 use tree::{FileMode, FileState};
@@ -62,6 +64,71 @@ fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>,
     }
 }
 
+/// How much of a change is in a state of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// All of it.
+    Whole,
+    /// A part, or the same lines were changed again.
+    Partly,
+    /// Nothing.
+    Absent,
+}
+
+/// Returns how much of the change from `before` to `after` is in a state of a file, whatever else was changed there.
+pub fn presence(
+    state: Option<&FileState>,
+    before: Option<&FileState>,
+    after: Option<&FileState>,
+) -> Presence {
+    if state == after {
+        return Presence::Whole;
+    }
+    match (state, before, after) {
+        _ if state == before => Presence::Absent,
+        (None, ..) | (Some(_), _, None) => Presence::Absent,
+        // It was created, and changed since; or another file is there.
+        (Some(state), None, Some(after)) if shares_lines(&state.bytes, &after.bytes) => {
+            Presence::Whole
+        }
+        (Some(_), None, Some(_)) => Presence::Absent,
+        (Some(state), Some(before), Some(after)) => {
+            if merged(state, after, before).as_ref() == Some(state) {
+                Presence::Whole
+            } else if merged(state, before, after).as_ref() == Some(state) {
+                Presence::Absent
+            } else {
+                presence_of_lines(&state.bytes, &before.bytes, &after.bytes)
+            }
+        }
+    }
+}
+
+/// Returns how much of a change is in a text that was changed next to it, by the lines that it adds and removes.
+fn presence_of_lines(state: &[u8], before: &[u8], after: &[u8]) -> Presence {
+    let [state, before, after] = [state, before, after].map(lines);
+    let (mut added, mut removed) = (after.difference(&before), before.difference(&after));
+    let has_added = after.difference(&before).any(|line| state.contains(line));
+    if added.all(|line| state.contains(line)) && !removed.any(|line| state.contains(line)) {
+        Presence::Whole
+    } else if has_added {
+        Presence::Partly
+    } else {
+        Presence::Absent
+    }
+}
+
+/// Returns true if two texts have a line in common.
+fn shares_lines(one: &[u8], other: &[u8]) -> bool {
+    !lines(one).is_disjoint(&lines(other))
+}
+
+/// Returns the lines of a text that are not blank.
+fn lines(text: &[u8]) -> BTreeSet<&[u8]> {
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
 /// Applies the difference from `after` to `before` to `current`.
 fn merged(current: &FileState, before: &FileState, after: &FileState) -> Option<FileState> {
     let states = [current, before, after];
@@ -110,6 +177,32 @@ mod tests {
         assert_eq!(undo(file("one\n2\n3\nfour\n"), [ours.clone()]), Ok(file("one\n2\n3\n4\n")));
         let script = |text| Some(FileState { mode: FileMode::Executable, ..state(text) });
         assert_eq!(undo(script("1\n2\n3\nfour\n"), [ours]), Ok(script("1\n2\n3\n4\n")));
+    }
+
+    #[test]
+    fn a_change_is_found_in_a_state_whatever_else_changed() {
+        let (before, after) = ("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\n5\nsix\n");
+        let of = |state: Option<&str>, before: Option<&str>, after: Option<&str>| {
+            let [state, before, after] = [state, before, after].map(|text| text.and_then(file));
+            presence(state.as_ref(), before.as_ref(), after.as_ref())
+        };
+        for (state, expected) in [
+            (after, Presence::Whole),
+            ("one\n2\n3\n4\n5\nsix\n", Presence::Whole),
+            (before, Presence::Absent),
+            ("one\n2\n3\n4\n5\n6\n", Presence::Absent),
+            ("1\n2\n3\n4\n5\nsix\nand more\n", Presence::Whole),
+            ("1\n2\n3\n4\n5\n7\n", Presence::Absent),
+        ] {
+            assert_eq!(of(Some(state), Some(before), Some(after)), expected, "{state}");
+        }
+        let (both, first) = ("1!\n2\n3\n4\n5\nsix\n", "1!\n2\n3\n4\n5\n6\n");
+        assert_eq!(of(Some(first), Some(before), Some(both)), Presence::Partly, "one of two");
+        assert_eq!(of(Some("x\ny\n"), None, Some("x\n")), Presence::Whole, "created, then grown");
+        assert_eq!(of(Some("y\n"), None, Some("x\n")), Presence::Absent, "another file");
+        assert_eq!(of(None, None, Some("x\n")), Presence::Absent, "not created");
+        assert_eq!(of(None, Some("x\n"), None), Presence::Whole, "deleted");
+        assert_eq!(of(Some("y\n"), Some("x\n"), None), Presence::Absent, "there again");
     }
 
     #[test]

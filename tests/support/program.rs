@@ -45,6 +45,12 @@ impl Program {
         Self { command }
     }
 
+    /// Starts it in another directory.
+    pub(crate) fn within(&mut self, dir: &Path) -> &mut Self {
+        self.command.current_dir(dir);
+        self
+    }
+
     /// Adds arguments.
     pub(crate) fn args<S: AsRef<OsStr>>(&mut self, args: impl IntoIterator<Item = S>) -> &mut Self {
         self.command.args(args);

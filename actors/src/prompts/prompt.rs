@@ -101,6 +101,8 @@ prompts! {
     Looked = "looked",
     /// What is remembered about the workspace from earlier deliveries.
     Memory = "memory",
+    /// Says that there are more memos.
+    MemoryLeftOut = "memory_left_out",
     /// A remembered check that passed.
     MemoCheck = "memo_check",
     /// A remembered answer of the user.
@@ -133,6 +135,8 @@ prompts! {
     LookMoreInFile = "look_more_in_file",
     /// Says that more files match.
     LookMoreFiles = "look_more_files",
+    /// Says that not all files were searched.
+    LookUnsearched = "look_unsearched",
     /// Says that the requested lines did not all fit.
     LookCut = "look_cut",
     /// Says that nothing matched.
@@ -245,6 +249,8 @@ prompts! {
     Turn = "turn",
     /// One turn of the conversation on a single line.
     TurnLine = "turn_line",
+    /// Says which turns are on a single line.
+    TurnsShortened = "turns_shortened",
     /// The plan of a turn.
     TurnPlan = "turn_plan",
     /// The diff of a turn.

@@ -1,5 +1,7 @@
 //! Exit codes and hints for every way in which a request or a command can end. Pure.
 
+use std::io;
+
 use actors::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
 use actors::publisher::Attendance;
 use actors::workspace::{CommitRefused, Extent, NotApplied};
@@ -14,6 +16,9 @@ use crate::session::Died;
 
 /// The cure for a state directory that cannot be written to.
 const MAKE_ROOM: &str = "free some space there, check that you may write there, or set DEEPSEEK_HOME to a directory on another disk";
+
+/// The cure for a state directory that this user cannot have.
+const OWN_PLACE: &str = "set DEEPSEEK_HOME to a directory that you may write to; it holds sessions, checkpoints and caches";
 
 /// The error for an orchestrator that died.
 pub fn died(why: &Died) -> CliError {
@@ -185,8 +190,23 @@ pub fn locked(error: &LockError) -> CliError {
     match error {
         LockError::Held { .. } => CliError::caused(Kind::NotDelivered, error)
             .hint("wait until its request has ended, or stop it"),
+        // A home that is not the user's, as in containers, is a setting.
+        LockError::Io { source, .. } if is_refused(source) => {
+            CliError::caused(Kind::Usage, error).hint(OWN_PLACE)
+        }
         LockError::Io { .. } => CliError::caused(Kind::Internal, error).hint(MAKE_ROOM),
     }
+}
+
+/// Returns true if the system does not let this user write there at all.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::NotFound
+    )
 }
 
 /// The error of a session that could not be opened.
@@ -204,6 +224,9 @@ pub fn not_started(error: &StartError) -> CliError {
             .hint("to keep its valid part and move the rest aside: `deepseek doctor --repair`"),
         StartError::Earlier(_) => CliError::caused(Kind::Internal, error)
             .hint("its changes are in the workspace; repeat the request in a new session"),
+        StartError::Journal(LogError::Open { source, .. }) if is_refused(source) => {
+            CliError::caused(Kind::Usage, error).hint(OWN_PLACE)
+        }
         StartError::Journal(_) => CliError::caused(Kind::Internal, error)
             .hint("check the free disk space and the permissions of DEEPSEEK_HOME, which holds the sessions"),
         StartError::Actors(_) => CliError::caused(Kind::Internal, error),

@@ -1,40 +1,41 @@
-//! `deepseek commit`: commits what deepseek changed since the last commit to the user's git, with a message made from the
+//! `deepseek commit`: commits what deepseek changed and no commit has yet to the user's git, with a message made from the
 //! requests and plans. Other changes, staged or not, are left alone.
 
+mod committed;
+mod left_out;
 mod message;
 mod standing;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
-use std::process::Output as Ended;
 use std::time::Duration;
 
 use actors::event::Event;
 use actors::words::Side;
-use bytes::Bytes;
 use clap::Args;
 use front::describe;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::Lock;
 use journal::{Story, StoryEntry};
-use orchestrator::checkpoints::CheckpointHistory;
+use orchestrator::checkpoints::{CheckpointHistory, Presence, presence};
 use serde_json::json;
 use shell::Git;
-use tree::{Checkpoint, RepoPath};
+use tree::{Checkpoint, Entry, FileState, ReadTree, RepoPath};
 
+use self::committed::Committed;
+use self::left_out::{LeftOut, Seen, Why};
 use self::message::{Done, proposed};
 use self::standing::{FileChange, standing};
-use self::status::{Dirty, State, read};
+use self::status::{Dirty, State};
 use crate::checkpoints;
 use crate::flags::{Global, Output};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
+use crate::their_git::{self, output_of};
 
-/// Commit what deepseek changed since the last commit, and nothing else.
+/// Commit what deepseek changed and no commit has yet, and nothing else.
 #[derive(Debug, Args)]
 pub(crate) struct CommitArgs {
     /// Commit with this message instead.
@@ -46,10 +47,13 @@ pub(crate) struct CommitArgs {
 }
 
 /// A proposed commit.
+#[derive(Default)]
 struct Proposal {
     files: Vec<Dirty>,
     /// Files that the user has also changed.
     with_own: BTreeSet<String>,
+    /// Files of the same requests that cannot be part of it.
+    left_out: Vec<LeftOut>,
     message: String,
 }
 
@@ -86,69 +90,111 @@ pub(crate) async fn run(
         render::warn(&format!("committed as {commit}"));
     } else {
         let files: Vec<&str> = proposal.files.iter().map(|file| file.path.as_str()).collect();
-        render::json_line(
-            &json!({ "commit": commit, "message": proposal.message, "files": files }),
-        );
+        let left_out = proposal
+            .left_out
+            .iter()
+            .map(|LeftOut { path, why }| json!({ "path": path, "why": why.to_string() }));
+        let left_out: Vec<_> = left_out.collect();
+        render::json_line(&json!({
+            "commit": commit, "message": proposal.message, "files": files, "left_out": left_out
+        }));
     }
     Ok(())
 }
 
-/// Finds the uncommitted changes that deepseek made since the last commit, and composes a message for them.
+/// Finds the changes of deepseek that no commit has, and composes a message for them.
 fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Proposal, CliError> {
-    let prefix = said(git.output(&["rev-parse", "--show-prefix"])).map_err(|error| {
-        error.hint("`deepseek commit` needs a git repository; to create one: git init")
-    })?;
-    // Before the first commit there is no last commit, and all changes count.
-    let last = said(git.output(&["log", "-1", "--format=%ct"])).ok();
-    let last: Option<i64> = last.and_then(|seconds| seconds.trim().parse().ok());
-    let is_since = |made: &&Checkpoint| last.is_none_or(|last| made.at.as_second() >= last);
-    let made: Vec<&Checkpoint> = history.checkpoints().iter().filter(is_since).collect();
-    let paths: BTreeSet<&str> =
-        made.iter().flat_map(|made| &made.own).map(|own| own.path.as_str()).collect();
-    let nothing = || {
-        CliError::new(Kind::NotDelivered, "there is nothing to commit").hint(
-            "`deepseek rewind` lists what deepseek changed; changes that are committed or undone are left out here",
-        )
-    };
-    if paths.is_empty() {
-        return Err(nothing());
-    }
-    let words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--"];
-    let words: Vec<&str> = words.into_iter().chain(paths).collect();
-    let files = read(&said(git.output(&words))?, prefix.trim_end());
-    if files.is_empty() {
-        return Err(nothing());
-    }
-    let mut done: Vec<Done> = Vec::new();
-    let mut after = BTreeMap::new();
+    let prefix = their_git::prefix(git, "`deepseek commit`", Kind::NotDelivered)?;
+    let made = history.checkpoints();
+    let own: BTreeSet<&RepoPath> =
+        made.iter().flat_map(|it| &it.own).map(|own| &own.path).collect();
+    let seen = Seen::by_git(git, &prefix, &own)?;
     let mut runs: Vec<(&str, &str)> = Vec::new();
-    for note in made.iter().map(|made| &made.note) {
+    for Checkpoint { note, own, .. } in made {
         let run = (note.session.as_str(), note.run.as_deref().unwrap_or(&note.session));
-        if !runs.contains(&run) {
+        if own.iter().any(|own| seen.has(&own.path)) && !runs.contains(&run) {
             runs.push(run);
         }
     }
-    let mut states: BTreeMap<RepoPath, Vec<FileChange<'_, Option<Bytes>>>> = BTreeMap::new();
+    let mut changes: BTreeMap<RepoPath, Vec<FileChange<'_, Option<FileState>>>> = BTreeMap::new();
     for (_, run) in &runs {
         for it in history.changes_of_run(run).map_err(|it| checkpoints::unreadable(&it))? {
-            let [before, end] = [it.before, it.after].map(|state| state.map(|state| state.bytes));
-            after.insert(it.path.clone(), end.clone());
-            states.entry(it.path).or_default().push(FileChange { run, before, after: end });
+            let change = FileChange { run, before: it.before, after: it.after };
+            changes.entry(it.path).or_default().push(change);
         }
     }
-    let is_dirty = |path: &RepoPath| files.iter().any(|file| file.path == path.as_str());
-    let of_dirty = states.into_iter().filter(|(path, _)| is_dirty(path));
-    let stand: BTreeSet<&str> = of_dirty.flat_map(|(_, states)| standing(states)).collect();
+    let committed = Committed::read(git, &prefix, &seen.dirty)?;
+    let tree = ReadTree::open(git.dir).map_err(|it| CliError::caused(Kind::NotDelivered, &it))?;
+    let mut proposal = Proposal::default();
+    let (mut stand, mut left_out) = (BTreeSet::new(), Vec::new());
+    for (path, changes) in changes {
+        let ours = lacking(committed.forms(&path), changes);
+        let now = match tree.entry_or_link(&path, u64::MAX) {
+            Ok(Entry::File(state)) => Some(state),
+            Ok(_) | Err(_) => None,
+        };
+        let of_path: Vec<&str> = standing(&ours);
+        let Some(last) = ours.last().filter(|_| !of_path.is_empty()) else { continue };
+        let is_gone = ours.iter().all(|it| {
+            presence(now.as_ref(), it.before.as_ref(), it.after.as_ref()) == Presence::Absent
+        });
+        let Some(file) = seen.dirty.iter().find(|file| file.path == path.as_str()) else {
+            let why = seen.left_out.get(&path).filter(|_| !is_gone).cloned();
+            left_out.extend(why.map(|why| (of_path, LeftOut { path, why })));
+            continue;
+        };
+        if is_gone {
+            left_out.push((of_path, LeftOut { path, why: Why::Gone }));
+            continue;
+        }
+        if now.as_ref().map(|it| &it.bytes) != last.after.as_ref().map(|it| &it.bytes) {
+            proposal.with_own.insert(file.path.clone());
+        }
+        let is_created = ours.first().is_some_and(|first| first.before.is_none());
+        let replaces = is_created && !committed.forms(&path).is_empty();
+        let state = if replaces { State::Replaced } else { file.state };
+        proposal.files.push(Dirty { path: file.path.clone(), state });
+        stand.extend(of_path);
+    }
+    // What else the same requests changed; if there is no commit, whatever requests did.
+    left_out.retain(|(runs, _)| stand.is_empty() || runs.iter().any(|run| stand.contains(run)));
+    proposal.left_out = left_out.into_iter().map(|(_, it)| it).collect();
+    if proposal.files.is_empty() {
+        return Err(nothing(&proposal.left_out));
+    }
+    let mut done: Vec<Done> = Vec::new();
     for (session, run) in runs.into_iter().filter(|(_, run)| stand.contains(run)) {
         done.extend(past.story(session).ok().and_then(|story| of_run(&story, run)));
     }
-    let is_own = |file: &&Dirty| {
-        let path = RepoPath::parse(&file.path).ok();
-        let ours = path.and_then(|path| after.get(&path)).cloned().flatten();
-        fs::read(git.dir.join(&file.path)).ok().as_deref() != ours.as_deref()
+    proposal.message = proposed(&done);
+    Ok(proposal)
+}
+
+/// Returns the changes that the committed forms of a file lack, oldest first.
+fn lacking<'r>(
+    committed: &[FileState],
+    mut changes: Vec<FileChange<'r, Option<FileState>>>,
+) -> Vec<FileChange<'r, Option<FileState>>> {
+    let has = |form: Option<&FileState>, it: &FileChange<'_, Option<FileState>>| {
+        presence(form, it.before.as_ref(), it.after.as_ref()) == Presence::Whole
     };
-    let with_own = files.iter().filter(is_own).map(|file| file.path.clone()).collect();
-    Ok(Proposal { message: proposed(&done), files, with_own })
+    let is_there = |it: &FileChange<'_, Option<FileState>>| match committed {
+        [] => has(None, it),
+        forms => forms.iter().any(|form| has(Some(form), it)),
+    };
+    let known = changes.iter().rposition(is_there).map_or(0, |last| last + 1);
+    changes.split_off(known)
+}
+
+fn nothing(left_out: &[LeftOut]) -> CliError {
+    let error = CliError::new(Kind::NotDelivered, "there is nothing to commit");
+    if left_out.is_empty() {
+        return error.hint(
+            "`deepseek rewind` lists what deepseek changed; changes that are committed or undone are left out here",
+        );
+    }
+    let left_out: Vec<String> = left_out.iter().map(LeftOut::to_string).collect();
+    error.hint(format!("left out: {}", left_out.join("; ")))
 }
 
 /// Returns the request and the plan of a run.
@@ -163,15 +209,20 @@ fn of_run(story: &Story, run: &str) -> Option<Done> {
     Some(Done { request, steps: plan.map(|(_, plan)| plan.steps.clone()).unwrap_or_default() })
 }
 
-fn show(Proposal { files, with_own, message }: &Proposal) {
+fn show(Proposal { files, with_own, left_out, message }: &Proposal) {
     for Dirty { path, state } in files {
         let own = if with_own.contains(path) { ", with changes of yours" } else { "" };
         let state = match state {
             State::New => "new",
             State::Changed => "changed",
+            State::Replaced => "replaces the version of the last commit, which was not on the disk",
             State::Deleted => "deleted",
+            State::Ignored => "ignored",
         };
         render::warn(&render::harmless(&format!("  {path} ({state}{own})")));
+    }
+    for left_out in left_out {
+        render::warn(&render::harmless(&format!("  left out: {left_out}")));
     }
     let message = message.replace('\n', "\n    ");
     render::warn(&render::harmless(&format!("\n    {}\n", message.trim_end())));
@@ -203,33 +254,20 @@ fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
     let new = of(&|file| file.state == State::New);
     if !new.is_empty() {
         // `git commit --only` accepts tracked files only.
-        said(git.output(&[vec!["add", "--intent-to-add", "--"], new.clone()].concat()))?;
+        output_of(git.output(&[vec!["add", "--intent-to-add", "--"], new.clone()].concat()))?;
     }
     let words = vec!["commit", "--quiet", "--only", "-m", &proposal.message, "--"];
     // A hook may ask something.
     tui::restore_echo();
-    let ended = git.attended(&[words, of(&|_| true)].concat()).map_err(|error| no_git(&error))?;
+    let ended = git
+        .attended(&[words, of(&|_| true)].concat())
+        .map_err(|error| their_git::not_started(&error))?;
     if !ended.success() {
         if !new.is_empty() {
-            said(git.output(&[vec!["update-index", "--force-remove", "--"], new].concat()))?;
+            output_of(git.output(&[vec!["update-index", "--force-remove", "--"], new].concat()))?;
         }
         return Err(CliError::new(Kind::NotDelivered, "git did not commit; nothing has changed")
             .hint("git or a hook printed the reason above"));
     }
-    said(git.output(&["rev-parse", "--short", "HEAD"])).map(|id| id.trim().to_owned())
-}
-
-/// Returns git's output, or an error with its message.
-fn said(ended: io::Result<Ended>) -> Result<String, CliError> {
-    let ended = ended.map_err(|error| no_git(&error))?;
-    if ended.status.success() {
-        return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
-    }
-    let why = String::from_utf8_lossy(&ended.stderr);
-    let why = why.trim().trim_start_matches("fatal: ");
-    Err(CliError::new(Kind::NotDelivered, format!("git: {why}")))
-}
-
-fn no_git(error: &io::Error) -> CliError {
-    CliError::new(Kind::NotDelivered, format!("cannot start git: {error}"))
+    output_of(git.output(&["rev-parse", "--short", "HEAD"])).map(|id| id.trim().to_owned())
 }

@@ -60,7 +60,11 @@ pub(crate) async fn run(
         regular::create_dir(&state)
             .map_err(|e| e.to_string())
             .and_then(|()| writable(&state))
-            .map(|()| state.display().to_string()),
+            .map(|()| state.display().to_string())
+            .map_err(|why| {
+                let state = state.display();
+                format!("{state}: {why}; set DEEPSEEK_HOME to a directory that you may write to")
+            }),
     );
     match around.settings(global, &workspace) {
         Ok(settings) => {

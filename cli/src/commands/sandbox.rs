@@ -132,7 +132,11 @@ pub(crate) fn fence(
         read: Vec::new(),
         network,
         is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
-        is_unseen: Arc::new(move |dir: &Path| tree::is_unseen(&root, dir)),
+        is_unseen: Arc::new({
+            let root = root.clone();
+            move |dir: &Path| tree::is_unseen(&root, dir)
+        }),
+        git_dirs: Arc::new(move |own: &Path| tree::git_dirs(&root, own)),
         layers: None,
     })
 }

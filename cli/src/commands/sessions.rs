@@ -1,12 +1,13 @@
 //! `deepseek sessions`: lists, shows and prunes sessions. The list comes from the projections, events from the journal.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use journal::read::read;
 use journal::repair::is_in_use;
-use journal::{Reach, Summary};
+use journal::{AdoptError, Reach, Summary};
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::count::counted;
@@ -34,6 +35,14 @@ enum Action {
         /// List the sessions of all workspaces.
         #[arg(long)]
         all: bool,
+    },
+    /// Take along the sessions, checkpoints and memory of this project from where it was.
+    ///
+    /// A project that was renamed or moved is found again by itself. This is for one that was copied or restored elsewhere.
+    Adopt {
+        /// The directory in which the project was.
+        #[arg(value_name = "DIR")]
+        from: PathBuf,
     },
     /// Delete old sessions of this workspace and their data.
     Prune(PruneArgs),
@@ -68,6 +77,7 @@ pub(crate) fn run(
     match &args.action {
         None => list(around, global, args.all),
         Some(Action::List { all }) => list(around, global, *all),
+        Some(Action::Adopt { from }) => adopt(around, global, from),
         Some(Action::Prune(args)) => prune(around, global, args),
         Some(Action::Show { id }) => show(around, global, id),
     }
@@ -91,6 +101,32 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
         let list: Vec<Value> = sessions.iter().map(as_json).collect();
         render::json_line(&Value::Array(list));
     }
+    Ok(())
+}
+
+/// Takes along the past of a project that was at another path.
+fn adopt(around: &Surroundings, global: &Global, from: &Path) -> Result<(), CliError> {
+    let workspace = around.workspace(global)?;
+    let from = around.cwd.join(from);
+    journal::adopt(&around.state_dir()?, &from, &workspace).map_err(|error| {
+        let hint = match &error {
+            AdoptError::StillThere(_) => "`deepseek fork --into DIR` continues a session elsewhere",
+            AdoptError::Unknown(_) => "`deepseek sessions list --all` lists all sessions",
+            AdoptError::NotNew(_) => {
+                "both pasts cannot be joined; `deepseek rewind` lists the checkpoints here"
+            }
+            AdoptError::InUse => "wait until its request has ended, or stop it",
+            AdoptError::Io { .. } => {
+                "check the permissions of DEEPSEEK_HOME, which holds the sessions"
+            }
+        };
+        CliError::caused(Kind::Usage, &error).hint(hint)
+    })?;
+    render::warn(&render::harmless(&format!(
+        "the sessions, checkpoints and memory of {} belong to {} now",
+        from.display(),
+        workspace.display()
+    )));
     Ok(())
 }
 

@@ -187,8 +187,8 @@ impl State {
         let declared = self.plan.iter().flat_map(|plan| &plan.files);
         let paths: Vec<RepoPath> = declared.map(|file| file.path.clone()).collect();
         let base = |entry| match entry {
-            Some(Entry::File(state)) => BaseState::of(state.bytes),
-            Some(_) | None => BaseState::Missing,
+            Ok(Entry::File(state)) => BaseState::of(state.bytes),
+            Ok(_) | Err(_) => BaseState::Missing,
         };
         async move {
             let entries = file_reader.entries(paths.clone(), most).await?;

@@ -10,6 +10,7 @@ mod delta;
 pub mod fork;
 mod history;
 pub mod log;
+mod moved;
 mod projection;
 pub mod read;
 pub mod repair;
@@ -24,6 +25,7 @@ pub use self::history::{
     Call, CallReply, Explained, Gathered, History, HistoryError, Homes, LaneState, LaneWork, Reach,
     Story, StoryEntry, Summary, Tally, told_apart, workspace_state,
 };
+pub use self::moved::{AdoptError, adopt, find_moved, note_place};
 pub use self::staged::{StagedPatch, changes};
 
 /// The line of an event, without its checksum.

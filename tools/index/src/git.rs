@@ -61,8 +61,8 @@ fn read(
     let [before, after] = [repository.find_commit(parent).ok()?.tree().ok()?, commit.tree().ok()?];
     let mut recorder = gix::diff::tree::Recorder::default();
     gix::diff::tree(
-        gix::objs::TreeRefIter::from_bytes(&before.data, gix::hash::Kind::Sha1),
-        gix::objs::TreeRefIter::from_bytes(&after.data, gix::hash::Kind::Sha1),
+        gix::objs::TreeRefIter::from_bytes(&before.data, repository.object_hash()),
+        gix::objs::TreeRefIter::from_bytes(&after.data, repository.object_hash()),
         state,
         &repository.objects,
         &mut recorder,

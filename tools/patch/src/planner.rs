@@ -331,6 +331,10 @@ impl<'s> Planner<'s> {
                     refused(path, Reason::ParentNotDirectory)
                 }
             }
+            Err(TreeError::KeptOff { why, .. }) => {
+                let mismatch = PatchMismatch::file(Reason::NotOnDisk, path.as_str());
+                Err(vec![mismatch.note(format!("{path}: {why}."))])
+            }
             Err(TreeError::Root { .. } | TreeError::Io { .. }) => refused(path, Reason::Unreadable),
         }
     }

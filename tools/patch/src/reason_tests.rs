@@ -6,7 +6,7 @@ use std::io;
 use super::testing::{Files, path};
 use super::*;
 use config::ApplyStrategy;
-use tree::{CommitError, Entry, FileMode, FileState, TreeError};
+use tree::{CommitError, Entry, FileMode, FileState, KeptOff, KeptOffBy, TreeError};
 
 /// A test case: the tree, the limits and the scope.
 struct Case {
@@ -43,6 +43,10 @@ impl Case {
     fn refuse(&self, answer: &str) -> Refusal {
         let read = |path: &tree::RepoPath| match path.as_str() {
             "a/below" => Err(TreeError::ParentNotDirectory { path: path.clone() }),
+            "sparse" => {
+                let (by, cure) = (KeptOffBy::SparseCheckout, "git sparse-checkout add x".into());
+                Err(TreeError::KeptOff { path: path.clone(), why: KeptOff { by, cure } })
+            }
             "broken" => {
                 Err(TreeError::Io { path: path.clone(), source: io::ErrorKind::Other.into() })
             }
@@ -163,6 +167,8 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         (Reason::NameTooLong, tree().refuse(&create(&long_name))),
         (Reason::FileNotFound, tree().refuse(&modify("none"))),
         (Reason::FileExists, tree().refuse(&create("a"))),
+        (Reason::NotOnDisk, tree().refuse(&create("sparse"))),
+        (Reason::NotOnDisk, tree().refuse(&git("a", "rename from a\nrename to sparse"))),
         (Reason::FileTooLarge, tree().refuse(&modify("big"))),
         (Reason::NotARegularFile, tree().refuse(&modify("pipe"))),
         (Reason::Symlink, tree().refuse(&modify("link"))),

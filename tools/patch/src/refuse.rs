@@ -108,6 +108,8 @@ reasons! {
     FileNotFound "file_not_found" => "Change files that exist; a new file starts with `--- /dev/null`.",
     /// The file to create, or the target of the rename, already exists.
     FileExists "file_exists" => "Change the existing file instead.",
+    /// Git tracks the file and keeps it off the disk.
+    NotOnDisk "not_on_disk" => "Do not create this file: the repository has it.",
     /// The file is larger than the limit.
     FileTooLarge "file_too_large" => "Do not change large files.",
     /// The target is not a regular file.

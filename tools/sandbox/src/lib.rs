@@ -16,6 +16,8 @@ mod attend;
 #[cfg(target_os = "linux")]
 mod changed;
 #[cfg(target_os = "linux")]
+mod git_settings;
+#[cfg(target_os = "linux")]
 mod helper;
 #[cfg(target_os = "linux")]
 mod plan;

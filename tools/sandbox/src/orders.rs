@@ -87,6 +87,8 @@ pub(crate) struct View {
     pub(crate) caches: Vec<(OsString, OsString)>,
     /// Paths in the tree that are read-only, without a layer for writes.
     pub(crate) fixed: Vec<OsString>,
+    /// Files outside the tree that commands find with this content, and may change.
+    pub(crate) made: Vec<(OsString, String)>,
     /// Files and directories that appear empty.
     pub(crate) hidden: Vec<OsString>,
     /// Maximum size of discarded writes, in bytes.

@@ -16,12 +16,16 @@ use crate::sandbox::{ConfinementLevel, Degree, Ground, Wanted};
 use crate::scratch::ScratchLayers;
 use crate::survey::{Survey, Tree, Writes, survey};
 
-/// Maximum size of a file that points to a git directory, in bytes.
-const MAX_POINTER_BYTES: u64 = 1 << 16;
 /// Paths in a tree that are never written to.
 const FIXED: [&str; 2] = [".git", ".deepseek"];
 /// Devices that are writable at level `Floor`.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+/// The file in a home directory with the settings of git.
+const GIT_SETTINGS: &str = ".gitconfig";
+/// The variable that names another one.
+const GIT_SETTINGS_VARIABLE: &str = "GIT_CONFIG_GLOBAL";
+/// What commands have of their own.
+const OWN: [&str; 2] = ["/dev", "/proc"];
 /// Shared memory, which at level `Floor` is that of all the user's programs.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -69,6 +73,8 @@ impl Ground {
         };
         caches.extend(made.iter().cloned());
         outside.env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+        // Git looks for the repository above the tree, which is a mount.
+        outside.env.push(("GIT_DISCOVERY_ACROSS_FILESYSTEM".into(), "1".into()));
         if wanted.network == Network::Own {
             let offline = self.settings.offline.iter();
             outside.env.extend(offline.map(|(name, value)| (name.into(), value.into())));
@@ -79,12 +85,22 @@ impl Ground {
                 if self.home().is_none() {
                     outside.env.push(("HOME".into(), "/tmp".into()));
                 }
-                let view = self.view(wanted, survey, &outside, &caches)?;
+                let home = self.home().map_or_else(|| "/tmp".into(), Path::to_owned);
+                let settings = home.join(GIT_SETTINGS);
+                self.name_git_settings(&settings, &mut outside);
+                let mut view = self.view(wanted, survey, &outside, &caches)?;
+                if !settings.starts_with(wanted.tree.at) {
+                    let text = self.git_settings().text.clone();
+                    view.made.push((settings.into(), text));
+                }
                 (Walls::Full(Box::new(view)), None)
             }
             ConfinementLevel::Floor { .. } => {
                 let scratch = self.scratch()?;
                 let home = private(&self.places.private.join("home"))?;
+                let settings = home.join(GIT_SETTINGS);
+                regular::write(&settings, self.git_settings().text.as_bytes())?;
+                self.name_git_settings(&settings, &mut outside);
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
                 outside.env.push(("HOME".into(), home.clone().into()));
                 caches.extend([home, scratch.path().to_owned()]);
@@ -101,16 +117,25 @@ impl Ground {
         Ok(Some(Plan { orders, env: outside.env, made, scratch }))
     }
 
+    /// Makes commands read these settings of git where the user has named a file for them.
+    fn name_git_settings(&self, settings: &Path, outside: &mut Outside) {
+        if self.places.passed.contains_key(GIT_SETTINGS_VARIABLE) {
+            outside.env.push((GIT_SETTINGS_VARIABLE.into(), settings.into()));
+        }
+    }
+
     /// Creates a directory for temporary files.
     pub(crate) fn scratch(&self) -> io::Result<tempfile::TempDir> {
         let dir = private(&self.places.private.join("tmp"))?;
         tempfile::Builder::new().prefix("command-").tempdir_in(dir)
     }
 
-    /// Returns the home directory, if it is one: a user without an entry in the password file has `/`.
+    /// Returns the home directory, if it is one: a user without an entry in the password file may have `/`, or a directory
+    /// of the system, which commands need.
     fn home(&self) -> Option<&Path> {
-        let home = self.places.home.as_deref();
-        home.filter(|home| home.is_absolute() && home.parent().is_some() && home.is_dir())
+        let system = self.settings.read.iter().map(String::as_str).chain(OWN);
+        let home = self.places.home.as_deref().filter(|home| home.is_absolute() && home.is_dir());
+        home.filter(|home| !system.clone().any(|path| Path::new(path).starts_with(home)))
     }
 
     /// Collects the paths outside the tree that are readable or get a layer for writes.
@@ -143,8 +168,14 @@ impl Ground {
         self.add_programs(wanted.tree, &tool_dirs, &mut outside);
         // Everything kept for the workspace is in one directory.
         let own = self.places.private.parent().unwrap_or(&self.places.private);
-        for dir in git_dirs(wanted.tree.root, own).iter().chain(wanted.read) {
+        for dir in (wanted.tree.git_dirs)(own).iter().chain(wanted.read) {
             outside.add_to_read(dir);
+        }
+        for file in &self.git_settings().files {
+            let named = file.strip_prefix("/").unwrap_or(file).to_string_lossy();
+            if !(wanted.tree.is_secret)(&named) {
+                outside.add_to_read(file);
+            }
         }
         for dir in packages_above(wanted.tree.at) {
             outside.add_to_read(&dir);
@@ -164,8 +195,6 @@ impl Ground {
 
     /// Returns the first of these paths that exists, and that commands in a tree do not see.
     pub(crate) fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
-        /// What commands have of their own.
-        const OWN: [&str; 2] = ["/dev", "/proc"];
         let outside = self.outside(wanted);
         let cache = self.home().map(|home| home.join(".cache"));
         let seen: Vec<&Path> = OWN
@@ -269,6 +298,7 @@ impl Ground {
             fixed: fixed.map(|name| tree.join(name).into()).collect(),
             hidden: secrets.chain(self.hidden()).map(OsString::from).collect(),
             caches: caches.collect(),
+            made: Vec::new(),
             scratch_bytes: self.settings.scratch_bytes,
         })
     }
@@ -359,34 +389,6 @@ fn grant_without(
         list.push(path.into());
     }
     Ok(())
-}
-
-/// Returns the git directories outside a tree that it belongs to: the repository named by its `.git` file, if that
-/// refers back to the tree, and the directory it shares with other work trees. For repositories of this program, in
-/// `own`, also the object directories that they borrow from. Any archive can contain a `.git` file that names a
-/// repository, so the file alone is not trusted.
-fn git_dirs(tree: &Path, own: &Path) -> Vec<PathBuf> {
-    let read = |path: &Path| regular::read_text(path, MAX_POINTER_BYTES).ok();
-    let named = |file: &Path, base: &Path| Some(base.join(read(file)?.trim()));
-    let dot_git = tree.join(".git");
-    let Some(dir) = read(&dot_git).and_then(|text| {
-        text.strip_prefix("gitdir:").and_then(|dir| tree.join(dir.trim()).canonicalize().ok())
-    }) else {
-        return Vec::new();
-    };
-    let knows = |back: PathBuf| back.canonicalize().ok() == dot_git.canonicalize().ok();
-    let is_ours = own.canonicalize().is_ok_and(|own| dir.starts_with(own));
-    if !is_ours && !named(&dir.join("gitdir"), &dir).is_some_and(knows) {
-        return Vec::new();
-    }
-    let common = named(&dir.join("commondir"), &dir);
-    let borrowed = common.iter().filter(|_| is_ours).flat_map(|common| {
-        let objects = common.join("objects");
-        let list = read(&objects.join("info/alternates")).unwrap_or_default();
-        list.lines().map(|line| objects.join(line)).collect::<Vec<_>>()
-    });
-    let borrowed: Vec<PathBuf> = borrowed.filter(|dir| dir.ends_with("objects")).collect();
-    [Some(dir), common].into_iter().flatten().chain(borrowed).collect()
 }
 
 /// Returns the directories of packages above a package: those that Node.js searches for what the package itself does not

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use config::SandboxMode;
@@ -52,7 +52,10 @@ fn floor(ground: &Ground, missing: Option<Failure>) -> ConfinementLevel {
 /// Confines a command that does nothing, in an empty tree. Returns what is missing at this level.
 fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
-    let dir = ground.scratch().map_err(|error| failed(&error))?;
+    let dir = ground.scratch().map_err(|error| {
+        let place = ground.places.private.display().to_string();
+        Failure { on: Some(place), ..failed(&error) }
+    })?;
     let root = dir.path().canonicalize().map_err(|error| failed(&error))?;
     let tree = Tree {
         root: &root,
@@ -60,6 +63,7 @@ fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failu
         writes: Writes::Discarded,
         is_secret: &|_| false,
         is_unseen: &|_: &Path| false,
+        git_dirs: &|_: &Path| Vec::new(),
     };
     let (read, network, layers) = (&[][..], Network::Own, None);
     let wanted = Wanted { tree: &tree, cwd: &root, read, network, layers };
@@ -81,6 +85,8 @@ fn nothing_confined(
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Lack>, Failure> {
     let failed = |error: &io::Error| Failure::of(Step::Init, error);
+    // Asking git has a limit of its own: a repository may hold it up.
+    ground.git_settings();
     let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
     let confined = ground.confine(level, wanted).map_err(|error| failed(&error))?;
     let Some(mut confined) = confined else {
@@ -92,9 +98,7 @@ fn nothing_confined(
     helper.arg(first).stdin(Stdio::from(confined.stdin)).env_clear();
     let child = helper.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut child = child.map_err(|error| failed(&error))?;
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    let ended = pid.map(|pid| wait_until(pid, deadline));
-    if !matches!(ended, Some(Ok(true))) {
+    if !ended_by(&child, deadline) {
         child.kill().ok();
         child.wait().map_err(|error| failed(&error))?;
         return Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 });
@@ -107,6 +111,16 @@ fn nothing_confined(
         (_, Some(failure)) => Err(failure),
         (None, None) => Err(Failure { step: Step::Init, on: None, errno: 0 }),
     }
+}
+
+/// Waits until a child ends. Returns false if it takes longer.
+pub(crate) fn ends_within(child: &Child, patience: Duration) -> bool {
+    ended_by(child, Instant::now() + patience)
+}
+
+fn ended_by(child: &Child, deadline: Instant) -> bool {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| wait_until(pid, deadline).unwrap_or(false))
 }
 
 /// Waits until a process ends or the deadline passes. Returns whether it ended.

@@ -101,6 +101,8 @@ pub enum Degree {
 pub struct SandboxPlaces {
     /// The user's home directory.
     pub home: Option<PathBuf>,
+    /// The workspace, for which git reads its settings.
+    pub workspace: PathBuf,
     /// A state directory of this workspace only; the caches of commands are kept there.
     pub private: PathBuf,
     /// The environment variables that the program was started with.
@@ -126,6 +128,17 @@ pub(crate) struct Ground {
     pub(crate) places: SandboxPlaces,
     /// The directories in `PATH`, and what the programs in them need, once known.
     pub(crate) programs: OnceLock<BTreeSet<PathBuf>>,
+    /// What commands get of the settings of the user's git, once known.
+    pub(crate) git: OnceLock<GitSettings>,
+}
+
+/// What commands get of the settings of the user's git.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct GitSettings {
+    /// The settings, as a configuration file of git.
+    pub(crate) text: String,
+    /// The files that they name.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// What a command needs from the sandbox.
@@ -175,7 +188,7 @@ impl Sandbox {
         if settings.mode == SandboxMode::Off {
             return Self::off();
         }
-        let ground = Ground { settings, places, programs: OnceLock::new() };
+        let ground = Ground { settings, places, programs: OnceLock::new(), git: OnceLock::new() };
         Self { ground: Some(Box::new(ground)), tried: Mutex::default() }
     }
 

@@ -51,6 +51,8 @@ pub struct Tree<'t> {
     pub is_secret: &'t (dyn Fn(&str) -> bool + Sync),
     /// Returns whether nothing in a directory is part of the project: git tracks nothing there, and shows nothing new.
     pub is_unseen: &'t (dyn Fn(&Path) -> bool + Sync),
+    /// Returns the directories outside the tree that git reads for it, given where this program keeps its own.
+    pub git_dirs: &'t (dyn Fn(&Path) -> Vec<PathBuf> + Sync),
 }
 
 /// The result of a survey.
@@ -168,6 +170,7 @@ mod tests {
             is_secret: &|path| path.rsplit('/').next() == Some(".env"),
             at: &root,
             is_unseen: &|_| true,
+            git_dirs: &|_| Vec::new(),
         };
         let found = survey(&tree, &BTreeMap::new()).unwrap();
         let [hidden] = found.secrets.as_slice() else { panic!("{:?}", found.secrets) };
@@ -205,6 +208,7 @@ mod tests {
             writes: Writes::CachesKept,
             is_secret: &|path| path.rsplit('/').next() == Some(".env"),
             is_unseen: &|dir| !dir.parent().unwrap().ends_with("tracked"),
+            git_dirs: &|_| Vec::new(),
         };
         let caches = vec!["target".to_owned(), "made".to_owned()];
         let mut found = survey(&tree, &[("*go.toml".to_owned(), caches)].into()).unwrap();

@@ -34,7 +34,8 @@ fn main() -> Outcome<()> {
         let (mut ours, mut theirs, mut found) = (Vec::new(), Vec::new(), 0);
         for pattern in &patterns {
             let began = Instant::now();
-            let matches = VisibleTree::new(&tree, &|_| Ok(())).matches(pattern, None, ROOM);
+            let matches =
+                VisibleTree::new(&tree, 200_000, &|_| Ok(())).matches(pattern, None, ROOM);
             ours.push(began.elapsed());
             found += usize::from(!matches!(black_box(matches), Err(LookError::NoMatch(_))));
             let began = Instant::now();

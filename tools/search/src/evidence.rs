@@ -137,6 +137,12 @@ pub fn gather(
     let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
     packing.stable(checks, instruction_bytes);
     packing.instructions(instruction_bytes);
+    if truncated {
+        packing.notes(&[format!(
+            "files beyond the first {}, which are neither listed nor searched (limits.max_workspace_files)",
+            files.len()
+        )]);
+    }
     packing.notes(&names.omitted);
     // Computed only if needed: a small tree has no index.
     let ranking = LazyCell::new(|| index.rank(request, &files));

@@ -4,6 +4,7 @@
 mod matches;
 mod symbol;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use index::definitions;
@@ -11,13 +12,14 @@ use thiserror::Error;
 use tools::count::counted;
 use tools::encoding::decode;
 use tools::long_lines::shortened;
-use tree::{Entry, Hidden, Listed, ReadTree, RepoPath, TreeError, list_for_models};
+use tree::{
+    Entry, Hidden, Listed, Listing, ReadTree, RepoPath, TreeError, list_for_models,
+    list_for_models_below,
+};
 
 pub use self::matches::{FileMatches, Matches};
 pub use self::symbol::{Defined, Symbol};
 
-/// Maximum number of files examined.
-const MAX_FILES: usize = 50_000;
 /// Larger files are neither searched nor shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum number of definitions listed in place of a file's content.
@@ -28,8 +30,11 @@ const MEANT: usize = 5;
 /// A tree together with what may be seen of it. All methods block.
 pub struct VisibleTree<'a> {
     tree: &'a ReadTree,
+    max_files: usize,
     hidden: Hidden,
     may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>,
+    /// True if there are more files than were listed since this was last asked.
+    is_cut: Cell<bool>,
 }
 
 /// Why there is nothing to show.
@@ -122,9 +127,29 @@ pub struct Names {
 }
 
 impl<'a> VisibleTree<'a> {
-    /// Creates a view of `tree`. `may_read` returns why a path may not be read.
-    pub fn new(tree: &'a ReadTree, may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>) -> Self {
-        Self { tree, hidden: Hidden::below(tree.root()), may_read }
+    /// Creates a view of `tree` that lists at most `max_files` files. `may_read` returns why a path may not be read.
+    pub fn new(
+        tree: &'a ReadTree,
+        max_files: usize,
+        may_read: &'a dyn Fn(&RepoPath) -> Result<(), String>,
+    ) -> Self {
+        let (hidden, is_cut) = (Hidden::below(tree.root()), Cell::default());
+        Self { tree, max_files, hidden, may_read, is_cut }
+    }
+
+    /// Returns the largest number of files that are listed.
+    pub const fn max_files(&self) -> usize {
+        self.max_files
+    }
+
+    /// Notes that an answer lacks files, because there are more than are listed.
+    pub fn cut(&self) {
+        self.is_cut.set(true);
+    }
+
+    /// Returns true if an answer since the last call may lack files, because there are more than are listed.
+    pub fn take_is_cut(&self) -> bool {
+        self.is_cut.take()
     }
 
     /// Returns a file, or the requested lines of it: at most `max_lines` lines and `room` bytes.
@@ -166,7 +191,7 @@ impl<'a> VisibleTree<'a> {
     pub fn names(&self, directory: Option<&RepoPath>, room: usize) -> Result<Names, LookError> {
         let above = directory.map(|path| format!("{path}/")).unwrap_or_default();
         let mut children: BTreeMap<String, usize> = BTreeMap::new();
-        for file in self.files() {
+        for file in self.files_below(directory) {
             let Some(rest) = file.path.as_str().strip_prefix(&above) else { continue };
             match rest.split_once('/') {
                 Some((name, _)) => *children.entry(format!("{name}/")).or_default() += 1,
@@ -186,9 +211,25 @@ impl<'a> VisibleTree<'a> {
         Ok(Names { more: all - names.len(), names })
     }
 
+    fn is_directory(&self, path: &RepoPath) -> bool {
+        matches!(self.tree.entry(path, 0), Ok(Entry::Directory))
+    }
+
     /// Returns the readable files in path order.
     fn files(&self) -> Vec<Listed> {
-        let mut files = list_for_models(self.tree.root(), MAX_FILES).files;
+        self.files_below(None)
+    }
+
+    /// Returns the readable files below a directory, or all, in path order.
+    fn files_below(&self, directory: Option<&RepoPath>) -> Vec<Listed> {
+        let (root, max_files) = (self.tree.root(), self.max_files);
+        let Listing { mut files, truncated } = match directory {
+            Some(directory) => list_for_models_below(root, directory, max_files),
+            None => list_for_models(root, max_files),
+        };
+        if truncated {
+            self.cut();
+        }
         files.retain(|file| (self.may_read)(&file.path).is_ok());
         files
     }
@@ -303,6 +344,8 @@ mod tests {
         (home, tree)
     }
 
+    pub(super) const MANY: usize = 1000;
+
     pub(super) const ALL: &dyn Fn(&RepoPath) -> Result<(), String> = &|_| Ok(());
 
     fn path(name: &str) -> RepoPath {
@@ -312,7 +355,7 @@ mod tests {
     #[test]
     fn a_file_is_shown_whole_in_part_or_as_an_outline() {
         let (_home, tree) = tree(&[("a/cart.rs", CART)]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         let shown = |lines, room| visible.file(&path("a/cart.rs"), lines, 400, room).unwrap();
         let Shown::Lines(whole) = shown(None, 10_000) else { panic!("it fits") };
         assert_eq!((whole.first, whole.last, whole.of, whole.text.as_str()), (1, 14, 14, CART));
@@ -336,7 +379,7 @@ mod tests {
             ".env" => Err("it is a secret file".to_owned()),
             _ => Ok(()),
         };
-        let visible = VisibleTree::new(&tree, &may_read);
+        let visible = VisibleTree::new(&tree, MANY, &may_read);
         let refused = visible.file(&path(".env"), None, 400, 10_000);
         assert_eq!(refused, Err(LookError::Refused("it is a secret file".to_owned())));
         let hits = visible.matches("Cart|KEY", None, 10_000).unwrap().files;
@@ -348,7 +391,7 @@ mod tests {
     fn a_file_hidden_from_models_is_neither_shown_nor_searched_nor_listed() {
         let (_home, tree) =
             tree(&[(".deepseekignore", "/a/\n"), ("a/cart.rs", CART), ("b.rs", "struct Cart;\n")]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         assert_eq!(visible.file(&path("a/cart.rs"), None, 400, 10_000), Err(LookError::Hidden));
         let hits = visible.matches("Cart", None, 10_000).unwrap().files;
         assert!(hits.iter().all(|hit| hit.path.as_str() == "b.rs"), "{hits:?}");
@@ -359,8 +402,9 @@ mod tests {
     #[test]
     fn a_missing_file_is_suggested_elsewhere() {
         let (_home, tree) = tree(&[("a/src/cart.rs", ""), ("b/src/cart.rs", ""), ("c.rs", "")]);
-        let why =
-            |name| VisibleTree::new(&tree, ALL).file(&path(name), None, 400, 100).unwrap_err();
+        let why = |name| {
+            VisibleTree::new(&tree, MANY, ALL).file(&path(name), None, 400, 100).unwrap_err()
+        };
         let both = "there is no such file; there is a/src/cart.rs, b/src/cart.rs";
         assert_eq!(why("cart.rs").to_string(), both);
         assert_eq!(why("src/cart.rs").to_string(), both);
@@ -369,9 +413,32 @@ mod tests {
     }
 
     #[test]
+    fn files_beyond_the_limit_are_found_where_they_are_named() {
+        let (_home, tree) = tree(&[("a/1", "Cart"), ("a/2", ""), ("a/3", ""), ("z/4", "Cart")]);
+        let visible = VisibleTree::new(&tree, 2, ALL);
+        let found = |glob| {
+            let found = visible.matches("Cart", glob, 1000);
+            let paths = found.map(|it| it.files.iter().map(|it| it.path.to_string()).collect());
+            (paths.unwrap_or_else(|why| vec![why.to_string()]), visible.take_is_cut())
+        };
+        assert_eq!(found(None), (vec!["a/1".to_owned()], true));
+        assert_eq!(found(Some("z/*")), (vec!["z/4".to_owned()], false));
+        assert_eq!(
+            found(Some("z/**/*.rs")),
+            (vec!["no file that may be read matches `z/**/*.rs`".to_owned()], false)
+        );
+        assert_eq!(
+            found(Some("*.rs")),
+            (vec!["no file that may be read matches `*.rs`".to_owned()], true)
+        );
+        assert_eq!(visible.names(Some(&path("z")), 100).unwrap().names, ["4"]);
+        assert!(!visible.take_is_cut());
+    }
+
+    #[test]
     fn a_directory_is_listed_with_file_counts() {
         let (_home, tree) = tree(&[("a/b/c.rs", ""), ("a/b/d.rs", ""), ("a/e.rs", ""), ("f", "")]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         assert_eq!(visible.names(None, 100).unwrap().names, ["a/ (3 files)", "f"]);
         assert_eq!(visible.names(Some(&path("a")), 100).unwrap().names, ["b/ (2 files)", "e.rs"]);
         let tight = visible.names(Some(&path("a")), 15).unwrap();

@@ -159,6 +159,7 @@ fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
             None => Target::Nothing,
         },
         Err(TreeError::ParentNotDirectory { .. }) => Target::Nothing,
+        Err(TreeError::KeptOff { why, .. }) => Target::Unshown(Unshown::KeptOff(why)),
         Err(TreeError::Root { .. } | TreeError::Io { .. }) => Target::Unshown(Unshown::Unreadable),
     }
 }

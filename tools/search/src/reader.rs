@@ -7,12 +7,12 @@ use std::rc::Rc;
 use thiserror::Error;
 use tools::encoding::decode;
 use tools::long_lines::shortened;
-use tree::{Entry, FileHash, ReadTree, RepoPath, TreeError};
+use tree::{Entry, FileHash, KeptOff, ReadTree, RepoPath, TreeError};
 
 use super::excerpt::{Lines, fence};
 
 /// Why a file is not shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum Unshown {
     #[error("the policy does not let it be read")]
     Refused,
@@ -28,6 +28,8 @@ pub(super) enum Unshown {
     Symlink,
     #[error("not a regular file")]
     NotAFile,
+    #[error("{0}")]
+    KeptOff(KeptOff),
     #[error("cannot be read")]
     Unreadable,
 }
@@ -114,6 +116,7 @@ impl<'a> Reader<'a> {
             Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Err(Unshown::Missing),
             Ok(Entry::Symlink) | Err(TreeError::ThroughSymlink { .. }) => Err(Unshown::Symlink),
             Ok(Entry::Directory | Entry::Other) => Err(Unshown::NotAFile),
+            Err(TreeError::KeptOff { why, .. }) => Err(Unshown::KeptOff(why)),
             Err(TreeError::Root { .. } | TreeError::Io { .. }) => Err(Unshown::Unreadable),
         }
     }

@@ -14,6 +14,9 @@ use sandbox::{
 /// A predicate on a path.
 type Asked<P> = Arc<dyn Fn(&P) -> bool + Send + Sync>;
 
+/// Returns the directories that belong to one.
+type Dirs = Arc<dyn Fn(&Path) -> Vec<PathBuf> + Send + Sync>;
+
 /// The confinement of a command. Cheap to clone.
 #[derive(Clone)]
 pub struct Fence {
@@ -33,6 +36,8 @@ pub struct Fence {
     pub is_secret: Asked<str>,
     /// Returns whether nothing in a directory is part of the project: git tracks nothing there, and shows nothing new.
     pub is_unseen: Asked<Path>,
+    /// Returns the directories outside the tree that git reads for it, given where this program keeps its own.
+    pub git_dirs: Dirs,
     /// The layers that the command shares with others; `None` if it has its own.
     pub layers: Option<Arc<ScratchLayers>>,
 }
@@ -110,6 +115,7 @@ impl Fence {
             writes: self.writes,
             is_secret: &*self.is_secret,
             is_unseen: &*self.is_unseen,
+            git_dirs: &*self.git_dirs,
         };
         let (read, network, layers) = (&*self.read, self.network, self.layers.as_deref());
         Ok(use_it(&Wanted { tree: &tree, cwd, read, network, layers }))

@@ -122,6 +122,15 @@ impl Captured {
         self.excerpt(self.keep)
     }
 
+    /// Returns the text before and after the omitted middle; the second is empty if nothing is omitted.
+    pub fn parts(&self) -> (String, String) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if self.total == (self.head.len() + self.tail.len()) as u64 {
+            return (text(&[self.head.as_slice(), &self.tail].concat()), String::new());
+        }
+        (text(&self.head), text(&self.tail))
+    }
+
     /// Like [`Self::text`], with at most `keep` bytes of the start and of the end.
     pub fn excerpt(&self, keep: usize) -> String {
         let (head, tail) = (self.head.as_slice(), self.tail.as_slice());

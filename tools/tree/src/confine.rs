@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{FileHash, RepoPath, TreeError};
+use super::off_disk::OffDisk;
+use super::{Entry, FileHash, RepoPath, TreeError};
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -17,6 +18,7 @@ const DIRECTORY: OFlags =
 pub(super) struct Root {
     path: PathBuf,
     dir: OwnedFd,
+    off_disk: OffDisk,
 }
 
 impl Root {
@@ -26,11 +28,19 @@ impl Root {
         let dir = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| {
             TreeError::Root { root: path.display().to_string(), source: errno.into() }
         })?;
-        Ok(Root { path: path.to_owned(), dir })
+        Ok(Root { path: path.to_owned(), dir, off_disk: OffDisk::default() })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns what there is at a path where nothing is: nothing, unless git keeps a file off the disk there.
+    pub(super) fn missing(&self, path: &RepoPath) -> Result<Entry, TreeError> {
+        match self.off_disk.reason(&self.path, path) {
+            Some(why) => Err(TreeError::KeptOff { path: path.clone(), why }),
+            None => Ok(Entry::Missing),
+        }
     }
 
     /// Returns true if the path still leads to the open directory.

@@ -1,5 +1,6 @@
 //! Lists the files of a tree as ripgrep and git see them. Reads directories and ignore files, never contents.
 
+mod excludes;
 mod ignored;
 mod made;
 
@@ -41,15 +42,19 @@ pub struct Listing {
 /// Lists at most `max_files` files below `root`, without those in directories that tools have made.
 ///
 /// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
-/// directories and names that are not a valid [`RepoPath`] are skipped. The user's global ignore file does not apply:
-/// the same tree gives the same list everywhere.
+/// directories and names that are not a valid [`RepoPath`] are skipped. The user's own ignore file applies, as in git.
 pub fn list(root: &Path, max_files: usize) -> Listing {
-    list_by(root, max_files, Rules::WithDotIgnore)
+    list_by(root, root, max_files, Rules::WithDotIgnore)
 }
 
 /// Like [`list`], without the files that `.deepseekignore` hides from models.
 pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
-    list_by(root, max_files, Rules::ForModels)
+    list_by(root, root, max_files, Rules::ForModels)
+}
+
+/// Like [`list_for_models`], with only the files below a directory of the tree.
+pub fn list_for_models_below(root: &Path, directory: &RepoPath, max_files: usize) -> Listing {
+    list_by(root, &root.join(directory.as_str()), max_files, Rules::ForModels)
 }
 
 /// The files that `.deepseekignore` hides from models, even when the user names them. Each ignore file is read once.
@@ -74,9 +79,20 @@ impl Hidden {
     }
 }
 
-fn list_by(root: &Path, max_files: usize, rules: Rules) -> Listing {
+fn list_by(root: &Path, below: &Path, max_files: usize, rules: Rules) -> Listing {
     let (ignored, made) = (Ignored::new(top_of(root), rules), Made::below(root));
-    let walk = walker(root)
+    let mut dirs = below.ancestors().take_while(|dir| *dir != root);
+    let is_left_out = |dir: &Path| {
+        let is_link = dir.symlink_metadata().is_ok_and(|data| data.is_symlink());
+        is_link
+            || NEVER.iter().any(|name| dir.ends_with(name))
+            || ignored.is_ignored(dir, true)
+            || made.has(dir)
+    };
+    if dirs.any(is_left_out) {
+        return Listing { files: Vec::new(), truncated: false };
+    }
+    let walk = walker(below)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
             !NEVER.iter().any(|name| entry.file_name() == *name)
@@ -106,12 +122,24 @@ fn top_of(root: &Path) -> PathBuf {
     root.ancestors().find(has_git).unwrap_or(root).to_owned()
 }
 
-/// Returns true if git ignores `path`, a file in the tree at `root`, or a directory that it is in.
-pub(super) fn is_ignored_by_git(root: &Path, path: &Path) -> bool {
-    let top = top_of(root);
-    let ignored = Ignored::new(top.clone(), Rules::WithGlobal);
-    let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != top);
-    ignored.is_ignored(path, false) || dirs.any(|dir| ignored.is_ignored(dir, true))
+/// The files that git ignores. Each ignore file is read once.
+pub struct IgnoredByGit {
+    top: PathBuf,
+    ignored: Ignored,
+}
+
+impl IgnoredByGit {
+    /// Returns the ignored files of the tree at `root`.
+    pub fn below(root: &Path) -> Self {
+        let top = top_of(root);
+        Self { ignored: Ignored::new(top.clone(), Rules::Git), top }
+    }
+
+    /// Returns true if git ignores the file at `path`, or a directory that it is in.
+    pub fn has(&self, path: &Path) -> bool {
+        let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != self.top);
+        self.ignored.is_ignored(path, false) || dirs.any(|dir| self.ignored.is_ignored(dir, true))
+    }
 }
 
 fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {
@@ -143,7 +171,7 @@ pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPat
 }
 
 fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>, made: Option<Made>) -> BTreeSet<RepoPath> {
-    let ignored = Ignored::new(top, Rules::WithGlobal);
+    let ignored = Ignored::new(top, Rules::Git);
     let walk = walker(root)
         .filter_entry(move |entry| {
             entry.file_name() != ".git"
@@ -270,6 +298,23 @@ mod tests {
         let has = |path: &str| hidden.has(&RepoPath::parse(path).unwrap());
         assert!(has("data/deep/a.rs") && has("b.key") && has("sub/b.key"));
         assert!(!has("sub/data/a.rs") && !has("sub/a.key") && !has("out"));
+    }
+
+    #[test]
+    fn a_directory_is_listed_by_the_rules_around_it() {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), ".gitignore", "*.log\n/out/\n");
+        for path in ["a/b.rs", "a/c.log", "z/d.rs", "out/e.rs", "z/.git/x"] {
+            write(home.path(), path, "x");
+        }
+        symlink("a", home.path().join("link")).unwrap();
+        let below = |dir: &str| {
+            let dir = RepoPath::parse(dir).unwrap();
+            let listing = list_for_models_below(home.path(), &dir, 9);
+            names(&listing).join(" ")
+        };
+        let all = ["a", "z", "out", "link", "none"].map(below);
+        assert_eq!(all, ["a/b.rs", "z/d.rs", "", "", ""]);
     }
 
     #[test]

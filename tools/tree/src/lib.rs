@@ -8,8 +8,10 @@ mod commit_log;
 mod confine;
 mod file_ops;
 mod files;
+mod git_dirs;
 mod hash;
 mod line_counts;
+mod off_disk;
 mod path;
 mod read;
 mod repository;
@@ -22,11 +24,18 @@ mod write;
 
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
-pub use files::{Hidden, Listed, Listing, list, list_for_models, modified};
+pub use files::{
+    Hidden, IgnoredByGit, Listed, Listing, list, list_for_models, list_for_models_below, modified,
+};
+pub use git_dirs::{dirs_of_repository, git_dirs};
 pub use hash::{FileHash, ParseHashError};
+pub use off_disk::{KeptOff, KeptOffBy};
 pub use path::{PathError, RepoPath, spelling};
 pub use read::ReadTree;
-pub use repository::{UserRepository, head_of, is_unseen, share_repository, tracked_among};
+pub use repository::{
+    UserRepository, head_of, is_in_repository, is_unseen, nested_repository, share_repository,
+    tracked_among,
+};
 pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
 pub use secret::secret_texts;
 pub use settle::{Settled, Settlement};
@@ -62,6 +71,14 @@ pub enum TreeError {
     ParentNotDirectory {
         /// The requested path.
         path: RepoPath,
+    },
+    /// Nothing is there, but git tracks a file at this path and keeps it off the disk.
+    #[error("{path}: {why}")]
+    KeptOff {
+        /// The requested path.
+        path: RepoPath,
+        /// Why it is not on the disk, and how to bring it there.
+        why: KeptOff,
     },
     /// Any other system error.
     #[error("cannot read {path}")]

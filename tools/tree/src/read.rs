@@ -98,15 +98,16 @@ impl ReadTree {
         alike.pop().filter(|_| alike.is_empty())
     }
 
-    /// Returns the entry at `path`. A file larger than `max_bytes` is not read.
+    /// Returns the entry at `path`. A file larger than `max_bytes` is not read. A missing file that git tracks and keeps
+    /// off the disk is an error.
     pub fn entry(&self, path: &RepoPath, max_bytes: u64) -> Result<Entry, TreeError> {
         let Some(dir) = self.root.parent_of(path)? else {
-            return Ok(Entry::Missing);
+            return self.root.missing(path);
         };
         let failed = |errno: Errno| TreeError::Io { path: path.clone(), source: errno.into() };
         let stat = match rustix::fs::statat(&dir, path.name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) => return Ok(Entry::Missing),
+            Err(Errno::NOENT) => return self.root.missing(path),
             Err(errno) => return Err(failed(errno)),
         };
         match FileType::from_raw_mode(stat.st_mode) {
@@ -123,7 +124,7 @@ impl ReadTree {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(dir.as_fd(), path.name(), flags, Mode::empty()) {
             Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(Entry::Missing),
+            Err(Errno::NOENT) => return self.root.missing(path),
             Err(Errno::LOOP) => return Ok(Entry::Symlink),
             Err(errno) => return Err(failed(errno)),
         };

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use tools::regular;
 
-use super::files::is_ignored_by_git;
+use super::files::IgnoredByGit;
 
 /// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
-const ALTERNATES: &str = "objects/info/alternates";
+pub(super) const ALTERNATES: &str = "objects/info/alternates";
 /// Maximum size of one of them, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+pub(super) const MAX_BYTES: u64 = 1 << 20;
 /// Maximum size of a list of references or of an index, in bytes.
 const MAX_LIST_BYTES: u64 = 1 << 30;
 /// Directories of a repository that are never read here.
@@ -41,6 +41,17 @@ impl UserRepository {
         }
         let repository = gix::open::Options::isolated().open(git_dir).ok()?.into();
         Some(UserRepository { repository, top })
+    }
+
+    /// Returns true if a repository of this program can borrow its objects: their ids must be of the same kind.
+    pub(super) fn lends(&self) -> bool {
+        self.repository.object_hash() == gix::hash::Kind::Sha1
+    }
+
+    /// Reads the index; `None` if there is none.
+    pub(super) fn index(&self) -> Option<gix::index::File> {
+        let (path, hash) = (self.repository.index_path(), self.repository.object_hash());
+        gix::index::File::at(path, hash, true, gix::index::decode::Options::default()).ok()
     }
 }
 
@@ -106,7 +117,21 @@ pub fn is_unseen(root: &Path, dir: &Path) -> bool {
     if top_around(root).is_none() {
         return true;
     }
-    is_ignored_by_git(root, &dir.join("x")) && !Tracked::around(root).has_below(dir)
+    IgnoredByGit::below(root).has(&dir.join("x")) && !Tracked::around(root).has_below(dir)
+}
+
+/// Returns the repository below the top of the one around `root` that the file at `path`, relative to `root`, belongs to:
+/// a submodule, or a repository of its own. The result is relative to `root`.
+pub fn nested_repository(root: &Path, path: &Path) -> Option<PathBuf> {
+    let nearest = |dir: &Path| top_around(dir).map(|(top, _)| top);
+    let top = nearest(root.join(path).parent()?)?;
+    let nested = top.strip_prefix(root).ok().filter(|nested| !nested.as_os_str().is_empty())?;
+    Some(nested.to_owned())
+}
+
+/// Returns true if a repository is around `dir`, whether git may use it or not.
+pub fn is_in_repository(dir: &Path) -> bool {
+    top_around(dir).is_some()
 }
 
 /// Returns the commit checked out around `dir`, in hexadecimal, without opening the repository.
@@ -159,7 +184,7 @@ pub fn share_repository(dir: &Path, copy: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns the top of the repository around `dir`, and its git directory.
-fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn top_around(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     dir.ancestors().find_map(|dir| {
         let git_dir = of(dir).filter(|git_dir| git_dir.join("HEAD").exists())?;
         Some((dir.to_owned(), git_dir))

@@ -165,7 +165,9 @@ impl Intent {
             targets.any(|target| target.before.is_some() && target.after.is_none())
         };
         match tree.entry_or_link(path, u64::MAX) {
-            Err(TreeError::ParentNotDirectory { .. }) => Ok(Entry::Missing),
+            Err(TreeError::ParentNotDirectory { .. } | TreeError::KeptOff { .. }) => {
+                Ok(Entry::Missing)
+            }
             Err(TreeError::ThroughSymlink { .. })
                 if std::iter::successors(path.parent(), RepoPath::parent).any(is_removed) =>
             {

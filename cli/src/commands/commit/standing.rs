@@ -10,10 +10,8 @@ pub(super) struct FileChange<'r, S> {
 
 /// Returns the runs whose changes to a file still stand, oldest first: a run that brings back an earlier state, such as
 /// a rewind, voids itself and all runs since then.
-pub(super) fn standing<'r, S: PartialEq>(
-    changes: impl IntoIterator<Item = FileChange<'r, S>>,
-) -> Vec<&'r str> {
-    let mut stand: Vec<(&str, S)> = Vec::new();
+pub(super) fn standing<'r, S: PartialEq>(changes: &[FileChange<'r, S>]) -> Vec<&'r str> {
+    let mut stand: Vec<(&str, &S)> = Vec::new();
     for FileChange { run, before, after } in changes {
         stand.push((run, before));
         if let Some(back) = stand.iter().position(|(_, before)| *before == after) {
@@ -30,7 +28,9 @@ mod tests {
     #[test]
     fn runs_that_were_undone_do_not_stand() {
         let of = |changes: &[(&'static str, u8, u8)]| {
-            standing(changes.iter().map(|&(run, before, after)| FileChange { run, before, after }))
+            let changes =
+                changes.iter().map(|&(run, before, after)| FileChange { run, before, after });
+            standing(&changes.collect::<Vec<_>>())
         };
         assert_eq!(of(&[("a", 0, 1), ("b", 1, 2)]), ["a", "b"]);
         assert_eq!(of(&[("a", 0, 1), ("undo", 1, 0), ("b", 0, 1)]), ["b"]);

@@ -14,7 +14,11 @@ pub(super) enum State {
     /// Untracked.
     New,
     Changed,
+    /// Made as a new file, where the last commit has another that was not on the disk.
+    Replaced,
     Deleted,
+    /// Untracked and ignored.
+    Ignored,
 }
 
 /// Parses git's output. `prefix` is the path of the workspace within the repository, with a trailing slash.
@@ -23,6 +27,7 @@ pub(super) fn read(said: &str, prefix: &str) -> Vec<Dirty> {
         let (marks, path) = line.split_at_checked(3)?;
         let state = match marks.get(..2)? {
             "??" => State::New,
+            "!!" => State::Ignored,
             marks if marks.ends_with('D') || marks == "D " => State::Deleted,
             _ => State::Changed,
         };

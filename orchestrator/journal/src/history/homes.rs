@@ -9,6 +9,7 @@ use actors::event::Event;
 use tools::regular;
 
 use crate::EVENTS;
+use crate::moved::{moved_home, moves};
 use crate::read::{Place, ReadError, scan};
 
 /// Read limit for the first line; longer than any real one.
@@ -29,6 +30,7 @@ impl Homes {
         let mut homes =
             Self { sessions: sessions.to_owned(), at: BTreeMap::new(), troubles: Vec::new() };
         let Ok(entries) = fs::read_dir(sessions) else { return homes };
+        let moves = moves(sessions.parent().unwrap_or(sessions));
         let dirs = entries.flatten().filter(|entry| entry.path().is_dir());
         let mut names: Vec<String> =
             dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -38,6 +40,7 @@ impl Homes {
                 homes.troubles.push(error);
                 None
             });
+            let home = home.map(|home| moved_home(&name, home, &moves));
             homes.at.insert(name, home);
         }
         homes

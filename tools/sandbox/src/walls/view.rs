@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -88,6 +88,10 @@ pub(crate) fn enter(view: &View) -> Result<Vec<Layer>, Failure> {
             Seen::Home => mounts.home(path),
         };
         shown.map_err(|error| on(Step::Bind, path, &error))?;
+    }
+    for (path, text) in &view.made {
+        let path = Path::new(path);
+        make(path, text).map_err(|error| on(Step::Bind, path, &error))?;
     }
     devices(&mut mounts).map_err(|error| Failure::of(Step::Devices, &error))?;
     let (source, tree) = (Path::new(&view.source), Path::new(&view.tree));
@@ -237,6 +241,15 @@ fn link(path: &Path, says: &OsStr) -> io::Result<()> {
         fs::create_dir_all(above)?;
     }
     symlink(says, at)
+}
+
+/// Creates a file, unless an earlier command has it.
+fn make(path: &Path, text: &str) -> io::Result<()> {
+    match OpenOptions::new().create_new(true).write(true).open(inside(path)) {
+        Ok(mut file) => file.write_all(text.as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Mounts something empty over a path.

@@ -51,7 +51,9 @@ impl VisibleTree<'_> {
         glob: Option<&str>,
         room: usize,
     ) -> Result<Matches, LookError> {
-        let mut files = self.files();
+        // What is beyond the limit can be searched where the glob names its directory.
+        let below = glob.and_then(|glob| self.directory_of(glob));
+        let mut files = self.files_below(below.as_ref());
         if let Some(glob) = glob {
             let chosen =
                 Chosen::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
@@ -62,6 +64,16 @@ impl VisibleTree<'_> {
         }
         let limits = SearchLimits { hits_per_file: MATCHES.in_file + 1, ..limits() };
         Ok(fitting(self.hits(&files, pattern, &limits)?, MATCHES, room))
+    }
+
+    /// Returns the directory, or the file, that a glob names before its first pattern.
+    fn directory_of(&self, glob: &str) -> Option<RepoPath> {
+        let plain = glob.split(['*', '?', '[', '{', '!', ',', '\\']).next()?;
+        let whole = plain.len() == glob.len();
+        let end = if whole { plain.trim_end_matches('/').len() } else { plain.rfind('/')? };
+        let path = RepoPath::parse(plain.get(..end)?).ok()?;
+        let is_named = path.as_str().contains('/') || !whole || self.is_directory(&path);
+        (is_named && !glob.contains([',', '!'])).then_some(path)
     }
 
     /// Returns all matching lines within the limits. Fails with `NoMatch` if there are none.
@@ -178,7 +190,7 @@ fn cost(file: &FileMatches, most: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ALL, CART, tree};
+    use super::super::tests::{ALL, CART, MANY, tree};
     use super::*;
 
     fn summary(matches: &Matches) -> Vec<(&str, usize, bool)> {
@@ -190,7 +202,7 @@ mod tests {
         let many = "  needle\n".repeat(25);
         let (_home, tree) =
             tree(&[("a.txt", "needle\nhay\n"), ("d/b.txt", &many), ("d/c.rs", "x needle")]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         let one = visible.matches("^need", Some("a.*"), 10_000).unwrap();
         assert_eq!((summary(&one), one.more), (vec![("a.txt", 1, false)], false));
         let all = visible.matches("need", None, 10_000).unwrap();
@@ -207,7 +219,7 @@ mod tests {
     #[test]
     fn no_match_has_a_reason() {
         let (_home, tree) = tree(&[("a.txt", "needle\nhay\n"), ("d/c.rs", "x")]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         assert_eq!(visible.matches("nowhere", None, 10_000), Err(LookError::NoMatch(2)));
         assert_eq!(visible.matches("need", Some("d/*.rs"), 10_000), Err(LookError::NoMatch(1)));
         assert_eq!(visible.matches("(", None, 10_000), Err(LookError::NoPattern));
@@ -222,7 +234,7 @@ mod tests {
             ("b/cart.rs", CART),
             ("c.md", "Cart"),
         ]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         let chosen = |globs| -> Vec<String> {
             let found = visible.matches("Cart", Some(globs), 10_000).unwrap().files;
             found.iter().map(|file| file.path.to_string()).collect()

@@ -203,7 +203,7 @@ fn is_prose(hit: &Hit) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ALL, CART, tree};
+    use super::super::tests::{ALL, CART, MANY, tree};
     use super::*;
 
     fn spans(symbol: &Symbol) -> Vec<(&str, usize, usize)> {
@@ -220,7 +220,7 @@ mod tests {
     fn a_symbol_has_its_whole_definition_and_its_uses() {
         let python = "def total(cart):\n    return sum(cart)\n\n\nprint(total([1]))\n";
         let (_home, tree) = tree(&[("a/cart.rs", CART), ("b.py", python)]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         let total = visible.symbol("total", 10_000).unwrap();
         assert_eq!(spans(&total), [("a/cart.rs", 4, 9), ("b.py", 1, 2)]);
         assert_eq!(used(&total), [("a/cart.rs", 12), ("b.py", 5)]);
@@ -235,7 +235,7 @@ mod tests {
             "struct Cat;\nimpl Cat {\n    fn new() -> Cat { Cat }\n}\nfn f() { Cat::new(); }\n";
         let (_home, tree) =
             tree(&[("src/cat.rs", cat), ("src/dog.rs", dog), ("notes.md", "Dog::new\n")]);
-        let visible = VisibleTree::new(&tree, ALL);
+        let visible = VisibleTree::new(&tree, MANY, ALL);
         for asked in ["Dog::new", "Dog.new()", "dog::new", "Dog<T>::new(x)"] {
             let new = visible.symbol(asked, 10_000).unwrap();
             assert_eq!(spans(&new), [("src/dog.rs", 3, 3)], "{asked}");
@@ -252,14 +252,14 @@ mod tests {
     fn a_function_is_used_where_it_is_called_not_where_text_mentions_it() {
         let text = "use x::{go, stop};\nfn go() {}\nlet help = \"how to go on\";\nmap(go);\ncart.go::<T>();\n";
         let (_home, tree) = tree(&[("a.rs", text)]);
-        let go = VisibleTree::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        let go = VisibleTree::new(&tree, MANY, ALL).symbol("go", 10_000).unwrap();
         assert_eq!((used(&go), go.prose), (vec![("a.rs", 1), ("a.rs", 4), ("a.rs", 5)], 1));
     }
 
     #[test]
     fn a_name_only_mentioned_in_prose_is_found_there() {
         let (_home, tree) = tree(&[("a.rs", "// Bird\n"), ("b.md", "A Bird.\n")]);
-        let bird = VisibleTree::new(&tree, ALL).symbol("Bird", 10_000).unwrap();
+        let bird = VisibleTree::new(&tree, MANY, ALL).symbol("Bird", 10_000).unwrap();
         assert_eq!((used(&bird), bird.prose), (vec![("a.rs", 1), ("b.md", 1)], 0));
     }
 
@@ -270,7 +270,7 @@ mod tests {
         let files: Vec<(&str, &str)> =
             files.iter().map(|(name, it)| (name.as_str(), *it)).collect();
         let (_home, tree) = tree(&files);
-        let go = VisibleTree::new(&tree, ALL).symbol("go", 10_000).unwrap();
+        let go = VisibleTree::new(&tree, MANY, ALL).symbol("go", 10_000).unwrap();
         let others: Vec<_> = go.others.iter().map(|(path, line)| (path.as_str(), *line)).collect();
         assert_eq!(
             (go.definitions.len(), others),

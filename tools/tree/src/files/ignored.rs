@@ -1,5 +1,5 @@
-//! Decides which paths `.gitignore`, `.ignore` and a repository's `info/exclude` ignore. The rules are git's. The
-//! ignore files are opened as untrusted files, which the walker of the `ignore` crate does not do.
+//! Decides which paths `.gitignore`, `.ignore`, a repository's `info/exclude` and the user's own ignore file ignore. The
+//! rules are git's. The ignore files are opened as untrusted files, which the walker of the `ignore` crate does not do.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::excludes::excludes_file;
 use crate::repository;
 use tools::regular;
 
@@ -18,7 +19,7 @@ const MAX_BYTES: u64 = 256 << 10;
 /// Maximum size of all ignore files together, in bytes.
 const MAX_BYTES_IN_ALL: u64 = 2 << 20;
 
-/// Which rules apply in addition to `.gitignore` and `info/exclude`.
+/// Which rules apply in addition to git's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rules {
     /// `.ignore`, as in searches.
@@ -27,8 +28,8 @@ pub(super) enum Rules {
     ForModels,
     /// `.deepseekignore` only: files that models may not see even when the user names them.
     Hidden,
-    /// The user's global excludes, as in git.
-    WithGlobal,
+    /// No others.
+    Git,
 }
 
 /// The ignore rules for the paths below a directory.
@@ -60,11 +61,15 @@ impl Ignored {
     /// Creates the rules for the paths below `top`, an absolute path.
     pub(super) fn new(top: PathBuf, rules: Rules) -> Self {
         let global = match rules {
-            Rules::WithGlobal => GitignoreBuilder::new(&top).build_global().0,
-            Rules::WithDotIgnore | Rules::ForModels | Rules::Hidden => Gitignore::empty(),
+            Rules::WithDotIgnore | Rules::ForModels | Rules::Git => excludes_file(&top),
+            Rules::Hidden => None,
         };
         let (known, left) = (Mutex::default(), AtomicU64::new(MAX_BYTES_IN_ALL));
-        Self { top, rules, global, known, left }
+        let mut ignored = Self { top, rules, global: Gitignore::empty(), known, left };
+        if let Some(file) = global {
+            ignored.global = ignored.rules_in(&ignored.top, &file);
+        }
+        ignored
     }
 
     /// Returns true if `path`, which is below the top, is ignored. Assumes that none of its parents is.
@@ -125,7 +130,7 @@ impl Ignored {
             Rules::ForModels => (true, true, true),
             Rules::Hidden => (true, false, false),
             Rules::WithDotIgnore => (false, true, true),
-            Rules::WithGlobal => (false, false, true),
+            Rules::Git => (false, false, true),
         };
         let rules_in = |count: bool, file: PathBuf| {
             if count { self.rules_in(dir, &file) } else { Gitignore::empty() }

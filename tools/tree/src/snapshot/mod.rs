@@ -31,7 +31,8 @@ use self::objects::Objects;
 use self::stamps::{Stamp, Stamps};
 use super::confine::lock_within;
 use super::files::git_sees;
-use super::{FileMode, FileState, ReadTree, RepoPath, TreeError, repository};
+use super::repository::{self, UserRepository};
+use super::{FileMode, FileState, ReadTree, RepoPath, TreeError};
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_NOTE_BYTES};
 
@@ -325,11 +326,8 @@ impl Snapshots {
 
     /// Returns the paths that the user's repository tracks, which may include ignored files.
     fn tracked(&self) -> Vec<RepoPath> {
-        let Some(theirs) = self.theirs() else { return Vec::new() };
-        let Ok(index) = theirs.index_or_empty() else { return Vec::new() };
-        let Some(top) = theirs.workdir().and_then(|top| top.canonicalize().ok()) else {
-            return Vec::new();
-        };
+        let Some(UserRepository { repository, top }) = self.theirs() else { return Vec::new() };
+        let Ok(index) = repository.index_or_empty() else { return Vec::new() };
         let Ok(below) = self.workspace.strip_prefix(top) else { return Vec::new() };
         let below = below.to_path_buf();
         let paths = index.entries().iter().filter_map(|entry| entry.path(&index).to_str().ok());
@@ -338,8 +336,8 @@ impl Snapshots {
     }
 
     /// Returns the user's repository, if there is one. It is only read, and its configuration cannot run anything.
-    pub(super) fn theirs(&self) -> Option<gix::Repository> {
-        repository::UserRepository::around(&self.workspace).map(|theirs| theirs.repository)
+    pub(super) fn theirs(&self) -> Option<UserRepository> {
+        UserRepository::around(&self.workspace)
     }
 
     /// Locks the repository for this process. Waits at most `limits.patience`, then fails with `Busy`.
@@ -424,7 +422,8 @@ impl Snapshots {
     fn borrow_objects(&self) -> Result<(), SnapshotError> {
         let file = self.dir.join("objects/info/alternates");
         let failed = |source| SnapshotError::Io { path: file.clone(), source };
-        let theirs = self.theirs().map(|theirs| theirs.objects.store_ref().path().to_path_buf());
+        let lender = self.theirs().filter(UserRepository::lends);
+        let theirs = lender.map(|it| it.repository.objects.store_ref().path().to_path_buf());
         let wanted = match theirs.map(|theirs| theirs.canonicalize()) {
             Some(Ok(theirs)) => [theirs.as_os_str().as_encoded_bytes(), b"\n"].concat(),
             Some(Err(_)) | None => Vec::new(),

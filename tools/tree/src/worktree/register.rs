@@ -8,16 +8,17 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use gix::index::entry::{Flags, Mode, Stat};
+use gix::index::entry::{Flags, Mode};
 use gix::index::{File, State};
 use gix::objs::CommitRef;
 
 use super::rules::lowered;
+use crate::git_dirs::index_stat;
+use crate::repository::UserRepository;
 use crate::snapshot::objects::{Objects, Survives};
 use crate::{Entries, FileHash, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
 use tools::clock::Timestamp;
@@ -71,8 +72,9 @@ impl Registration {
     ) -> Result<bool, SnapshotError> {
         let _lock = snapshots.lock()?;
         let objects = snapshots.open_or_make()?;
-        let theirs = snapshots.theirs().filter(|theirs| theirs.workdir().is_some());
-        let head = theirs.as_ref().and_then(|theirs| theirs.head_id().ok()).map(gix::Id::detach);
+        let theirs = snapshots.theirs();
+        let lender = theirs.as_ref().filter(|theirs| theirs.lends());
+        let head = lender.and_then(|it| it.repository.head_id().ok()).map(gix::Id::detach);
         let parent = head.filter(|head| objects.has(*head));
         let tree = objects.write_tree(entries, Survives::Death)?;
         let commit = base(&objects, tree, parent, now)?;
@@ -139,7 +141,7 @@ impl Registration {
                 FileMode::Executable => Mode::FILE_EXECUTABLE,
                 FileMode::Symlink => Mode::SYMLINK,
             };
-            let stat = data.map(stat).unwrap_or_default();
+            let stat = data.map(index_stat).unwrap_or_default();
             let path = path.as_str().as_bytes().as_bstr();
             state.dangerously_push_entry(stat, kept.id, Flags::empty(), mode, path);
         }
@@ -180,15 +182,15 @@ fn base(
 
 /// Writes settings for git in every worktree: the user's ignore rules from outside the workspace, the shallow boundary
 /// of the history, and that git must not repack or drop anything here.
-fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
-    let (dir, common) = (snapshots.dir(), theirs.common_dir());
+fn settings(snapshots: &Snapshots, theirs: &UserRepository) -> io::Result<()> {
+    let (dir, common) = (snapshots.dir(), theirs.repository.common_dir());
     fs::create_dir_all(dir.join("info"))?;
     write_if_new(&dir.join("info/exclude"), excludes(snapshots, theirs).as_bytes())?;
     write_if_new(&dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
     match regular::read(&common.join("shallow"), MAX_NOTE_BYTES) {
-        Ok(shallow) => write_if_new(&dir.join("shallow"), &shallow)?,
-        Err(_) if dir.join("shallow").exists() => fs::remove_file(dir.join("shallow"))?,
-        Err(_) => {}
+        Ok(shallow) if theirs.lends() => write_if_new(&dir.join("shallow"), &shallow)?,
+        Ok(_) | Err(_) if dir.join("shallow").exists() => fs::remove_file(dir.join("shallow"))?,
+        Ok(_) | Err(_) => {}
     }
     let config = fs::read_to_string(dir.join("config"))?;
     if !config.contains("[gc]") {
@@ -198,17 +200,17 @@ fn settings(snapshots: &Snapshots, theirs: &gix::Repository) -> io::Result<()> {
 }
 
 /// Returns the rules of `info/exclude`, and those of ignore files above the workspace, which a worktree does not have.
-fn excludes(snapshots: &Snapshots, theirs: &gix::Repository) -> String {
+fn excludes(snapshots: &Snapshots, theirs: &UserRepository) -> String {
     let read = |path: PathBuf| {
         let bytes = regular::read(&path, MAX_NOTE_BYTES).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    let top = theirs.workdir().and_then(|top| top.canonicalize().ok()).unwrap_or_default();
-    let below = snapshots.workspace.strip_prefix(&top).unwrap_or(Path::new(""));
+    let UserRepository { repository, top } = theirs;
+    let below = snapshots.workspace.strip_prefix(top).unwrap_or(Path::new(""));
     let names: Vec<String> = below.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut all = lowered(&read(theirs.common_dir().join("info/exclude")), &names);
-    let mut above = top;
+    let mut all = lowered(&read(repository.common_dir().join("info/exclude")), &names);
+    let mut above = top.clone();
     for (depth, name) in names.iter().enumerate() {
         all += &lowered(&read(above.join(".gitignore")), names.get(depth..).unwrap_or_default());
         above.push(name);
@@ -225,21 +227,4 @@ fn write_if_new(path: &Path, text: &[u8]) -> io::Result<()> {
 
 fn line(parts: &[&[u8]]) -> Vec<u8> {
     [&parts.concat(), &b"\n"[..]].concat()
-}
-
-/// Converts metadata to git's format: the low 32 bits of everything.
-fn stat(data: &Metadata) -> Stat {
-    use gix::index::entry::stat::Time;
-    let low = |number: u64| u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default();
-    let seconds = |time: i64| u32::try_from(time).unwrap_or_default();
-    let nanos = |time: i64| u32::try_from(time).unwrap_or_default();
-    Stat {
-        mtime: Time { secs: seconds(data.mtime()), nsecs: nanos(data.mtime_nsec()) },
-        ctime: Time { secs: seconds(data.ctime()), nsecs: nanos(data.ctime_nsec()) },
-        dev: low(data.dev()),
-        ino: low(data.ino()),
-        uid: data.uid(),
-        gid: data.gid(),
-        size: low(data.size()),
-    }
 }
