@@ -422,3 +422,24 @@ fn unquoted_words_are_a_request_and_a_mistyped_command_costs_nothing() {
     }
     assert_eq!(world.provider.requests().len(), asked);
 }
+
+#[test]
+fn a_verbose_run_logs_every_event_and_targets_are_the_names_of_crates() {
+    let log = |args: &[&str], filter: Option<&str>| {
+        let world = World::greeting(greeting_fix());
+        let request = ["-p", "Fix the greeting", "--approval", "auto", "--force-execute"];
+        let mut program = world.deepseek(request.into_iter().chain(args.iter().copied()));
+        if let Some(filter) = filter {
+            program.env("DEEPSEEK_LOG", filter);
+        }
+        program.run().stderr
+    };
+    for shown in [log(&["-v"], None), log(&[], Some("deepseek_journal=info"))] {
+        for kind in ["RunStarted@v1", "ModelRequest@v1", "PatchApplied@v1", "RunFinished@v3"] {
+            assert!(shown.contains(kind), "{kind} in {shown}");
+        }
+    }
+    for quiet in [log(&[], None), log(&[], Some("deepseek_patch=debug"))] {
+        assert!(!quiet.contains("RunStarted@v1"), "{quiet}");
+    }
+}

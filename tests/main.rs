@@ -36,6 +36,7 @@ mod derived;
 mod ends;
 mod environment;
 mod fence;
+mod files;
 mod full_disk;
 mod hints;
 mod hostile;

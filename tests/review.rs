@@ -130,6 +130,33 @@ fn with_qa_a_delivery_is_reviewed_and_stands() {
 }
 
 #[test]
+fn a_review_after_a_delivery_changes_nothing_of_its_document_and_asks_nobody() {
+    let asks = says("NEED_ANSWER|Was that intended?");
+    let found = says("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END");
+    let answers = || greeting_fix().into_iter();
+    let document = |replies: Vec<Reply>, more: &[&str]| {
+        let world = World::of(Project::greeting(), Provider::new(replies));
+        let args = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];
+        let args = args.into_iter().chain(["--output", "json"]).chain(more.iter().copied());
+        let run = world.deepseek(args).run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()
+    };
+    let plain = document(answers().collect(), &[]);
+    let reviewed = document(answers().chain([asks, found]).collect(), &["--qa"]);
+    assert_eq!(reviewed["review"]["summary"], "Fine.", "{reviewed:#}");
+    for field in ["version", "goal", "steps", "verification"] {
+        assert_eq!(
+            reviewed["plan"][field].to_string().replace(reviewed["run"].as_str().unwrap(), ""),
+            plain["plan"][field].to_string().replace(plain["run"].as_str().unwrap(), ""),
+            "{field}"
+        );
+    }
+    assert_eq!(reviewed["plan"]["version"], 1);
+    assert_eq!(reviewed["spent"]["calls"], 4, "the review is counted: {reviewed:#}");
+}
+
+#[test]
 fn a_failed_review_does_not_affect_the_delivery() {
     let refused = Reply::of(mock::Behaviour::Http400).to("analysis").forever();
     let world = World::of(

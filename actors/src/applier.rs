@@ -8,12 +8,14 @@ use patch::{
 };
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
+use tools::encoding::decode_lossy;
+use tools::long_lines::restored;
 use tools::redact::{Redactor, unmask};
-use tree::{Change, RepoPath};
+use tree::{Change, Op, RepoPath};
 
 use crate::Unanswered;
 use crate::delivery::StagedFor;
-use crate::file_reader::FileReader;
+use crate::file_reader::{FileLook, FileReader};
 use crate::lane_id::LaneId;
 use crate::role::{RoleHost, Work};
 use crate::run::Run;
@@ -128,8 +130,13 @@ impl ApplierSetup {
         let ApplyAsk { title, diff, scope } = ask;
         let prepared = tokio::task::spawn_blocking(move || {
             let current = |path: &RepoPath| look.entry(path, most);
-            let prepared = unmasked(&diff, &scope, &redactor).and_then(|diff| {
+            let prepared = translated(&diff, &scope, &redactor).and_then(|diff| {
                 patch::prepare(diff.as_bytes(), &scope, strategy, &limits, &current)
+            });
+            let prepared = prepared.and_then(|plan| {
+                let twins: Vec<PatchMismatch> =
+                    plan.changes.iter().filter_map(|change| twin(change, &plan, &look)).collect();
+                if twins.is_empty() { Ok(plan) } else { Err(Refusal { mismatches: twins }) }
             });
             (look, prepared)
         });
@@ -199,14 +206,35 @@ impl ApplierSetup {
     }
 }
 
-/// Translates a diff whose author saw masked secrets into one for the actual files.
-fn unmasked(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<String, Refusal> {
+/// Translates a diff whose author saw masked secrets and shortened lines into one for the actual files.
+fn translated(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<String, Refusal> {
     let text = |base: &BaseState| match base {
-        BaseState::File { bytes: Some(bytes), .. } => String::from_utf8(bytes.to_vec()).ok(),
+        BaseState::File { bytes: Some(bytes), .. } => Some(decode_lossy(bytes).into_owned()),
         BaseState::File { bytes: None, .. } | BaseState::Missing => None,
     };
     let texts: Vec<String> = scope.bases.values().filter_map(text).collect();
-    unmask(diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
+    let masked: Vec<String> = texts.iter().map(|text| redactor.redact(text).into_owned()).collect();
+    let diff = restored(diff, &masked).map_err(PatchMismatch::shortened)?;
+    unmask(&diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
+}
+
+/// Refuses a new file that would look like another one.
+fn twin(change: &Change, plan: &ApplyPlan, look: &FileLook) -> Option<PatchMismatch> {
+    if !matches!(change.op, Op::Create | Op::Rename { .. }) {
+        return None;
+    }
+    let mut alike = look.alike(&change.path).into_iter().filter(|alike| *alike != change.path);
+    let alike = alike.next()?;
+    // In a replay, only what was read is known.
+    look.entry(&alike, 0).ok()?;
+    let leaves = |other: &Change| {
+        other.sides().iter().any(|(path, _, after)| **path == alike && after.is_none())
+    };
+    if plan.changes.iter().any(leaves) {
+        return None;
+    }
+    let mismatch = PatchMismatch::file(Reason::FileExists, change.path.as_str());
+    Some(mismatch.note("Its name looks the same, but encodes its accents or blanks differently."))
 }
 
 fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {

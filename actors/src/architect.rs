@@ -7,6 +7,8 @@ use model::AgentRole;
 use policy::Verdict;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
+use tools::encoding::decode;
+use tools::long_lines::is_all_shortened;
 use tree::{Entry, RepoPath, TreeError};
 
 use crate::Unanswered;
@@ -85,12 +87,25 @@ pub struct Planned {
     pub tolerances: Vec<Leniency>,
 }
 
+/// A file that no diff can change.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[error("{path} cannot be edited: {why}")]
+pub struct Uneditable {
+    /// The file, as the plan declares it.
+    pub path: RepoPath,
+    /// Why it cannot be edited, in words.
+    pub why: String,
+}
+
 /// Why there is no plan.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ArchitectError {
     /// No answer was a valid plan.
     #[error(transparent)]
     AnswerError(#[from] AnswerError),
+    /// The plan is to change a file that cannot be edited; no other answer can help.
+    #[error(transparent)]
+    Uneditable(#[from] Uneditable),
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -175,7 +190,7 @@ impl ArchitectSetup {
             since: None,
         };
         let planning = Planning { setup: self, may_end: ask.may_end };
-        Ok(talk.ask(dialogue, &planning).await?)
+        Ok(talk.ask(dialogue, &planning).await??)
     }
 }
 
@@ -186,21 +201,24 @@ struct Planning<'a> {
 }
 
 impl Grammar for Planning<'_> {
-    type Answer = Planned;
+    type Answer = Result<Planned, Uneditable>;
 
     fn is_formed(&self, answer: &str) -> bool {
         Plan::is_formed(answer)
     }
 
     /// Parses a plan, and checks that the files it declares can be edited.
-    async fn read(&self, answer: &str) -> Result<Result<Planned, ContractError>, JournalClosed> {
+    async fn read(
+        &self,
+        answer: &str,
+    ) -> Result<Result<Self::Answer, ContractError>, JournalClosed> {
         let (setup, bounds) = (self.setup, self.setup.bounds());
         let limits = PlanLimits {
             max_files: bounds.max_files_per_iteration,
             max_checks: bounds.max_checks_per_plan,
             may_end: self.may_end,
         };
-        let (plan, tolerances) = match Plan::parse(answer, limits) {
+        let (mut plan, mut tolerances) = match Plan::parse(answer, limits) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
@@ -210,20 +228,33 @@ impl Grammar for Planning<'_> {
             return Ok(Err(uneditable(answer, file, &why)));
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
-        let entries = setup.file_reader.entries(paths, bounds.max_file_bytes).await?;
-        let mut files = plan.files.iter().zip(entries);
-        if let Some((file, why)) = files.find_map(|(file, entry)| Some((file, unfit(entry)?))) {
-            return Ok(Err(uneditable(answer, file, &why)));
+        let found = setup.file_reader.entries_alike(paths, bounds.max_file_bytes).await?;
+        for (file, (path, entry)) in plan.files.iter_mut().zip(found) {
+            if file.path != path {
+                file.path = path;
+                tolerances.push(Leniency::Alike);
+                if let Some(why) = setup.forbidden(file) {
+                    return Ok(Err(uneditable(answer, file, &why)));
+                }
+            }
+            match unfit(entry) {
+                Some(Unfit::Path(why)) => return Ok(Err(uneditable(answer, file, &why))),
+                Some(Unfit::Content(why)) => {
+                    return Ok(Ok(Err(Uneditable { path: file.path.clone(), why })));
+                }
+                None => {}
+            }
         }
-        Ok(Ok(Planned { plan, tolerances }))
+        Ok(Ok(Ok(Planned { plan, tolerances })))
     }
 
     async fn objection(
         &self,
-        planned: &Planned,
+        planned: &Self::Answer,
         dialogue: &Dialogue,
     ) -> Result<Option<Objection>, JournalClosed> {
-        let (setup, plan) = (self.setup, &planned.plan);
+        let Ok(Planned { plan, .. }) = planned else { return Ok(None) };
+        let setup = self.setup;
         if setup.commands.workspace.is_approved() {
             return setup.beyond(plan).await;
         }
@@ -295,35 +326,39 @@ fn uneditable(answer: &str, file: &FileIntent, why: &str) -> ContractError {
     ContractError { line, text, rule: format!("this file cannot be edited: {why}") }
 }
 
-/// Returns why an entry cannot be edited, if it cannot.
-fn unfit(entry: Result<Entry, TreeError>) -> Option<String> {
+/// Why an entry cannot be edited.
+#[derive(Debug, PartialEq, Eq)]
+enum Unfit {
+    /// The path is not that of a file: the plan may mean another one.
+    Path(String),
+    /// What the file contains cannot be changed by a diff.
+    Content(String),
+}
+
+fn unfit(entry: Result<Entry, TreeError>) -> Option<Unfit> {
+    let path = |why: &str| Some(Unfit::Path(why.to_owned()));
     match entry {
-        Ok(Entry::File(file)) if !is_text(&file.bytes) => Some("it is not text".to_owned()),
-        Ok(Entry::File(file)) if is_wide(&file.bytes) => {
-            Some("its lines are too long to be shown".to_owned())
-        }
-        Ok(Entry::Missing | Entry::File(_)) => None,
-        Ok(Entry::TooLarge { bytes }) => {
-            Some(format!("it has {bytes} bytes, more than agent_loop.max_file_bytes"))
-        }
-        Ok(Entry::Directory) => Some("it is a directory".to_owned()),
-        Ok(Entry::Symlink) => Some("it is a symlink".to_owned()),
-        Ok(Entry::Other) => Some("it is not a regular file".to_owned()),
-        Err(TreeError::KeptOff { why, .. }) => Some(why.to_string()),
-        Err(_) => Some("it cannot be read".to_owned()),
+        Ok(Entry::File(file)) => match decode(&file.bytes) {
+            None => Some(Unfit::Content("it is not text in one encoding".to_owned())),
+            Some(decoded) if !decoded.is_exact => Some(Unfit::Content(format!(
+                "it is in {}, and some of its bytes would change when it is written back; convert it to UTF-8",
+                decoded.encoding.name()
+            ))),
+            Some(decoded) if is_all_shortened(&decoded.text) => Some(Unfit::Content(
+                "its lines are too long to be shown; reformat it first".to_owned(),
+            )),
+            Some(_) => None,
+        },
+        Ok(Entry::Missing) => None,
+        Ok(Entry::TooLarge { bytes }) => Some(Unfit::Content(format!(
+            "it has {bytes} bytes, more than agent_loop.max_file_bytes, which can be raised"
+        ))),
+        Ok(Entry::Directory) => path("it is a directory"),
+        Ok(Entry::Symlink) => path("it is a symlink"),
+        Ok(Entry::Other) => path("it is not a regular file"),
+        Err(TreeError::KeptOff { why, .. }) => Some(Unfit::Path(why.to_string())),
+        Err(_) => path("it cannot be read"),
     }
-}
-
-/// Returns true if excerpts measured in lines would be far too large, as with minified code.
-fn is_wide(bytes: &[u8]) -> bool {
-    const BYTES: usize = 200_000;
-    const IN_LINE: usize = 500;
-    let lines = bytes.split(|byte| *byte == b'\n').count();
-    bytes.len() > BYTES && bytes.len() / lines > IN_LINE
-}
-
-fn is_text(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0)
 }
 
 fn question(prompts: &Prompts, why: &PlanWhy) -> String {
@@ -359,13 +394,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_file_can_be_edited_and_a_packed_one_cannot() {
-        let unfit = |text: String| {
-            unfit(Ok(Entry::File(FileState { bytes: text.into(), mode: FileMode::Regular })))
+    fn files_whose_lines_can_be_shown_can_be_edited() {
+        let unfit = |bytes: &[u8]| {
+            let bytes = bytes.to_vec().into();
+            match unfit(Ok(Entry::File(FileState { bytes, mode: FileMode::Regular }))) {
+                Some(Unfit::Content(why)) => why,
+                Some(Unfit::Path(_)) | None => String::new(),
+            }
         };
-        assert_eq!(unfit("- a line of a changelog\n".repeat(20_000)), None);
-        assert_eq!(unfit("x".repeat(100_000)), None);
-        assert!(unfit("x".repeat(300_000)).unwrap().contains("too long"));
-        assert!(unfit("a\0".to_owned()).unwrap().contains("not text"));
+        assert_eq!(unfit("- a line of a changelog\n".repeat(20_000).as_bytes()), "");
+        assert_eq!(unfit(format!("{{\n{}\n}}\n", "x".repeat(300_000)).as_bytes()), "");
+        assert_eq!(unfit(b"caf\xe9\n"), "");
+        assert!(unfit("x".repeat(300_000).as_bytes()).contains("too long"));
+        assert!(unfit(b"a\0").contains("not text"));
     }
 }

@@ -7,6 +7,8 @@ use policy::{Verdict, quoted};
 use sandbox::{Network, Writes};
 use shell::{Captured, CommandLine};
 use tools::count::counted;
+use tools::encoding::decode;
+use tools::long_lines::shortened;
 use tree::{Entry, FileMode, IgnoredByGit, RepoPath, dirs_of_repository};
 
 use crate::checks::hidden;
@@ -263,14 +265,13 @@ impl Reading<'_> {
                     FileMode::Symlink => "120000",
                 };
                 let head = format!("{FILE}a/{path} b/{path}\nnew file mode {mode}\n");
-                let text = String::from_utf8(file.bytes.to_vec()).ok();
-                let Some(text) = text.filter(|text| !text.contains('\0')) else {
+                let Some(decoded) = decode(&file.bytes) else {
                     return format!("{head}Binary files /dev/null and b/{path} differ\n");
                 };
-                if text.is_empty() {
+                if decoded.text.is_empty() {
                     return head;
                 }
-                let text = redactor.redact(&text).into_owned();
+                let text = shortened(&redactor.redact(&decoded.text)).into_owned();
                 let count = text.lines().count();
                 let mut diff =
                     format!("{head}--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n");

@@ -25,6 +25,8 @@ pub enum Leniency {
     Preamble,
     /// A path began with `./`.
     DotSlash,
+    /// A path looked like that of a file, but was not the same.
+    Alike,
 }
 
 /// How an answer breaks its contract.

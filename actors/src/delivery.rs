@@ -197,6 +197,8 @@ pub enum NeedsWork {
     Unverifiable,
     /// The Architect gave no valid plan.
     NoPlan,
+    /// The plan is to change a file that cannot be edited.
+    Uneditable,
     /// The Editor gave no usable diff.
     NoDraft,
     /// Roles crashed more often than a run tolerates.

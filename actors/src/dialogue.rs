@@ -183,6 +183,14 @@ pub fn shown_file(prompts: &Prompts, path: &str, text: &str) -> String {
     shown_lines(prompts, path, (1, count, count), text)
 }
 
+/// Adds the encoding of a file, unless it is UTF-8, to the lines shown of it.
+pub fn in_encoding(prompts: &Prompts, shown: String, encoding: Option<&str>) -> String {
+    match encoding {
+        Some(name) => shown + "\n" + &prompts.render(Prompt::FileEncoding, &[("encoding", &name)]),
+        None => shown,
+    }
+}
+
 /// Formats a text for a model: under its name, in a fence that it cannot close. The result does not end with a newline.
 pub fn fenced(prompts: &Prompts, name: &str, content: &str) -> String {
     let mut run = 0;

@@ -8,6 +8,7 @@ use index::definitions;
 use model::AgentRole;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
+use tools::long_lines::shortened;
 use tree::RepoPath;
 
 use crate::Unanswered;
@@ -16,7 +17,7 @@ use crate::call::{CallError, Caller};
 use crate::closed::JournalClosed;
 use crate::commands::Runner;
 use crate::contract::ContractError;
-use crate::dialogue::{Dialogue, shown_file, shown_lines};
+use crate::dialogue::{Dialogue, in_encoding, shown_file, shown_lines};
 use crate::draft::{self, EditorAnswer, MayEnd};
 use crate::event::Event;
 use crate::instructing::instructions_for;
@@ -55,8 +56,10 @@ pub struct DraftAsk {
 pub struct FileNow {
     /// The file.
     pub path: RepoPath,
-    /// Its content; `None` if it does not exist.
+    /// Its content, decoded; `None` if it does not exist.
     pub now: Option<String>,
+    /// Its encoding, unless it is UTF-8.
+    pub encoding: Option<&'static str>,
     /// The content that the Editor was last shown, if any.
     pub seen: Option<String>,
     /// Where it is likely to be changed.
@@ -202,12 +205,16 @@ impl EditorSetup {
         caller.run.perform(&mut Looking { caller, sources, looks, elsewhere, wanted_by }).await
     }
 
+    fn shown(&self, prompts: &Prompts, dialogue: &Dialogue, file: &FileNow) -> String {
+        in_encoding(prompts, self.lines_of(prompts, dialogue, file), file.encoding)
+    }
+
     /// Formats a file, or its relevant parts: those that changed since it was last shown, or those that the plan will
     /// change.
-    fn shown(&self, prompts: &Prompts, dialogue: &Dialogue, file: &FileNow) -> String {
+    fn lines_of(&self, prompts: &Prompts, dialogue: &Dialogue, file: &FileNow) -> String {
         let path = &file.path;
         // Masked before it is split: part of a secret may not be recognized as one.
-        let masked = |text: &String| self.caller.run.redactor.redact(text).into_owned();
+        let masked = |text: &String| shortened(&self.caller.run.redactor.redact(text)).into_owned();
         let Some(now) = file.now.as_ref().map(masked) else {
             return prompts.render(Prompt::FileMissing, &[("path", path)]);
         };

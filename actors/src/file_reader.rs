@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use policy::Verdict;
+use tools::encoding::decode;
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
 
 use crate::always::Always;
@@ -16,6 +18,9 @@ use crate::seen::{Found, SeenFile};
 
 /// What was found at each path.
 type Seen = BTreeMap<RepoPath, Found>;
+
+/// Larger directories are not listed.
+const MOST_NAMES: usize = 10_000;
 
 /// Reads files for a run. Shared by its roles; cheap to clone.
 #[derive(Clone)]
@@ -51,21 +56,48 @@ impl FileReader {
         paths: Vec<RepoPath>,
         max_bytes: u64,
     ) -> Result<Vec<Result<Entry, TreeError>>, JournalClosed> {
+        let entries =
+            move |look: &FileLook| paths.iter().map(|path| look.entry(path, max_bytes)).collect();
+        self.looking(entries).await
+    }
+
+    /// Like [`Self::entries`], also with the path of each: where nothing is, the only existing path that looks the same.
+    pub async fn entries_alike(
+        &self,
+        paths: Vec<RepoPath>,
+        max_bytes: u64,
+    ) -> Result<Vec<(RepoPath, Result<Entry, TreeError>)>, JournalClosed> {
+        let found = move |look: &FileLook| {
+            let found = |path: RepoPath| match look.entry(&path, max_bytes) {
+                Ok(Entry::Missing) if let [alike] = look.alike(&path).as_slice() => {
+                    (alike.clone(), look.entry(alike, max_bytes))
+                }
+                entry => (path, entry),
+            };
+            paths.into_iter().map(found).collect()
+        };
+        self.looking(found).await
+    }
+
+    /// Reads off the runtime, and records what was read.
+    async fn looking<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&FileLook) -> T + Send + 'static,
+    ) -> Result<T, JournalClosed> {
         let look = self.look().await?;
         let looked = tokio::task::spawn_blocking(move || {
-            let entries = paths.iter().map(|path| look.entry(path, max_bytes)).collect();
-            (look, entries)
+            let found = read(&look);
+            (look, found)
         });
         // Fails only if the whole program is shutting down.
-        let (look, entries): (FileLook, _) = looked.await.map_err(|_| JournalClosed)?;
+        let (look, found) = looked.await.map_err(|_| JournalClosed)?;
         look.done().await?;
-        Ok(entries)
+        Ok(found)
     }
 
     /// Returns the commands that check the project, derived from its files.
     pub async fn checks(&self) -> Result<Vec<String>, JournalClosed> {
         const MOST: u64 = 1 << 20;
-        const MOST_NAMES: usize = 10_000;
         let look = self.look().await?;
         let run = self.run.clone();
         let derived = tokio::task::spawn_blocking(move || {
@@ -157,10 +189,25 @@ impl FileLook {
             return self.file_reader.tree.names(dir, most);
         }
         let (seen, known) = (lock(&self.seen), lock(&self.file_reader.known));
-        let inside = |path: &RepoPath| path.parent().as_ref() == dir;
-        let paths = seen.keys().chain(known.keys()).filter(|path| inside(path));
-        let names: BTreeSet<String> = paths.map(|path| path.name().to_owned()).collect();
+        let found = seen.iter().chain(known.iter());
+        let there = found.filter(|(_, found)| **found != Found::Missing).map(|(path, _)| path);
+        let name = |path: &RepoPath| {
+            let below = match dir {
+                Some(dir) => path.as_str().strip_prefix(dir.as_str())?.strip_prefix('/')?,
+                None => path.as_str(),
+            };
+            below.split('/').next().map(str::to_owned)
+        };
+        let names: BTreeSet<String> = there.filter_map(name).collect();
         names.into_iter().collect()
+    }
+
+    /// Returns the existing paths that look like `path` and may be read. Blocks.
+    pub fn alike(&self, path: &RepoPath) -> Vec<RepoPath> {
+        let rules = &self.file_reader.run.terms.rules;
+        let mut alike = path.alike(&|dir| self.names(dir, MOST_NAMES));
+        alike.retain(|alike| rules.may_read(alike.as_str()) == Verdict::Allow);
+        alike
     }
 
     /// Records what was read. No decision may depend on it before.
@@ -171,8 +218,8 @@ impl FileLook {
         }
         let redactor = &self.file_reader.run.redactor;
         let file = |(path, found): (&RepoPath, &Found)| {
-            let text = found.content().and_then(|blob| str::from_utf8(&blob.content).ok());
-            let secrets = text.map(|text| redactor.known_in(text)).unwrap_or_default();
+            let text = found.content().and_then(|blob| decode(&blob.content));
+            let secrets = text.map(|it| redactor.known_in(&it.text)).unwrap_or_default();
             SeenFile { path: path.clone(), found: found.clone(), secrets }
         };
         let read = Event::FilesRead { files: seen.iter().map(file).collect() };

@@ -18,7 +18,7 @@ use crate::call::{CallError, Caller};
 use crate::changed;
 use crate::closed::JournalClosed;
 use crate::commands::Runner;
-use crate::dialogue::shown_lines;
+use crate::dialogue::{in_encoding, shown_lines};
 use crate::effect::{Effect, Position, Trace};
 use crate::event::{Blob, Event};
 use crate::look::{Look, Looks};
@@ -347,7 +347,11 @@ impl Eyes<'_> {
 
     /// Formats lines of a file, except those shown earlier in this round.
     fn lines(&self, lines: &Lines) -> String {
-        let Lines { path, first, last, of, text } = lines;
+        in_encoding(self.prompts, self.fresh_lines(lines), lines.encoding)
+    }
+
+    fn fresh_lines(&self, lines: &Lines) -> String {
+        let Lines { path, first, last, of, text, .. } = lines;
         let mut seen = self.seen.borrow_mut();
         let of_file = seen.iter().filter(|(seen, _)| seen == path).map(|(_, range)| *range);
         let fresh = portion::outside((*first, *last), &of_file.collect::<Vec<_>>());
@@ -431,6 +435,7 @@ impl Eyes<'_> {
                 first: item.first_line,
                 last: item.last_line,
                 of: item.lines,
+                encoding: item.encoding,
                 text: item.text,
             })
         }));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
+use tools::encoding::decode_lossy;
 use tree::{Change, FileState, FileThen, Op, RepoPath};
 
 use crate::checks::{Check, CheckOutcome, Report, could_be_flaky};
@@ -217,7 +218,7 @@ impl TestNames {
         for change in to_prove.changes.iter().filter(has_tests) {
             names.insert(change.path.name().to_owned());
             let text = |state: Option<&FileState>| {
-                state.map(|state| String::from_utf8_lossy(&state.bytes).into_owned())
+                state.map(|state| decode_lossy(&state.bytes).into_owned())
             };
             let old = text(change.before.as_ref()).unwrap_or_default();
             let old: BTreeSet<&str> = old.lines().collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sandbox::{Degree, Network, ScratchLayers, Writes};
+use sandbox::{Degree, MAX_TOLD, Network, ScratchLayers, Writes};
 use shell::{CommandLine, CommandOutcome, Exit, OutputSink};
 use tokio::time::Instant;
 use tools::blocking::on_a_thread;
@@ -31,11 +31,15 @@ pub(crate) enum TreeState {
 pub(crate) struct ScratchTree {
     commands: Runner,
     state: TreeState,
+    /// Whether no other command is to see what one writes.
+    is_for_one: bool,
     made: Option<Made>,
     /// The commands so far, in order.
     ran: Vec<CommandLine>,
     /// The files of the tree itself when the first command started.
     files: Vec<Listed>,
+    /// What the last command changed, if it had layers of its own.
+    discarded: Vec<PathBuf>,
     /// Files of the project that differ from the tree, each with the command that wrote it first.
     written: BTreeMap<RepoPath, String>,
 }
@@ -44,6 +48,8 @@ pub(crate) struct ScratchTree {
 enum Made {
     /// Layers over the tree, at full confinement.
     Layers(Arc<ScratchLayers>),
+    /// Layers of its own for each command, at full confinement. They are there while it runs.
+    Apart,
     /// A copy, where there are no layers.
     Copy(Box<dyn Copied>),
     /// The tree itself: it is a copy already, or commands are not confined.
@@ -55,10 +61,27 @@ impl ScratchTree {
         Self {
             commands: commands.clone(),
             state,
+            is_for_one: false,
             made: None,
             ran: Vec::new(),
             files: Vec::new(),
+            discarded: Vec::new(),
             written: BTreeMap::new(),
+        }
+    }
+
+    /// As [`Self::new`], for this many different commands. Layers that commands share are not mounted for one alone.
+    pub(crate) fn for_commands(commands: &Runner, state: TreeState, count: usize) -> Self {
+        Self { is_for_one: count == 1, ..Self::new(commands, state) }
+    }
+
+    /// From now on, other commands see what one writes, as do those who look at the tree.
+    pub(crate) async fn share(&mut self) {
+        self.is_for_one = false;
+        if matches!(self.made, Some(Made::Apart)) {
+            self.made = None;
+            // Where that fails, the next command fails for the same reason.
+            self.make(self.reach()).await.ok();
         }
     }
 
@@ -72,7 +95,7 @@ impl ScratchTree {
         match self.made.take() {
             Some(Made::Copy(copy)) => copy.remove().await,
             Some(Made::Layers(layers)) => on_a_thread(move || drop(layers)).await,
-            Some(Made::InPlace) | None => {}
+            Some(Made::Apart | Made::InPlace) | None => {}
         }
         self.written.clear();
     }
@@ -117,7 +140,12 @@ impl ScratchTree {
         if self.ran.last() != Some(line) {
             self.ran.push(line.clone());
         }
+        self.discarded = std::mem::take(&mut outcome.discarded);
         if matches!(self.state, TreeState::Delivered { .. }) {
+            if self.discarded.len() >= MAX_TOLD {
+                // There may be more than was told.
+                self.share().await;
+            }
             outcome.discarded = self.note_written(line).await;
         }
         outcome
@@ -160,13 +188,15 @@ impl ScratchTree {
         let root = tree.root().to_owned();
         self.files = on_a_thread(move || list(&root, max_files).files).await;
         let made = match self.commands.run.confinement().await.degree() {
+            Degree::Full if self.is_for_one => Made::Apart,
             Degree::Full => self.layers(reach).await?,
             Degree::Floor => self.copy().await?,
             Degree::None if matches!(self.state, TreeState::With(_)) => self.copy().await?,
             Degree::None => Made::InPlace,
         };
+        let is_shared = !matches!(made, Made::Apart);
         self.made = Some(made);
-        for line in self.ran.clone() {
+        for line in self.ran.clone().into_iter().filter(|_| is_shared) {
             let limit = self.commands.largest_limit();
             self.execute(&line, limit, reach, &mut |_| {}).await;
             self.note_written(&line).await;
@@ -209,12 +239,13 @@ impl ScratchTree {
         let workspace = &*self.commands.workspace;
         let place = Place::discarding(workspace, reach);
         let place = match &self.made {
-            Some(Made::Layers(layers)) => {
+            Some(made @ (Made::Layers(_) | Made::Apart)) => {
                 let writes = match self.state {
                     TreeState::Delivered { .. } => Writes::CachesKept,
                     TreeState::Untouched | TreeState::With(_) => Writes::Discarded,
                 };
-                Place { writes, layers: Some(layers), ..place }
+                let layers = if let Made::Layers(layers) = made { Some(layers) } else { None };
+                Place { writes, layers, ..place }
             }
             Some(Made::Copy(copy)) => Place::in_copy(workspace, &**copy, reach),
             Some(Made::InPlace) | None => Place { writes: Writes::Kept, ..place },
@@ -270,6 +301,10 @@ impl ScratchTree {
                 let found = move || of_project(&root, differing(&root, &copy, max_files));
                 on_a_thread(found).await
             }
+            Some(Made::Apart) => {
+                let discarded = self.discarded.clone();
+                on_a_thread(move || of_project(&root, discarded)).await
+            }
             Some(Made::InPlace) | None => Vec::new(),
         }
     }
@@ -279,13 +314,13 @@ impl ScratchTree {
         &self.written
     }
 
-    /// Opens the tree with what commands wrote, to read what they left; `None` if that is the tree itself, or if no command
-    /// ran.
+    /// Opens the tree with what commands wrote, to read what they left; `None` if that is the tree itself, if it is not shared,
+    /// or if no command ran.
     pub(crate) fn open(&self) -> Option<Result<ReadTree, TreeError>> {
         match &self.made {
             Some(Made::Layers(layers)) => Some(ReadTree::open(&layers.tree())),
             Some(Made::Copy(copy)) => Some(ReadTree::open(copy.root())),
-            Some(Made::InPlace) | None => None,
+            Some(Made::Apart | Made::InPlace) | None => None,
         }
     }
 
@@ -306,14 +341,14 @@ impl ScratchTree {
                 let root = copy.root().to_owned();
                 on_a_thread(move || put(&root, &states)).await
             }
-            Some(Made::InPlace) | None => Ok(()),
+            Some(Made::Apart | Made::InPlace) | None => Ok(()),
         }
     }
 
     /// Returns the files of the tree itself that changed since the first command started. Nothing in the program changes
     /// them meanwhile.
     pub(crate) async fn moved(&self) -> Vec<String> {
-        if !matches!(self.made, Some(Made::Layers(_) | Made::Copy(_))) {
+        if !matches!(self.made, Some(Made::Layers(_) | Made::Apart | Made::Copy(_))) {
             return Vec::new();
         }
         let root = self.commands.workspace.reader().root().to_owned();

@@ -3,6 +3,7 @@
 use std::io;
 
 use serde::{Deserialize, Serialize};
+use tools::encoding::decode;
 use tree::{Entry, FileState, KeptOff, RepoPath, TreeError};
 
 use crate::event::{Blob, StagedContent};
@@ -15,7 +16,7 @@ pub struct SeenFile {
     /// What was found; in JSON its fields are on the same level as `path`.
     #[serde(flatten)]
     pub found: Found,
-    /// Byte ranges `[from, to)` of known secrets in the content, each secret once; absent if there are none.
+    /// Byte ranges `[from, to)` of known secrets in the text of the content, each secret once; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub secrets: Vec<(usize, usize)>,
 }
@@ -24,8 +25,8 @@ impl SeenFile {
     /// Returns the known secrets in the content.
     pub fn secrets(&self) -> impl Iterator<Item = String> {
         let bytes = self.found.content().map(|blob| &blob.content[..]).unwrap_or_default();
-        let value = |(from, to): &(usize, usize)| str::from_utf8(bytes.get(*from..*to)?).ok();
-        self.secrets.iter().filter_map(value).map(str::to_owned)
+        let text = decode(bytes).map(|decoded| decoded.text).unwrap_or_default();
+        self.secrets.iter().filter_map(move |(from, to)| Some(text.get(*from..*to)?.to_owned()))
     }
 }
 

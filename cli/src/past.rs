@@ -6,7 +6,7 @@ use front::error::{CliError, Kind};
 use journal::read::ReadError;
 use journal::repair::is_in_use;
 use journal::{
-    Call, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
+    Call, Explained, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
 };
 
 use policy::quoted;
@@ -172,6 +172,11 @@ impl Past {
     /// Returns everything recorded about one session, of any workspace.
     pub(crate) fn story(&self, session: &str) -> Result<Story, CliError> {
         self.answered(self.history.story(session))
+    }
+
+    /// Returns the causes and effects of an event, with what is recorded about them.
+    pub(crate) fn explain(&self, session: &str, seq: u64) -> Result<(Story, Explained), CliError> {
+        self.answered(self.history.explain(session, seq))
     }
 
     /// Unwraps an answer about many sessions, warning also about journals whose workspace is unknown.

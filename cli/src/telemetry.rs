@@ -12,12 +12,9 @@ pub(crate) fn start(verbose: u8, around: &Surroundings) -> Result<(), CliError> 
     let filter = match (around.vars.get("DEEPSEEK_LOG"), verbose) {
         (Some(filter), _) => filter.clone(),
         (None, 0) => return Ok(()),
-        (None, 1) => {
-            "warn,actors=info,lanes=info,orchestrator=info,tools=info,deepseek=info".to_owned()
-        }
-        (None, _) => {
-            "info,actors=debug,lanes=debug,orchestrator=debug,tools=debug,deepseek=debug".to_owned()
-        }
+        // The names of all our crates begin with it.
+        (None, 1) => "warn,deepseek=info".to_owned(),
+        (None, _) => "info,deepseek=debug".to_owned(),
     };
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| CliError::new(Kind::Usage, format!("DEEPSEEK_LOG is invalid: {error}")))?;

@@ -19,5 +19,5 @@ pub use layers::{
 };
 pub use lists::BELOW;
 pub use part::defaults_of;
-pub use projects::{alternatives, root_manifests};
+pub use projects::{alternatives, made_beside, root_manifests};
 pub use schema::*;

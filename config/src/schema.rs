@@ -512,9 +512,13 @@ pub struct SandboxSettings {
     pub tools: BTreeMap<String, UserTool>,
     /// Directories that builds keep for later builds, by the file next to which they are.
     pub caches: BTreeMap<String, Vec<String>>,
-    /// Directories that builds make anew, by the file next to which they are.
+    /// Directories that builds make anew, by the file next to which they are; `?` after a name means that it may also be
+    /// that of sources.
     pub outputs: BTreeMap<String, Vec<String>>,
 }
+
+/// The mark after the name of an output that may also be the name of sources.
+pub const OR_SOURCES: char = '?';
 
 /// Returns true if a file has a name from a table of directories that builds write to. `*` at the start stands for
 /// anything.

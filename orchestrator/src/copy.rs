@@ -115,7 +115,9 @@ fn is_built(path: &str, root: &Path, settings: &config::SandboxSettings) -> bool
     let path = Path::new(path);
     let (Some(name), Some(above)) = (path.file_name(), path.parent()) else { return false };
     let tables = settings.caches.iter().chain(&settings.outputs);
-    let mut manifests = tables.filter(|(_, dirs)| dirs.iter().any(|dir| name == dir.as_str()));
+    let mut manifests = tables.filter(|(_, dirs)| {
+        dirs.iter().any(|dir| name == dir.trim_end_matches(config::OR_SOURCES))
+    });
     manifests.any(|(manifest, _)| {
         let beside = root.join(above).read_dir().into_iter().flatten().flatten();
         let mut names = beside.map(|entry| entry.file_name());

@@ -85,7 +85,11 @@ impl MainTree {
         checkpoint: &Checkpoint,
     ) -> (Self, Result<(), CommitRefused>) {
         let patch = &checkpoint.note.patch;
-        let result = match catch_unwind(AssertUnwindSafe(|| self.tree.commit(changes, patch))) {
+        let own = checkpoint.own.iter();
+        let permissions =
+            own.filter_map(|own| Some((own.path.clone(), own.permissions?))).collect();
+        let write = || self.tree.commit_with(changes, &permissions, patch);
+        let result = match catch_unwind(AssertUnwindSafe(write)) {
             Ok(Ok(_)) => Ok(()),
             // A half-made change needs its checkpoint most.
             Ok(Err(error @ CommitError::NotRestored { .. })) => Err(not_written(&error)),

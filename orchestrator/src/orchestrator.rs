@@ -492,6 +492,8 @@ impl Actor for OrchestratorActor {
         for task in state.active.iter().flat_map(|active| &active.tasks) {
             task.abort();
         }
+        let index = state.index.clone();
+        on_a_thread(move || index.close()).await;
         Ok(())
     }
 

@@ -11,6 +11,8 @@ use lanes::feedback;
 use search::estimate_tokens;
 use similar::TextDiff;
 use tools::count::counted;
+use tools::encoding::decode_lossy;
+use tools::long_lines::shortened;
 use tree::Change;
 
 /// Most bytes shown of a check's output.
@@ -177,7 +179,10 @@ pub(crate) fn last(prompts: &Prompts, turns: &[Turn]) -> Option<String> {
 /// Formats a change as a unified diff.
 fn diff_of(change: &Change) -> String {
     let text = |state: &Option<tree::FileState>| {
-        state.as_ref().map(|it| String::from_utf8_lossy(&it.bytes).into_owned()).unwrap_or_default()
+        state
+            .as_ref()
+            .map(|it| shortened(&decode_lossy(&it.bytes)).into_owned())
+            .unwrap_or_default()
     };
     let header = |side: &str, state: &Option<tree::FileState>| match state {
         Some(_) => format!("{side}/{}", change.path),

@@ -179,6 +179,8 @@ prompts! {
     FileParts = "file_parts",
     /// The definitions in the hidden parts of a large file.
     FileElsewhere = "file_elsewhere",
+    /// A note that a file is not in UTF-8.
+    FileEncoding = "file_encoding",
     /// A note that the content does not end with a newline.
     NoFinalNewline = "no_final_newline",
     /// Tells the Editor that there is another plan.

@@ -33,7 +33,8 @@ impl VerifierSetup {
 
     async fn verify_once(&self, commands: &[String], changes: &[Change]) -> VerifyReply {
         let touched: Vec<RepoPath> = changes.iter().flat_map(Change::paths).cloned().collect();
-        let mut tree = ScratchTree::new(&self.commands, TreeState::Delivered { touched });
+        let state = TreeState::Delivered { touched };
+        let mut tree = ScratchTree::for_commands(&self.commands, state, commands.len());
         let mut checked = Checked::default();
         for text in commands {
             checked.add(self.check(text, &mut tree).await?);
@@ -100,6 +101,7 @@ impl VerifierSetup {
         if self.commands.workspace.permit(&fetch, Purpose::Check(reach)).await.is_err() {
             return Ok(Fetched::Denied);
         }
+        tree.share().await;
         let (text, line_of_fetch) = (fetch.text(), &fetch);
         let mut fetching =
             Checking { verifier: self, text, line: line_of_fetch, reach, tree: &mut *tree };
@@ -295,6 +297,9 @@ impl Effect for After<'_> {
             return Ok(Left::default());
         }
         let moved = self.tree.moved().await;
+        if !self.tree.written().is_empty() {
+            self.tree.share().await;
+        }
         let locks = self.locks(run).await;
         let is_lock = |path: &RepoPath| locks.iter().any(|lock| lock.path == *path);
         let written = self.tree.written().iter().filter(|(path, _)| !is_lock(path));

@@ -34,7 +34,8 @@ impl VerifierSetup {
         let known =
             keys.iter().zip(commands).map(|(key, text)| self.remembered(key.as_ref()?, text));
         let known: Option<Vec<Check>> = known.collect();
-        let mut tree = ScratchTree::new(&self.commands, TreeState::Untouched);
+        let mut tree =
+            ScratchTree::for_commands(&self.commands, TreeState::Untouched, commands.len());
         let mut checked = Checked::default();
         for (at, (text, key)) in commands.iter().zip(keys).enumerate() {
             let known = known.as_ref().and_then(|known| known.get(at));

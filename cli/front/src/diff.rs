@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
+use tools::encoding::{decode, decode_lossy};
 use tree::{Change, FileMode, FileState, Op};
 
 use crate::paint::Paint;
@@ -45,6 +46,12 @@ fn change_as_text(change: &Change, paint: Paint) -> String {
     if before.contains('\0') || after.contains('\0') {
         writeln!(text, "Binary files {old} and {new} differ").ok();
         return text;
+    }
+    let encodings = [&change.before, &change.after]
+        .map(|state| decode(&state.as_ref()?.bytes)?.encoding.unusual());
+    if let Some(name) = encodings.into_iter().flatten().next_back().filter(|_| paint != Paint::Raw)
+    {
+        writeln!(text, "(in {name})").ok();
     }
     for line in [format!("--- {old}"), format!("+++ {new}")] {
         writeln!(text, "{}", paint.with(Style::new().bold(), &line)).ok();
@@ -159,7 +166,7 @@ pub fn harmless_text(text: &str) -> String {
 }
 
 fn content(state: Option<&FileState>) -> String {
-    state.map(|state| String::from_utf8_lossy(&state.bytes).into_owned()).unwrap_or_default()
+    state.map(|state| decode_lossy(&state.bytes).into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

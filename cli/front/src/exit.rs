@@ -113,6 +113,9 @@ const fn next_step(why: NeedsWork) -> &'static str {
         NeedsWork::NoPlan | NeedsWork::NoAnswer => {
             "rephrase the request or name the files; to see the answers: `deepseek sessions show`"
         }
+        NeedsWork::Uneditable => {
+            "change the file yourself, or say in the request that it stays as it is"
+        }
         NeedsWork::LanesFailed => {
             "to see what a lane did: `deepseek diff --lane NN`; ask for the missing part, or try again with --teammate-mode off"
         }

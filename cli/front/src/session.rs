@@ -121,8 +121,12 @@ async fn reviewed(orchestrator: &Orchestrator, outcome: Outcome) -> Outcome {
         return outcome;
     }
     let request = Request::new(LAST_REQUEST.to_owned(), Some(Intent::Review));
-    let review = orchestrator.run(request).await;
-    Outcome { review: review.ok().and_then(|reviewed| reviewed.review), ..outcome }
+    match orchestrator.run(request).await {
+        Ok(Outcome { review, spent, .. }) => {
+            Outcome { review, spent: outcome.spent.plus(spent), ..outcome }
+        }
+        Err(_) => outcome,
+    }
 }
 
 impl Session {

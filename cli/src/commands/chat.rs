@@ -162,6 +162,7 @@ pub(crate) async fn once(
     }
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
+    drive.session.close().await;
     exit::of(&outcome.delivery, global.require.map(Require::level))
 }
 

@@ -4,7 +4,7 @@ use actors::event::Event;
 use clap::Args;
 use front::error::{CliError, Kind};
 use journal::read::content;
-use journal::{Explained, Story, changes};
+use journal::{Story, StoryEntry, changes};
 use serde_json::{Value, json};
 use tools::count::counted;
 
@@ -40,15 +40,22 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let session = past.session(&args.session)?;
-    let story = past.story(&session)?;
-    let Some(explained) = story.explain(args.seq) else {
+    let (story, explained) = past.explain(&session, args.seq)?;
+    let Some(entry) = story.entry(args.seq) else {
         let none = format!("session {session} has no event {}", args.seq);
         return Err(CliError::new(Kind::Usage, none).hint(format!(
             "it has {}; `deepseek sessions show {session}` lists them",
-            counted(story.entries.len(), "event")
+            counted(story.summary.events, "event")
         )));
     };
-    let contents = if args.full { contents(&past, &story, &explained) } else { Vec::new() };
+    let entries = |all: &[u64]| all.iter().filter_map(|seq| story.entry(*seq)).collect();
+    let explained = Shown {
+        entry,
+        because: entries(&explained.because),
+        led_to: entries(&explained.led_to),
+        verdict: entries(&explained.verdict),
+    };
+    let contents = if args.full { contents(&past, &story, entry) } else { Vec::new() };
     if global.output == Output::Text {
         render::text(&render::harmless(&as_text(&story, &explained, &contents)));
     } else {
@@ -57,8 +64,16 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]) -> String {
-    let Explained { entry, because, led_to, .. } = explained;
+/// An event with its causes and effects.
+struct Shown<'s> {
+    entry: &'s StoryEntry,
+    because: Vec<&'s StoryEntry>,
+    led_to: Vec<&'s StoryEntry>,
+    verdict: Vec<&'s StoryEntry>,
+}
+
+fn as_text(story: &Story, shown: &Shown<'_>, contents: &[(&str, String)]) -> String {
+    let Shown { entry, because, led_to, .. } = shown;
     let run = entry.run.as_ref().map(|run| format!(" · run {run}")).unwrap_or_default();
     let lane = entry.lane.as_ref().map(|lane| format!(" · lane {lane}")).unwrap_or_default();
     let mut text = format!(
@@ -67,7 +82,7 @@ fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]
         entry.at,
         story.summary.id
     );
-    for line in details(story, explained) {
+    for line in details(story, shown) {
         text.push_str(&format!("  {line}\n"));
     }
     for (title, entries) in [("because", because), ("led to", led_to)] {
@@ -85,10 +100,7 @@ fn as_text(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]
 }
 
 /// Lists details of an event that its summary line does not show.
-fn details(
-    story: &Story,
-    Explained { entry, because, verdict, .. }: &Explained<'_>,
-) -> Vec<String> {
+fn details(story: &Story, Shown { entry, because, verdict, .. }: &Shown<'_>) -> Vec<String> {
     let mut lines = story.call(entry).map(describe::call).unwrap_or_default();
     let events = || std::iter::once(entry).chain(because).filter_map(|it| it.event.as_ref());
     if let Some(iteration) = events().find_map(describe::iteration) {
@@ -101,23 +113,19 @@ fn details(
     lines
 }
 
-fn as_json(story: &Story, explained: &Explained<'_>, contents: &[(&str, String)]) -> Value {
+fn as_json(story: &Story, shown: &Shown<'_>, contents: &[(&str, String)]) -> Value {
     let contents: serde_json::Map<String, Value> =
         contents.iter().map(|(title, content)| ((*title).to_owned(), json!(content))).collect();
-    let [because, led_to, verdict] = [&explained.because, &explained.led_to, &explained.verdict]
+    let [because, led_to, verdict] = [&shown.because, &shown.led_to, &shown.verdict]
         .map(|entries| entries.iter().map(|entry| document(story, entry)).collect::<Vec<Value>>());
     json!({
-        "session": story.summary.id, "event": document(story, explained.entry), "because": because,
+        "session": story.summary.id, "event": document(story, shown.entry), "because": because,
         "led_to": led_to, "verdict": verdict, "contents": contents,
     })
 }
 
 /// Reads the contents that an event refers to, each with a title. Missing contents are replaced by the error.
-fn contents(
-    past: &Past,
-    story: &Story,
-    Explained { entry, .. }: &Explained<'_>,
-) -> Vec<(&'static str, String)> {
+fn contents(past: &Past, story: &Story, entry: &StoryEntry) -> Vec<(&'static str, String)> {
     let dir = past.dir(&story.summary.id);
     let read = |blob| match content(&dir, blob) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

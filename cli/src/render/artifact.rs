@@ -6,6 +6,7 @@ use actors::delivery::Delivery;
 use actors::event::Event;
 use actors::plan::{Plan, StepMark};
 use actors::verified::Verified;
+use actors::words::Intent;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 
@@ -26,7 +27,8 @@ impl Artifact {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events do not concern the plan")]
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
-            Event::RunStarted { request, .. } => {
+            // A review may follow the request that it reviews.
+            Event::RunStarted { request, intent, .. } if *intent != Intent::Review => {
                 *self = Self { goal: Some(request.clone()), ..Self::default() };
             }
             Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } => {

@@ -162,7 +162,7 @@ impl Rules {
             if let Some(path) = first(&|path| self.executed.is_match(path.to_ascii_lowercase())) {
                 return (
                     Patch::Executed,
-                    format!("the patch changes {path}, which other tools execute"),
+                    format!("the patch changes {path}, which other tools execute or follow"),
                 );
             }
         }

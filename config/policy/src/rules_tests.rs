@@ -97,6 +97,44 @@ fn reasons_given_for_effects() {
 }
 
 #[test]
+fn start_files_and_instructions_of_agents_are_asked_for() {
+    let rules = rules(Approval::Auto, Mode::Agent);
+    let asks = |path: &str| {
+        let verdict = patch(&rules, Author::Model, &[path], &PatchTotal::default());
+        matches!(verdict, Verdict::Ask { .. })
+    };
+    for path in [
+        "AGENTS.md",
+        "pkg/a/AGENTS.md",
+        "CLAUDE.md",
+        ".agents/skills/x/SKILL.md",
+        ".bashrc",
+        "home/.zshenv",
+        ".bash_profile",
+        ".zlogin",
+        ".bash_logout",
+        ".gdbinit",
+        "sub/.lldbinit",
+        ".vimrc",
+        ".envrc.local/.nvmrc",
+        "home/.config/fish/.profile",
+    ] {
+        assert!(asks(path), "{path}");
+    }
+    for path in [
+        "agents.rs",
+        "src/rc",
+        "docs/claude.markdown",
+        "init",
+        "a.init",
+        "profile.py",
+        ".gitignore",
+    ] {
+        assert!(!asks(path), "{path}");
+    }
+}
+
+#[test]
 fn test_commands_of_all_kinds_are_listed_with_harmless_options() {
     let rules = rules(Approval::Suggest, Mode::Agent);
     let verdict = |text: &str| {

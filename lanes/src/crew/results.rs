@@ -45,6 +45,11 @@ impl State {
             Err(ArchitectError::AnswerError(AnswerError::Call(error))) => {
                 return Ok(Input::Stopped(call_failed(&error)));
             }
+            Err(ArchitectError::Uneditable(file)) => {
+                let detail = Wording::of(&file);
+                let why = NeedsWork::Uneditable;
+                return Ok(Input::Stopped(Delivery::NeedsWork { why, detail }));
+            }
             Err(ArchitectError::Unanswered(_)) => return Ok(Input::Crashed),
         };
         // The plan that is carried out stands if nothing more is wanted.

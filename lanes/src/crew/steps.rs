@@ -30,6 +30,7 @@ use patch::{BaseState, PatchScope};
 use ractor::{ActorProcessingErr, ActorRef};
 use sandbox::Network;
 use shell::CommandLine;
+use tools::encoding::{decode, decode_lossy};
 use tree::{Change, Entry, RepoPath};
 
 use super::{Bases, Msg, State, StepResult, Untouched};
@@ -465,16 +466,17 @@ impl Effect for SkipBaseline {
 
 /// Returns the files whose current content the Editor has not seen.
 fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) -> Vec<FileNow> {
-    let text = |base: &BaseState| match base {
-        BaseState::File { bytes: Some(bytes), .. } => {
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        }
-        BaseState::File { bytes: None, .. } | BaseState::Missing => None,
+    let bytes = |base: &BaseState| match base {
+        BaseState::File { bytes, .. } => bytes.clone(),
+        BaseState::Missing => None,
     };
+    let text = |base: &BaseState| Some(decode_lossy(&bytes(base)?).into_owned());
+    let encoding = |base: &BaseState| decode(&bytes(base)?)?.encoding.unusual();
     let changed = bases.iter().filter(|(path, base)| shown.get(*path) != Some(*base));
     let file = |(path, base): (&RepoPath, &BaseState)| FileNow {
         path: path.clone(),
         now: text(base),
+        encoding: encoding(base),
         seen: shown.get(path).and_then(text),
         hints: hints.remove(path).unwrap_or_default(),
     };

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use actors::event::{Event, Origin};
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 use tools::regular;
 
 use super::read::Record;
@@ -27,7 +28,9 @@ pub fn fork(
     let mut prev = "0".repeat(SUM_DIGITS);
     for record in records.iter().take_while(|record| record.seq <= at) {
         let data = match record.event() {
-            Some(begun @ Event::SessionStarted { .. }) => begins_as(begun, workspace, &origin),
+            Some(begun @ Event::SessionStarted { .. }) => {
+                to_raw_value(&begins_as(begun, workspace, &origin))?
+            }
             Some(_) | None => record.data.clone(),
         };
         let line = Line {

@@ -5,6 +5,7 @@
 
 mod causes;
 mod entry;
+mod explained;
 mod homes;
 mod lanes;
 mod story;
@@ -16,16 +17,19 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use tree::FileHash;
 
-pub(crate) use self::entry::Kept;
 pub use self::entry::StoryEntry;
+pub(crate) use self::entry::{Fold, Kept};
+pub use self::explained::Explained;
+use self::explained::Explaining;
 pub use self::homes::Homes;
 pub use self::lanes::{LaneState, LaneWork};
-pub use self::story::{Explained, Story};
+pub use self::story::Story;
 pub use self::summary::Summary;
+use self::summary::Summing;
 pub use self::usage::{Call, CallReply, Tally, told_apart};
 use crate::projection::topic::Topic;
 use crate::projection::{Projection, ProjectionError};
-use crate::read::{ReadError, read_valid};
+use crate::read::{ReadError, Record, read_each};
 use crate::staged::{StagedPatch, fates, patches};
 
 /// All sessions, seen from one workspace.
@@ -90,33 +94,84 @@ impl History {
     /// Returns the sessions, newest first within each workspace.
     pub fn sessions(&self, reach: Reach) -> Result<Gathered<Vec<Summary>>, HistoryError> {
         let topics = &[Topic::Sessions, Topic::Commits, Topic::Calls];
-        self.ask(reach, topics, |sessions| sessions.iter().rev().filter_map(Summary::of).collect())
+        self.ask(reach, topics, |sessions: Vec<Summing>| {
+            sessions.into_iter().rev().filter_map(Summing::done).collect()
+        })
     }
 
     /// Returns all model calls, oldest first within each workspace.
     pub fn calls(&self, reach: Reach) -> Result<Gathered<Vec<Call>>, HistoryError> {
-        self.ask(reach, &[Topic::Calls], |sessions| {
+        self.ask(reach, &[Topic::Calls], |sessions: Vec<Kept>| {
             sessions.iter().flat_map(usage::calls).collect()
         })
     }
 
     /// Returns the patch sets for this workspace, newest first.
     pub fn patches(&self) -> Result<Gathered<Vec<StagedPatch>>, HistoryError> {
-        self.ask(Reach::Here, &[Topic::Patches, Topic::Commits], patches)
+        let topics = &[Topic::Patches, Topic::Commits];
+        self.ask(Reach::Here, topics, |sessions: Vec<Kept>| patches(&sessions))
     }
 
     /// Returns the lanes of all runs in this workspace, by number; the newest run first.
     pub fn lanes(&self) -> Result<Gathered<Vec<LaneWork>>, HistoryError> {
         let topics = &[Topic::Lanes, Topic::Patches, Topic::Commits];
-        self.ask(Reach::Here, topics, |sessions| {
+        self.ask(Reach::Here, topics, |sessions: Vec<Kept>| {
             sessions.iter().rev().flat_map(lanes::lanes).collect()
         })
     }
 
     /// Returns everything about one session of any workspace, up to the first damage in its journal.
     pub fn story(&self, session: &str) -> Result<Gathered<Story>, HistoryError> {
+        self.story_with(session, |_| true)
+    }
+
+    /// Explains the event numbered `seq`. Returns also the story of its session, of which only the model calls of its run and
+    /// what the explanation names are there.
+    pub fn explain(
+        &self,
+        session: &str,
+        seq: u64,
+    ) -> Result<Gathered<(Story, Explained)>, HistoryError> {
+        let dir = self.homes.dir(session);
+        let mut run = None;
+        read_each(&dir, |record| {
+            if record.seq == seq {
+                run = record.run;
+            }
+        })?;
+        let is_near = |record: &Record| record.run.is_none() || record.run == run;
+        let mut explaining = Explaining::new(seq);
+        read_each(&dir, |record| {
+            if is_near(&record) {
+                explaining.hear(StoryEntry::from(record));
+            }
+        })?;
+        let explained = explaining.done();
+        let Gathered { value: story, troubles } = self.story_with(session, |record| {
+            let is_call = matches!(record.name(), "ModelRequest" | "ModelReply");
+            let is_first = record.seq == 1;
+            is_first
+                || record.seq == seq
+                || explained.has(record.seq)
+                || is_call && record.run == run
+        })?;
+        Ok(Gathered { value: (story, explained), troubles })
+    }
+
+    /// Returns the story of a session with some of its events.
+    fn story_with(
+        &self,
+        session: &str,
+        is_wanted: impl Fn(&Record) -> bool,
+    ) -> Result<Gathered<Story>, HistoryError> {
         let not_begun = || HistoryError::NotBegun(session.to_owned());
-        let (reading, damage) = read_valid(&self.homes.dir(session))?;
+        let (mut events, mut entries) = (0, Vec::new());
+        let damage = read_each(&self.homes.dir(session), |record| {
+            events = record.seq;
+            if is_wanted(&record) {
+                entries.push(StoryEntry::from(record));
+            }
+        })?;
         let Some(workspace) = self.homes.of(session) else {
             // The damage explains why the journal names no workspace.
             return Err(damage.map_or_else(not_begun, HistoryError::from));
@@ -124,19 +179,17 @@ impl History {
         // Its patch sets may have been applied or declined in another session.
         let Gathered { value: sessions, troubles } =
             self.projection(workspace).kept(&self.homes, &[Topic::Commits])?;
-        let entries: Vec<StoryEntry> = reading.records.into_iter().map(StoryEntry::from).collect();
-        let events = entries.len() as u64;
         let kept = Kept { session: session.to_owned(), events, entries };
         let value = Story::of(kept, fates(&sessions)).ok_or_else(not_begun)?;
         Ok(Gathered { value, troubles })
     }
 
     /// Runs a query on the lines of some topics, in each workspace that `reach` covers.
-    fn ask<T>(
+    fn ask<F: Fold, T>(
         &self,
         reach: Reach,
         topics: &[Topic],
-        question: impl Fn(&[Kept]) -> Vec<T>,
+        question: impl Fn(Vec<F>) -> Vec<T>,
     ) -> Result<Gathered<Vec<T>>, HistoryError> {
         let workspaces = match reach {
             Reach::Here => vec![self.here.as_str()],
@@ -145,8 +198,8 @@ impl History {
         let mut all = Gathered { value: Vec::new(), troubles: Vec::new() };
         for workspace in workspaces {
             let Gathered { value, troubles } =
-                self.projection(workspace).kept(&self.homes, topics)?;
-            all.value.extend(question(&value));
+                self.projection(workspace).folded(&self.homes, topics)?;
+            all.value.extend(question(value));
             all.troubles.extend(troubles);
         }
         Ok(all)

@@ -355,6 +355,7 @@ impl Writer {
             prev: &self.prev,
         };
         self.prev = line.append_to(text)?;
+        tracing::info!(seq = self.seq, kind, scope = %scope, "event");
         Ok(Envelope { seq: self.seq, at, scope, event })
     }
 

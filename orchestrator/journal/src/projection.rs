@@ -22,7 +22,7 @@ use tools::regular;
 use tree::FileHash;
 
 use self::topic::Topic;
-use crate::history::{Gathered, Homes, Kept, StoryEntry};
+use crate::history::{Fold, Gathered, Homes, Kept, StoryEntry};
 use crate::read::Record;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
@@ -87,9 +87,18 @@ impl Projection {
         homes: &Homes,
         topics: &[Topic],
     ) -> Result<Gathered<Vec<Kept>>, ProjectionError> {
+        self.folded(homes, topics)
+    }
+
+    /// As [`Self::kept`], with what is made of the lines of each session.
+    pub(crate) fn folded<F: Fold>(
+        &self,
+        homes: &Homes,
+        topics: &[Topic],
+    ) -> Result<Gathered<Vec<F>>, ProjectionError> {
         let mut place = Place::Kept;
         loop {
-            let error = match self.kept_at(place, homes, topics) {
+            let error = match self.folded_at(place, homes, topics) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -102,12 +111,12 @@ impl Projection {
         }
     }
 
-    fn kept_at(
+    fn folded_at<F: Fold>(
         &self,
         place: Place,
         homes: &Homes,
         topics: &[Topic],
-    ) -> Result<Gathered<Vec<Kept>>, ProjectionError> {
+    ) -> Result<Gathered<Vec<F>>, ProjectionError> {
         let mut open = match place {
             Place::Kept => self.open()?,
             Place::Fresh => self.fresh()?,
@@ -163,30 +172,31 @@ impl Projection {
 }
 
 /// Reads the lines of some topics, by session.
-fn lines(tables: &Connection, topics: &[Topic]) -> rusqlite::Result<Vec<Kept>> {
+fn lines<F: Fold>(tables: &Connection, topics: &[Topic]) -> rusqlite::Result<Vec<F>> {
     let mut journals = tables.prepare("SELECT session, seq FROM journals ORDER BY session")?;
-    let kept = journals.query_map([], |row| {
+    let folds = journals.query_map([], |row| {
         let events = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
-        Ok(Kept { session: row.get(0)?, events, entries: Vec::new() })
+        let session: String = row.get(0)?;
+        Ok((session.clone(), F::begin(session, events)))
     })?;
-    let mut kept = kept.collect::<rusqlite::Result<Vec<Kept>>>()?;
+    let mut folds = folds.collect::<rusqlite::Result<Vec<(String, F)>>>()?;
     let places = vec!["?"; topics.len()].join(", ");
     let mut lines = tables.prepare(&format!(
         "SELECT session, line FROM lines WHERE topic IN ({places}) ORDER BY session, seq"
     ))?;
     let mut lines = lines.query(params_from_iter(topics.iter().map(|topic| topic.name())))?;
-    let mut sessions = kept.iter_mut().peekable();
+    let mut sessions = folds.iter_mut().peekable();
     while let Some(row) = lines.next()? {
         let (session, line): (String, String) = (row.get(0)?, row.get(1)?);
         let record: Record = serde_json::from_str(&line).map_err(|error| {
             rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(error))
         })?;
-        while sessions.next_if(|kept| kept.session < session).is_some() {}
-        if let Some(kept) = sessions.peek_mut().filter(|kept| kept.session == session) {
-            kept.entries.push(StoryEntry::from(record));
+        while sessions.next_if(|(id, _)| *id < session).is_some() {}
+        if let Some((_, fold)) = sessions.peek_mut().filter(|(id, _)| *id == session) {
+            fold.take_in(StoryEntry::from(record));
         }
     }
-    Ok(kept)
+    Ok(folds.into_iter().map(|(_, fold)| fold).collect())
 }
 
 /// Makes sure that a database has the tables of this version.

@@ -3,7 +3,7 @@
 //! A torn last line is what a crash leaves; it is left out and reported. Any other damage is an error that names the
 //! line. Kinds that this version does not know are kept unchanged.
 
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use actors::event::Event;
@@ -11,7 +11,7 @@ use actors::lane_id::LaneId;
 use actors::scope::{Scope, Segment};
 use actors::v1;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use thiserror::Error;
 use tools::regular::{self, MAX_STATE_BYTES};
 use tree::FileHash;
@@ -20,7 +20,7 @@ pub use super::blobs::content;
 use super::{EVENTS, SUM_DIGITS, checksum};
 
 /// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// Number of the line, contiguous from one.
     pub seq: u64,
@@ -38,7 +38,7 @@ pub struct Record {
     #[serde(default)]
     pub part: Option<String>,
     /// The data, as written.
-    pub data: Value,
+    pub data: Box<RawValue>,
     prev: String,
 }
 
@@ -60,20 +60,19 @@ impl Record {
 
     /// Returns the event; `None` for a kind or form that this version does not know.
     pub fn event(&self) -> Option<Event> {
-        event(&self.kind, self.data.clone())
-    }
-
-    /// Like [`Record::event`], but consumes the record.
-    pub(crate) fn into_event(self) -> Option<Event> {
-        event(&self.kind, self.data)
+        let current = parsed(&self.kind, &self.data);
+        // An earlier version has another kind, which this version does not know.
+        current.or_else(|| {
+            let (kind, data) =
+                v1::upgraded(&self.kind, serde_json::from_str(self.data.get()).ok()?);
+            parsed(&kind, &to_raw_value(&data).ok()?)
+        })
     }
 }
 
-/// Parses an event from its kind and data, which may be of an earlier version.
-fn event(kind: &str, data: Value) -> Option<Event> {
-    let (kind, data) = v1::upgraded(kind, data);
-    let fields = [("kind".to_owned(), kind.into()), ("data".to_owned(), data)];
-    serde_json::from_value(Value::Object(fields.into_iter().collect())).ok()
+fn parsed(kind: &str, data: &RawValue) -> Option<Event> {
+    let kind = serde_json::to_string(kind).ok()?;
+    serde_json::from_str(&format!("{{\"kind\":{kind},\"data\":{data}}}", data = data.get())).ok()
 }
 
 /// Why a journal cannot be read.
@@ -107,7 +106,7 @@ pub enum ReadError {
 }
 
 /// The result of reading a journal.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Reading {
     /// All complete lines.
     pub records: Vec<Record>,
@@ -132,6 +131,33 @@ pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError>
     let damage = valid.damage(&path);
     let torn_bytes = if damage.is_some() { 0 } else { text.len() - valid.end.bytes };
     Ok((Reading { records: valid.records, torn_bytes }, damage))
+}
+
+/// Reads the valid beginning of the journal, record by record, so that not all of it is in memory. Returns the damage that
+/// ends it, if any.
+pub(crate) fn read_each(
+    dir: &Path,
+    mut take: impl FnMut(Record),
+) -> Result<Option<ReadError>, ReadError> {
+    let path = dir.join(EVENTS);
+    let failed = |source| ReadError::Io { path: path.clone(), source };
+    let mut file = BufReader::new(regular::open_to_read(&path).map_err(failed)?);
+    let (mut end, mut line) = (Place::start(), Vec::new());
+    loop {
+        line.clear();
+        file.read_until(b'\n', &mut line).map_err(failed)?;
+        match next(&line, &end) {
+            Ok(Some((record, place))) => {
+                end = place;
+                take(record);
+            }
+            Ok(None) => return Ok(None),
+            Err(what) => {
+                let valid = Valid { records: Vec::new(), end, damage: Some(what) };
+                return Ok(valid.damage(&path));
+            }
+        }
+    }
 }
 
 /// A position between two lines of a log. The next line has to follow it.
@@ -171,25 +197,22 @@ impl Valid {
 
 /// Reads the lines of `text` after a position, for as long as each is complete and follows the previous one.
 pub(super) fn scan(text: &[u8], from: Place) -> Valid {
+    let mut records = Vec::new();
+    let valid = scan_each(text, from, |record| records.push(record));
+    Valid { records, ..valid }
+}
+
+/// As [`scan`], but passes each record on.
+pub(super) fn scan_each(text: &[u8], from: Place, mut take: impl FnMut(Record)) -> Valid {
     let rest = text.get(from.bytes..).unwrap_or_default();
     let mut valid = Valid { records: Vec::new(), end: from, damage: None };
     for line in rest.split_inclusive(|byte| *byte == b'\n') {
-        let Some(whole) = line.strip_suffix(b"\n") else { break };
-        let next = record(whole).and_then(|(record, sum)| {
-            if record.prev != valid.end.sum {
-                Err("it does not follow the line before it")
-            } else if record.seq != valid.end.seq + 1 {
-                Err("its number is not the next")
-            } else {
-                Ok((record, sum))
+        match next(line, &valid.end) {
+            Ok(Some((record, end))) => {
+                valid.end = end;
+                take(record);
             }
-        });
-        match next {
-            Ok((record, sum)) => {
-                let bytes = valid.end.bytes + line.len();
-                valid.end = Place { seq: record.seq, bytes, sum };
-                valid.records.push(record);
-            }
+            Ok(None) => break,
             Err(what) => {
                 valid.damage = Some(what);
                 break;
@@ -197,6 +220,21 @@ pub(super) fn scan(text: &[u8], from: Place) -> Valid {
         }
     }
     valid
+}
+
+/// Parses the line at a position, with its line ending. Returns its record and the position behind it; `None` if the line is
+/// torn.
+fn next(line: &[u8], at: &Place) -> Result<Option<(Record, Place)>, &'static str> {
+    let Some(whole) = line.strip_suffix(b"\n") else { return Ok(None) };
+    let (record, sum) = record(whole)?;
+    if record.prev != at.sum {
+        return Err("it does not follow the line before it");
+    }
+    if record.seq != at.seq + 1 {
+        return Err("its number is not the next");
+    }
+    let end = Place { seq: record.seq, bytes: at.bytes + line.len(), sum };
+    Ok(Some((record, end)))
 }
 
 /// Parses one line and checks its checksum.
@@ -359,10 +397,10 @@ mod tests {
             run: None,
             lane: None,
             part: None,
-            data: serde_json::json!({"a": 1}),
+            data: to_raw_value(&serde_json::json!({"a": 1})).unwrap(),
             prev: String::new(),
         };
         assert_eq!(record.event(), None);
-        assert_eq!(record.data["a"], 1);
+        assert_eq!(record.data.get(), r#"{"a":1}"#);
     }
 }

@@ -8,6 +8,8 @@ use index::{FileKind, Index};
 use lanes::pattern::Pattern;
 use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
+use tools::encoding::decode;
+use tools::long_lines::shortened;
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
 use crate::card::Coverage;
@@ -193,7 +195,7 @@ fn in_order<'l>(
 /// Returns a file's text; `None` if it is missing or not text. Blocks.
 fn text_of(tree: &ReadTree, path: &RepoPath, max_bytes: u64) -> Option<String> {
     match tree.entry(path, max_bytes).ok()? {
-        Entry::File(file) => String::from_utf8(file.bytes.to_vec()).ok(),
+        Entry::File(file) => Some(shortened(&decode(&file.bytes)?.text).into_owned()),
         Entry::Missing
         | Entry::Directory
         | Entry::Symlink

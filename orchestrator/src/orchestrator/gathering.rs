@@ -11,6 +11,7 @@ use actors::run::Run;
 use actors::words::Intent;
 use index::Index;
 use search::{EvidenceOptions, Spread};
+use tools::encoding::decode;
 use tree::{Entry, RepoPath};
 
 use crate::evidence;
@@ -120,7 +121,7 @@ fn derived_checks(index: &Index, kinds: &checks::Kinds) -> Vec<String> {
     let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
     let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
     let read = |name: &str| match entry(name)? {
-        Entry::File(state) => String::from_utf8(state.bytes.to_vec()).ok(),
+        Entry::File(state) => Some(decode(&state.bytes)?.text.into_owned()),
         Entry::Missing
         | Entry::Directory
         | Entry::Symlink

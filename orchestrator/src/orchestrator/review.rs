@@ -12,6 +12,7 @@ use actors::event::Event;
 use actors::looking::Sources;
 use actors::own_tools;
 use actors::prompts::{Prompt, Prompts};
+use actors::publisher::Attendance;
 use actors::review::{Review, Reviewed, ShownDiff, shown};
 use actors::run::Run;
 use actors::talk::{AnswerError, Grammar};
@@ -39,7 +40,11 @@ impl State {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = &self.active else { return };
         let words = active.request.text.trim().to_owned();
-        let run = active.run.clone();
+        let mut run = active.run.clone();
+        if words == LAST_REQUEST {
+            // The user has the result and waits for nothing.
+            run.attendance = Attendance::Unattended;
+        }
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (index, memory) = (self.index.clone(), self.recall());
         let before = Before::of(&self.turns);

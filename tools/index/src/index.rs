@@ -55,6 +55,8 @@ struct Shared {
 #[derive(Default)]
 struct Work {
     is_running: bool,
+    /// True if no more work is to be begun.
+    is_closing: bool,
     /// Number of updates requested so far, and the last request whose history, and whose files, are complete.
     asked: u64,
     history: u64,
@@ -163,10 +165,19 @@ impl Index {
             .unwrap_or_default()
     }
 
+    /// Ends an update in progress, which keeps what it has done. Waits for that, at most as long as a request may. Blocks.
+    pub fn close(&self) {
+        let shared = &self.shared;
+        let mut work = lock(&shared.work);
+        work.is_closing = true;
+        let is_running = |work: &mut Work| work.is_running;
+        drop(shared.done.wait_timeout_while(work, shared.options.wait, is_running));
+    }
+
     /// Updates the index on this thread. Calls `on_file` with the number of files done and their total.
     pub fn update(&self, on_file: impl FnMut(usize, usize)) -> Result<Updated, StoreError> {
         self.shared.update_history()?;
-        self.shared.update_files(on_file)
+        self.shared.update_files(on_file, &|| true)
     }
 
     /// Syncs the index to disk. An index that was never synced is rebuilt after a power failure.
@@ -277,12 +288,13 @@ impl Shared {
             }
             lock(&self.work).history = asked;
             self.done.notify_all();
-            if let Err(error) = self.update_files(|_, _| ()) {
+            let goes_on = || !lock(&self.work).is_closing;
+            if let Err(error) = self.update_files(|_, _| (), &goes_on) {
                 tracing::warn!(%error, "cannot update the index");
             }
             let mut work = lock(&self.work);
             work.files = asked;
-            work.is_running = work.asked > asked;
+            work.is_running = work.asked > asked && !work.is_closing;
             self.done.notify_all();
             if !work.is_running {
                 drop(work);
@@ -301,14 +313,20 @@ impl Shared {
         Ok(())
     }
 
-    fn update_files(&self, mut on_file: impl FnMut(usize, usize)) -> Result<Updated, StoreError> {
+    fn update_files(
+        &self,
+        mut on_file: impl FnMut(usize, usize),
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Updated, StoreError> {
         let _alone = lock(&self.writing);
         let (files, _) = self.files();
         let Self { tree, options, .. } = self;
         let all = files.len();
-        update::update(&options.dir, tree, &files, options.max_file_bytes, |done| {
+        let mut on_file = |done| {
             on_file(done, all);
-        })
+            goes_on()
+        };
+        update::update(&options.dir, tree, &files, options.max_file_bytes, &mut on_file)
     }
 
     /// Does not hold the lock, so that others can write during the sync.

@@ -102,6 +102,26 @@ fn paths(index: &Index, query: &str) -> Vec<String> {
     index.rank(query, &files).files.iter().map(|file| file.path.to_string()).collect()
 }
 
+#[test]
+fn an_update_that_is_closed_keeps_what_it_has_done() {
+    let mut world = World::new();
+    world.write_all();
+    let mut left = 3;
+    let goes_on = || false;
+    let mut on_file = |_: usize| {
+        left -= 1;
+        left > 0
+    };
+    let (files, _) = world.kept.files();
+    let shared = &world.kept.shared;
+    update::update(&shared.options.dir, &shared.tree, &files, 10_000, &mut on_file).unwrap();
+    assert_eq!(world.kept.status().files, 2);
+    shared.update_files(|_, _| (), &goes_on).unwrap();
+    assert_eq!(world.kept.status().files, 2, "nothing more is begun");
+    world.kept.close();
+    assert_eq!(world.kept.update(|_, _| ()).unwrap().kept, 2);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

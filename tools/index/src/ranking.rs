@@ -238,14 +238,14 @@ fn search(
         let Ok(Found::File(state)) = tree.entry(&listed.path, max_bytes) else { continue };
         let Some(text) = text_of(&state.bytes) else { continue };
         let defined = if seen <= MAX_PARSED_BYTES {
-            definitions(&listed.path, text)
+            definitions(&listed.path, &text)
         } else {
             complete = false;
             Vec::new()
         };
         let mut length = 0_u32;
         let mut lines: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-        each_word(&listed.path, text, &defined, |line, word| {
+        each_word(&listed.path, &text, &defined, |line, word| {
             length = length.saturating_add(1);
             if let Some(at) = number.get(word) {
                 lines.entry(*at).or_default().push(line);

@@ -1,7 +1,9 @@
 //! Updates an index file by file. Only one thread of one process does this at a time.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use tools::encoding::decode;
 use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
 
 use crate::document::{self, Document};
@@ -11,8 +13,10 @@ use crate::manifest::Entry;
 use crate::mentions::Mentions;
 use crate::store::{StoreError, Writing};
 
-/// How much text to add before each commit, in bytes, so that results become visible during a long update.
-const BATCH_BYTES: u64 = 16 << 20;
+/// How much text to add before the first commit, in bytes, and before any later one. Each batch is twice as large as the one
+/// before, so that a process that ends soon keeps most of what it has done, and a long update makes few commits.
+const FIRST_BATCH_BYTES: u64 = 1 << 20;
+const LARGEST_BATCH_BYTES: u64 = 16 << 20;
 
 /// The result of an update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,13 +30,13 @@ pub struct Updated {
 }
 
 /// Updates the index in `dir` to cover `files`, which must be sorted by path. Calls `on_file` with the number of files
-/// done.
+/// done, and ends if that returns false.
 pub(crate) fn update(
     dir: &Path,
     tree: &ReadTree,
     files: &[Listed],
     max_file_bytes: u64,
-    mut on_file: impl FnMut(usize),
+    on_file: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Updated, StoreError> {
     let mut writing = Writing::begin(dir)?;
     let before = writing.before.take();
@@ -49,9 +53,11 @@ pub(crate) fn update(
     let baseline = git::head(tree.root());
     let mut is_dirty = is_new || updated.removed > 0 || writing.manifest.baseline != baseline;
     writing.manifest.baseline = baseline;
-    let mut pending = 0;
+    let (mut pending, mut batch) = (0, FIRST_BATCH_BYTES);
     for (file, done) in files.iter().zip(0..) {
-        on_file(done);
+        if !on_file(done) {
+            break;
+        }
         if before.unchanged(&file.path, file.bytes, file.modified).is_some() {
             updated.kept += 1;
             continue;
@@ -72,9 +78,9 @@ pub(crate) fn update(
         writing.put(file.path.clone(), entry, document)?;
         updated.added += 1;
         pending += file.bytes;
-        if pending >= BATCH_BYTES {
+        if pending >= batch {
             writing.commit()?;
-            pending = 0;
+            (pending, batch) = (0, LARGEST_BATCH_BYTES.min(2 * batch));
         }
     }
     on_file(files.len());
@@ -92,14 +98,14 @@ fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String
         Ok(_) | Err(_) => None,
     };
     let hash = FileHash::of(content.as_deref().unwrap_or_default());
-    let text = content.as_deref().and_then(text_of).map(str::to_owned);
+    let text = content.as_deref().and_then(text_of).map(Cow::into_owned);
     let id = document::id(&file.path, &hash);
     (Entry { bytes: file.bytes, modified: file.modified, hash, id, words: 0 }, text)
 }
 
 /// Returns `bytes` as text, unless they are binary.
-pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+pub(crate) fn text_of(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    Some(decode(bytes)?.text)
 }
 
 /// Updates the stored history of the workspace, at `path`, and returns its index.

@@ -61,6 +61,7 @@ mod shown_diff;
 mod sides;
 mod single_marks;
 mod surrounding_text;
+mod texts;
 mod tolerance;
 mod translate;
 mod unfinished;
@@ -85,6 +86,8 @@ mod answer_tests;
 mod apply_tests;
 #[cfg(test)]
 mod choice_tests;
+#[cfg(test)]
+mod encoding_tests;
 #[cfg(test)]
 mod loose_match_tests;
 #[cfg(test)]

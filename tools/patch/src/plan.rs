@@ -1,7 +1,6 @@
 //! Turns a model's answer into a complete set of changes, or a refusal. Files are read only by the caller's closure.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -22,6 +21,7 @@ use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
 use super::same_file;
 use super::surrounding_text;
+use super::texts::Texts;
 use super::tolerance::{Repair, Tolerance, Tolerances};
 use super::translate::{self, Translation};
 use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
@@ -143,10 +143,12 @@ pub fn prepare_with(
     if limits.max_diff_bytes.is_some_and(|max| answer.len() > max) {
         return Err(PatchMismatch::answer(Reason::DiffTooLarge).into());
     }
-    let seen = RefCell::new(BTreeMap::new());
-    let current: &Current<'_> = &|path| once(&seen, path, current);
+    let texts = Texts::new(answer, current);
+    let bases = scope.bases.iter().map(|(path, base)| (path.clone(), texts.base(path, base)));
+    let scope = &PatchScope { declared: scope.declared.clone(), bases: bases.collect() };
+    let current: &Current<'_> = &|path| texts.entry(path);
     let read =
-        |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, current, allowed);
+        |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, &texts, allowed);
     let refusal = match read(answer, allowed) {
         Err(refusal) if allowed.allow(Tolerance::Translated) && refusal.is_of_form() => refusal,
         read => return read,
@@ -224,9 +226,10 @@ fn as_written(
     scope: &PatchScope,
     strategy: ApplyStrategy,
     limits: &PatchLimits,
-    current: &Current<'_>,
+    texts: &Texts<'_>,
     allowed: Tolerances,
 ) -> Result<ApplyPlan, Refusal> {
+    let current: &Current<'_> = &|path| texts.entry(path);
     let answer = envelope::without_escapes(answer, allowed);
     let escaped = matches!(answer, Cow::Owned(_));
     let answer = envelope::open(&answer, allowed)?;
@@ -316,7 +319,7 @@ fn as_written(
         repairs.extend(in_file.map(of));
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
-    let mut plan = Planner::new(scope, strategy, limits, current, reader, repairs).plan(&jobs)?;
+    let mut plan = Planner::new(scope, strategy, limits, texts, reader, repairs).plan(&jobs)?;
     plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
     if strays.is_empty() {
         Ok(plan)
@@ -419,20 +422,6 @@ fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) 
         plan.repairs.push(Repair { file, ..Repair::answer(Tolerance::Aside) });
     }
     plan
-}
-
-/// Reads a path the first time only: a plan is based on one state of the tree.
-fn once(
-    seen: &RefCell<BTreeMap<RepoPath, Entry>>,
-    path: &RepoPath,
-    current: &Current<'_>,
-) -> Result<Entry, TreeError> {
-    if let Some(entry) = seen.borrow().get(path) {
-        return Ok(entry.clone());
-    }
-    let entry = current(path)?;
-    seen.borrow_mut().insert(path.clone(), entry.clone());
-    Ok(entry)
 }
 
 /// Collects all values, or all errors.

@@ -10,10 +10,11 @@ use super::already_applied;
 use super::body::{HunkLine, Kind};
 use super::file::{Reader, Rewritten, Tolerated};
 use super::merge::merge;
-use super::plan::{ApplyPlan, BaseState, Current, PatchLimits, PatchScope};
+use super::plan::{ApplyPlan, BaseState, PatchLimits, PatchScope};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Target};
 use super::section::Hunk;
+use super::texts::Texts;
 use super::tolerance::{Repair, Tolerance};
 use tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
 
@@ -129,7 +130,7 @@ pub(super) struct Planner<'s> {
     scope: &'s PatchScope,
     strategy: ApplyStrategy,
     limits: &'s PatchLimits,
-    current: &'s Current<'s>,
+    texts: &'s Texts<'s>,
     reader: Reader,
     /// Sources of renames; their paths are free for other files.
     sources: BTreeSet<RepoPath>,
@@ -148,7 +149,7 @@ impl<'s> Planner<'s> {
         scope: &'s PatchScope,
         strategy: ApplyStrategy,
         limits: &'s PatchLimits,
-        current: &'s Current<'s>,
+        texts: &'s Texts<'s>,
         reader: Reader,
         repairs: Vec<Repair>,
     ) -> Planner<'s> {
@@ -156,7 +157,7 @@ impl<'s> Planner<'s> {
             scope,
             strategy,
             limits,
-            current,
+            texts,
             reader,
             sources: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -254,8 +255,9 @@ impl<'s> Planner<'s> {
             };
         };
         let bytes = self.rewrite(path, &now, hunks)?;
-        let after = FileState { bytes, mode: now.mode };
-        self.slots.insert(path.clone(), Slot { before: Some(now), after: Some(after), from: None });
+        let after = Some(FileState { bytes, mode: now.mode });
+        let before = Some(self.texts.on_disk(path, now));
+        self.slots.insert(path.clone(), Slot { before, after, from: None });
         Ok(())
     }
 
@@ -275,7 +277,8 @@ impl<'s> Planner<'s> {
         if !left.is_empty() {
             return refused(path, Reason::DeleteMismatch);
         }
-        self.slots.insert(path.clone(), Slot { before: Some(now), after: None, from: None });
+        let before = Some(self.texts.on_disk(path, now));
+        self.slots.insert(path.clone(), Slot { before, after: None, from: None });
         Ok(())
     }
 
@@ -290,14 +293,14 @@ impl<'s> Planner<'s> {
         }
         let bytes = self.rewrite(from, &now, hunks)?;
         let after = FileState { bytes, mode: now.mode };
-        let source = self.slots.entry(from.clone()).or_default();
-        source.before = Some(now);
+        let before = Some(self.texts.on_disk(from, now));
+        self.slots.entry(from.clone()).or_default().before = before;
         self.arrive(to, after, Some(from.clone()))
     }
 
     /// Adds a file at `path`, which another file may leave.
     fn arrive(&mut self, path: &RepoPath, after: FileState, from: Option<RepoPath>) -> Outcome<()> {
-        let before = self.read(path)?;
+        let before = self.read(path)?.map(|now| self.texts.on_disk(path, now));
         let slot = self.slots.entry(path.clone()).or_default();
         *slot = Slot { before, after: Some(after), from };
         Ok(())
@@ -305,7 +308,7 @@ impl<'s> Planner<'s> {
 
     /// Reads the file at `path`, if it exists; anything but a text file is refused.
     fn read(&self, path: &RepoPath) -> Outcome<Option<FileState>> {
-        match (self.current)(path) {
+        match self.texts.entry(path) {
             Ok(Entry::Missing) => Ok(None),
             Ok(Entry::File(state)) if memchr::memchr(0, &state.bytes).is_some() => {
                 refused(path, Reason::BinaryTarget)
@@ -355,10 +358,11 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Applies `hunks` to what the author saw of `path`, and merges the result with what has changed since.
+    /// Applies `hunks` to what the author saw of `path`, and merges the result with what has changed since. Returns the
+    /// bytes in the encoding of the file.
     fn rewrite(&mut self, path: &RepoPath, now: &FileState, hunks: &[&Hunk<'_>]) -> Outcome<Bytes> {
         if hunks.is_empty() {
-            return Ok(now.bytes.clone());
+            return Ok(self.texts.on_disk(path, now.clone()).bytes);
         }
         let other = self.other_base(path, now)?;
         let mut made = self.reader.rewrite(other.unwrap_or(&now.bytes), hunks, path.as_str())?;
@@ -372,7 +376,8 @@ impl<'s> Planner<'s> {
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
             made.tolerated.push(Tolerated::in_file(Tolerance::Merged));
         }
-        self.checked(path, made)
+        let text = self.checked(path, made)?;
+        self.texts.encoded(path, text).map_err(|lacks| vec![lacks])
     }
 
     fn allows(&self, tolerance: Tolerance) -> bool {

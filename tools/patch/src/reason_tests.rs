@@ -23,6 +23,10 @@ fn tree() -> Case {
         .file("twins", "x\ny\nz\nx\ny\nz\n")
         .file("long", &"line\n".repeat(100))
         .entry("binary", Entry::File(FileState { bytes: "a\0b".into(), mode: FileMode::Regular }))
+        .entry(
+            "latin",
+            Entry::File(FileState { bytes: b"caf\xe9\n"[..].into(), mode: FileMode::Regular }),
+        )
         .entry("dir", Entry::Directory)
         .entry("link", Entry::Symlink)
         .entry("pipe", Entry::Other)
@@ -171,6 +175,10 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         (Reason::ParentNotDirectory, tree().refuse(&create("a/below"))),
         (Reason::DirectoryTarget, tree().refuse(&create("dir"))),
         (Reason::BinaryTarget, tree().refuse(&modify("binary"))),
+        (
+            Reason::NotInEncoding,
+            tree().refuse(&diff("latin", "@@ -1 +1 @@\n-caf\u{e9}\n+\u{8336}")),
+        ),
         (Reason::ModeChange, tree().refuse(&git("a", "old mode 100644\nnew mode 100755"))),
         (Reason::UnsupportedMode, tree().refuse(&git("n", "new file mode 160000"))),
         (Reason::BinaryPatch, tree().refuse(&git("a", "Binary files a/a and b/a differ"))),

@@ -122,6 +122,8 @@ reasons! {
     DirectoryTarget "directory_target" => "Use the path of a file.",
     /// The target is a binary file.
     BinaryTarget "binary_target" => "Change text files only.",
+    /// An added character does not exist in the encoding of the file.
+    NotInEncoding "not_in_encoding" => "Write the added lines with characters that the encoding of the file has.",
     /// The diff changes the mode of an existing file.
     ModeChange "mode_change" => "Do not change file modes.",
     /// The mode of a new file is neither 100644 nor 100755.
@@ -268,6 +270,13 @@ impl PatchMismatch {
     /// Creates a mismatch about a mask in new lines.
     pub fn masked(mask: impl Into<String>) -> PatchMismatch {
         PatchMismatch { expected: Some(mask.into()), ..PatchMismatch::answer(Reason::MaskedSecret) }
+    }
+
+    /// Creates a mismatch about a line that was shown without its middle.
+    pub fn shortened(line: &str) -> PatchMismatch {
+        let mismatch = PatchMismatch::answer(Reason::ElidedCode);
+        PatchMismatch { expected: Some(line.to_owned()), ..mismatch }
+            .note("A long line that was shown without its middle can be kept or removed, but not changed.")
     }
 
     /// Creates a mismatch about a file.

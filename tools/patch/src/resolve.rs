@@ -69,19 +69,18 @@ impl Known<'_> {
         self.may_change(path) && (self.exists)(path)
     }
 
-    /// Returns the only declared path, or without declared paths the only existing one, that differs from `path` only
-    /// in how accents are encoded.
+    /// Returns the only declared path that looks like `path`, or without declared paths the only existing one that differs
+    /// from it in how accents are encoded.
     fn spelled(&self, path: &RepoPath) -> Option<RepoPath> {
         let text = path.as_str();
-        if text.is_ascii() || !self.allowed.allow(Tolerance::Accents) {
+        if !self.allowed.allow(Tolerance::Accents) {
             return None;
         }
         let mut known: Vec<RepoPath> = match self.declared {
             Some(declared) if declared.contains(path) => return None,
             None if (self.exists)(path) => return None,
             Some(declared) => {
-                let is_it = |other: &&RepoPath| other.as_str().nfc().eq(text.nfc());
-                declared.iter().filter(is_it).cloned().collect()
+                declared.iter().filter(|other| other.looks_like(path)).cloned().collect()
             }
             None => {
                 let forms = [text.nfc().collect::<String>(), text.nfd().collect()];
@@ -290,7 +289,7 @@ struct Names {
     rename_to: Option<Paths>,
     /// The readings of the `diff --git` line, if there is one, as old and new name.
     git: Option<Vec<[Paths; 2]>>,
-    /// True if a name encodes accents differently than the file.
+    /// True if a name looks like that of the file, but is not the same.
     respelled: bool,
 }
 

@@ -57,7 +57,7 @@ pub enum Tolerance {
     AlreadyApplied,
     /// The diff has hunks but no file headers, and only one file is declared or in the block before.
     NoHeader,
-    /// The path differs from that of a file only in how its accents are encoded.
+    /// The path differs from that of a file only in how its accents are encoded, or in blanks.
     Accents,
     /// The two names differ only in words for the old and the new side.
     Sides,
@@ -132,7 +132,9 @@ impl Tolerance {
             Tolerance::Duplicate => "made a repeated edit once",
             Tolerance::AlreadyApplied => "skipped a change that the file already has",
             Tolerance::NoHeader => "used the only declared file, or the file of the block before",
-            Tolerance::Accents => "used the file whose path encodes its accents differently",
+            Tolerance::Accents => {
+                "used the file whose path looks the same, but encodes its accents or blanks differently"
+            }
             Tolerance::Sides => "used the file whose name both sides contain",
             Tolerance::Aside => "put aside, because the file is not declared",
             Tolerance::Merged => "merged with a change made in the meantime",

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 
-use crate::orders::Notice;
+use crate::orders::{MAX_TOLD, Notice};
 
 /// A layer over a directory of the tree.
 pub(crate) struct Layer {
@@ -24,8 +24,6 @@ pub(crate) struct Layer {
     pub(crate) lower: File,
 }
 
-/// Maximum number of paths reported.
-const MAX_TOLD: usize = 1000;
 /// Depth down to which changes are listed; of anything deeper, only the directory is reported.
 const MAX_DEPTH: usize = 100;
 /// Files up to this size, in bytes, are compared, so that a file that was only touched is not reported.

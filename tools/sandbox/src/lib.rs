@@ -41,7 +41,7 @@ mod unsupported;
 pub use alone::shut_in;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
-pub use orders::{Ended, Failure, Lack, Network, ProcessBounds, Step};
+pub use orders::{Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds, Step};
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, ConfinementLevel, Degree, Ends, Sandbox, SandboxPlaces, Wanted};
 #[cfg(target_os = "linux")]

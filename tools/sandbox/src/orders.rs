@@ -8,6 +8,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+/// Maximum number of paths in a tree that are reported as changed by a command.
+pub const MAX_TOLD: usize = 1000;
+
 /// How to confine a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Orders {

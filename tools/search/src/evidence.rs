@@ -6,9 +6,10 @@ use std::cell::LazyCell;
 use index::Index;
 use tree::{FileHash, Hidden, RepoPath};
 
+use super::excerpt::Span;
 use super::named::{Names, resolve};
 use super::packing::Packing;
-use super::reader::{Reader, Unshown};
+use super::reader::{Reader, Text, Unshown};
 use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
 
@@ -74,8 +75,26 @@ pub struct EvidenceItem {
     pub lines: usize,
     /// Hash of the whole file.
     pub hash: FileHash,
-    /// The unchanged lines with their line endings.
+    /// The encoding of the file, unless it is UTF-8.
+    pub encoding: Option<&'static str>,
+    /// The lines with their line endings, decoded, and shortened if they are long.
     pub text: String,
+}
+
+impl EvidenceItem {
+    /// Returns the lines in `span` of a file.
+    pub(super) fn of(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> Self {
+        Self {
+            kind,
+            path: path.clone(),
+            first_line: span.first,
+            last_line: span.last,
+            lines: text.lines.count(),
+            hash: text.hash(),
+            encoding: text.encoding,
+            text: text.lines.slice(span).to_owned(),
+        }
+    }
 }
 
 /// Why lines are shown.

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use tree::{Hidden, ReadTree, RepoPath};
 
 use super::evidence::{EvidenceItem, ItemKind};
-use super::excerpt::Span;
 use super::reader::{Reader, Text, Unshown};
 use super::render::stable_item;
 
@@ -101,7 +100,7 @@ pub(super) fn read<'d>(
                 lines.count()
             ));
         }
-        shown.push(item(path, text, span));
+        shown.push(EvidenceItem::of(ItemKind::Instructions, path, text, span));
     }
     shown.reverse();
     Instructions { shown, omitted }
@@ -242,18 +241,6 @@ fn beside(path: &RepoPath, target: &str) -> Option<RepoPath> {
     RepoPath::parse(&parts.join("/")).ok()
 }
 
-fn item(path: &RepoPath, text: &Text, span: Span) -> EvidenceItem {
-    EvidenceItem {
-        kind: ItemKind::Instructions,
-        path: path.clone(),
-        first_line: span.first,
-        last_line: span.last,
-        lines: text.lines.count(),
-        hash: text.hash(),
-        text: text.lines.slice(span).to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -351,6 +338,16 @@ mod tests {
             all.omitted,
             ["loop", "out"].map(|dir| format!("{dir}/AGENTS.md: {unfollowed}"))
         );
+    }
+
+    #[test]
+    fn instructions_in_another_encoding_are_read() {
+        let home = tree(&[]);
+        let bytes: Vec<u8> =
+            "\u{feff}Tabs, böse\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(home.path().join("AGENTS.md"), bytes).unwrap();
+        let all = read_in(&home, &[""], 10_000);
+        assert!(all.text().contains("Tabs, böse\n") && all.omitted.is_empty(), "{all:?}");
     }
 
     #[test]

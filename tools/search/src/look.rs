@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use index::definitions;
 use thiserror::Error;
 use tools::count::counted;
+use tools::encoding::decode;
+use tools::long_lines::shortened;
 use tree::{
     Entry, Hidden, Listed, Listing, ReadTree, RepoPath, TreeError, list_for_models,
     list_for_models_below,
@@ -95,7 +97,9 @@ pub struct Lines {
     pub last: usize,
     /// Number of lines of the whole file.
     pub of: usize,
-    /// The lines with their line endings.
+    /// The encoding of the file, unless it is UTF-8.
+    pub encoding: Option<&'static str>,
+    /// The lines with their line endings, decoded, and shortened if they are long.
     pub text: String,
 }
 
@@ -157,8 +161,16 @@ impl<'a> VisibleTree<'a> {
         room: usize,
     ) -> Result<Shown, LookError> {
         let meant = |why| if why == LookError::NoFile { self.meant(path) } else { why };
-        let text = self.text(path).map_err(meant)?;
-        shown_of(path, text, lines, max_lines, room)
+        let alike = match self.tree.entry(path, 0) {
+            Ok(Entry::Missing) => self.tree.alike(path),
+            Ok(_) | Err(_) => None,
+        };
+        let path = alike.as_ref().unwrap_or(path);
+        let (text, encoding) = self.text(path).map_err(meant)?;
+        Ok(match shown_of(path, text, lines, max_lines, room)? {
+            Shown::Lines(lines) => Shown::Lines(Lines { encoding, ..lines }),
+            outline @ Shown::Outline { .. } => outline,
+        })
     }
 
     /// Returns the files that may be meant by a path that does not exist.
@@ -222,16 +234,17 @@ impl<'a> VisibleTree<'a> {
         files
     }
 
-    fn text(&self, path: &RepoPath) -> Result<String, LookError> {
+    /// Returns the text of a file, with its encoding unless it is UTF-8.
+    fn text(&self, path: &RepoPath) -> Result<(String, Option<&'static str>), LookError> {
         (self.may_read)(path).map_err(LookError::Refused)?;
         if self.hidden.has(path) {
             return Err(LookError::Hidden);
         }
         match self.tree.entry(path, MAX_FILE_BYTES) {
-            Ok(Entry::File(file)) => match String::from_utf8(file.bytes.to_vec()) {
-                Ok(text) if !text.contains('\0') => Ok(text),
-                Ok(_) | Err(_) => Err(LookError::NotText),
-            },
+            Ok(Entry::File(file)) => {
+                let decoded = decode(&file.bytes).ok_or(LookError::NotText)?;
+                Ok((shortened(&decoded.text).into_owned(), decoded.encoding.unusual()))
+            }
             Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => {
                 Err(LookError::NoFile)
             }
@@ -257,7 +270,8 @@ pub fn shown_of(
     let of = text.lines().count();
     let Some((first, last)) = lines else {
         if text.len() <= room {
-            return Ok(Shown::Lines(Lines { path: path.clone(), first: 1, last: of, of, text }));
+            let (path, first, last, encoding) = (path.clone(), 1, of, None);
+            return Ok(Shown::Lines(Lines { path, first, last, of, encoding, text }));
         }
         let outline = outline(path, &text, room);
         return Ok(Shown::Outline { of, definitions: outline });
@@ -296,7 +310,7 @@ fn cut(
         });
         end = number;
     }
-    Lines { path: path.clone(), first, last: end, of, text: shown }
+    Lines { path: path.clone(), first, last: end, of, encoding: None, text: shown }
 }
 
 /// Returns the definitions of a file that fit into `room` bytes.

@@ -8,7 +8,7 @@ use index::FileKind;
 use super::instructions::directories_above;
 use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_han, is_surely_file};
-use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError};
+use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError, spelling};
 
 /// A file that the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +154,11 @@ fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
             Target::Unshown(Unshown::Symlink)
         }
         Ok(Entry::Other) => Target::Unshown(Unshown::NotAFile),
-        Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Target::Nothing,
+        Ok(Entry::Missing) => match tree.alike(&path) {
+            Some(alike) => at(alike.as_str(), tree, files),
+            None => Target::Nothing,
+        },
+        Err(TreeError::ParentNotDirectory { .. }) => Target::Nothing,
         Err(TreeError::KeptOff { why, .. }) => Target::Unshown(Unshown::KeptOff(why)),
         Err(TreeError::Root { .. } | TreeError::Io { .. }) => Target::Unshown(Unshown::Unreadable),
     }
@@ -180,8 +184,16 @@ fn is_end(text: &str, path: &RepoPath) -> bool {
     if text.starts_with(is_han) && path.name().starts_with(is_han) {
         return text.ends_with(path.name());
     }
-    let Some(start) = path.as_str().len().checked_sub(text.len()) else { return false };
-    let (before, end) = (path.as_str().get(..start), path.as_str().get(start..));
+    if !text.is_ascii() {
+        let (text, path) = (spelling(text), spelling(path.as_str()));
+        return is_end_of(&text, &path);
+    }
+    is_end_of(text, path.as_str())
+}
+
+fn is_end_of(text: &str, path: &str) -> bool {
+    let Some(start) = path.len().checked_sub(text.len()) else { return false };
+    let (before, end) = (path.get(..start), path.get(start..));
     end.is_some_and(|end| end.eq_ignore_ascii_case(text))
         && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

@@ -95,9 +95,10 @@ impl<'a> Packing<'a> {
             }
             let span = Span { first: first.first, last: last.last };
             let said = spans.iter().map(|span| lines.slice(*span)).collect();
-            self.evidence
-                .stable
-                .push(EvidenceItem { text: said, ..item(ItemKind::Overview, &path, &text, span) });
+            self.evidence.stable.push(EvidenceItem {
+                text: said,
+                ..EvidenceItem::of(ItemKind::Overview, &path, &text, span)
+            });
             // The skipped lines only draw something and are not shown later, unless the user names the file.
             if span.last == lines.count() {
                 self.whole.push(path.clone());
@@ -157,7 +158,7 @@ impl<'a> Packing<'a> {
                 Ok(text) if self.unseen(&file.path, &[text.lines.all()]).is_empty() => {}
                 Ok(text) => {
                     let lines = &text.lines;
-                    let all = item(ItemKind::Named, &file.path, &text, lines.all());
+                    let all = EvidenceItem::of(ItemKind::Named, &file.path, &text, lines.all());
                     wanted.push(Wanted { file, cost: render::item(&all).len(), share: 0, text });
                 }
                 Err(why) => self.unshown(&file.path, why),
@@ -198,7 +199,7 @@ impl<'a> Packing<'a> {
         let mut bytes = 0;
         for file in files {
             let Ok(text) = self.reader.text(&file.path) else { continue };
-            bytes += file.bytes;
+            bytes += text.lines.text().len() as u64;
             if bytes > SMALL_TREE_BYTES {
                 return false;
             }
@@ -257,7 +258,7 @@ impl<'a> Packing<'a> {
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
             for span in merge(chosen) {
-                let passage = item(ItemKind::Passage, &path, &text, span);
+                let passage = EvidenceItem::of(ItemKind::Passage, &path, &text, span);
                 if self.push(passage, &mut section) && span == text.lines.all() {
                     self.whole.push(path.clone());
                 }
@@ -317,7 +318,7 @@ impl<'a> Packing<'a> {
     ) {
         let (lines, overhead) = (&text.lines, overhead(path, text));
         let mut spans = self.unseen(path, &[lines.all()]);
-        let cost = |span: &Span| render::item(&item(kind, path, text, *span)).len();
+        let cost = |span: &Span| render::item(&EvidenceItem::of(kind, path, text, *span)).len();
         let mut left = max_bytes;
         if spans.iter().map(cost).sum::<usize>() > max_bytes {
             let fitting = |span: &Span| {
@@ -342,7 +343,7 @@ impl<'a> Packing<'a> {
     ) {
         let lines = &text.lines;
         let mut shown = self.unseen(path, spans);
-        shown.retain(|span| self.push(item(kind, path, text, *span), section));
+        shown.retain(|span| self.push(EvidenceItem::of(kind, path, text, *span), section));
         let shown_ranges: Vec<String> =
             shown.iter().map(|span| format!("{}-{}", span.first, span.last)).collect();
         self.shown.extend(shown.into_iter().map(|span| (path.clone(), span)));
@@ -411,17 +412,5 @@ fn take_line(left: &mut usize, is_first: bool, line: &str) -> bool {
 /// Returns an upper bound for the bytes around the lines of an item.
 fn overhead(path: &RepoPath, text: &Text) -> usize {
     const HEAD_BYTES: usize = 56;
-    path.as_str().len() + 2 * text.fence.len() + HEAD_BYTES
-}
-
-fn item(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> EvidenceItem {
-    EvidenceItem {
-        kind,
-        path: path.clone(),
-        first_line: span.first,
-        last_line: span.last,
-        lines: text.lines.count(),
-        hash: text.hash(),
-        text: text.lines.slice(span).to_owned(),
-    }
+    path.as_str().len() + 2 * text.fence.len() + render::encoding(text.encoding).len() + HEAD_BYTES
 }

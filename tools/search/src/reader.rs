@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use thiserror::Error;
-
+use tools::encoding::decode;
+use tools::long_lines::shortened;
 use tree::{Entry, FileHash, KeptOff, ReadTree, RepoPath, TreeError};
 
 use super::excerpt::{Lines, fence};
@@ -21,7 +22,7 @@ pub(super) enum Unshown {
     Missing,
     #[error("{bytes} bytes are more than {max_bytes}, the largest file shown")]
     TooLarge { bytes: u64, max_bytes: u64 },
-    #[error("not UTF-8 text")]
+    #[error("not text")]
     NotText,
     #[error("a symbolic link, which is not followed")]
     Symlink,
@@ -41,11 +42,24 @@ pub(super) struct Text {
     hash: OnceCell<FileHash>,
     /// A code fence that is safe for any of its lines.
     pub(super) fence: String,
+    /// The encoding of the file, unless it is UTF-8.
+    pub(super) encoding: Option<&'static str>,
 }
 
 impl Text {
     pub(super) fn new(text: &str) -> Text {
-        Text { lines: Lines::of(text), hash: OnceCell::new(), fence: fence(text) }
+        Text { lines: Lines::of(text), hash: OnceCell::new(), fence: fence(text), encoding: None }
+    }
+
+    /// Returns the text of a file as models see it; `None` if it is not text.
+    fn of(bytes: &[u8]) -> Option<Text> {
+        let decoded = decode(bytes)?;
+        let shown = shortened(&decoded.text);
+        let text = Text { encoding: decoded.encoding.unusual(), ..Text::new(&shown) };
+        if shown.as_bytes() != bytes {
+            text.knows(Some(FileHash::of(bytes)));
+        }
+        Some(text)
     }
 
     /// Sets the hash if it is already known.
@@ -97,13 +111,7 @@ impl<'a> Reader<'a> {
         (self.may_show)(path)?;
         let max_bytes = self.max_bytes;
         match self.tree.entry(path, max_bytes) {
-            Ok(Entry::File(state)) => {
-                let text = std::str::from_utf8(&state.bytes).map_err(|_| Unshown::NotText)?;
-                if text.contains('\0') {
-                    return Err(Unshown::NotText);
-                }
-                Ok(Text::new(text))
-            }
+            Ok(Entry::File(state)) => Text::of(&state.bytes).ok_or(Unshown::NotText),
             Ok(Entry::TooLarge { bytes }) => Err(Unshown::TooLarge { bytes, max_bytes }),
             Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => Err(Unshown::Missing),
             Ok(Entry::Symlink) | Err(TreeError::ThroughSymlink { .. }) => Err(Unshown::Symlink),
@@ -126,6 +134,7 @@ mod tests {
         fs::write(home.path().join("a"), "text 修\n").unwrap();
         fs::write(home.path().join("binary"), b"a\0b").unwrap();
         fs::write(home.path().join("latin"), b"caf\xe9").unwrap();
+        fs::write(home.path().join("long"), "y".repeat(9_000)).unwrap();
         fs::write(home.path().join("large"), "x".repeat(65)).unwrap();
         fs::write(home.path().join(".env"), "KEY=1").unwrap();
         symlink("a", home.path().join("link")).unwrap();
@@ -134,16 +143,22 @@ mod tests {
             ".env" => Err(Unshown::Refused),
             _ => Ok(()),
         };
+        let mut long = Reader::new(&tree, 10_000, &may_show);
         let mut reader = Reader::new(&tree, 64, &may_show);
         let mut text = |path: &str| reader.text(&RepoPath::parse(path).unwrap());
 
         let a = text("a").unwrap();
         assert_eq!((a.lines.text(), a.hash()), ("text 修\n", FileHash::of("text 修\n".as_bytes())));
+        let latin = text("latin").unwrap();
+        assert_eq!((latin.lines.text(), latin.encoding), ("café", Some("windows-1252")));
+        assert_eq!(latin.hash(), FileHash::of(b"caf\xe9"));
+        let long = long.text(&RepoPath::parse("long").unwrap()).unwrap();
+        assert!(long.lines.text().len() < 500);
+        assert_eq!(long.hash(), FileHash::of("y".repeat(9_000).as_bytes()));
         fs::write(home.path().join("a"), "changed").unwrap();
         assert_eq!(text("a").unwrap().lines.text(), "text 修\n");
         for (path, why) in [
             ("binary", Unshown::NotText),
-            ("latin", Unshown::NotText),
             ("large", Unshown::TooLarge { bytes: 65, max_bytes: 64 }),
             (".env", Unshown::Refused),
             ("link", Unshown::Symlink),

@@ -65,7 +65,13 @@ pub(super) fn stable_item(item: &EvidenceItem) -> String {
     };
     let fence = fence(&item.text);
     let end = if item.text.ends_with('\n') { "" } else { "\n" };
-    format!("### {}{cut}{kind}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
+    let encoding = encoding(item.encoding);
+    format!("### {}{cut}{kind}{encoding}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
+}
+
+/// Renders the encoding of an item.
+pub(super) fn encoding(name: Option<&str>) -> String {
+    name.map(|name| format!(" ({name})")).unwrap_or_default()
 }
 
 /// Renders one item: a heading line, and its text in a fence.
@@ -79,7 +85,11 @@ pub(super) fn item(item: &EvidenceItem) -> String {
         format!(":{}-{} of {}", item.first_line, item.last_line, item.lines)
     };
     let mut text = format!("### {}{lines} {hash}", item.path);
-    text.push('\n');
+    text.extend([
+        &encoding(item.encoding),
+        "
+",
+    ]);
     if !item.text.is_empty() {
         let fence = fence(&item.text);
         let end = if item.text.ends_with('\n') { "" } else { "\n" };
@@ -118,6 +128,7 @@ mod tests {
             last_line: first_line + text.lines().count() - 1,
             lines,
             hash: FileHash::of(b""),
+            encoding: None,
             text: text.to_owned(),
         }
     }
@@ -131,6 +142,7 @@ mod tests {
             instructions: vec![shown(ItemKind::Instructions, "Be kind.\n", 1, 1)],
             items: vec![
                 shown(ItemKind::Passage, "````\nx\n````", 7, 20),
+                EvidenceItem { encoding: Some("GBK"), ..shown(ItemKind::Named, "修\n", 1, 1) },
                 shown(ItemKind::Named, "", 1, 0),
             ],
             map: vec![
@@ -155,6 +167,10 @@ mod tests {
            8| x
            9| ````
         `````
+        ### src/a.md:1-1 e3b0c442 (GBK)
+        ```
+           1| 修
+        ```
         ### src/a.md (empty) e3b0c442
         Files:
         a.rs: fn a, struct B

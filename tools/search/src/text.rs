@@ -5,7 +5,7 @@ use std::thread;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks};
 use thiserror::Error;
-
+use tools::encoding::decode;
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
 /// Files searched before checking whether there are enough hits.
@@ -118,14 +118,17 @@ pub(super) fn matching_lines(
         return;
     }
     let Ok(Entry::File(state)) = tree.entry(&file.path, max_bytes) else { return };
-    if state.bytes.contains(&0) {
-        return;
-    }
+    // Text with bytes that are not text is searched too.
+    let text = match decode(&state.bytes) {
+        Some(decoded) => decoded.text,
+        None if state.bytes.contains(&0) => return,
+        None => String::from_utf8_lossy(&state.bytes),
+    };
     let sink = sinks::Lossy(|line, text| {
         let line = usize::try_from(line).unwrap_or(usize::MAX);
         Ok(on_line(line, text.trim_end_matches(['\n', '\r'])))
     });
-    if let Err(error) = searcher.search_slice(matcher, &state.bytes, sink) {
+    if let Err(error) = searcher.search_slice(matcher, text.as_bytes(), sink) {
         tracing::debug!(path = %file.path, %error, "cannot search a file");
     }
 }
@@ -198,7 +201,7 @@ mod tests {
             [
                 ("a.txt".into(), 2, "f(x) 修复".into()),
                 ("a.txt".into(), 3, "f(x)".into()),
-                ("c.txt".into(), 1, "f(x) \u{fffd}".into()),
+                ("c.txt".into(), 1, "f(x) ÿ".into()),
             ]
         );
         assert_eq!(found(home.path(), "^o.e$", PatternKind::Regex).len(), 0);

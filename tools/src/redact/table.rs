@@ -182,11 +182,11 @@ pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
         Found::UnlessOrdinary,
         r#"(?<name>[A-Za-z_-]+)["']? *(?::=|=>|[:=]) *["']?([^\s"'`\\$<>(){}\[\];,]{8,})"#,
     ),
-    // A password of several words must be quoted.
+    // A password of several words must be quoted. Plain words and numbers are prose, documentation or test data.
     (
         &["assword", "assphrase", "ecret", "PASSWORD", "PASSPHRASE", "SECRET"],
         Begins::Anywhere,
-        Found::UnlessPlaceholder,
+        Found::UnlessOrdinary,
         r#"(?<name>[A-Za-z_-]+)["']? *[:=] *["']((?:[^\s"'`\\$<>(){}\[\]]+ )+[^\s"'`\\$<>(){}\[\]]*\d[^"'`\\$<>(){}\[\]\n]*)["']"#,
     ),
 ];

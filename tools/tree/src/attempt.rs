@@ -8,7 +8,8 @@ use rustix::io::Errno;
 
 use super::commit_log::{Intended, Intent, Swaps};
 use super::confine::{Root, open_below};
-use super::file_ops::{Names, keep, permissions, place, remove, replace, sync, write_file};
+use super::file_ops::attributes::Attributes;
+use super::file_ops::{Names, keep, place, remove, replace, rewrite, sync, write_file};
 use super::write::CommitError;
 use super::{Change, FileHash, FileMode, FileState, Op, RepoPath};
 use tools::fault;
@@ -21,12 +22,26 @@ pub(super) type Targets<'a> = BTreeMap<RepoPath, Target<'a>>;
 pub(super) struct Target<'a> {
     pub(super) before: Option<&'a FileState>,
     pub(super) after: Option<&'a FileState>,
-    /// The path whose permission bits the new file gets.
+    /// The path whose attributes the new file gets.
     like: Option<&'a RepoPath>,
+    /// The permission bits of a new file that is like no other.
+    permissions: Option<u32>,
 }
 
-/// Returns the target of every path that `changes` touch.
-pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
+impl Target<'_> {
+    /// Returns true if a regular file replaces another one.
+    fn is_replacement(&self) -> bool {
+        let is_file =
+            |state: Option<&FileState>| state.is_some_and(|state| state.mode != FileMode::Symlink);
+        is_file(self.before) && is_file(self.after)
+    }
+}
+
+/// Returns the target of every path that `changes` touch. New files may be given `permissions`.
+pub(super) fn targets<'a>(
+    changes: &'a [Change],
+    permissions: &BTreeMap<RepoPath, u32>,
+) -> Result<Targets<'a>, CommitError> {
     let mut targets = BTreeMap::new();
     let mut add = |path: &RepoPath, target| match targets.insert(path.clone(), target) {
         None => Ok(()),
@@ -36,11 +51,13 @@ pub(super) fn targets(changes: &[Change]) -> Result<Targets<'_>, CommitError> {
         let (before, after) = (before.as_ref(), after.as_ref());
         match op {
             Op::Rename { from } => {
-                add(from, Target { before, after: None, like: None })?;
-                add(path, Target { before: None, after, like: Some(from) })?;
+                add(from, Target { before, after: None, like: None, permissions: None })?;
+                let (before, like) = (None, Some(from));
+                add(path, Target { before, after, like, permissions: None })?;
             }
             Op::Create | Op::Modify | Op::Delete => {
-                add(path, Target { before, after, like: before.map(|_| path) })?;
+                let (like, permissions) = (before.map(|_| path), permissions.get(path).copied());
+                add(path, Target { before, after, like, permissions })?;
             }
         }
     }
@@ -74,8 +91,14 @@ pub(super) fn intent(
         after: target.after.map(FileState::hash),
         after_mode: target.after.map(|state| state.mode),
     };
+    let is_rooted = |(path, target): (&RepoPath, &Target<'_>)| {
+        let dir = root.parent_of(path).ok().flatten().filter(|_| target.is_replacement());
+        dir.and_then(|dir| Attributes::of(dir.as_fd(), path.name()))
+            .is_some_and(|it| it.are_rooted())
+    };
+    let is_one_rewritten = targets.iter().any(is_rooted);
     let targets = targets.iter().map(intended).collect();
-    Intent { id, root: identity, label: label.to_owned(), targets, made }
+    Intent { id, root: identity, label: label.to_owned(), targets, made, is_one_rewritten }
 }
 
 /// Returns true if the commit removes a file or symlink at `path` or at one of its parents, which makes room for a
@@ -103,6 +126,9 @@ pub(super) struct Attempt<'a> {
 enum Deed {
     Create,
     Replace,
+    /// The old file gets the new content, because it has other names, or an owner or attributes that a new file cannot
+    /// have. The permission bits are those after and before.
+    Rewrite([Mode; 2]),
     Remove,
 }
 
@@ -125,9 +151,10 @@ impl Step {
         let done = match self.deed {
             Deed::Create => place(dir, &self.names.new, name),
             Deed::Replace => replace(dir, &self.names.new, name),
+            Deed::Rewrite([after, _]) => rewrite(dir, &self.names.new, name, Some(after)),
             Deed::Remove => remove(dir, name),
         };
-        self.swapped = done.is_ok();
+        self.swapped = done.is_ok() || matches!(self.deed, Deed::Rewrite(_));
         done.map_err(|source| CommitError::io(&self.path, source))
     }
 
@@ -138,6 +165,7 @@ impl Step {
             _ if !self.swapped => Ok(()),
             Deed::Create => remove(dir, name),
             Deed::Replace | Deed::Remove => replace(dir, &self.names.old, name),
+            Deed::Rewrite([_, before]) => rewrite(dir, &self.names.old, name, Some(before)),
         };
         restored.map_err(|source| CommitError::NotRestored {
             path: self.path.clone(),
@@ -159,9 +187,12 @@ impl<'a> Attempt<'a> {
     ///
     /// A file that makes room for a directory is removed here already.
     pub(super) fn stage(&mut self, targets: &Targets<'_>) -> Result<(), CommitError> {
-        let permissions: Vec<Option<Mode>> =
-            targets.values().map(|target| self.permissions(target.like?)).collect();
-        for (index, ((path, target), permissions)) in targets.iter().zip(permissions).enumerate() {
+        let like = |target: &Target<'_>| match target.like {
+            Some(path) => self.attributes(path),
+            None => target.permissions.map(Attributes::fresh),
+        };
+        let likes: Vec<Option<Attributes>> = targets.values().map(like).collect();
+        for (index, ((path, target), like)) in targets.iter().zip(likes).enumerate() {
             let failed = |source| CommitError::io(path, source);
             let dir = self.parent(path)?;
             let step = self.steps.push_mut(Step {
@@ -176,29 +207,47 @@ impl<'a> Attempt<'a> {
                 swapped: false,
                 aside: false,
             });
-            if let Some(before) = target.before {
-                keep(&step.dir, path.name(), &step.names.old, before).map_err(failed)?;
-            }
+            let (dir, names) = (step.dir.as_fd(), &step.names);
             if let Some(after) = target.after {
-                let permissions = permissions.map(|mode| executable(mode, target));
-                write_file(step.dir.as_fd(), &step.names.new, after, permissions)
-                    .map_err(failed)?;
-            } else if targets.keys().any(|other| {
-                std::iter::successors(other.parent(), RepoPath::parent).any(|above| above == *path)
-            }) {
+                let new = like.as_ref().map(|like| like.with_mode(executable(like.mode, target)));
+                write_file(dir, &names.new, after, new.as_ref()).map_err(failed)?;
+                if let (Some(old), Some(new)) = (&like, new)
+                    && target.is_replacement()
+                    && !old.stay_in(dir, &names.new, &names.old)
+                {
+                    step.deed = Deed::Rewrite([new.mode, old.mode]);
+                }
+            }
+            if let Some(before) = target.before {
+                let kept = match step.deed {
+                    // Another name of the file would be written to as well.
+                    Deed::Rewrite(_) => write_file(dir, &names.old, before, like.as_ref()),
+                    Deed::Create | Deed::Replace | Deed::Remove => {
+                        keep(&step.dir, path.name(), &names.old, before)
+                    }
+                };
+                kept.map_err(failed)?;
+            }
+            if target.after.is_none()
+                && targets.keys().any(|other| {
+                    std::iter::successors(other.parent(), RepoPath::parent)
+                        .any(|above| above == *path)
+                })
+            {
                 step.aside = true;
                 step.swap()?;
             }
         }
-        match Swaps::of(self.steps.len(), self.made.len()) {
+        let is_one_rewritten = self.steps.iter().any(|step| matches!(step.deed, Deed::Rewrite(_)));
+        match Swaps::of(self.steps.len(), self.made.len(), is_one_rewritten) {
             Swaps::One => Ok(()),
             Swaps::Several => self.sync(),
         }
     }
 
-    fn permissions(&self, path: &RepoPath) -> Option<Mode> {
+    fn attributes(&self, path: &RepoPath) -> Option<Attributes> {
         let dir = self.root.parent_of(path).ok()??;
-        permissions(dir.as_fd(), path.name())
+        Attributes::of(dir.as_fd(), path.name())
     }
 
     /// Opens the parent directory of `path`, creating missing directories.

@@ -35,6 +35,9 @@ pub(super) struct Intent {
     pub(super) targets: Vec<Intended>,
     /// Missing directories that the commit creates.
     pub(super) made: BTreeSet<RepoPath>,
+    /// True if a file is written to rather than replaced, or is likely to be.
+    #[serde(default)]
+    pub(super) is_one_rewritten: bool,
 }
 
 /// One path of an intent. `None` stands for no file.
@@ -87,15 +90,15 @@ pub(super) enum Swaps {
 
 impl Swaps {
     /// Returns the swaps of a commit that changes `paths` paths and creates `made` directories. A directory counts
-    /// because it may exist without its file.
-    pub(super) const fn of(paths: usize, made: usize) -> Swaps {
-        if paths == 1 && made == 0 { Swaps::One } else { Swaps::Several }
+    /// because it may exist without its file, and rewriting a file because it may be half done.
+    pub(super) const fn of(paths: usize, made: usize, is_one_rewritten: bool) -> Swaps {
+        if paths == 1 && made == 0 && !is_one_rewritten { Swaps::One } else { Swaps::Several }
     }
 }
 
 impl Intent {
     pub(super) fn swaps(&self) -> Swaps {
-        Swaps::of(self.targets.len(), self.made.len())
+        Swaps::of(self.targets.len(), self.made.len(), self.is_one_rewritten)
     }
 }
 

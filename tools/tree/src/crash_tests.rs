@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::tests::{all_kinds, change, links, listing, path, sample, script, state};
+use super::tests::{all_kinds, change, links, listing, path, rooted, sample, script, state};
 use super::*;
 use crate::{Op, Settlement};
 use tools::fault::armed::{Fault, at};
@@ -63,6 +63,16 @@ impl Case {
         Case { home, log: tempfile::tempdir().unwrap(), changes }
     }
 
+    /// One of the files has another name.
+    fn linked() -> Case {
+        Case { home: rooted(), ..Case::every_kind() }
+    }
+
+    fn one_linked() -> Case {
+        let changes = vec![change("m", Op::Modify, Some("old"), Some("newer"))];
+        Case { changes, ..Case::linked() }
+    }
+
     fn tree(&self) -> WriteTree {
         WriteTree::open(self.home.path(), log_at(self.log.path())).unwrap()
     }
@@ -108,7 +118,7 @@ fn log_at(dir: &Path) -> CommitLog {
     CommitLog::at(dir.to_owned(), PATIENCE).unwrap()
 }
 
-const CASES: [fn() -> Case; 7] = [
+const CASES: [fn() -> Case; 9] = [
     Case::every_kind,
     Case::file_to_directory,
     Case::deletions,
@@ -116,6 +126,8 @@ const CASES: [fn() -> Case; 7] = [
     Case::one_modified,
     Case::one_created,
     Case::one_deleted,
+    Case::linked,
+    Case::one_linked,
 ];
 
 /// Returns the tree of a case before and after a commit without faults.

@@ -1,15 +1,18 @@
 //! File operations of a commit: writes files under temporary names next to their targets and moves them into place.
 //! What goes where is decided elsewhere.
 
+pub(super) mod attributes;
+
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use self::attributes::Attributes;
 use super::{FileMode, FileState, RepoPath};
 use tools::clock::precise_now;
 use tools::fault;
@@ -56,7 +59,7 @@ pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> 
     match rustix::fs::linkat(dir, name, dir, kept, AtFlags::empty()) {
         Ok(()) => Ok(()),
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
-            write_file(dir.as_fd(), kept, state, permissions(dir.as_fd(), name))
+            write_file(dir.as_fd(), kept, state, Attributes::of(dir.as_fd(), name).as_ref())
         }
         Err(errno) => Err(errno.into()),
     }
@@ -66,6 +69,47 @@ pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> 
 pub(super) fn replace(dir: BorrowedFd<'_>, from: &str, name: &str) -> io::Result<()> {
     fault::point()?;
     Ok(rustix::fs::renameat(dir, from, dir, name)?)
+}
+
+/// Writes the content of the file `from` to the file `name`, which stays the same file. It is gone through from its
+/// beginning to its end, so that a crash leaves the new beginning and the old end.
+pub(super) fn rewrite(
+    dir: BorrowedFd<'_>,
+    from: &str,
+    name: &str,
+    permissions: Option<Mode>,
+) -> io::Result<()> {
+    let open = |name: &str, flags: OFlags| {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok::<_, io::Error>(File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?))
+    };
+    fault::point()?;
+    let mut bytes = Vec::new();
+    open(from, OFlags::RDONLY)?.read_to_end(&mut bytes)?;
+    let mut file = open(name, OFlags::WRONLY)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let (beginning, end) = bytes.split_at(bytes.len() / 2);
+    file.write_all(beginning)?;
+    fault::point()?;
+    file.write_all(end)?;
+    fault::point()?;
+    file.set_len(bytes.len() as u64)?;
+    if let Some(permissions) = permissions {
+        rustix::fs::fchmod(&file, permissions)?;
+    }
+    file.set_modified(precise_now())?;
+    fault::point()?;
+    file.sync_all()
+}
+
+/// Returns true if `found` is what a crash leaves while `old` is rewritten as `new`.
+pub(super) fn is_half_rewritten(found: &[u8], old: &[u8], new: &[u8]) -> bool {
+    let same = found.iter().zip(new).take_while(|(a, b)| a == b).count();
+    // Any end of the old file that begins at most there.
+    found.len() == old.len().max(same)
+        && found.get(same..) == Some(old.get(same..).unwrap_or_default())
 }
 
 /// Moves the file `new` to `name`. Fails if `name` exists.
@@ -93,13 +137,13 @@ pub(super) fn remove(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
 }
 
-/// Writes a new file and syncs it. Without `permissions` it gets the system's defaults. Nothing may change once its
-/// content is complete, because a start after a crash takes a complete file for a finished one.
+/// Writes a new file and syncs it. It gets the attributes of the one that it is `like`, or the system's defaults. Nothing may
+/// change once its content is complete, because a start after a crash takes a complete file for a finished one.
 pub(super) fn write_file(
     dir: BorrowedFd<'_>,
     name: &str,
     state: &FileState,
-    permissions: Option<Mode>,
+    like: Option<&Attributes>,
 ) -> io::Result<()> {
     let fresh = match state.mode {
         FileMode::Regular => 0o666,
@@ -114,8 +158,8 @@ pub(super) fn write_file(
     fault::point()?;
     let fresh = Mode::from_raw_mode(fresh);
     let mut file = File::from(rustix::fs::openat(dir, name, flags, fresh)?);
-    if let Some(permissions) = permissions {
-        rustix::fs::fchmod(&file, permissions)?;
+    if let Some(like) = like {
+        like.give(&file)?;
     }
     fault::point()?;
     file.write_all(&state.bytes)?;
@@ -123,15 +167,6 @@ pub(super) fn write_file(
     file.set_modified(precise_now())?;
     fault::point()?;
     file.sync_all()
-}
-
-/// Returns the permission bits of a regular file without set-id and sticky bits, or `None` for anything else.
-pub(super) fn permissions(dir: BorrowedFd<'_>, name: &str) -> Option<Mode> {
-    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return None;
-    }
-    Some(Mode::from_raw_mode(stat.st_mode & 0o777))
 }
 
 /// Syncs a directory. Ignored on file systems that cannot.

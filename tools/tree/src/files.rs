@@ -1,5 +1,9 @@
 //! Lists the files of a tree as ripgrep and git see them. Reads directories and ignore files, never contents.
 
+mod excludes;
+mod ignored;
+mod made;
+
 use std::collections::BTreeSet;
 use std::fs::{FileType, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -7,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
+use self::ignored::{Ignored, Rules};
+use self::made::Made;
 use super::RepoPath;
 use super::file_ops::is_temporary;
-use super::ignored::{Ignored, Rules};
 
 /// Directories that are never listed: git's and ours.
 const NEVER: [&str; 2] = [".git", ".deepseek"];
@@ -34,7 +39,7 @@ pub struct Listing {
     pub truncated: bool,
 }
 
-/// Lists at most `max_files` files below `root`.
+/// Lists at most `max_files` files below `root`, without those in directories that tools have made.
 ///
 /// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
 /// directories and names that are not a valid [`RepoPath`] are skipped. The user's own ignore file applies, as in git.
@@ -75,11 +80,14 @@ impl Hidden {
 }
 
 fn list_by(root: &Path, below: &Path, max_files: usize, rules: Rules) -> Listing {
-    let ignored = Ignored::new(top_of(root), rules);
+    let (ignored, made) = (Ignored::new(top_of(root), rules), Made::below(root));
     let mut dirs = below.ancestors().take_while(|dir| *dir != root);
     let is_left_out = |dir: &Path| {
         let is_link = dir.symlink_metadata().is_ok_and(|data| data.is_symlink());
-        is_link || NEVER.iter().any(|name| dir.ends_with(name)) || ignored.is_ignored(dir, true)
+        is_link
+            || NEVER.iter().any(|name| dir.ends_with(name))
+            || ignored.is_ignored(dir, true)
+            || made.has(dir)
     };
     if dirs.any(is_left_out) {
         return Listing { files: Vec::new(), truncated: false };
@@ -87,7 +95,9 @@ fn list_by(root: &Path, below: &Path, max_files: usize, rules: Rules) -> Listing
     let walk = walker(below)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
-            !NEVER.iter().any(|name| entry.file_name() == *name) && !is_ignored(&ignored, entry)
+            !NEVER.iter().any(|name| entry.file_name() == *name)
+                && !is_ignored(&ignored, entry)
+                && !is_made(&made, entry)
         })
         .build();
     let mut found = walk.flatten().filter_map(|entry| listed(root, &entry));
@@ -136,15 +146,20 @@ fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {
     ignored.is_ignored(entry.path(), entry.file_type().is_some_and(|kind| kind.is_dir()))
 }
 
-/// Returns what git would add below `root`: files and symlinks that are not ignored (the user's global excludes apply),
-/// and the `tracked` ones. Skips everything below `outside` and names that are not a valid [`RepoPath`].
+fn is_made(made: &Made, entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir()) && made.has(entry.path())
+}
+
+/// Returns what git would add below `root`: files and symlinks that are not ignored (the user's global excludes apply)
+/// and in no directory that tools have made, and the `tracked` ones. Skips everything below `outside` and names that are not a valid [`RepoPath`].
 pub(super) fn git_sees(
     root: &Path,
     outside: &Path,
     tracked: impl IntoIterator<Item = RepoPath>,
 ) -> BTreeSet<RepoPath> {
     let tracked = tracked.into_iter().filter(|path| !root.join(path.as_str()).starts_with(outside));
-    let mut seen = leaves(root, top_of(root), vec![outside.to_owned()]);
+    let made = Some(Made::below(root));
+    let mut seen = leaves(root, top_of(root), vec![outside.to_owned()], made);
     seen.extend(tracked.filter(|path| !is_temporary(path)));
     seen
 }
@@ -152,16 +167,17 @@ pub(super) fn git_sees(
 /// Returns what git would add in a worktree that is the top of a repository, or outside any. Rules above `root` do not
 /// apply. Skips everything below the directories `but`.
 pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
-    leaves(root, root.to_owned(), but)
+    leaves(root, root.to_owned(), but, None)
 }
 
-fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>) -> BTreeSet<RepoPath> {
+fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>, made: Option<Made>) -> BTreeSet<RepoPath> {
     let ignored = Ignored::new(top, Rules::Git);
     let walk = walker(root)
         .filter_entry(move |entry| {
             entry.file_name() != ".git"
                 && !but.iter().any(|but| but == entry.path())
                 && !is_ignored(&ignored, entry)
+                && !made.as_ref().is_some_and(|made| is_made(made, entry))
         })
         .build();
     let is_leaf = |kind: FileType| kind.is_file() || kind.is_symlink();
@@ -231,6 +247,45 @@ mod tests {
         assert_eq!(listing.files.iter().find(|f| f.path.as_str() == "a/b.rs").unwrap().bytes, 5);
         assert!(!listing.truncated);
         assert_eq!(listing, list(root, 100));
+    }
+
+    #[test]
+    fn what_tools_have_made_is_not_listed_unless_git_tracks_it() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        let made = [
+            "node_modules/a/index.js",
+            "web/dist/x.js",
+            "target/debug/x",
+            "env/lib/site.py",
+            "env/pyvenv.cfg",
+            "py/__pycache__/a.cpython-312.pyc",
+            "kept/CACHEDIR.TAG",
+            "php/vendor/bin/x",
+        ];
+        let written = [
+            "Cargo.toml",
+            "lib/x.js",
+            "node_modules.md",
+            "other/target/x",
+            "package.json",
+            "php/composer.json",
+            "py/__tests__/a.js",
+            "py/a.py",
+            "web/lib/x.js",
+            "web/package.json",
+        ];
+        for path in made.iter().chain(&written) {
+            write(root, path, "x");
+        }
+        assert_eq!(names(&list(root, 100)), written);
+        assert_eq!(names(&list(&root.join("node_modules"), 100)), ["a/index.js"]);
+        let seen = git_sees(root, Path::new("/none"), []);
+        assert_eq!(seen.iter().map(RepoPath::as_str).collect::<Vec<_>>(), written);
+
+        gix::init(root).unwrap();
+        write(root, ".git/index", "no index");
+        assert!(list(root, 100).files.len() > written.len() + 3, "it may track all of them");
     }
 
     #[test]

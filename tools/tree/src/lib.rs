@@ -6,12 +6,10 @@ mod attempt;
 mod change;
 mod commit_log;
 mod confine;
-mod excludes;
 mod file_ops;
 mod files;
 mod git_dirs;
 mod hash;
-mod ignored;
 mod line_counts;
 mod off_disk;
 mod path;
@@ -32,7 +30,7 @@ pub use files::{
 pub use git_dirs::{dirs_of_repository, git_dirs};
 pub use hash::{FileHash, ParseHashError};
 pub use off_disk::{KeptOff, KeptOffBy};
-pub use path::{PathError, RepoPath};
+pub use path::{PathError, RepoPath, spelling};
 pub use read::ReadTree;
 pub use repository::{
     UserRepository, head_of, is_in_repository, is_unseen, nested_repository, share_repository,

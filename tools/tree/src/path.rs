@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use policy::{is_ignorable, spells};
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Longest component that common file systems allow, in bytes.
 const MAX_COMPONENT_BYTES: usize = 255;
@@ -123,6 +124,30 @@ impl RepoPath {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// Returns true if both paths look the same: they differ at most in how accents are encoded and in blanks.
+    pub fn looks_like(&self, other: &RepoPath) -> bool {
+        self == other || spelling(self.as_str()) == spelling(other.as_str())
+    }
+
+    /// Returns the existing paths that look like this one. `names` lists a directory, or the root.
+    pub fn alike(&self, names: &dyn Fn(Option<&RepoPath>) -> Vec<String>) -> Vec<RepoPath> {
+        let mut found: Vec<Option<RepoPath>> = vec![None];
+        for part in self.components() {
+            let wanted = spelling(part);
+            let below = |dir: &Option<RepoPath>| -> Vec<Option<RepoPath>> {
+                let names = names(dir.as_ref()).into_iter();
+                let alike = names.filter(|name| spelling(name) == wanted);
+                let paths = alike.filter_map(|name| match dir {
+                    Some(dir) => RepoPath::parse(&format!("{dir}/{name}")).ok(),
+                    None => RepoPath::parse(&name).ok(),
+                });
+                paths.map(Some).collect()
+            };
+            found = found.iter().flat_map(below).collect();
+        }
+        found.into_iter().flatten().collect()
+    }
+
     /// Returns true if the path leads into this program's own directory, `.deepseek`, in any spelling that some file
     /// system treats as equal.
     pub fn is_in_our_directory(&self) -> bool {
@@ -135,6 +160,12 @@ impl RepoPath {
     pub fn is_portable(&self) -> bool {
         self.components().all(is_portable_name)
     }
+}
+
+/// Returns the form that texts which look the same have in common: accents composed, blanks alike and only between words.
+pub fn spelling(text: &str) -> String {
+    let part = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.nfc().collect::<String>().split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
 impl fmt::Display for RepoPath {
@@ -288,6 +319,30 @@ mod tests {
         assert_eq!(RepoPath::parse(&"x".repeat(256)), Err(TooLong));
         assert_eq!(RepoPath::parse("xxxxxxxxx/".repeat(400).trim_end_matches('/')), Err(TooLong));
         assert_eq!(RepoPath::from_bytes(b"a\xff"), Err(PathError::NotUtf8));
+    }
+
+    #[test]
+    fn paths_that_look_alike_are_found() {
+        let tree = [("", "cafe\u{301}"), ("", "caf\u{e9}"), ("caf\u{e9}", "r\u{e9}sum\u{e9}.py")];
+        let more = [("cafe\u{301}", "a\u{a0}b .txt"), ("cafe\u{301}", "two"), ("caf\u{e9}", "two")];
+        let names = |dir: Option<&RepoPath>| {
+            let dir = dir.map_or("", RepoPath::as_str);
+            let inside = tree.iter().chain(&more).filter(|(above, _)| *above == dir);
+            inside.map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>()
+        };
+        let alike = |text: &str| {
+            let path = RepoPath::parse(text).unwrap();
+            let found = path.alike(&names);
+            assert!(found.iter().all(|found| found.looks_like(&path) && path.looks_like(found)));
+            let [only] = found.as_slice() else { return Err(found.len()) };
+            Ok(only.to_string())
+        };
+        let resume = "caf\u{e9}/r\u{e9}sum\u{e9}.py";
+        assert_eq!(alike("cafe\u{301}/re\u{301}sume\u{301}.py").as_deref(), Ok(resume));
+        assert_eq!(alike("caf\u{e9}/a  b .txt").as_deref(), Ok("cafe\u{301}/a\u{a0}b .txt"));
+        assert_eq!(alike("caf\u{e9}/two"), Err(2), "two of them look alike");
+        assert_eq!(alike("cafe/two"), Err(0));
+        assert_eq!(alike("caf\u{e9}/A b .txt"), Err(0));
     }
 
     #[test]

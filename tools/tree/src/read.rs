@@ -11,6 +11,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::confine::Root;
 use super::{Entry, FileMode, FileState, RepoPath, TreeError};
 
+/// Larger directories are not searched for names that look alike.
+const MAX_ALIKE: usize = 50_000;
+
 /// A directory open for reading. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ReadTree {
@@ -79,6 +82,20 @@ impl ReadTree {
         }
         names.sort();
         names
+    }
+
+    /// Returns the permission bits of a regular file, without set-id and sticky bits.
+    pub fn permissions(&self, path: &RepoPath) -> Option<u32> {
+        let dir = self.root.parent_of(path).ok()??;
+        let stat = rustix::fs::statat(&dir, path.name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        is_file.then_some(stat.st_mode & 0o777)
+    }
+
+    /// Returns the only existing path that looks like `path`, which does not exist.
+    pub fn alike(&self, path: &RepoPath) -> Option<RepoPath> {
+        let mut alike = path.alike(&|dir| self.names(dir, MAX_ALIKE));
+        alike.pop().filter(|_| alike.is_empty())
     }
 
     /// Returns the entry at `path`. A file larger than `max_bytes` is not read. A missing file that git tracks and keeps

@@ -55,16 +55,41 @@ impl UserRepository {
     }
 }
 
-/// Returns true if git tracks something below `dir`, which is in the tree at `root`. Also true if the repository cannot
-/// be read.
-fn tracks_below(root: &Path, dir: &Path) -> bool {
-    let Some((top, _)) = top_around(root) else { return false };
-    let Some(UserRepository { repository, .. }) = UserRepository::around(root) else { return true };
-    let Ok(below) = dir.strip_prefix(&top) else { return true };
-    let Ok(index) = repository.index_or_empty() else { return true };
-    let mut prefix = below.as_os_str().as_bytes().to_vec();
-    prefix.push(b'/');
-    index.prefixed_entries(prefix.as_slice().into()).is_some()
+/// What git tracks around a directory.
+pub(super) enum Tracked {
+    /// Nothing: there is no repository.
+    Nothing,
+    /// The paths in the index of the repository with this top, sorted.
+    Paths(PathBuf, Vec<Vec<u8>>),
+    /// The repository cannot be read.
+    Unknown,
+}
+
+impl Tracked {
+    pub(super) fn around(root: &Path) -> Tracked {
+        if top_around(root).is_none() {
+            return Tracked::Nothing;
+        }
+        let Some(UserRepository { repository, top }) = UserRepository::around(root) else {
+            return Tracked::Unknown;
+        };
+        let Ok(index) = repository.index_or_empty() else { return Tracked::Unknown };
+        let paths = index.entries().iter().map(|entry| entry.path(&index).to_vec());
+        Tracked::Paths(top, paths.collect())
+    }
+
+    /// Returns true if git tracks something below `dir`, or may.
+    pub(super) fn has_below(&self, dir: &Path) -> bool {
+        let (top, paths) = match self {
+            Tracked::Nothing => return false,
+            Tracked::Unknown => return true,
+            Tracked::Paths(top, paths) => (top, paths),
+        };
+        let Ok(below) = dir.strip_prefix(top) else { return true };
+        let prefix = [below.as_os_str().as_bytes(), b"/"].concat();
+        let first = paths.get(paths.partition_point(|path| *path < prefix));
+        first.is_some_and(|path| path.starts_with(&prefix))
+    }
 }
 
 /// Returns those of `paths`, relative to `root`, that git tracks; outside a repository, those that exist.
@@ -92,7 +117,7 @@ pub fn is_unseen(root: &Path, dir: &Path) -> bool {
     if top_around(root).is_none() {
         return true;
     }
-    IgnoredByGit::below(root).has(&dir.join("x")) && !tracks_below(root, dir)
+    IgnoredByGit::below(root).has(&dir.join("x")) && !Tracked::around(root).has_below(dir)
 }
 
 /// Returns the repository below the top of the one around `root` that the file at `path`, relative to `root`, belongs to:

@@ -4,7 +4,7 @@
 //! program: it is left alone and reported.
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::AtFlags;
@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::attempt::remove_emptied;
 use super::commit_log::{Intended, Intent, Side, Stage};
 use super::confine::Root;
-use super::file_ops::{Names, drop_name, place, remove, replace, sync};
+use super::file_ops::attributes::Attributes;
+use super::file_ops::{Names, drop_name, is_half_rewritten, place, remove, replace, rewrite, sync};
 use super::write::CommitError;
-use super::{Entry, ReadTree, RepoPath, TreeError};
+use super::{Entry, FileMode, FileState, ReadTree, RepoPath, TreeError};
 
 /// An interrupted commit that has been settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub enum Settlement {
 enum Seen {
     Before,
     After,
+    /// It was being rewritten.
+    Between,
     Neither,
 }
 
@@ -134,6 +137,22 @@ fn look<'a>(
     };
     let has_new = has(&names.new, Side::After)?;
     let has_old = has(&names.old, Side::Before)?;
+    let bytes = |path: Option<RepoPath>| match intent.entry(tree, &path?) {
+        Ok(Entry::File(FileState { bytes, mode })) if mode != FileMode::Symlink => Some(bytes),
+        Ok(_) | Err(_) => None,
+    };
+    let is_between = || {
+        let [old, new] = [&names.old, &names.new].map(|name| bytes(sibling(path, name)));
+        let found = bytes(Some(path.clone()));
+        found
+            .zip(old)
+            .zip(new)
+            .is_some_and(|((found, old), new)| is_half_rewritten(&found, &old, &new))
+    };
+    let seen = match seen {
+        Seen::Neither if has_new && has_old && is_between() => Seen::Between,
+        seen => seen,
+    };
     Ok(Found { intended, names, dir, seen, has_new, has_old })
 }
 
@@ -185,7 +204,7 @@ impl Found<'_> {
             Seen::After | Seen::Neither => true,
             // Only remove a file that is certain to be the old one: its second name is removed last.
             Seen::Before if self.intended.after.is_none() => self.has_old,
-            Seen::Before => self.has_new,
+            Seen::Before | Seen::Between => self.has_new,
         }
     }
 
@@ -193,15 +212,18 @@ impl Found<'_> {
         match self.seen {
             Seen::Before | Seen::Neither => true,
             Seen::After => self.intended.before.is_none() || self.has_old,
+            Seen::Between => self.has_old,
         }
     }
 
     /// Makes the change of this path, unless it has been made.
     fn complete(&self) -> io::Result<()> {
-        let (Seen::Before, Some(dir)) = (self.seen, &self.dir) else { return Ok(()) };
+        let (Seen::Before | Seen::Between, Some(dir)) = (self.seen, &self.dir) else {
+            return Ok(());
+        };
         let (dir, name) = (dir.as_fd(), self.intended.path.name());
         match (self.intended.before, self.intended.after) {
-            (Some(_), Some(_)) => replace(dir, &self.names.new, name),
+            (Some(_), Some(_)) => self.put(dir, &self.names.new),
             (None, Some(_)) => place(dir, &self.names.new, name),
             (Some(_), None) => remove(dir, name),
             (None, None) => Ok(()),
@@ -210,11 +232,24 @@ impl Found<'_> {
 
     /// Undoes the change of this path, if it has been made.
     fn undo(&self) -> io::Result<()> {
-        let (Seen::After, Some(dir)) = (self.seen, &self.dir) else { return Ok(()) };
+        let (Seen::After | Seen::Between, Some(dir)) = (self.seen, &self.dir) else {
+            return Ok(());
+        };
         let (dir, name) = (dir.as_fd(), self.intended.path.name());
         match self.intended.before {
-            Some(_) => replace(dir, &self.names.old, name),
+            Some(_) => self.put(dir, &self.names.old),
             None => remove(dir, name),
+        }
+    }
+
+    /// Puts a file in the place of the one at the path, or its content if the latter has to stay.
+    fn put(&self, dir: BorrowedFd<'_>, by: &str) -> io::Result<()> {
+        let name = self.intended.path.name();
+        match (Attributes::of(dir, name), Attributes::of(dir, by)) {
+            (Some(there), Some(new)) if !there.stay_in(dir, by, &self.names.old) => {
+                rewrite(dir, by, name, Some(new.mode))
+            }
+            _ => replace(dir, by, name),
         }
     }
 }

@@ -112,7 +112,17 @@ impl WriteTree {
         changes: &(impl AsRef<[Change]> + ?Sized),
         label: &str,
     ) -> Result<Committed, CommitError> {
-        let targets = targets(changes.as_ref())?;
+        self.commit_with(changes, &BTreeMap::new(), label)
+    }
+
+    /// Like [`Self::commit`]; new files with `permissions` get these bits.
+    pub fn commit_with(
+        &self,
+        changes: &(impl AsRef<[Change]> + ?Sized),
+        permissions: &BTreeMap<RepoPath, u32>,
+        label: &str,
+    ) -> Result<Committed, CommitError> {
+        let targets = targets(changes.as_ref(), permissions)?;
         let _lock = self.lock()?;
         for settled in self.settle_open()? {
             tracing::warn!(?settled, "settled an interrupted commit");

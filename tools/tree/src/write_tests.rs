@@ -1,12 +1,13 @@
 //! Commits to real directories.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown, symlink};
 use std::time::Duration;
 
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, XattrFlags, getxattr, setxattr};
 
 use super::super::Op;
+use super::super::file_ops::is_half_rewritten;
 use super::*;
 
 pub(super) fn path(text: &str) -> RepoPath {
@@ -186,7 +187,7 @@ fn any_error_restores_everything() {
         changes.push(change("z/z/last", Op::Create, None, Some("x")));
         let before = listing(home.path());
         let tree = open(home.path());
-        let targets = targets(&changes).unwrap();
+        let targets = targets(&changes, &BTreeMap::new()).unwrap();
         let mut attempt = Attempt::new(&tree.root, "id");
         attempt.stage(&targets).unwrap();
         // Without its file the swap of this step fails, after those before it.
@@ -222,7 +223,7 @@ fn a_target_that_appears_late_is_not_overwritten() {
     let home = sample();
     let tree = open(home.path());
     let changes = all_kinds();
-    let targets = targets(&changes).unwrap();
+    let targets = targets(&changes, &BTreeMap::new()).unwrap();
     let mut attempt = Attempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::write(home.path().join("r2"), "the user's").unwrap();
@@ -257,7 +258,7 @@ fn a_directory_swapped_for_a_symlink_does_not_lead_outside() {
     let outside = tempfile::tempdir().unwrap();
     let tree = open(home.path());
     let changes = [change("a/b/new", Op::Create, None, Some("x"))];
-    let targets = targets(&changes).unwrap();
+    let targets = targets(&changes, &BTreeMap::new()).unwrap();
     let mut attempt = Attempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::rename(home.path().join("a/b"), home.path().join("a/c")).unwrap();
@@ -267,14 +268,71 @@ fn a_directory_swapped_for_a_symlink_does_not_lead_outside() {
     assert_eq!(fs::read_to_string(home.path().join("a/c/new")).unwrap(), "x");
 }
 
-#[test]
-fn hard_links_are_broken_and_not_written_through() {
+/// Gives `m` a second name and an extended attribute, as far as the file system has them.
+pub(super) fn rooted() -> tempfile::TempDir {
     let home = sample();
-    let outside = tempfile::tempdir().unwrap();
-    fs::hard_link(home.path().join("m"), outside.path().join("m")).unwrap();
+    let m = home.path().join("m");
+    fs::hard_link(&m, home.path().join("m2")).unwrap();
+    setxattr(&m, "user.note", b"keep", XattrFlags::empty()).unwrap_or_default();
+    home
+}
+
+#[test]
+fn a_file_keeps_its_other_names_and_its_attributes() {
+    for (text, again) in [("new", "newer and longer"), ("n", "")] {
+        let home = rooted();
+        let at = |name: &str| home.path().join(name);
+        let inode = fs::metadata(at("m")).unwrap().ino();
+        let has_note = |name: &str| {
+            let mut value = [0; 9];
+            getxattr(&at(name), "user.note", &mut value).map(|length| value[..length].to_vec())
+        };
+        let note = has_note("m");
+        let tree = open(home.path());
+        let script = |text| Some(script(text));
+        for (before, after) in [("old", text), (text, again)] {
+            let change = Change::of(path("m"), script(before), script(after)).unwrap();
+            tree.commit(&[change], "test").unwrap();
+            for name in ["m", "m2"] {
+                assert_eq!(fs::read_to_string(at(name)).unwrap(), after, "{name}");
+                let data = fs::metadata(at(name)).unwrap();
+                assert_eq!((data.ino(), data.mode() & 0o777), (inode, 0o750), "{name}");
+            }
+        }
+        assert_eq!(has_note("m"), note);
+        assert_eq!(listing(home.path()).keys().filter(|name| name.starts_with('.')).count(), 0);
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_owner_and_attributes() {
+    let home = sample();
+    let m = home.path().join("m");
+    let has_notes = setxattr(&m, "user.note", b"keep", XattrFlags::empty()).is_ok();
+    let is_root = chown(&m, Some(12_345), Some(23_456)).is_ok();
+    let owner = |data: &fs::Metadata| (data.uid(), data.gid());
+    let before = owner(&fs::metadata(&m).unwrap());
     let modify = [change("m", Op::Modify, Some("old"), Some("new"))];
     open(home.path()).commit(&modify, "test").unwrap();
-    assert_eq!(fs::read_to_string(outside.path().join("m")).unwrap(), "old");
+    let data = fs::metadata(&m).unwrap();
+    assert_eq!((owner(&data), data.mode() & 0o777), (before, 0o750));
+    assert!(!is_root || before == (12_345, 23_456));
+    let mut value = [0; 9];
+    let note = getxattr(&m, "user.note", &mut value).map(|length| &value[..length]);
+    assert!(!has_notes || note == Ok(b"keep"));
+}
+
+#[test]
+fn what_a_crash_leaves_of_a_rewritten_file_is_recognized() {
+    for (old, new) in [("abcdef", "xyz"), ("abc", "uvwxyz"), ("abcd", "abXd"), ("", "x")] {
+        for at in 0..=new.len() {
+            let found =
+                [&new.as_bytes()[..at], old.as_bytes().get(at..).unwrap_or_default()].concat();
+            assert!(is_half_rewritten(&found, old.as_bytes(), new.as_bytes()), "{old} {new} {at}");
+        }
+    }
+    assert!(!is_half_rewritten(b"xyQdef", b"abcdef", b"xyz"));
+    assert!(!is_half_rewritten(b"xy", b"abcdef", b"xyz"));
 }
 
 #[test]
@@ -296,7 +354,7 @@ fn a_file_can_become_a_directory_of_the_same_name() {
             change("r", Op::Modify, Some("moved"), Some("R")),
         ];
         if fails {
-            let targets = targets(&changes).unwrap();
+            let targets = targets(&changes, &BTreeMap::new()).unwrap();
             let mut attempt = Attempt::new(&tree.root, "id");
             attempt.stage(&targets).unwrap();
             let new = attempt.steps.last().unwrap().names.new.clone();

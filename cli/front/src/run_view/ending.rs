@@ -206,6 +206,7 @@ const fn why_undelivered(why: NeedsWork) -> &'static str {
         NeedsWork::PreExisting => "the checks fail as they did before the change",
         NeedsWork::Unverifiable => "the checks could not be run",
         NeedsWork::NoPlan => "the model gave no plan",
+        NeedsWork::Uneditable => "a file cannot be edited",
         NeedsWork::NoDraft => "the model gave no usable diff",
         NeedsWork::NoAnswer => "the model gave no usable answer",
         NeedsWork::Crashed => "parts of the program crashed",

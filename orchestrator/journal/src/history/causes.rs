@@ -3,59 +3,101 @@
 //! A run passes through its stages in order, so the cause is usually the nearest earlier event of the run that can lead
 //! on to others. Calls, answers and commands name their cause, and a few stages look further back than the previous one.
 
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
 use actors::delivery::StagedFor;
 use actors::event::Event as E;
+use actors::lane_id::LaneId;
 use actors::words::{Asked, Side};
 
 use super::entry::StoryEntry;
 
-/// Returns the number of the cause of each event. `entries` starts at the session's first event.
-pub(super) fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
-    let cause = |(at, entry)| cause(entries.get(..at).unwrap_or_default(), entry);
-    entries.iter().enumerate().map(cause).collect()
+/// The events before one, as far as they can be its cause.
+#[derive(Default)]
+pub(super) struct Earlier {
+    /// Those of each run, lane and part.
+    of_places: HashMap<(Option<String>, Option<LaneId>, Option<String>), Latest>,
+    /// Those of each run outside its lanes.
+    of_runs: HashMap<Option<String>, Latest>,
 }
 
-/// Returns the chain of causes of the event numbered `seq`, starting with the event itself.
-pub(super) fn chain(causes: &[Option<u64>], seq: u64) -> Vec<u64> {
-    // A cause always precedes its effect, so this ends.
-    let cause = |seq: &u64| {
-        let at = usize::try_from(seq.checked_sub(1)?).ok()?;
-        causes.get(at).copied().flatten().filter(|cause| cause < seq)
-    };
-    std::iter::successors(Some(seq), cause).collect()
+/// The latest events that others can follow from.
+#[derive(Default)]
+struct Latest {
+    /// The latest of each kind. Undo patches count as a kind of their own.
+    of_kinds: BTreeMap<(String, bool), (u64, Rc<E>)>,
+    calls: HashMap<u64, u64>,
+    questions: HashMap<String, u64>,
 }
 
-/// Returns the cause of an event: the nearest candidate in its lane, or else in its run.
-fn cause(before: &[StoryEntry], effect: &StoryEntry) -> Option<u64> {
-    let event = effect.event.as_ref()?;
-    if let E::TurnAdded { speaker: Side::User, .. } = event {
-        // User messages have no cause in the journal.
-        return None;
-    } else if let E::SessionStateChanged { .. } | E::TransitionRefused { .. } = event {
-        // It is written directly after its cause.
-        return effect.seq.checked_sub(1);
-    } else if effect.run.is_none() && !is_of_a_change(event) {
-        return None;
+impl Earlier {
+    /// Adds the next event.
+    pub(super) fn add(&mut self, entry: StoryEntry) {
+        let StoryEntry { seq, kind, run, lane, part, event: Some(event), .. } = entry else {
+            return;
+        };
+        let event = Rc::new(event);
+        if lane.is_none() {
+            self.of_runs.entry(run.clone()).or_default().add(seq, &kind, &event);
+        }
+        self.of_places.entry((run, lane, part)).or_default().add(seq, &kind, &event);
     }
-    let can = |it: &&StoryEntry| it.event.as_ref().is_some_and(|it| may_cause(it, event));
-    let own = before.iter().rfind(|it| it.is_beside(effect) && can(it));
-    let of_run = || before.iter().rfind(|it| it.lane.is_none() && it.run == effect.run && can(it));
-    own.or_else(of_run).map(|cause| cause.seq)
+
+    /// Returns the number of the cause of the next event: the nearest candidate in its place, or else in its run.
+    pub(super) fn cause(&self, effect: &StoryEntry) -> Option<u64> {
+        let event = effect.event.as_ref()?;
+        if let E::TurnAdded { speaker: Side::User, .. } = event {
+            // User messages have no cause in the journal.
+            return None;
+        } else if let E::SessionStateChanged { .. } | E::TransitionRefused { .. } = event {
+            // It is written directly after its cause.
+            return effect.seq.checked_sub(1);
+        } else if effect.run.is_none() && !is_of_a_change(event) {
+            return None;
+        }
+        let place = (effect.run.clone(), effect.lane, effect.part.clone());
+        let own = self.of_places.get(&place);
+        let of_run = || self.of_runs.get(&effect.run);
+        own.and_then(|own| own.cause(event)).or_else(|| of_run()?.cause(event))
+    }
 }
 
-/// Returns true if the nearest earlier event can be the cause of another.
+impl Latest {
+    fn add(&mut self, seq: u64, kind: &str, event: &Rc<E>) {
+        if let E::ModelRequest { call, .. } = &**event {
+            self.calls.insert(*call, seq);
+        } else if let E::ApprovalAsked { ask, .. } = &**event {
+            self.questions.insert(ask.clone(), seq);
+        } else {
+            let is_way_back =
+                matches!(&**event, E::PatchStaged { purpose: StagedFor::WayBack, .. });
+            self.of_kinds.insert((kind.to_owned(), is_way_back), (seq, Rc::clone(event)));
+        }
+    }
+
+    /// Returns the nearest event that can be the cause of another.
+    fn cause(&self, effect: &E) -> Option<u64> {
+        if let E::ModelReply { call, .. } | E::CallDropped { call, .. } = effect {
+            self.calls.get(call).copied()
+        } else if let E::ApprovalGiven { ask, .. } | E::ApprovalDenied { ask: Some(ask), .. } =
+            effect
+        {
+            self.questions.get(ask).copied()
+        } else {
+            let candidates = self.of_kinds.values().filter(|(_, cause)| may_cause(cause, effect));
+            candidates.map(|(seq, _)| *seq).max()
+        }
+    }
+}
+
+/// Returns true if an event can be the cause of another, which is neither the end of a call nor the answer to a question.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "all others follow from the nearest event that leads on"
 )]
 fn may_cause(cause: &E, effect: &E) -> bool {
     match effect {
-        E::ModelReply { call, .. } | E::CallDropped { call, .. } => {
-            matches!(cause, E::ModelRequest { call: asked, .. } if asked == call)
-        }
-        E::ApprovalGiven { ask, .. } | E::ApprovalDenied { ask: Some(ask), .. } => {
-            matches!(cause, E::ApprovalAsked { ask: asked, .. } if asked == ask)
-        }
         // Checks on the unchanged tree run in parallel with the other roles; the plan asks for them.
         E::ApprovalAsked { action: Asked::Command(_), .. }
         | E::ApprovalDenied { action: Asked::Command(_), .. }
@@ -131,10 +173,20 @@ const fn is_of_a_change(event: &E) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use actors::lane_id::LaneId;
+    use actors::ledger::Amount;
     use actors::words::{Intent, IntentBy, Role};
 
     use super::*;
+
+    fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
+        let mut earlier = Earlier::default();
+        let cause = |entry: &StoryEntry| {
+            let cause = earlier.cause(entry);
+            earlier.add(entry.clone());
+            cause
+        };
+        entries.iter().map(cause).collect()
+    }
 
     fn story(events: Vec<(Option<&str>, Option<LaneId>, Option<E>)>) -> Vec<StoryEntry> {
         let entry = |(seq, (run, lane, event)): (u64, (Option<&str>, _, Option<E>))| StoryEntry {
@@ -171,6 +223,46 @@ mod tests {
         ]);
         let expected = [None, Some(1), Some(2), Some(2), Some(2), Some(3), None, None, None];
         assert_eq!(causes(&entries), expected);
-        assert_eq!(chain(&expected, 6), [6, 3, 2, 1]);
+    }
+
+    /// Returns the cause of the last event, found by looking at each earlier one.
+    fn searched(entries: &[StoryEntry]) -> Option<u64> {
+        let (effect, before) = entries.split_last()?;
+        let event = effect.event.as_ref()?;
+        let can = |it: &&StoryEntry| match (it.event.as_ref(), event) {
+            (Some(E::ModelRequest { call, .. }), E::CallDropped { call: dropped, .. }) => {
+                call == dropped
+            }
+            (_, E::CallDropped { .. }) => false,
+            (cause, event) => cause.is_some_and(|cause| may_cause(cause, event)),
+        };
+        let is_beside = |it: &StoryEntry| it.run == effect.run && it.lane == effect.lane;
+        let own = before.iter().rfind(|it| is_beside(it) && can(it));
+        let of_run =
+            || before.iter().rfind(|it| it.lane.is_none() && it.run == effect.run && can(it));
+        own.or_else(of_run).map(|cause| cause.seq)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_cause_is_the_nearest_candidate(
+            kinds in proptest::collection::vec((0..7_u64, 0..3_u8, 0..2_u8), 0..40),
+        ) {
+            let event = |kind| match kind {
+                0 => E::RoleCrashed { role: Role::Editor },
+                1 => E::FilesRead { files: vec![] },
+                2 => E::ApplyCompleted { iteration: 1, applied: true },
+                3 => E::ApplyStarted { iteration: 1 },
+                4 => E::BaselineSkipped { iteration: 1 },
+                call => E::CallDropped { call, charged: Amount::default() },
+            };
+            let events = kinds.iter().map(|(kind, lane, run)| {
+                let run = if *run == 0 { "a" } else { "b" };
+                (Some(run), LaneId::new(*lane), Some(event(*kind)))
+            });
+            let entries = story(events.collect());
+            let expected: Vec<_> = (1..=entries.len()).map(|to| searched(&entries[..to])).collect();
+            proptest::prop_assert_eq!(causes(&entries), expected);
+        }
     }
 }

@@ -31,13 +31,13 @@ pub struct StoryEntry {
 impl From<Record> for StoryEntry {
     fn from(record: Record) -> Self {
         Self {
-            seq: record.seq,
-            at: record.at.clone(),
-            kind: record.kind.clone(),
-            run: record.run.clone(),
             lane: record.scope().lane(),
-            part: record.part.clone(),
-            event: record.into_event(),
+            event: record.event(),
+            seq: record.seq,
+            at: record.at,
+            kind: record.kind,
+            run: record.run,
+            part: record.part,
         }
     }
 }
@@ -46,11 +46,6 @@ impl StoryEntry {
     /// The kind without its version.
     pub fn name(&self) -> &str {
         self.kind.split('@').next().unwrap_or_default()
-    }
-
-    /// Returns true if both events belong to the same run, lane and part.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        (&self.run, self.lane, &self.part) == (&other.run, other.lane, &other.part)
     }
 }
 
@@ -63,6 +58,25 @@ pub(crate) struct Kept {
     pub(crate) events: u64,
     /// The loaded events, in order.
     pub(crate) entries: Vec<StoryEntry>,
+}
+
+/// What is made of the loaded events of a session, one after the other.
+pub(crate) trait Fold {
+    /// Begins with a session's id, and how many events it has in all.
+    fn begin(session: String, events: u64) -> Self;
+
+    /// Takes in the next event.
+    fn take_in(&mut self, entry: StoryEntry);
+}
+
+impl Fold for Kept {
+    fn begin(session: String, events: u64) -> Self {
+        Self { session, events, entries: Vec::new() }
+    }
+
+    fn take_in(&mut self, entry: StoryEntry) {
+        self.entries.push(entry);
+    }
 }
 
 impl Kept {

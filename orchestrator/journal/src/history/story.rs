@@ -1,8 +1,5 @@
-//! One session with all its details and the cause of each event. Values only.
+//! One session with all its details. Values only.
 
-use actors::event::Event;
-
-use super::causes::{causes, chain, is_of_the_gate};
 use super::entry::{Kept, StoryEntry};
 use super::summary::Summary;
 use super::usage::{Call, calls};
@@ -17,19 +14,6 @@ pub struct Story {
     pub entries: Vec<StoryEntry>,
     calls: Vec<Call>,
     fates: Fates,
-}
-
-/// An event with its causes and effects.
-#[derive(Debug)]
-pub struct Explained<'s> {
-    /// The event.
-    pub entry: &'s StoryEntry,
-    /// Its causes, nearest first.
-    pub because: Vec<&'s StoryEntry>,
-    /// Its effects, in order.
-    pub led_to: Vec<&'s StoryEntry>,
-    /// For a command of a verification: the result of the whole verification.
-    pub verdict: Vec<&'s StoryEntry>,
 }
 
 impl Story {
@@ -50,39 +34,9 @@ impl Story {
         StagedPatch::of(&self.summary.id, entry.event.as_ref()?, &self.fates)
     }
 
-    /// Explains the event numbered `seq`; `None` if there is no such event.
-    pub fn explain(&self, seq: u64) -> Option<Explained<'_>> {
-        let of = |seq: u64| self.entries.get(usize::try_from(seq.checked_sub(1)?).ok()?);
-        let entry = of(seq)?;
-        let causes = causes(&self.entries);
-        let because = chain(&causes, seq).into_iter().skip(1).filter_map(of).collect();
-        let mut led_to = Vec::new();
-        // The decisions about a change count as its effects, until it is in the workspace.
-        let mut followed = vec![seq];
-        for (effect, cause) in self.entries.iter().zip(&causes) {
-            if cause.is_some_and(|cause| followed.contains(&cause)) {
-                led_to.push(effect);
-                if effect.event.as_ref().is_some_and(is_of_the_gate) {
-                    followed.push(effect.seq);
-                }
-            }
-        }
-        Some(Explained { entry, because, led_to, verdict: self.verdict(entry) })
-    }
-
-    /// Returns the result of the verification that this command belongs to, and how a failure was classified.
-    fn verdict(&self, entry: &StoryEntry) -> Vec<&StoryEntry> {
-        let Some(Event::VerificationRun { baseline: false, .. }) = entry.event else {
-            return Vec::new();
-        };
-        let later = self.entries.iter().filter(|it| it.seq > entry.seq && it.is_beside(entry));
-        let is_done = |it: &&StoryEntry| matches!(it.event, Some(Event::VerifyCompleted { .. }));
-        let is_verdict = |it: &&StoryEntry| {
-            is_done(it) || matches!(it.event, Some(Event::FailureClassified { .. }))
-        };
-        let is_state =
-            |it: &StoryEntry| matches!(it.event, Some(Event::SessionStateChanged { .. }));
-        let verdict = later.skip_while(|it| !is_done(it));
-        verdict.filter(|it| !is_state(it)).take_while(is_verdict).collect()
+    /// Returns the event with this number, if it is there.
+    pub fn entry(&self, seq: u64) -> Option<&StoryEntry> {
+        let at = self.entries.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        self.entries.get(at)
     }
 }

@@ -5,8 +5,8 @@ use actors::event::Event;
 use actors::words::{SessionState, Side};
 use serde::Serialize;
 
-use super::entry::Kept;
-use super::usage::{Tally, calls};
+use super::entry::{Fold, Kept, StoryEntry};
+use super::usage::{Calls, Tally};
 
 /// The summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,23 +42,9 @@ impl Summary {
 
     /// Summarises a session; `None` if it has not begun.
     pub(super) fn of(kept: &Kept) -> Option<Self> {
-        let (first, Event::SessionStarted { workspace, version, .. }) = kept.known().next()? else {
-            return None;
-        };
-        let mut summary = Self {
-            id: kept.session.clone(),
-            started: first.at.clone(),
-            workspace: workspace.clone(),
-            version: version.clone(),
-            state: SessionState::Idle,
-            requests: Vec::new(),
-            ended: None,
-            applied: None,
-            events: kept.events,
-            usage: Tally::of(&calls(kept)),
-        };
-        kept.known().for_each(|(_, event)| summary.take_in(event));
-        Some(summary)
+        let mut summing = Summing::begin(kept.session.clone(), kept.events);
+        kept.entries.iter().for_each(|entry| summing.hear(entry));
+        summing.done()
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "a few words leave out most events")]
@@ -75,6 +61,54 @@ impl Summary {
             }
             _ => {}
         }
+    }
+}
+
+/// The summary of a session while its events pass by.
+pub(super) struct Summing {
+    session: String,
+    events: u64,
+    /// `None` before the first event, and if that does not begin a session.
+    summary: Option<Summary>,
+    calls: Calls,
+}
+
+impl Fold for Summing {
+    fn begin(session: String, events: u64) -> Self {
+        let calls = Calls::of(session.clone());
+        Self { session, events, summary: None, calls }
+    }
+
+    fn take_in(&mut self, entry: StoryEntry) {
+        self.hear(&entry);
+    }
+}
+
+impl Summing {
+    fn hear(&mut self, entry: &StoryEntry) {
+        let Some(event) = &entry.event else { return };
+        self.calls.hear(entry);
+        if let Some(summary) = &mut self.summary {
+            summary.take_in(event);
+        } else if let (1, Event::SessionStarted { workspace, version, .. }) = (entry.seq, event) {
+            self.summary = Some(Summary {
+                id: self.session.clone(),
+                started: entry.at.clone(),
+                workspace: workspace.clone(),
+                version: version.clone(),
+                state: SessionState::Idle,
+                requests: Vec::new(),
+                ended: None,
+                applied: None,
+                events: self.events,
+                usage: Tally::default(),
+            });
+        }
+    }
+
+    /// Returns the summary; `None` if the session has not begun.
+    pub(super) fn done(self) -> Option<Summary> {
+        Some(Summary { usage: Tally::of(&self.calls.all), ..self.summary? })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Model calls and their combined usage. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use actors::event::{Blob, Event};
 use actors::lane_id::LaneId;
@@ -63,21 +63,39 @@ pub struct CallReply {
 
 /// Returns the calls of a session, each with its first reply.
 pub(super) fn calls(kept: &Kept) -> Vec<Call> {
-    let mut calls: Vec<Call> = Vec::new();
-    for (entry, event) in kept.known() {
-        if let Some(call) = asked(&kept.session, entry, event) {
-            calls.push(call);
+    let mut calls = Calls::of(kept.session.clone());
+    kept.entries.iter().for_each(|entry| calls.hear(entry));
+    calls.all
+}
+
+/// The calls of a session while its events pass by.
+pub(super) struct Calls {
+    session: String,
+    pub(super) all: Vec<Call>,
+    /// The calls without a reply. Each lane numbers its own.
+    open: HashMap<(u64, Option<LaneId>, Option<String>), Vec<usize>>,
+}
+
+impl Calls {
+    pub(super) fn of(session: String) -> Self {
+        Self { session, all: Vec::new(), open: HashMap::new() }
+    }
+
+    /// Takes in the next event.
+    pub(super) fn hear(&mut self, entry: &StoryEntry) {
+        let Some(event) = &entry.event else { return };
+        let place = |call| (call, entry.lane, entry.run.clone());
+        if let Some(call) = asked(&self.session, entry, event) {
+            self.open.entry(place(call.call)).or_default().push(self.all.len());
+            self.all.push(call);
         } else if let Some((call, reply)) = answered(entry.seq, event) {
-            // Each lane numbers its own calls.
-            let is_it = |it: &&mut Call| {
-                (it.call, it.lane, &it.run) == (call, entry.lane, &entry.run) && it.reply.is_none()
-            };
-            for asked in calls.iter_mut().filter(is_it) {
-                asked.reply = Some(reply.clone());
+            for at in self.open.remove(&place(call)).unwrap_or_default() {
+                if let Some(asked) = self.all.get_mut(at) {
+                    asked.reply = Some(reply.clone());
+                }
             }
         }
     }
-    calls
 }
 
 fn asked(session: &str, entry: &StoryEntry, event: &Event) -> Option<Call> {

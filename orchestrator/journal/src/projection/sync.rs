@@ -13,7 +13,7 @@ use tree::FileHash;
 use super::topic::Topic;
 use crate::EVENTS;
 use crate::history::Homes;
-use crate::read::{Place, ReadError, Record, scan};
+use crate::read::{Place, ReadError, Record, scan_each};
 
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,13 +80,16 @@ fn project(
         forget(tables, session)?;
     }
     let from = from.unwrap_or_else(Place::start);
-    let valid = scan(&text, from);
-    let damage = valid.damage(path);
-    for record in &valid.records {
-        if let Some(topic) = record.event().as_ref().and_then(Topic::of) {
-            insert(tables, session, topic, record)?;
+    let mut inserted = Ok(());
+    let valid = scan_each(&text, from, |record| {
+        if inserted.is_ok()
+            && let Some(topic) = record.event().as_ref().and_then(Topic::of)
+        {
+            inserted = insert(tables, session, topic, &record);
         }
-    }
+    });
+    inserted?;
+    let damage = valid.damage(path);
     let hash = hash(&text, valid.end.bytes).unwrap_or_default();
     let stamp = Some(stamp).filter(|_| damage.is_none());
     let new = Mark { stamp, place: valid.end, hash };

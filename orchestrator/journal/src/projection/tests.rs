@@ -53,8 +53,8 @@ impl State {
 
     /// Returns all lines from the file's tables, which must be usable, and the reported damage.
     fn lines(&self, name: &str) -> (Vec<String>, Vec<String>) {
-        let at = self.projection(name).kept_at(Place::Kept, &self.homes(), &TOPICS);
-        let Gathered { value, troubles } = at.unwrap();
+        let at = self.projection(name).folded_at(Place::Kept, &self.homes(), &TOPICS);
+        let Gathered::<Vec<Kept>> { value, troubles } = at.unwrap();
         (shown(&value), troubles.iter().map(ToString::to_string).collect())
     }
 
@@ -251,8 +251,9 @@ proptest! {
         prop_assert_eq!(&sessions[..], std::slice::from_ref(&story.summary), "journal and tables agree");
         prop_assert_eq!(Tally::of(&history.calls(Reach::Here).unwrap().value), story.summary.usage);
         for seq in 1..=lines as u64 {
-            let explained = story.explain(seq).unwrap();
-            prop_assert!(explained.because.iter().all(|cause| cause.seq < seq), "{explained:?}");
+            let (around, explained) = history.explain("s", seq).unwrap().value;
+            prop_assert!(explained.because.iter().all(|cause| *cause < seq), "{explained:?}");
+            prop_assert_eq!(around.entry(seq), story.entry(seq));
         }
     }
 }

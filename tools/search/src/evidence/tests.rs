@@ -177,7 +177,7 @@ fn files_that_cannot_be_shown_are_listed_with_a_reason() {
     for (request, why) in [
         ("use .env", ".env: the policy does not let it be read"),
         ("see notes/private.md", "notes/private.md: `.deepseekignore` hides it from models"),
-        ("see data/logo.png", "data/logo.png: not UTF-8 text"),
+        ("see data/logo.png", "data/logo.png: not text"),
         (
             "see data/huge.csv",
             "data/huge.csv: 13631488 bytes are more than 2000000, the largest file shown",

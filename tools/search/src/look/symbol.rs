@@ -120,7 +120,7 @@ impl VisibleTree<'_> {
         let owner =
             owner.and_then(|it| regex::Regex::new(&format!(r"\b{}\b", regex::escape(it))).ok());
         for (_, path) in by_file.keys() {
-            let Ok(text) = self.text(path) else { continue };
+            let Ok((text, _)) = self.text(path) else { continue };
             if owner.as_ref().is_some_and(|owner| owner.is_match(&text)) {
                 of_owner.push(path.clone());
             }
@@ -168,9 +168,10 @@ impl VisibleTree<'_> {
     fn defined(&self, found: &[Found], mut left: usize) -> (Vec<Defined>, usize) {
         let mut definitions = Vec::new();
         for Found { path, line, last, .. } in found.iter().take(DEFINITIONS) {
-            let Ok(text) = self.text(path) else { continue };
+            let Ok((text, encoding)) = self.text(path) else { continue };
             let end = (*last).min(line + DEFINITION_LINES - 1);
             let lines = cut(path, &text, (*line, end, text.lines().count()), left);
+            let lines = Lines { encoding, ..lines };
             left = left.saturating_sub(lines.text.len());
             definitions.push(Defined { lines, last: *last });
         }

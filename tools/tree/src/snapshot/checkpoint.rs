@@ -55,6 +55,9 @@ pub struct Own {
     pub before: Option<Kept>,
     /// The file after; `None` if there is none.
     pub after: Option<Kept>,
+    /// The permission bits of a file that is deleted, and of one that comes back as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<u32>,
 }
 
 /// The body of a checkpoint's commit message, below the title.
@@ -78,7 +81,7 @@ impl Snapshots {
     ) -> Result<(Checkpoint, Snapshot), SnapshotError> {
         let _lock = self.lock()?;
         let objects = self.open_or_make()?;
-        let own = own(&objects, changes)?;
+        let own = own(&objects, tree, changes)?;
         let also: Vec<&RepoPath> = own.iter().map(|own| &own.path).collect();
         let snapshot = self.take_locked(&objects, tree, &also, now, stopped)?;
         let before = objects.write_tree(&snapshot.entries, Survives::PowerCut)?;
@@ -133,7 +136,7 @@ impl Snapshots {
 }
 
 /// Returns the paths of `changes`, after storing their contents as objects of the private repository.
-fn own(objects: &Objects, changes: &[Change]) -> Result<Vec<Own>, SnapshotError> {
+fn own(objects: &Objects, tree: &ReadTree, changes: &[Change]) -> Result<Vec<Own>, SnapshotError> {
     let keep = |state: Option<&FileState>| -> Result<Option<Kept>, SnapshotError> {
         let Some(state) = state else { return Ok(None) };
         Ok(Some(Kept::of_file(state, objects.own_blob(&state.bytes)?)))
@@ -141,7 +144,16 @@ fn own(objects: &Objects, changes: &[Change]) -> Result<Vec<Own>, SnapshotError>
     let mut own = Vec::new();
     for change in changes {
         for (path, before, after) in change.sides() {
-            own.push(Own { path: path.clone(), before: keep(before)?, after: keep(after)? });
+            // Most new files have a new content.
+            let may_come_back =
+                before.is_none() && after.is_some_and(|it| objects.owns_blob(&it.bytes));
+            let (before, after) = (keep(before)?, keep(after)?);
+            let permissions = match (before, after) {
+                (Some(_), None) => tree.permissions(path),
+                (None, Some(kept)) if may_come_back => objects.deleted(path, kept)?,
+                _ => None,
+            };
+            own.push(Own { path: path.clone(), before, after, permissions });
         }
     }
     Ok(own)
@@ -170,6 +182,19 @@ impl Objects {
         let mut bytes = Vec::new();
         commit.write_to(&mut bytes).map_err(|source| self.failed(source))?;
         self.own_object(Kind::Commit, &bytes, survives)
+    }
+
+    /// Returns the permission bits that a file had when we last deleted it.
+    fn deleted(&self, path: &RepoPath, kept: Kept) -> Result<Option<u32>, SnapshotError> {
+        for (number, commit) in self.numbers()?.into_iter().rev() {
+            let own = self.checkpoint(number, commit)?.map(|checkpoint| checkpoint.own);
+            let is_it =
+                |own: &Own| own.path == *path && own.before == Some(kept) && own.after.is_none();
+            if let Some(own) = own.into_iter().flatten().find(is_it) {
+                return Ok(own.permissions);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the numbers of the checkpoints with their commits, in ascending order.

@@ -69,6 +69,11 @@ impl Objects {
         self.packs.borrow().have(id) || self.own.contains(&id)
     }
 
+    /// Returns true if a blob is stored in this repository.
+    pub(crate) fn owns_blob(&self, bytes: &[u8]) -> bool {
+        self.id(Kind::Blob, bytes).is_ok_and(|id| self.owns(id))
+    }
+
     /// Collects new objects in a pack until they are [settled](Self::settle). Otherwise many objects would mean many
     /// files and syncs.
     pub(crate) fn pack(&self) {

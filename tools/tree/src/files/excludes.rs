@@ -12,7 +12,7 @@ use gix::path::env;
 use gix::refs::FullName;
 use tools::regular;
 
-use super::repository::{MAX_BYTES, common_dir, top_around};
+use crate::repository::{MAX_BYTES, common_dir, top_around};
 
 /// Returns the file with the user's own ignore rules for the repository around `dir`.
 pub(super) fn excludes_file(dir: &Path) -> Option<PathBuf> {

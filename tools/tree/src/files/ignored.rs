@@ -11,7 +11,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::excludes::excludes_file;
-use super::repository;
+use crate::repository;
 use tools::regular;
 
 /// Maximum size of one ignore file, in bytes; larger ones are skipped.
