@@ -88,7 +88,7 @@ impl Case {
     }
 
     fn some<'a>(&mut self, of: &[&'a str]) -> Vec<&'a str> {
-        of.iter().copied().filter(|_| self.random.u8(..4) == 0).collect()
+        of.iter().copied().filter(|_| self.random.u8(..5) < 2).collect()
     }
 
     fn text(&mut self) -> String {
@@ -127,7 +127,7 @@ impl Case {
         for setting in self.some(&SETTINGS) {
             let (name, value) = setting.split_once('=').unwrap();
             // A repository cannot make commands read a file of the user.
-            let is_global = name == "core.attributesFile" || self.random.bool();
+            let is_global = name == "core.attributesFile" || self.random.u8(..3) > 0;
             let scope = if is_global { "--global" } else { "--local" };
             self.git(&format!("config {scope} {name} '{value}'"));
         }
