@@ -54,7 +54,7 @@ fn files_in_other_encodings_are_shown_and_edited_as_text() {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
         let comment = &bytes[mark..first];
         let (before, blank) = match width {
-            1 => (bytes[..first + 1].to_vec(), b" ".to_vec()),
+            1 => (bytes[..=first].to_vec(), b" ".to_vec()),
             _ => (bytes[..first + 2].to_vec(), utf16(" ")),
         };
         let [code, end] = ["int a = 2;", "\n"].map(|it| match width {
@@ -106,9 +106,8 @@ fn a_file_that_cannot_be_edited_ends_the_run_at_once() {
 fn long_lines_are_shown_in_part_and_stay_as_they_are() {
     let picture = format!("  \"image/png\": \"{}\",", "iVBORw0K".repeat(4000));
     let text = format!("{{\n{picture}\n  \"x\": 1\n}}\n");
-    let shown = format!(
-        "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -2,3 +2,3 @@\n SHORT\n-  \"x\": 1\n+  \"x\": 2\n }}\n"
-    );
+    let shown =
+        "--- a/n.ipynb\n+++ b/n.ipynb\n@@ -2,3 +2,3 @@\n SHORT\n-  \"x\": 1\n+  \"x\": 2\n }\n";
     let world = world_of("n.ipynb", &text, &["NEED_CONTEXT|n.ipynb", "NEED_CONTEXT|check.sh"]);
     world.chat("set x to 2 in n.ipynb");
     let prompts = world.provider.last_message("architect", 1);
@@ -175,7 +174,9 @@ fn a_name_is_found_if_one_file_has_it_however_it_is_spelled() {
         ("my notes.txt", &["my\u{a0}notes.txt", "my\u{2009}notes.txt"], false),
     ] {
         let project = Project::without_git(&[CHECK]);
-        there.iter().for_each(|path| project.write(path, "a = 1\n"));
+        for path in there {
+            project.write(path, "a = 1\n");
+        }
         project.commit();
         let create = format!("--- /dev/null\n+++ b/{given}\n@@ -0,0 +1 @@\n+a = 5\n");
         let answer = if is_found { diff(given, "a = 1", "a = 5") } else { create };

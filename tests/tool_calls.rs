@@ -101,7 +101,7 @@ fn every_invalid_call_gets_a_helpful_error() {
     let project = Project::new(&[("a.txt", "one\n"), ("long.txt", "x\n")]);
     let root = project.root().to_owned();
     fs::write(root.join("bytes"), [0, 159, 146, 150]).unwrap();
-    fs::write(root.join("latin.txt"), b"caf\xe9\n").unwrap();
+    fs::write(root.join("mixed.txt"), b"d\xc3\xa9j\xc3\xa0 caf\xe9\n").unwrap();
     fs::write(root.join("key.pem"), "secret\n").unwrap();
     fs::File::create(root.join("huge.txt")).unwrap().set_len(1 << 30).unwrap();
     symlink("loop", root.join("loop")).unwrap();
@@ -110,7 +110,7 @@ fn every_invalid_call_gets_a_helpful_error() {
     let bad = [
         ("fs_read", json!({"path": "none.txt"}), "no such file"),
         ("fs_read", json!({"path": "bytes"}), "not text"),
-        ("fs_read", json!({"path": "latin.txt"}), "not text"),
+        ("fs_read", json!({"path": "mixed.txt"}), "not text"),
         ("fs_read", json!({"path": "huge.txt"}), "1073741824 bytes"),
         ("fs_read", json!({"path": "loop"}), "no such directory"),
         ("fs_read", json!({"path": "out"}), "no such directory"),

@@ -213,8 +213,8 @@ fn translated(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<Str
         BaseState::File { bytes: None, .. } | BaseState::Missing => None,
     };
     let texts: Vec<String> = scope.bases.values().filter_map(text).collect();
-    let masked: Vec<String> = texts.iter().map(|text| redactor.redact(text).into_owned()).collect();
-    let diff = restored(diff, &masked).map_err(PatchMismatch::shortened)?;
+    let masked = || texts.iter().map(|text| redactor.redact(text).into_owned()).collect();
+    let diff = restored(diff, masked).map_err(PatchMismatch::shortened)?;
     unmask(&diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
 }
 

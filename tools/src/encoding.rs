@@ -47,13 +47,13 @@ pub fn decode(bytes: &[u8]) -> Option<Decoded<'_>> {
     if let Some((order, rest)) = marked(bytes) {
         return utf16(rest, order, true);
     }
+    let has = |byte| memchr::memchr(byte, bytes).is_some();
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains(['\0', char::from(ESCAPE)]) => Some(utf8(text)),
-        Ok(text) if !text.contains('\0') => {
+        _ if has(0) => unmarked(bytes),
+        Ok(text) if has(ESCAPE) => {
             Some(legacy(bytes, ISO_2022_JP).filter(|it| it.is_exact).unwrap_or_else(|| utf8(text)))
         }
-        Ok(_) => unmarked(bytes),
-        Err(_) if bytes.contains(&0) => unmarked(bytes),
+        Ok(text) => Some(utf8(text)),
         Err(_) if is_damaged_utf8(bytes) => None,
         Err(_) => {
             let named = named(bytes).and_then(|encoding| legacy(bytes, encoding));

@@ -7,6 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 /// Longer lines are shortened, in bytes.
 const LONGEST: usize = 4_000;
+/// A text of at most this many bytes is shown as it is.
+const SHORT_TEXT: usize = 16_000;
 /// What is shown of the beginning and of the end of a shortened line, in bytes.
 const BEGINNING: usize = 300;
 const END: usize = 100;
@@ -16,7 +18,7 @@ const CLOSING: &str = " bytes that are not shown…]";
 
 /// Returns `text` with the middle of each long line left out and marked. Different lines stay different.
 pub fn shortened(text: &str) -> Cow<'_, str> {
-    if lines_of(text).all(|line| line.len() <= LONGEST) {
+    if text.len() <= SHORT_TEXT || lines_of(text).all(|line| line.len() <= LONGEST) {
         return Cow::Borrowed(text);
     }
     let lines = text.split_inclusive('\n');
@@ -29,22 +31,24 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 /// Returns true if every line of a text is shortened, so that nothing of it can be changed.
 pub fn is_all_shortened(text: &str) -> bool {
     let mut lines = lines_of(text).filter(|line| !line.trim().is_empty()).peekable();
-    lines.peek().is_some() && lines.all(|line| line.len() > LONGEST)
+    text.len() > SHORT_TEXT && lines.peek().is_some() && lines.all(|line| line.len() > LONGEST)
 }
 
-/// Returns `diff` with the shortened lines of `texts` in full.
+/// Returns `diff` with the shortened lines of `texts` in full; these are asked for only if there are any.
 ///
 /// A new line is put back only if it is also removed in the same hunk.
 ///
 /// # Errors
 /// Returns a shortened line that is not one of `texts`, or is new.
-pub fn restored<'d>(diff: &'d str, texts: &[String]) -> Result<Cow<'d, str>, &'d str> {
+pub fn restored(diff: &str, texts: impl FnOnce() -> Vec<String>) -> Result<Cow<'_, str>, &str> {
     if !diff.contains(CLOSING) {
         return Ok(Cow::Borrowed(diff));
     }
+    let texts = texts();
     let lines = || texts.iter().flat_map(|text| lines_of(text));
+    let long = texts.iter().filter(|text| text.len() > SHORT_TEXT).flat_map(|text| lines_of(text));
     let known: BTreeMap<String, &str> =
-        lines().filter_map(|line| Some((short_of(line)?, line))).collect();
+        long.filter_map(|line| Some((short_of(line)?, line))).collect();
     let literal: BTreeSet<&str> = lines().filter(|line| is_short(line)).collect();
     let all: Vec<&str> = diff.split_inclusive('\n').collect();
     let mut whole = String::with_capacity(diff.len());
@@ -78,10 +82,10 @@ fn short_of(line: &str) -> Option<String> {
     let beginning = content.get(..content.floor_char_boundary(BEGINNING))?;
     let end = content.get(content.ceil_char_boundary(content.len() - END)..)?;
     let left_out = content.len() - beginning.len() - end.len();
-    let hash = Sha256::digest(content.as_bytes());
-    let hash: String = hash.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    let digest = Sha256::digest(content.as_bytes());
+    let [a, b, c, ..] = *digest.as_slice() else { return None };
     let line_end = line.get(content.len()..)?;
-    Some(format!("{beginning}{OPENING}{hash}: {left_out}{CLOSING}{end}{line_end}"))
+    Some(format!("{beginning}{OPENING}{a:02x}{b:02x}{c:02x}: {left_out}{CLOSING}{end}{line_end}"))
 }
 
 /// Returns true if a line is marked as shortened.
@@ -112,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_file_of_long_lines_only_has_nothing_to_change() {
-        assert!(is_all_shortened(&format!("{}\n\n", "x".repeat(9_000))));
+        assert!(is_all_shortened(&format!("{}\n\n", "x".repeat(20_000))));
+        assert!(!is_all_shortened(&"x".repeat(SHORT_TEXT)), "it is shown as it is");
         assert!(!is_all_shortened(&file()) && !is_all_shortened("") && !is_all_shortened("a\n"));
     }
 
@@ -133,13 +138,13 @@ mod tests {
             (format!("@@ -1 +1,2 @@\n a\n+{second}"), false),
             ("@@ -1 +1,2 @@\n a\n".to_owned(), true),
         ] {
-            let back = restored(&diff, std::slice::from_ref(&file));
+            let back = restored(&diff, || vec![file.clone()]);
             assert_eq!(back.as_deref().ok(), is_ok.then(|| in_full(&diff)).as_deref());
         }
         let diff = format!("@@ -2 +2 @@\n {first}");
-        assert!(restored(&diff, &["other\n".to_owned()]).is_err());
+        assert!(restored(&diff, || vec!["other\n".to_owned()]).is_err());
         assert_eq!(
-            restored(&diff, &[short.clone()]).as_deref(),
+            restored(&diff, || vec![short.clone()]).as_deref(),
             Ok(diff.as_str()),
             "the file has it so"
         );

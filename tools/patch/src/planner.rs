@@ -142,7 +142,7 @@ pub(super) struct Planner<'s> {
     done: Vec<PatchMismatch>,
 }
 
-type Outcome<T> = Result<T, Vec<PatchMismatch>>;
+pub(super) type Outcome<T> = Result<T, Vec<PatchMismatch>>;
 
 impl<'s> Planner<'s> {
     pub(super) fn new(
@@ -377,7 +377,7 @@ impl<'s> Planner<'s> {
             made.tolerated.push(Tolerated::in_file(Tolerance::Merged));
         }
         let text = self.checked(path, made)?;
-        self.texts.encoded(path, text).map_err(|lacks| vec![lacks])
+        self.texts.encoded(path, text)
     }
 
     fn allows(&self, tolerance: Tolerance) -> bool {

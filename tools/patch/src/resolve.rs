@@ -78,7 +78,7 @@ impl Known<'_> {
         }
         let mut known: Vec<RepoPath> = match self.declared {
             Some(declared) if declared.contains(path) => return None,
-            None if (self.exists)(path) => return None,
+            None if text.is_ascii() || (self.exists)(path) => return None,
             Some(declared) => {
                 declared.iter().filter(|other| other.looks_like(path)).cloned().collect()
             }

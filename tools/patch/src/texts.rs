@@ -8,6 +8,7 @@ use tools::encoding::{TextEncoding, decode};
 use tree::{Entry, FileHash, FileState, RepoPath, TreeError};
 
 use super::plan::{BaseState, Current};
+use super::planner::Outcome;
 use super::refuse::{PatchMismatch, Reason};
 
 /// Reads files, decoded where the answer needs that.
@@ -72,13 +73,13 @@ impl<'c> Texts<'c> {
     }
 
     /// Returns the bytes of a new text of the file that is at `path` now.
-    pub(super) fn encoded(&self, path: &RepoPath, text: Bytes) -> Result<Bytes, PatchMismatch> {
+    pub(super) fn encoded(&self, path: &RepoPath, text: Bytes) -> Outcome<Bytes> {
         let Ok(Seen { coded: Some(Coded { encoding, .. }), .. }) = self.look(path) else {
             return Ok(text);
         };
         let lacks = |why: String| {
-            PatchMismatch::file(Reason::NotInEncoding, path.as_str())
-                .note(format!("The file is in {}, {why}.", encoding.name()))
+            let mismatch = PatchMismatch::file(Reason::NotInEncoding, path.as_str());
+            vec![mismatch.note(format!("The file is in {}, {why}.", encoding.name()))]
         };
         let text = std::str::from_utf8(&text).map_err(|_| lacks("and this is no text".into()))?;
         let bytes = encoding
@@ -92,17 +93,15 @@ impl<'c> Texts<'c> {
             return Ok(seen.clone());
         }
         let entry = (self.current)(path)?;
-        let seen = match &entry {
-            Entry::File(on_disk)
-                if self.decodes
-                    && let Some((text, encoding)) = coded(&on_disk.bytes) =>
-            {
-                let on_disk = on_disk.clone();
-                let entry = Entry::File(FileState { bytes: text, mode: on_disk.mode });
-                Seen { entry, coded: Some(Coded { on_disk, encoding }) }
-            }
-            _ => Seen { entry, coded: None },
-        };
+        let mut seen = Seen { entry, coded: None };
+        if let Entry::File(on_disk) = &seen.entry
+            && self.decodes
+            && let Some((text, encoding)) = coded(&on_disk.bytes)
+        {
+            let on_disk = on_disk.clone();
+            let entry = Entry::File(FileState { bytes: text, mode: on_disk.mode });
+            seen = Seen { entry, coded: Some(Coded { on_disk, encoding }) };
+        }
         self.seen.borrow_mut().insert(path.clone(), seen.clone());
         Ok(seen)
     }

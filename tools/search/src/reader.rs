@@ -134,7 +134,7 @@ mod tests {
         fs::write(home.path().join("a"), "text 修\n").unwrap();
         fs::write(home.path().join("binary"), b"a\0b").unwrap();
         fs::write(home.path().join("latin"), b"caf\xe9").unwrap();
-        fs::write(home.path().join("long"), "y".repeat(9_000)).unwrap();
+        fs::write(home.path().join("long"), "y".repeat(20_000)).unwrap();
         fs::write(home.path().join("large"), "x".repeat(65)).unwrap();
         fs::write(home.path().join(".env"), "KEY=1").unwrap();
         symlink("a", home.path().join("link")).unwrap();
@@ -143,7 +143,7 @@ mod tests {
             ".env" => Err(Unshown::Refused),
             _ => Ok(()),
         };
-        let mut long = Reader::new(&tree, 10_000, &may_show);
+        let mut long = Reader::new(&tree, 30_000, &may_show);
         let mut reader = Reader::new(&tree, 64, &may_show);
         let mut text = |path: &str| reader.text(&RepoPath::parse(path).unwrap());
 
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(latin.hash(), FileHash::of(b"caf\xe9"));
         let long = long.text(&RepoPath::parse("long").unwrap()).unwrap();
         assert!(long.lines.text().len() < 500);
-        assert_eq!(long.hash(), FileHash::of("y".repeat(9_000).as_bytes()));
+        assert_eq!(long.hash(), FileHash::of("y".repeat(20_000).as_bytes()));
         fs::write(home.path().join("a"), "changed").unwrap();
         assert_eq!(text("a").unwrap().lines.text(), "text 修\n");
         for (path, why) in [

@@ -149,10 +149,8 @@ fn look<'a>(
             .zip(new)
             .is_some_and(|((found, old), new)| is_half_rewritten(&found, &old, &new))
     };
-    let seen = match seen {
-        Seen::Neither if has_new && has_old && is_between() => Seen::Between,
-        seen => seen,
-    };
+    let is_between = seen == Seen::Neither && has_new && has_old && is_between();
+    let seen = if is_between { Seen::Between } else { seen };
     Ok(Found { intended, names, dir, seen, has_new, has_old })
 }
 

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{MetadataExt as _, fchown};
 
-use rustix::fs::{FileType, Gid, Mode, OFlags, Uid, XattrFlags};
+use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 /// Taken away by the system from every file that is written to.
@@ -21,7 +23,8 @@ pub(crate) struct Attributes {
     pub(crate) mode: Mode,
     /// User and group; `None` for those that a new file has.
     owner: Option<(u32, u32)>,
-    extended: BTreeMap<CString, Vec<u8>>,
+    /// `None` if they cannot be read.
+    extended: Option<BTreeMap<CString, Vec<u8>>>,
     /// The inode and its number of names.
     inode: u64,
     names: u64,
@@ -31,27 +34,21 @@ impl Attributes {
     /// Returns the attributes of a regular file; `None` for anything else.
     pub(crate) fn of(dir: BorrowedFd<'_>, name: &str) -> Option<Attributes> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return None;
-        }
-        let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
-        let owner = Some((stat.st_uid, stat.st_gid));
-        let extended = extended(&file).unwrap_or_default();
+        let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?);
+        let data = file.metadata().ok().filter(Metadata::is_file)?;
         Some(Attributes {
-            mode,
-            owner,
-            extended,
-            inode: stat.st_ino,
-            names: u64::from(stat.st_nlink),
+            mode: Mode::from_raw_mode(data.mode() & 0o777),
+            owner: Some((data.uid(), data.gid())),
+            extended: extended(&file).ok(),
+            inode: data.ino(),
+            names: data.nlink(),
         })
     }
 
     /// Returns the attributes of a new file with these permission bits.
     pub(crate) fn fresh(mode: u32) -> Attributes {
         let mode = Mode::from_raw_mode(mode & 0o777);
-        Attributes { mode, owner: None, extended: BTreeMap::new(), inode: 0, names: 0 }
+        Attributes { mode, owner: None, extended: Some(BTreeMap::new()), inode: 0, names: 0 }
     }
 
     /// Returns the same attributes with other permission bits.
@@ -60,22 +57,20 @@ impl Attributes {
     }
 
     /// Gives a new file the same permission bits, owner and extended attributes, as far as the system allows it.
-    pub(crate) fn give(&self, file: &File) -> Result<(), Errno> {
-        let stat = rustix::fs::fstat(file)?;
-        if let Some((user, group)) = self.owner.filter(|it| *it != (stat.st_uid, stat.st_gid)) {
-            let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-            let given = rustix::fs::fchown(file, Some(user), Some(group));
-            given.or_else(|_| rustix::fs::fchown(file, None, Some(group))).unwrap_or_default();
+    pub(crate) fn give(&self, file: &File) -> io::Result<()> {
+        let data = file.metadata()?;
+        if let Some((user, group)) = self.owner.filter(|it| *it != (data.uid(), data.gid())) {
+            let given = fchown(file, Some(user), Some(group));
+            given.or_else(|_| fchown(file, None, Some(group))).unwrap_or_default();
         }
         let has = extended(file).unwrap_or_default();
-        for (name, value) in
-            self.extended.iter().filter(|(name, value)| has.get(*name) != Some(value))
-        {
+        let wanted = self.extended.iter().flatten();
+        for (name, value) in wanted.filter(|(name, value)| has.get(*name) != Some(value)) {
             rustix::fs::fsetxattr(file, name.as_c_str(), value, XattrFlags::empty())
                 .unwrap_or_default();
         }
         // Last, because a new owner and access lists change it.
-        rustix::fs::fchmod(file, self.mode)
+        Ok(rustix::fs::fchmod(file, self.mode)?)
     }
 
     /// Returns true if a file with these attributes can be replaced by the file `new`, next to which `kept` may be another
@@ -84,10 +79,11 @@ impl Attributes {
         let is_kept = Attributes::of(dir, kept).is_some_and(|kept| kept.inode == self.inode);
         let new = Attributes::of(dir, new);
         self.names == 1 + u64::from(is_kept)
+            && self.extended.is_some()
             && new.is_some_and(|new| new.owner == self.owner && new.extended == self.extended)
     }
 
-    /// Returns true if it is certain that the file is written to rather than replaced, or likely.
+    /// Returns true if the file will probably be written to rather than replaced.
     pub(crate) fn are_rooted(&self) -> bool {
         let own = rustix::process::geteuid().as_raw();
         self.names > 1 || self.owner.is_some_and(|(user, _)| user != own)
@@ -96,7 +92,11 @@ impl Attributes {
 
 fn extended(file: impl AsFd) -> Result<BTreeMap<CString, Vec<u8>>, Errno> {
     let mut names = vec![0; MAX_BYTES];
-    let used = rustix::fs::flistxattr(&file, names.as_mut_slice())?;
+    let used = match rustix::fs::flistxattr(&file, names.as_mut_slice()) {
+        // The file system has none.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => 0,
+        used => used?,
+    };
     names.truncate(used);
     let names = names.split_inclusive(|byte| *byte == 0);
     let names = names.filter_map(|name| CStr::from_bytes_with_nul(name).ok());
