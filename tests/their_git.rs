@@ -308,6 +308,25 @@ fn the_users_settings_hold_for_commands_without_helpers_hooks_and_secrets() {
 }
 
 #[test]
+fn settings_hold_behind_a_linked_home_and_another_file() {
+    let world = World::of(Project::new(&[("f.py", "a\n")]), Provider::new(Vec::new()));
+    settings(&world, "[user]\n\tname = Me\n");
+    let other = world.home().join("other.inc");
+    fs::write(&other, "[user]\n\tname = Other\n").unwrap();
+    let linked = tempfile::tempdir().unwrap();
+    let home = linked.path().join("home");
+    symlink(world.home(), &home).unwrap();
+    if confined(&world, "true").is_none() {
+        return;
+    }
+    let args = ["sandbox", "--", "git config user.name; echo"];
+    let run = world.deepseek(args).env("HOME", &home).run();
+    assert_eq!(run.stdout, "Me\n\n", "{}", run.stderr);
+    let run = world.deepseek(args).env("GIT_CONFIG_GLOBAL", &other).run();
+    assert_eq!(run.stdout, "Other\n\n", "{}", run.stderr);
+}
+
+#[test]
 fn the_settings_of_the_repository_go_before_those_of_the_user() {
     let world = World::of(Project::new(&[("f.py", "a\n")]), Provider::new(Vec::new()));
     settings(&world, "[user]\n\tname = Me\n[core]\n\tabbrev = 9\n");

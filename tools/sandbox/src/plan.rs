@@ -85,7 +85,8 @@ impl Ground {
                 if self.home().is_none() {
                     outside.env.push(("HOME".into(), "/tmp".into()));
                 }
-                let home = self.home().map_or_else(|| "/tmp".into(), Path::to_owned);
+                let home = self.home().and_then(|home| home.canonicalize().ok());
+                let home = home.unwrap_or_else(|| "/tmp".into());
                 let settings = home.join(GIT_SETTINGS);
                 self.name_git_settings(&settings, &mut outside);
                 let mut view = self.view(wanted, survey, &outside, &caches)?;
