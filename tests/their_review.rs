@@ -103,12 +103,11 @@ impl Case {
 
     fn write_some(&mut self) {
         for name in self.some(&NAMES).into_iter().chain(["always.txt"]) {
-            match self.random.u8(..10) {
-                0 => self.world.project.write(name, [0, 159, 1, 2]),
-                _ => {
-                    let text = self.text();
-                    self.world.project.write(name, text);
-                }
+            if self.random.u8(..10) == 0 {
+                self.world.project.write(name, [0, 159, 1, 2]);
+            } else {
+                let text = self.text();
+                self.world.project.write(name, text);
             }
             if self.random.u8(..6) == 0 {
                 let path = self.world.project.path(name);

@@ -110,7 +110,7 @@ fn trees_are_opened_for_writing_in_three_places() {
 #[test]
 fn the_environment_is_read_in_one_file() {
     // The second file is not part of release builds; in the third, the library finds the settings of git as git does.
-    let others = ["tools/src/fault.rs", "tools/tree/src/excludes.rs"];
+    let others = ["tools/src/fault.rs", "tools/tree/src/files/excludes.rs"];
     only_in("env::var", &["cli/src/surroundings.rs", others[0], others[1]]);
     only_in("current_dir()", &["cli/src/surroundings.rs"]);
 }

@@ -214,13 +214,13 @@ impl Reading<'_> {
                     // The repository has no commit yet.
                     Err(why) => diff(self.commands, "--cached", "").await.map_err(|_| why)?,
                 };
-                Ok(tracked + &self.new_files(&self.new().await?).await)
+                Ok(tracked + &self.new_files(&self.new_names().await?).await)
             }
         }
     }
 
     /// Returns the names of files unknown to git, each with a NUL after it; none if the user's git does not show them.
-    async fn new(&self) -> Result<String, Wording> {
+    async fn new_names(&self) -> Result<String, Wording> {
         let (status, tail) = ran(self.commands, STATUS).await?.parts();
         // A rename has its second name in an entry of its own, which has no mark.
         if !status.split('\0').chain(tail.split('\0')).any(|entry| entry.starts_with("?? ")) {

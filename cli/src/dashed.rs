@@ -54,15 +54,12 @@ fn is_request(word: &str, options: &[&Arg]) -> bool {
     let Some(name) = word.strip_prefix('-').filter(|_| word.contains(char::is_whitespace)) else {
         return false;
     };
-    let is_option = match name.strip_prefix('-') {
-        Some(long) => {
-            let name = long.split('=').next().unwrap_or_default();
-            options.iter().any(|option| option.get_long() == Some(name))
-        }
-        None => {
-            let short = name.chars().next();
-            options.iter().any(|it| it.get_short() == short && it.get_action().takes_values())
-        }
+    let is_option = if let Some(long) = name.strip_prefix('-') {
+        let name = long.split('=').next().unwrap_or_default();
+        options.iter().any(|option| option.get_long() == Some(name))
+    } else {
+        let short = name.chars().next();
+        options.iter().any(|it| it.get_short() == short && it.get_action().takes_values())
     };
     !is_option
 }
@@ -70,13 +67,12 @@ fn is_request(word: &str, options: &[&Arg]) -> bool {
 /// Returns true if a word is this option, without the value that it needs.
 fn awaits(option: &Arg, word: &str) -> bool {
     let is_needed = option.get_num_args().is_none_or(|count| count.min_values() > 0);
-    let is_it = match word.strip_prefix("--") {
-        Some(long) => option.get_long() == Some(long),
-        None => {
-            let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
-            let short = letters.next();
-            short.is_some() && letters.next().is_none() && option.get_short() == short
-        }
+    let is_it = if let Some(long) = word.strip_prefix("--") {
+        option.get_long() == Some(long)
+    } else {
+        let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
+        let short = letters.next();
+        short.is_some() && letters.next().is_none() && option.get_short() == short
     };
     is_it && is_needed && option.get_action().takes_values()
 }

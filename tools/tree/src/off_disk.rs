@@ -74,15 +74,14 @@ impl OffDisk {
         let file = root.join(path.as_str());
         let (top, git_dir) = top_around(file.parent()?)?;
         let within = file.strip_prefix(&top).ok()?;
-        let by = match self.skipped(&top, git_dir.join("index")) {
-            Some(index) => is_skipped(&top, &index, within).then(|| {
+        let by = if let Some(index) = self.skipped(&top, git_dir.join("index")) {
+            is_skipped(&top, &index, within).then(|| {
                 let is_sparse = git_dir.join("info/sparse-checkout").exists();
                 if is_sparse { KeptOffBy::SparseCheckout } else { KeptOffBy::SkipWorktree }
-            }),
-            None => {
-                let has_index = git_dir.join("index").symlink_metadata().is_ok();
-                (!has_index && is_in_head(&top, within)).then_some(KeptOffBy::NoCheckout)
-            }
+            })
+        } else {
+            let has_index = git_dir.join("index").symlink_metadata().is_ok();
+            (!has_index && is_in_head(&top, within)).then_some(KeptOffBy::NoCheckout)
         }?;
         Some(KeptOff { by, cure: cure(by, root, &top, path) })
     }
