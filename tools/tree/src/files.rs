@@ -15,6 +15,7 @@ use self::ignored::{Ignored, Rules};
 use self::made::Made;
 use super::RepoPath;
 use super::file_ops::is_temporary;
+use super::repository::{Tracked, top_around};
 
 /// Directories that are never listed: git's and ours.
 const NEVER: [&str; 2] = [".git", ".deepseek"];
@@ -140,6 +141,15 @@ impl IgnoredByGit {
         let mut dirs = path.ancestors().skip(1).take_while(|dir| *dir != self.top);
         self.ignored.is_ignored(path, false) || dirs.any(|dir| self.ignored.is_ignored(dir, true))
     }
+}
+
+/// Returns true if nothing in a directory is part of the project: git tracks nothing in it, and ignores whatever is new
+/// there. Without a repository, that holds for every directory.
+pub fn is_unseen(root: &Path, dir: &Path) -> bool {
+    if top_around(root).is_none() {
+        return true;
+    }
+    IgnoredByGit::below(root).has(&dir.join("x")) && !Tracked::around(root).has_below(dir)
 }
 
 fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {

@@ -25,7 +25,8 @@ mod write;
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
 pub use files::{
-    Hidden, IgnoredByGit, Listed, Listing, list, list_for_models, list_for_models_below, modified,
+    Hidden, IgnoredByGit, Listed, Listing, is_unseen, list, list_for_models, list_for_models_below,
+    modified,
 };
 pub use git_dirs::{dirs_of_repository, git_dirs};
 pub use hash::{FileHash, ParseHashError};
@@ -33,8 +34,7 @@ pub use off_disk::{KeptOff, KeptOffBy};
 pub use path::{PathError, RepoPath, spelling};
 pub use read::ReadTree;
 pub use repository::{
-    UserRepository, head_of, is_in_repository, is_unseen, nested_repository, share_repository,
-    tracked_among,
+    UserRepository, head_of, is_in_repository, nested_repository, share_repository, tracked_among,
 };
 pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
 pub use secret::secret_texts;

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 
 use tools::regular;
 
-use super::files::IgnoredByGit;
-
 /// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
 pub(super) const ALTERNATES: &str = "objects/info/alternates";
@@ -109,15 +107,6 @@ pub fn tracked_among(root: &Path, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
         None => root.join(path).symlink_metadata().is_ok(),
     });
     paths
-}
-
-/// Returns true if nothing in a directory is part of the project: git tracks nothing in it, and ignores whatever is new
-/// there. Without a repository, that holds for every directory.
-pub fn is_unseen(root: &Path, dir: &Path) -> bool {
-    if top_around(root).is_none() {
-        return true;
-    }
-    IgnoredByGit::below(root).has(&dir.join("x")) && !Tracked::around(root).has_below(dir)
 }
 
 /// Returns the repository below the top of the one around `root` that the file at `path`, relative to `root`, belongs to:
