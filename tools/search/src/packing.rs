@@ -161,7 +161,7 @@ impl<'a> Packing<'a> {
                     let all = EvidenceItem::of(ItemKind::Named, &file.path, &text, lines.all());
                     wanted.push(Wanted { file, cost: render::item(&all).len(), share: 0, text });
                 }
-                Err(why) => self.unshown(&file.path, why),
+                Err(why) => self.unshown(&file.path, &why),
             }
         }
         let mut section = self.left - self.left / 4;
@@ -359,7 +359,7 @@ impl<'a> Packing<'a> {
         self.notes(&[note]);
     }
 
-    fn unshown(&mut self, path: &RepoPath, why: Unshown) {
+    fn unshown(&mut self, path: &RepoPath, why: &Unshown) {
         self.notes(&[format!("{path}: {why}")]);
     }
 
