@@ -85,14 +85,11 @@ pub fn presence(
         return Presence::Whole;
     }
     match (state, before, after) {
-        _ if state == before => Presence::Absent,
-        (None, ..) | (Some(_), _, None) => Presence::Absent,
         // It was created, and changed since; or another file is there.
         (Some(state), None, Some(after)) if shares_lines(&state.bytes, &after.bytes) => {
             Presence::Whole
         }
-        (Some(_), None, Some(_)) => Presence::Absent,
-        (Some(state), Some(before), Some(after)) => {
+        (Some(state), Some(before), Some(after)) if state != before => {
             if merged(state, after, before).as_ref() == Some(state) {
                 Presence::Whole
             } else if merged(state, before, after).as_ref() == Some(state) {
@@ -101,6 +98,7 @@ pub fn presence(
                 presence_of_lines(&state.bytes, &before.bytes, &after.bytes)
             }
         }
+        _ => Presence::Absent,
     }
 }
 
