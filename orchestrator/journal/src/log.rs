@@ -182,10 +182,11 @@ impl Journal {
         std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
-                if let Err(error) = writer.run(&entries) {
+                let failed = |error: &io::Error| {
                     tracing::error!(%error, "the journal cannot be written");
                     why.set(format!("cannot write to {}: {error}", of.display())).ok();
-                }
+                };
+                writer.run(&entries, failed);
                 drop((entries, alive));
             })
             .map_err(LogError::Thread)?;
@@ -257,23 +258,33 @@ struct Tagged {
 }
 
 impl Writer {
-    fn run(mut self, entries: &Receiver<Submission>) -> io::Result<()> {
+    /// Writes until there is nothing more, or until that fails.
+    fn run(mut self, entries: &Receiver<Submission>, failed: impl Fn(&io::Error)) {
         while let Ok(first) = entries.recv() {
             let mut batch = vec![first];
             batch.extend(entries.try_iter().take(BATCH - 1));
-            self.write(batch)?;
+            // A caller that is let down finds the reason.
+            let waiting: Vec<_> = batch.iter_mut().map(|entry| entry.durable.take()).collect();
+            match self.write(batch, waiting.iter().any(Option::is_some)) {
+                Ok(seqs) => {
+                    for (waits, seq) in waiting.into_iter().zip(seqs) {
+                        waits.and_then(|waits| waits.send(seq).ok());
+                    }
+                }
+                Err(error) => return failed(&error),
+            }
         }
-        self.file.sync_data()
+        if let Err(error) = self.file.sync_data() {
+            failed(&error);
+        }
     }
 
-    /// Writes a batch: first the content, then all lines at once, then the sync. Only then are the waiting callers
-    /// notified.
-    fn write(&mut self, batch: Vec<Submission>) -> io::Result<()> {
-        let durable = batch.iter().any(|entry| entry.durable.is_some());
+    /// Writes a batch: first the content, then all lines at once, then the sync. Returns the number of each event.
+    fn write(&mut self, batch: Vec<Submission>, durable: bool) -> io::Result<Vec<u64>> {
         let mut new_blobs = false;
         let mut text = Vec::new();
         let mut written = Vec::new();
-        let mut waiting = Vec::new();
+        let mut seqs = Vec::new();
         for entry in &batch {
             self.note_run(&entry.event);
         }
@@ -285,9 +296,7 @@ impl Writer {
             let changed = self.state.after(&entry.event).filter(|_| !entry.scope.is_part());
             let scope = entry.scope.clone();
             let envelope = self.line(entry.event, entry.scope, &mut text)?;
-            if let Some(waits) = entry.durable {
-                waiting.push((waits, envelope.seq));
-            }
+            seqs.push(envelope.seq);
             written.push(envelope);
             let from = self.state;
             let event = match changed {
@@ -316,10 +325,7 @@ impl Writer {
         for envelope in written {
             self.show(Signal::Event(Arc::new(envelope)));
         }
-        for (waits, seq) in waiting {
-            waits.send(seq).ok();
-        }
-        Ok(())
+        Ok(seqs)
     }
 
     /// Notes whether the current run has something to lose.

@@ -13,11 +13,14 @@ use actors::words::{Asked, Side};
 
 use super::entry::StoryEntry;
 
+/// A run, its lane and its part.
+type Place = (Option<String>, Option<LaneId>, Option<String>);
+
 /// The events before one, as far as they can be its cause.
 #[derive(Default)]
 pub(super) struct Earlier {
     /// Those of each run, lane and part.
-    of_places: HashMap<(Option<String>, Option<LaneId>, Option<String>), Latest>,
+    of_places: HashMap<Place, Latest>,
     /// Those of each run outside its lanes.
     of_runs: HashMap<Option<String>, Latest>,
 }
