@@ -413,7 +413,11 @@ impl Effect for End<'_> {
         };
         let report = reported(event.clone(), self.commands);
         // From now on a supervisor that finds the lane dead has its report, even while the event waits for the disk.
-        let keep = || drop(report.map(|report| self.attempt.ended.set(report)));
+        let keep = || {
+            if let Some(report) = report {
+                self.attempt.ended.set(report).ok();
+            }
+        };
         run.publisher.record_and(event.clone(), keep).await?;
         Ok(event)
     }

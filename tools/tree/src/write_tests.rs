@@ -285,7 +285,7 @@ fn a_file_keeps_its_other_names_and_its_attributes() {
         let inode = fs::metadata(at("m")).unwrap().ino();
         let has_note = |name: &str| {
             let mut value = [0; 9];
-            getxattr(&at(name), "user.note", &mut value).map(|length| value[..length].to_vec())
+            getxattr(at(name), "user.note", &mut value).map(|length| value[..length].to_vec())
         };
         let note = has_note("m");
         let tree = open(home.path());
