@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tree::{Hidden, ReadTree, RepoPath};
 
-use super::evidence::{EvidenceItem, ItemKind};
+use super::items::{EvidenceItem, ItemKind};
 use super::reader::{Reader, Text, Unshown};
 use super::render::stable_item;
 
@@ -118,7 +118,7 @@ impl Found<'_, '_> {
         for name in NAMES {
             let path = directory.map_or_else(|| name.to_owned(), |it| format!("{it}/{name}"));
             let Ok(path) = RepoPath::parse(&path) else { return };
-            if !matches!(self.reader.text(&path), Err(Unshown::Missing)) {
+            if self.reader.is_there(&path) {
                 let most = self.files.len() + 1 + MAX_IMPORTS;
                 return self.file(&path, 0, most);
             }
@@ -331,7 +331,8 @@ mod tests {
         symlink("/etc/passwd", home.path().join("out/AGENTS.md")).unwrap();
         fs::create_dir(home.path().join("loop")).unwrap();
         symlink("AGENTS.md", home.path().join("loop/AGENTS.md")).unwrap();
-        let all = read_in(&home, &["", "loop", "out"], 10_000);
+        symlink("/etc", home.path().join("etc")).unwrap();
+        let all = read_in(&home, &["", "etc", "loop", "out"], 10_000);
         assert_eq!(shown(&all), ["AGENTS.md", "docs/style.md"]);
         let unfollowed = "a symbolic link that does not lead to a file of the workspace";
         assert_eq!(

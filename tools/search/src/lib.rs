@@ -6,6 +6,7 @@ mod evidence;
 mod excerpt;
 mod fingerprint;
 mod instructions;
+mod items;
 mod long_file;
 mod look;
 mod named;
@@ -19,11 +20,10 @@ mod terms;
 mod text;
 mod wanted;
 
-pub use evidence::{
-    Evidence, EvidenceItem, EvidenceOptions, ItemKind, MapLine, Spread, about, gather,
-};
+pub use evidence::{EvidenceOptions, Spread, about, gather};
 pub use fingerprint::tree_hash;
 pub use instructions::{Instructions, directories_above, instruction_headings, instructions_of};
+pub use items::{Evidence, EvidenceItem, ItemKind, MapLine};
 pub use look::{
     Defined, FileMatches, Lines, LookError, Matches, Names, Shown, Symbol, VisibleTree, shown_of,
 };

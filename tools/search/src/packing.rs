@@ -3,9 +3,10 @@
 use index::{FileKind, RankedFile, Ranking};
 use tree::{Listed, RepoPath};
 
-use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine, Spread};
+use super::evidence::Spread;
 use super::excerpt::{Span, merge, uncovered};
 use super::instructions::{self, Instructions};
+use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::long_file::spans_of_long_file;
 use super::named::{Names, is_data};
 use super::overview::overview;

@@ -102,6 +102,11 @@ impl<'a> Reader<'a> {
         text
     }
 
+    /// Returns true if something is at a path that is not behind a symbolic link, whether it may be shown or not.
+    pub(super) fn is_there(&self, path: &RepoPath) -> bool {
+        !matches!(self.tree.entry(path, 0), Ok(Entry::Missing) | Err(_))
+    }
+
     /// Returns the target of a symbolic link, if it is text.
     pub(super) fn link(&self, path: &RepoPath) -> Option<String> {
         String::from_utf8(self.tree.link(path).ok()?).ok()

@@ -1,7 +1,7 @@
 //! Renders evidence as the text of a prompt. Pure; contents are unchanged and cannot break out of their fences.
 
-use super::evidence::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::excerpt::{fence, numbered};
+use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 
 /// Number of hash digits shown.
 const HASH_DIGITS: usize = 8;

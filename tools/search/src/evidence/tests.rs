@@ -1,6 +1,7 @@
 //! Evidence for requests in a small repository.
 
 use super::*;
+use crate::items::{EvidenceItem, ItemKind};
 use crate::{TITLE_BYTES, Titles, estimate_tokens};
 use index::IndexOptions;
 use proptest::sample::select;
