@@ -39,10 +39,13 @@ pub(crate) fn needed(
     known: &BTreeSet<PathBuf>,
     limits: &Limits<'_>,
 ) -> BTreeSet<PathBuf> {
-    let listed = path.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
-    let mut search = Search { known, listed, limits, found: BTreeSet::new() };
+    let listed: BTreeSet<PathBuf> = path.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+    let mut search = Search { known, listed: &listed, limits, found: BTreeSet::new() };
     for dir in path {
         search.environment_with(dir);
+    }
+    // Several entries of `PATH` often lead to one directory.
+    for dir in &listed {
         search.programs_in(dir);
     }
     for value in vars.values().map(Path::new).filter(|value| value.is_absolute()) {
@@ -61,14 +64,14 @@ fn is_environment(dir: &Path) -> bool {
 struct Search<'s> {
     known: &'s BTreeSet<PathBuf>,
     /// The directories of `PATH`.
-    listed: Vec<PathBuf>,
+    listed: &'s BTreeSet<PathBuf>,
     limits: &'s Limits<'s>,
     found: BTreeSet<PathBuf>,
 }
 
 impl Search<'_> {
     fn is_readable(&self, path: &Path) -> bool {
-        let mut all = self.known.iter().chain(&self.listed).chain(&self.found);
+        let mut all = self.known.iter().chain(self.listed).chain(&self.found);
         all.any(|readable| path.starts_with(readable))
     }
 
