@@ -96,7 +96,7 @@ fn a_copied_project_is_adopted_as_the_hint_says() {
 
 #[test]
 fn a_home_that_is_not_the_users_is_a_setting() {
-    // Nobody can make a directory there.
+    // No directory can be made there.
     for home in ["/sys", "/proc"] {
         let world = World::greeting(greeting_fix());
         for args in [&["-p", "fix it"][..], &["ask", "why?"], &["commit"], &["doctor"]] {

@@ -303,7 +303,7 @@ pub fn wants_other_walls(check: &Check) -> bool {
 }
 
 /// What the outcome of a command is interpreted by.
-pub struct Reading<'r> {
+pub struct ReadingRules<'r> {
     /// Bytes of output kept from its start and from its end.
     pub excerpt_bytes: usize,
     /// The messages of tools that could not do their work.
@@ -315,7 +315,7 @@ pub struct Reading<'r> {
 }
 
 /// Interprets the outcome of a command. Only [`CheckOutcome::CodeFailure`] has errors, and it always has at least one.
-pub fn read(command: &str, outcome: &CommandOutcome, by: &Reading<'_>) -> Check {
+pub fn read(command: &str, outcome: &CommandOutcome, by: &ReadingRules<'_>) -> Check {
     /// Far more than a model is shown: the full set is needed to tell which errors are new.
     const MOST: usize = 2000;
     let text = plain_text(&outcome.output.text());
@@ -424,7 +424,7 @@ mod tests {
         };
         let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
         let config = config::resolve(&config::Inputs::default()).unwrap().config;
-        let by = Reading {
+        let by = ReadingRules {
             excerpt_bytes: 1000,
             complaints: &config.commands.complaints,
             kinds: &config.projects,

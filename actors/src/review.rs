@@ -264,34 +264,8 @@ fn path_of(section: &str) -> String {
 /// Returns a name as it is on the disk: git quotes a name with special characters, and ends one with a space by a tab.
 fn unquoted(name: &str) -> String {
     let name = name.strip_suffix('\t').unwrap_or(name);
-    let Some(quoted) = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) else {
-        return name.to_owned();
-    };
-    let (mut bytes, mut rest) = (Vec::new(), quoted.as_bytes());
-    while let [first, after @ ..] = rest {
-        let (byte, after) = match (first, after) {
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
-                ((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'), after)
-            }
-            (b'\\', [escaped, after @ ..]) => {
-                let byte = match escaped {
-                    b'a' => 7,
-                    b'b' => 8,
-                    b't' => b'\t',
-                    b'n' => b'\n',
-                    b'v' => 11,
-                    b'f' => 12,
-                    b'r' => b'\r',
-                    other => *other,
-                };
-                (byte, after)
-            }
-            (byte, after) => (*byte, after),
-        };
-        bytes.push(byte);
-        rest = after;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let bytes = patch::unquote(name.as_bytes()).map(|(bytes, _)| bytes);
+    bytes.map_or_else(|| name.to_owned(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Adds the new line number to each line that exists after the change.

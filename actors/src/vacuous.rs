@@ -8,7 +8,7 @@ use std::fmt;
 
 use shell::CommandLine;
 
-pub use self::hidden::Hidden;
+pub use self::hidden::HiddenFailure;
 
 /// Why a command proves nothing by succeeding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn proves_nothing(command: &str) -> Option<Vacuous> {
 }
 
 /// Returns a command in a line whose failure the exit status of the line does not show.
-pub fn hides_failure(line: &CommandLine) -> Option<Hidden> {
+pub fn hides_failure(line: &CommandLine) -> Option<HiddenFailure> {
     status::of_line(line).hidden
 }
 

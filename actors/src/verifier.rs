@@ -149,7 +149,7 @@ impl Work for VerifierSetup {
 impl VerifierSetup {
     pub(crate) async fn read(&self, text: &str, outcome: &CommandOutcome) -> Check {
         let config = self.commands.run.config();
-        let by = checks::Reading {
+        let by = checks::ReadingRules {
             excerpt_bytes: config.commands.output_keep_bytes,
             complaints: &config.commands.complaints,
             kinds: &config.projects,

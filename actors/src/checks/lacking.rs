@@ -11,7 +11,7 @@ use shell::{CommandLine, CommandOutcome, Exit};
 
 use super::derive::Kinds;
 use super::kinds::{kind_below, kind_of};
-use super::{Check, Reading};
+use super::{Check, ReadingRules};
 use crate::complaints::{Complaint, complaint};
 use crate::verified::{Missing, MissingKind};
 
@@ -20,7 +20,7 @@ pub(super) fn missing(
     command: &str,
     outcome: &CommandOutcome,
     text: &str,
-    by: &Reading<'_>,
+    by: &ReadingRules<'_>,
 ) -> Option<Missing> {
     let is_not_found = match &outcome.exit {
         Exit::Code(0) | Exit::TimedOut | Exit::NotStarted(_) => return None,
@@ -205,7 +205,7 @@ mod tests {
     fn lacking(command: &str, exit: &Exit, output: &str, confined: Degree) -> Option<Missing> {
         let config = config::resolve(&config::Inputs::default()).unwrap().config;
         let installed = ["npm", "python3", "cargo", "jq"];
-        let by = Reading {
+        let by = ReadingRules {
             excerpt_bytes: 1000,
             complaints: &config.commands.complaints,
             kinds: &config.projects,

@@ -6,13 +6,13 @@ use shell::ShellScript;
 
 /// A command whose failure the exit status of the line does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenFailure {
     /// The command.
     command: String,
     by: By,
 }
 
-impl Hidden {
+impl HiddenFailure {
     pub(super) fn of(script: &ShellScript, by: By) -> Self {
         Self { command: name_of(script), by }
     }
@@ -28,7 +28,7 @@ pub(super) enum By {
     Background,
 }
 
-impl fmt::Display for Hidden {
+impl fmt::Display for HiddenFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { command, by } = self;
         let (why, instead) = match by {

@@ -2,7 +2,7 @@
 
 use shell::{CommandLine, ScriptStep, ShellScript};
 
-use super::hidden::{By, Hidden};
+use super::hidden::{By, HiddenFailure};
 use super::{Vacuous, base_name, simple};
 
 /// Ways a script can end, as a set of bits.
@@ -27,7 +27,7 @@ pub(super) struct Status {
     ends: Ends,
     /// Why what decides the exit status cannot fail, if it cannot.
     why: Option<Vacuous>,
-    pub(super) hidden: Option<Hidden>,
+    pub(super) hidden: Option<HiddenFailure>,
 }
 
 impl Status {
@@ -79,7 +79,7 @@ pub(super) fn of_line(line: &CommandLine) -> Status {
     let mut shell = Shell { depth: MAX_SCRIPTS, ..Shell::default() };
     let status = shell.status(&script).contained();
     let hidden = in_background(&script).filter(|_| !status.is(FAILS));
-    let hidden = hidden.map(|inner| Hidden::of(inner, By::Background));
+    let hidden = hidden.map(|inner| HiddenFailure::of(inner, By::Background));
     Status { hidden: status.hidden.or(hidden), ..status }
 }
 
@@ -434,7 +434,7 @@ fn never(program: &str) -> Status {
 /// Records that the failure of a script is hidden, unless the failure of a part of it is.
 fn hide(status: &mut Status, script: &ShellScript, by: By) {
     if status.is_open() && status.hidden.is_none() {
-        status.hidden = Some(Hidden::of(script, by));
+        status.hidden = Some(HiddenFailure::of(script, by));
     }
 }
 

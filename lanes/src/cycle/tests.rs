@@ -334,7 +334,7 @@ fn new_checks_are_run_on_what_is_applied_before_the_editor_is_asked() {
     assert_eq!(cycle.clone().step(passed()), delivered(Verified::Passed));
     let failed = result(CheckOutcome::CodeFailure, &["new"]);
     assert_eq!(cycle.step(failed), Next::Draft(DraftReason::NewPlan));
-    assert_eq!(cycle.iteration(), 2, "nobody was asked for this failure");
+    assert_eq!(cycle.iteration(), 2, "no model was asked for this failure");
     // A plan that wants other changes is carried out even if its checks pass.
     let mut cycle = with_old_failures();
     assert_eq!(cycle.step(Input::Planned(plan_of("b", &["other"]))), Next::Verify);

@@ -111,8 +111,8 @@ fn without_date(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a C-style quoted string; returns it and the rest of the text.
-pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+/// Reads a C-style quoted string, as git quotes names; returns it and the rest of the text.
+pub fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut bytes = text.strip_prefix(b"\"")?.iter();
     let mut path = Vec::new();
     loop {

@@ -70,6 +70,7 @@ mod wrapping;
 
 pub use difference::LineDifference;
 pub use gutter::numbered;
+pub use header::unquote;
 pub use merge::merge;
 pub use plan::{
     ApplyPlan, BaseState, Current, PatchLimits, PatchScope, PlanSummary, prepare, prepare_with,
