@@ -162,6 +162,11 @@ impl Runner {
         outcome
     }
 
+    /// Finds out what commands need, so that the first one need not wait for it.
+    pub async fn prepare(&self) {
+        self.fence(&Place::discarding(&*self.workspace, self.reach())).prepare().await;
+    }
+
     /// Returns the confinement of a command.
     pub(crate) fn fence(&self, place: &Place<'_>) -> Fence {
         let (rules, tree) = (Arc::clone(&self.run.terms.rules), place.root.to_owned());

@@ -23,14 +23,16 @@ pub(crate) fn with_requests_marked(words: &[OsString], grammar: &Command) -> Opt
             options.extend(found.get_arguments());
             within = found;
         }
-        if !is_request(text, &options) {
+        let before = marked.last_mut().filter(|it: &&mut OsString| {
+            it.to_str().is_some_and(|it| options.iter().any(|option| awaits(option, it)))
+        });
+        // Nothing else can follow an option that needs a value.
+        let is_value = before.is_some() && is_dashed(text);
+        if !is_value && !is_request(text, &options) {
             marked.push(word.clone());
             continue;
         }
         is_other = true;
-        let before = marked.last_mut().filter(|it: &&mut OsString| {
-            it.to_str().is_some_and(|it| options.iter().any(|option| awaits(option, it)))
-        });
         match before {
             Some(option) => {
                 option.push("=");
@@ -49,11 +51,14 @@ pub(crate) fn with_requests_marked(words: &[OsString], grammar: &Command) -> Opt
     Some(marked)
 }
 
+/// Returns true if a word begins with a dash and has white space in it.
+fn is_dashed(word: &str) -> bool {
+    word.starts_with('-') && word.contains(char::is_whitespace)
+}
+
 /// Returns true if a word begins with a dash and cannot be an option with its value.
 fn is_request(word: &str, options: &[&Arg]) -> bool {
-    let Some(name) = word.strip_prefix('-').filter(|_| word.contains(char::is_whitespace)) else {
-        return false;
-    };
+    let Some(name) = word.strip_prefix('-').filter(|_| is_dashed(word)) else { return false };
     let is_option = if let Some(long) = name.strip_prefix('-') {
         let name = long.split('=').next().unwrap_or_default();
         options.iter().any(|option| option.get_long() == Some(name))

@@ -147,6 +147,8 @@ impl State {
         let most = run.config().agent_loop.conversation_tokens;
         let earlier = turn::conversation(run.prompts(), &self.turns, most);
         let (index, memory) = (self.index.clone(), self.recall());
+        let workspace = Arc::new(self.workspace(run.scope(), myself));
+        let commands = Runner { workspace, run: run.clone() };
         self.tell_in_run(myself, async move {
             let intent = match decided(&run, flag, before.as_deref(), &text).await {
                 Ok(intent) => intent,
@@ -158,10 +160,11 @@ impl State {
             let options = begins_with(&run, intent);
             let mut gathering =
                 Gathering { request: text.clone(), about: text, index, options, earlier, memory };
-            // Probed concurrently, so that the first command need not wait for it.
+            // Concurrently, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
                 if intent != Intent::Answer && !run.only_compares() {
                     run.publisher.tell_confined(run.confinement().await).await;
+                    commands.prepare().await;
                 }
             });
             News::Prepared(gathered.map(|brief| (intent, brief)))

@@ -242,6 +242,15 @@ impl Sandbox {
         }
     }
 
+    /// Finds out what commands in a tree need, so that the first one need not wait for it. Blocks.
+    #[cfg(target_os = "linux")]
+    pub fn prepare(&self, wanted: &Wanted<'_>) {
+        let is_confined = self.level().degree() != Degree::None;
+        if let Some(ground) = self.ground.as_ref().filter(|_| is_confined) {
+            ground.outside(wanted);
+        }
+    }
+
     /// Returns the first of these paths that exists but is hidden from commands in a tree. Blocks.
     #[cfg(target_os = "linux")]
     pub fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {

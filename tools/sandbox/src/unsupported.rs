@@ -24,6 +24,9 @@ impl Sandbox {
         Ok(None)
     }
 
+    /// Does nothing.
+    pub fn prepare(&self, _: &Wanted<'_>) {}
+
     /// Returns `None`: nothing is hidden.
     pub fn first_hidden(&self, _: &Wanted<'_>, _: &[PathBuf]) -> Option<PathBuf> {
         None

@@ -92,6 +92,14 @@ impl Fence {
         tried.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?
     }
 
+    /// Finds out what commands need, so that the first one need not wait for it.
+    pub async fn prepare(&self) {
+        let prepared = self.blocking(|fence| {
+            fence.with_wanted(&fence.tree, |wanted| fence.sandbox.prepare(wanted))
+        });
+        prepared.await.ok();
+    }
+
     /// Returns the first of these paths that exists but is hidden from commands.
     pub async fn first_hidden(&self, paths: Vec<PathBuf>) -> Option<PathBuf> {
         let found = self.blocking(move |fence| {
