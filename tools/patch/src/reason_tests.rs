@@ -168,7 +168,10 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         (Reason::FileNotFound, tree().refuse(&modify("none"))),
         (Reason::FileExists, tree().refuse(&create("a"))),
         (Reason::NotOnDisk, tree().refuse(&create("sparse"))),
-        (Reason::NotOnDisk, tree().refuse(&git("a", "rename from a\nrename to sparse"))),
+        (
+            Reason::NotOnDisk,
+            tree().refuse("diff --git a/a b/sparse\nrename from a\nrename to sparse\n"),
+        ),
         (Reason::FileTooLarge, tree().refuse(&modify("big"))),
         (Reason::NotARegularFile, tree().refuse(&modify("pipe"))),
         (Reason::Symlink, tree().refuse(&modify("link"))),
