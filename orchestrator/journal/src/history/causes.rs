@@ -14,7 +14,12 @@ use actors::words::{Asked, Side};
 use super::entry::StoryEntry;
 
 /// A run, its lane and its part.
-type Place = (Option<String>, Option<LaneId>, Option<String>);
+pub(super) type Place = (Option<String>, Option<LaneId>, Option<String>);
+
+/// Returns where an event belongs.
+pub(super) fn place_of(entry: &StoryEntry) -> Place {
+    (entry.run.clone(), entry.lane, entry.part.clone())
+}
 
 /// The events before one, as far as they can be its cause.
 #[derive(Default)]
@@ -59,8 +64,7 @@ impl Earlier {
         } else if effect.run.is_none() && !is_of_a_change(event) {
             return None;
         }
-        let place = (effect.run.clone(), effect.lane, effect.part.clone());
-        let own = self.of_places.get(&place);
+        let own = self.of_places.get(&place_of(effect));
         let of_run = || self.of_runs.get(&effect.run);
         own.and_then(|own| own.cause(event)).or_else(|| of_run()?.cause(event))
     }

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use actors::event::Event;
-use actors::lane_id::LaneId;
 
-use super::causes::{Earlier, is_of_the_gate};
+use super::causes::{Earlier, Place, is_of_the_gate, place_of};
 use super::entry::StoryEntry;
 
 /// The numbers of the causes and effects of an event.
@@ -46,10 +45,10 @@ enum Verification {
     /// The event is not a command of one.
     #[default]
     None,
-    /// After this place in the run went on to its end.
-    Runs(Option<String>, Option<LaneId>, Option<String>),
-    /// Here.
-    Ended(Option<String>, Option<LaneId>, Option<String>),
+    /// It has not come yet in this place.
+    Runs(Place),
+    /// It begins in this place, and may go on there.
+    Ended(Place),
 }
 
 impl Explaining {
@@ -75,32 +74,24 @@ impl Explaining {
     }
 
     fn note_verdict(&mut self, entry: &StoryEntry) {
-        let is_at = |run: &_, lane: &_, part: &_| {
-            (&entry.run, &entry.lane, &entry.part) == (run, lane, part)
-        };
+        let is_at = |place: &Place| *place == place_of(entry);
         match (&self.verification, &entry.event) {
             (Verification::None, Some(Event::VerificationRun { baseline: false, .. }))
                 if entry.seq == self.seq =>
             {
-                let (run, part) = (entry.run.clone(), entry.part.clone());
-                self.verification = Verification::Runs(run, entry.lane, part);
+                self.verification = Verification::Runs(place_of(entry));
             }
-            (Verification::Runs(run, lane, part), Some(Event::VerifyCompleted { .. }))
-                if is_at(run, lane, part) =>
-            {
+            (Verification::Runs(place), Some(Event::VerifyCompleted { .. })) if is_at(place) => {
                 self.found.verdict.push(entry.seq);
-                let (run, part) = (run.clone(), part.clone());
-                self.verification = Verification::Ended(run, *lane, part);
+                self.verification = Verification::Ended(place.clone());
             }
-            (Verification::Ended(run, lane, part), event) if is_at(run, lane, part) => {
-                match event {
-                    Some(Event::VerifyCompleted { .. } | Event::FailureClassified { .. }) => {
-                        self.found.verdict.push(entry.seq);
-                    }
-                    Some(Event::SessionStateChanged { .. }) => {}
-                    Some(_) | None => self.verification = Verification::None,
+            (Verification::Ended(place), event) if is_at(place) => match event {
+                Some(Event::VerifyCompleted { .. } | Event::FailureClassified { .. }) => {
+                    self.found.verdict.push(entry.seq);
                 }
-            }
+                Some(Event::SessionStateChanged { .. }) => {}
+                Some(_) | None => self.verification = Verification::None,
+            },
             (_, _) => {}
         }
     }
