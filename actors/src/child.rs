@@ -2,15 +2,11 @@
 //! They share a prefix, byte for byte, so that the provider's prompt cache applies; an answer that was received before is
 //! reused, not paid for again.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
 use model::AgentRole;
-use tools::blocking::on_a_thread;
 use tools::clock::Timestamp;
-use tools::regular;
 use tree::FileHash;
 
 pub use crate::answered::{AnswerFrom, ChildEnd, NoAnswer};
@@ -21,6 +17,7 @@ use crate::delivery::Limit;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event};
+use crate::kept_answers::KeptAnswers;
 use crate::prompts::Prompt;
 use crate::run::Run;
 use crate::scope::Segment;
@@ -28,8 +25,6 @@ use crate::wording::Wording;
 
 /// Part of the cache key; changing it invalidates all stored answers.
 const KEPT_AS: &str = "answer 1";
-/// Maximum size of a stored answer in bytes.
-const MAX_KEPT_BYTES: u64 = 1 << 20;
 
 /// Checks an answer; the error names the line that breaks the contract.
 pub type Reads = fn(&str) -> Result<(), ContractError>;
@@ -82,12 +77,24 @@ impl Child {
         (run.caller(AgentRole::Child), dialogue)
     }
 
-    /// Looks for a stored answer. If there is one, the question has ended; if not, call [`ask`](Self::ask).
-    pub async fn recall(&self, run: &Run) -> Result<Option<String>, JournalClosed> {
+    /// Returns a hash of everything that an answer depends on.
+    pub fn key(&self, run: &Run) -> FileHash {
+        let (caller, dialogue) = self.begun(run);
+        key(&caller, &dialogue)
+    }
+
+    /// Begins the question, with its answer if that is `known` or stored. Then the question has ended; if there is none,
+    /// call [`ask`](Self::ask).
+    pub async fn recall(
+        &self,
+        run: &Run,
+        answers: &KeptAnswers,
+        known: Option<Arc<str>>,
+    ) -> Result<Option<String>, JournalClosed> {
         let (caller, dialogue) = self.begun(run);
         let run = &caller.run;
         let key = key(&caller, &dialogue);
-        let known = run.perform(&mut Recall { key }).await?;
+        let known = run.perform(&mut Recall { key, answers, known }).await?;
         let asked = Event::ChildAsked {
             question: Blob::new(run.redactor.redact(&self.question).into_owned()),
             key,
@@ -102,7 +109,11 @@ impl Child {
     }
 
     /// Asks the question. The outer error means that the run has ended.
-    pub async fn ask(&self, run: &Run) -> Result<Result<String, NoAnswer>, JournalClosed> {
+    pub async fn ask(
+        &self,
+        run: &Run,
+        answers: &KeptAnswers,
+    ) -> Result<Result<String, NoAnswer>, JournalClosed> {
         let (caller, dialogue) = self.begun(run);
         let (key, mut late) = (key(&caller, &dialogue), TooLate { by: self.by });
         let answer = tokio::select! {
@@ -118,8 +129,10 @@ impl Child {
             Err(Lost::To(why)) => (ChildEnd::Failed(why), Err(why)),
             Err(Lost::Journal(closed)) => return Err(closed),
         };
-        if let Ok(answer) = &answer {
-            keep(&caller.run, key, answer.clone()).await;
+        if let Ok(answer) = &answer
+            && !caller.run.only_compares()
+        {
+            answers.store(key, answer.clone()).await;
         }
         caller.run.publish(Event::ChildEnded { end }).await?;
         Ok(answer)
@@ -180,59 +193,14 @@ fn key(caller: &Caller, dialogue: &Dialogue) -> FileHash {
     FileHash::of(&serde_json::to_vec(&(model, dialogue.messages())).unwrap_or_default())
 }
 
-fn place(run: &Run, key: FileHash) -> PathBuf {
-    run.cache.join("answers").join(key.to_string())
-}
-
-/// Deletes the oldest stored answers, keeping `missions.max_kept_answers`.
-pub async fn drop_old_answers(run: &Run) {
-    let (dir, most) = (run.cache.join("answers"), run.config().missions.max_kept_answers);
-    if let Err(error) = on_a_thread(move || drop_oldest(&dir, most)).await {
-        tracing::debug!(%error, "old answers could not be deleted");
-    }
-}
-
-/// Deletes all but the `most` newest files of a directory. Blocks.
-fn drop_oldest(dir: &Path, most: usize) -> io::Result<()> {
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        files.push((entry.metadata()?.modified()?, entry.path()));
-    }
-    files.sort_by(|a, b| b.cmp(a));
-    files.drain(..most.min(files.len()));
-    // Another process may have deleted the file already.
-    for (_, path) in files {
-        fs::remove_file(path).ok();
-    }
-    Ok(())
-}
-
-/// Stores an answer. If that fails, the next mission pays for it again.
-async fn keep(run: &Run, key: FileHash, answer: String) {
-    if run.only_compares() {
-        return;
-    }
-    let place = place(run, key);
-    let kept = on_a_thread(move || {
-        regular::create_dir(place.parent().unwrap_or(&place))?;
-        regular::write(&place, answer.as_bytes())
-    });
-    if let Err(error) = kept.await {
-        tracing::debug!(%error, "an answer could not be stored");
-    }
-}
-
-/// The effect of looking up a stored answer.
-struct Recall {
+/// The effect of looking up an answer.
+struct Recall<'a> {
     key: FileHash,
+    answers: &'a KeptAnswers,
+    known: Option<Arc<str>>,
 }
 
-impl Effect for Recall {
+impl Effect for Recall<'_> {
     type Outcome = Option<String>;
     type Stop = JournalClosed;
 
@@ -242,9 +210,11 @@ impl Effect for Recall {
         Trace::Foretold(known.as_ref().map(text))
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Option<String>, JournalClosed> {
-        let place = place(run, self.key);
-        Ok(on_a_thread(move || regular::read_text(&place, MAX_KEPT_BYTES).ok()).await)
+    async fn act(&mut self, _: &Run) -> Result<Option<String>, JournalClosed> {
+        match self.known.take() {
+            Some(known) => Ok(Some(known.to_string())),
+            None => Ok(self.answers.stored(self.key).await),
+        }
     }
 }
 
@@ -270,26 +240,5 @@ impl Effect for TooLate {
             tokio::time::sleep(left).await;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_answers_are_kept() {
-        let dir = tempfile::tempdir().unwrap();
-        let second = Duration::from_secs(1);
-        for at in 0..5_u32 {
-            let file = fs::File::create(dir.path().join(at.to_string())).unwrap();
-            file.set_modified(std::time::UNIX_EPOCH + second * (10 - at)).unwrap();
-        }
-        drop_oldest(dir.path(), 2).unwrap();
-        let names = fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name());
-        let mut names: Vec<_> = names.collect();
-        names.sort();
-        assert_eq!(names, ["0", "1"]);
-        drop_oldest(&dir.path().join("nowhere"), 2).unwrap();
     }
 }

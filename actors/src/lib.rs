@@ -30,6 +30,7 @@ pub mod failure;
 pub mod file_reader;
 mod inquiry;
 mod instructing;
+pub mod kept_answers;
 pub mod lane_id;
 pub mod ledger;
 pub mod look;

@@ -10,6 +10,7 @@ use actors::call::CallError;
 use actors::child::{self, Child, NoAnswer, Reads};
 use actors::closed::JournalClosed;
 use actors::dialogue::Dialogue;
+use actors::kept_answers::{Claim, KeptAnswers, Turn};
 use actors::run::Run;
 use ractor::factory::queues::DefaultQueue;
 use ractor::factory::routing::QueuerRouting;
@@ -28,6 +29,9 @@ type Answer = Result<String, NoAnswer>;
 struct Asked {
     child: Child,
     run: Run,
+    answers: Arc<KeptAnswers>,
+    /// None if others have its answer, but it was recorded as asked.
+    claim: Option<Claim>,
     reply: oneshot::Sender<Result<Answer, JournalClosed>>,
 }
 
@@ -41,6 +45,7 @@ pub struct Children {
     open: Arc<Mutex<BTreeSet<u32>>>,
     /// Hashes of shared beginnings that were primed already.
     primed: Arc<Mutex<BTreeSet<FileHash>>>,
+    answers: Arc<KeptAnswers>,
     /// Deadline for answers, if any.
     by: Option<Timestamp>,
 }
@@ -65,7 +70,8 @@ impl Children {
         >::default();
         let (pool, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
         let (numbers, open, primed) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { run, pool, numbers, open, primed, by: None })
+        let answers = Arc::new(KeptAnswers::new(&run.cache));
+        Ok(Self { run, pool, numbers, open, primed, answers, by: None })
     }
 
     /// Returns the same pool with a deadline: questions without an answer at `by` are given up.
@@ -84,53 +90,80 @@ impl Children {
         lock(&self.open).len()
     }
 
-    /// Asks questions that share the beginning `common`. Identical questions are asked once. Each result is an answer or
-    /// the reason why there is none; an error means that the run is over.
+    /// Deletes the oldest stored answers, keeping `missions.max_kept_answers`.
+    pub async fn drop_old_answers(&self) {
+        self.answers.drop_old(self.run.config().missions.max_kept_answers).await;
+    }
+
+    /// Asks questions that share the beginning `common`. Identical questions are asked once, here and by others at the
+    /// same time. Each result is an answer or the reason why there is none; an error means that the run is over.
     pub async fn ask(
         &self,
         common: &Dialogue,
         questions: &[String],
         reads: Reads,
     ) -> Result<Vec<Answer>, JournalClosed> {
-        let mut answers: BTreeMap<&str, Answer> = BTreeMap::new();
-        let mut to_ask: Vec<Child> = Vec::new();
         let shared = Arc::new(common.clone());
-        for question in questions {
-            if answers.contains_key(question.as_str())
-                || to_ask.iter().any(|child| child.question == *question)
-            {
-                continue;
-            }
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<Child> = Vec::new();
+        for question in questions.iter().filter(|question| seen.insert(question.as_str())) {
             let (number, common) = (self.next_number(), Arc::clone(&shared));
-            let child = Child { number, common, question: question.clone(), reads, by: self.by };
-            if let Some(known) = child.recall(&self.run).await? {
-                answers.insert(question, Ok(known));
-            } else {
-                lock(&self.open).insert(number);
-                to_ask.push(child);
-            }
+            open.push(Child { number, common, question: question.clone(), reads, by: self.by });
         }
-        self.prime(common, to_ask.len()).await?;
-        let waiting: Vec<_> = to_ask.into_iter().map(|child| self.dispatch(child)).collect();
-        for (question, number, answer) in waiting {
-            // A worker that died sends no reply.
-            let answer = answer.await.unwrap_or(Ok(Err(NoAnswer::Died)))?;
-            lock(&self.open).remove(&number);
-            if let Some(question) = questions.iter().find(|it| **it == question) {
+        let mut answers: BTreeMap<String, Answer> = BTreeMap::new();
+        // A round for each time that others asked the same and got no answer.
+        while !open.is_empty() {
+            let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+            for child in open.drain(..) {
+                let (claim, known) = match self.answers.turn(child.key(&self.run)) {
+                    Turn::Theirs(waiting) => {
+                        theirs.push((child, waiting));
+                        continue;
+                    }
+                    Turn::Yours(claim) => (Some(claim), None),
+                    Turn::Answered(answer) => (None, Some(answer)),
+                };
+                match (child.recall(&self.run, &self.answers, known).await?, claim) {
+                    (Some(known), claim) => {
+                        if let Some(claim) = claim {
+                            claim.answer(&known);
+                        }
+                        answers.insert(child.question, Ok(known));
+                    }
+                    (None, claim) => {
+                        lock(&self.open).insert(child.number);
+                        mine.push((child, claim));
+                    }
+                }
+            }
+            self.prime(common, mine.len()).await?;
+            let waiting: Vec<_> =
+                mine.into_iter().map(|(child, claim)| self.dispatch(child, claim)).collect();
+            for (question, number, answer) in waiting {
+                // A worker that died sends no reply.
+                let answer = answer.await.unwrap_or(Ok(Err(NoAnswer::Died)))?;
+                lock(&self.open).remove(&number);
                 answers.insert(question, answer);
             }
+            // Nothing is claimed while others are waited for, so that nobody waits in a circle.
+            for (child, waiting) in theirs {
+                waiting.ended().await;
+                open.push(child);
+            }
         }
-        let answer = |question: &String| answers.get(question.as_str()).cloned();
+        let answer = |question: &String| answers.get(question).cloned();
         Ok(questions.iter().map(|it| answer(it).unwrap_or(Err(NoAnswer::Died))).collect())
     }
 
     fn dispatch(
         &self,
         child: Child,
+        claim: Option<Claim>,
     ) -> (String, u32, oneshot::Receiver<Result<Answer, JournalClosed>>) {
         let (reply, answer) = oneshot::channel();
         let (question, number) = (child.question.clone(), child.number);
-        let msg = Asked { child, run: self.run.clone(), reply };
+        let (run, answers) = (self.run.clone(), Arc::clone(&self.answers));
+        let msg = Asked { child, run, answers, claim, reply };
         let job = Job::builder().key(number).msg(msg).build();
         // A closed pool drops the reply channel along with the question.
         if self.pool.cast(FactoryMessage::Dispatch(job)).is_err() {
@@ -199,10 +232,14 @@ impl Worker for Asker {
         &self,
         _: WorkerId,
         _: &FactoryRef<u32, Asked>,
-        Job { key, msg: Asked { child, run, reply }, .. }: Job<u32, Asked>,
+        Job { key, msg: Asked { child, run, answers, claim, reply }, .. }: Job<u32, Asked>,
         (): &mut (),
     ) -> Result<u32, ActorProcessingErr> {
-        if reply.send(child.ask(&run).await).is_err() {
+        let answer = child.ask(&run, &answers).await;
+        if let (Ok(Ok(answer)), Some(claim)) = (&answer, claim) {
+            claim.answer(answer);
+        }
+        if reply.send(answer).is_err() {
             tracing::debug!(number = key, "the asker is gone");
         }
         Ok(key)

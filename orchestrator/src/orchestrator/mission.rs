@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::brief::Brief;
-use actors::child;
 use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
@@ -239,7 +238,7 @@ impl Drafting {
     /// Runs a mission from its goal.
     async fn draft(&self) -> Result<MissionNews, Ending> {
         if !self.run.only_compares() {
-            child::drop_old_answers(&self.run).await;
+            self.children.drop_old_answers().await;
         }
         let phase = advance(&self.run, MissionPhase::Drafting, MissionStep::Research).await?;
         let kept = self.run.scope().within(Segment::Report);
