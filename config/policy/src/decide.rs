@@ -26,8 +26,6 @@ pub enum Action {
     Command(CommandKind),
     /// A command gets network access.
     Network,
-    /// A command may write outside the workspace.
-    WriteOutside,
 }
 
 /// Whether a file is secret.
@@ -151,8 +149,6 @@ pub enum Why {
     Unconfined,
     /// A command wants network access.
     Network,
-    /// A command wants to write outside the workspace.
-    Outside,
 }
 
 impl Stage {
@@ -162,7 +158,7 @@ impl Stage {
 
 impl Action {
     /// All kinds of actions.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Read(Secrecy::Plain),
         Self::Read(Secrecy::Secret),
         Self::Patch(Patch::Within),
@@ -173,7 +169,6 @@ impl Action {
         Self::Command(CommandKind::Other),
         Self::Command(CommandKind::Denied),
         Self::Network,
-        Self::WriteOutside,
     ];
 }
 
@@ -257,10 +252,9 @@ pub const fn decide(
         Approval::Never => never,
     };
     match (mode, action) {
-        (
-            Mode::Plan,
-            Action::Patch(_) | Action::Command(_) | Action::Network | Action::WriteOutside,
-        ) => Verdict::Deny { why: Why::PlanMode },
+        (Mode::Plan, Action::Patch(_) | Action::Command(_) | Action::Network) => {
+            Verdict::Deny { why: Why::PlanMode }
+        }
         (Mode::Yolo, _) if matches!(row.yolo, Yolo::Answers) => Verdict::Allow,
         (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, _) => row.verdict(cell),
     }
@@ -273,14 +267,11 @@ const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
         (Action::Read(Secrecy::Secret), _) => Row::forbidden(Why::Secret),
         (Action::Patch(Patch::Protected), _) => Row::forbidden(Why::Protected),
         (Action::Command(CommandKind::Denied), _) => Row::forbidden(Why::Denied),
-        (Action::Patch(_) | Action::WriteOutside, Stage::Planning) => Row::forbidden(Why::Planning),
+        (Action::Patch(_), Stage::Planning) => Row::forbidden(Why::Planning),
         (Action::Patch(_), Stage::Verifying) => Row::forbidden(Why::Verifying),
         (Action::Patch(patch), Stage::Executing | Stage::User) => patched(stage, patch),
         (Action::Command(listing), _) => command(stage, listing, confinement),
         (Action::Network, _) => Row::new(Why::Network, [Asks, Asks, No]),
-        (Action::WriteOutside, Stage::Executing | Stage::Verifying | Stage::User) => {
-            Row::new(Why::Outside, [Asks, Asks, No])
-        }
     }
 }
 

@@ -3,12 +3,13 @@
 use config::{Approval, Mode, Policy, SafetyGate};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use thiserror::Error;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::command::{Command, SimpleCommand, base_name, hands_on};
 use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Stage, Verdict, decide};
 use crate::listed::{Listed, Rule, Unlisted, rule_for};
 use crate::patch_total::Size;
-use crate::spelling::spells;
+use crate::spelling::{is_ignorable, spells};
 
 /// The user's policy, compiled.
 #[derive(Debug, Clone)]
@@ -192,7 +193,9 @@ impl Rules {
 
     /// Returns true if a path is listed as secret. Ignores case, because file systems may.
     fn is_secret(&self, path: &str) -> bool {
-        self.secrets.is_match(path.to_ascii_lowercase())
+        // Names that differ only in the form of their characters look the same to whoever names one.
+        let plain: String = path.nfkc().filter(|c| !is_ignorable(*c)).collect();
+        self.secrets.is_match(plain.to_ascii_lowercase())
     }
 
     /// Returns why a command never runs, if it is on the deny list.

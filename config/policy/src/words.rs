@@ -30,7 +30,6 @@ impl Action {
             Self::Command(CommandKind::Other) => "other command",
             Self::Command(CommandKind::Denied) => "denied command",
             Self::Network => "network for a command",
-            Self::WriteOutside => "write outside the tree",
         }
     }
 }
@@ -58,8 +57,7 @@ impl Why {
             | Self::NotListed
             | Self::Floor
             | Self::Unconfined
-            | Self::Network
-            | Self::Outside => true,
+            | Self::Network => true,
             Self::PlanMode
             | Self::Planning
             | Self::Verifying
@@ -82,8 +80,7 @@ impl Why {
             | Self::Never
             | Self::Floor
             | Self::Unconfined
-            | Self::Network
-            | Self::Outside => false,
+            | Self::Network => false,
         }
     }
 }
@@ -107,7 +104,6 @@ impl fmt::Display for Why {
             Self::Floor => "this machine can confine commands only in part",
             Self::Unconfined => "this machine cannot confine commands",
             Self::Network => "it wants network access",
-            Self::Outside => "it wants to write outside the workspace",
         })
     }
 }
