@@ -246,3 +246,21 @@ fn words_of_a_task_are_no_password() {
     world.chat("solve task.md");
     assert!(world.provider.all_messages().contains("'PASSWORD 123'"));
 }
+
+#[test]
+fn a_base_directory_alone_says_what_the_author_of_a_diff_saw() {
+    let text = |first: &str| format!("{first}\n\n\n\n\nlast\n");
+    let project = Project::new(&[("src/a.txt", &text("mine")), ("b.txt", "same\n")]);
+    let world = World::of(project, Provider::new(vec![]));
+    let seen = tempfile::tempdir().unwrap();
+    fs::create_dir(seen.path().join("src")).unwrap();
+    fs::write(seen.path().join("src/a.txt"), text("first")).unwrap();
+    let diff =
+        "--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,6 +1,6 @@\n first\n \n \n \n \n-last\n+end\n";
+    let dir = seen.path().to_str().unwrap();
+    let refused = world.deepseek(["patch", "apply", "-"]).input(diff).run();
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    let merged = world.deepseek(["patch", "apply", "--base-dir", dir, "-"]).input(diff).run();
+    assert_eq!(merged.code, Some(0), "{}{}", merged.stdout, merged.stderr);
+    assert_eq!(world.project.read("src/a.txt"), text("mine").replace("last", "end"));
+}

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::{Approval, Mode};
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
+    Tolerance, Tolerances,
 };
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
@@ -125,13 +127,18 @@ impl ApplierSetup {
             max_file_bytes: Some(bounds.max_file_bytes),
             max_files: Some(bounds.max_files_per_iteration),
         };
+        // Where nobody looks at the patch before it is written, nobody can choose between two blocks.
+        let policy = &self.run.config().policy;
+        let is_looked_at = policy.mode == Mode::Agent && policy.approval == Approval::Suggest;
+        let allowed =
+            if is_looked_at { Tolerances::ALL } else { Tolerances::ALL.without(Tolerance::Blocks) };
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
         let redactor = self.run.redactor.clone();
         let ApplyAsk { title, diff, scope } = ask;
         let prepared = tokio::task::spawn_blocking(move || {
             let current = |path: &RepoPath| look.entry(path, most);
             let prepared = translated(&diff, &scope, &redactor).and_then(|diff| {
-                patch::prepare(diff.as_bytes(), &scope, strategy, &limits, &current)
+                patch::prepare_with(diff.as_bytes(), &scope, strategy, &limits, &current, allowed)
             });
             let prepared = prepared.and_then(|plan| {
                 let twins: Vec<PatchMismatch> =
@@ -215,7 +222,13 @@ fn translated(diff: &str, scope: &PatchScope, redactor: &Redactor) -> Result<Str
     let texts: Vec<String> = scope.bases.values().filter_map(text).collect();
     let masked = || texts.iter().map(|text| redactor.redact(text).into_owned()).collect();
     let diff = restored(diff, masked).map_err(PatchMismatch::shortened)?;
-    unmask(&diff, &texts, redactor).map_err(|mask| PatchMismatch::masked(mask.to_owned()).into())
+    let diff = unmask(&diff, &texts, redactor);
+    let mut diff = diff.map_err(|mask| PatchMismatch::masked(mask.to_owned()))?;
+    // An answer whose stream was cut does not get here, so its last line is whole.
+    if !diff.ends_with('\n') {
+        diff.push('\n');
+    }
+    Ok(diff)
 }
 
 /// Refuses a new file that would look like another one.

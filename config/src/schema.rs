@@ -216,9 +216,9 @@ pub enum Baseline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyStrategy {
-    /// Refused if it touches the changed region, merged otherwise.
+    /// Merged if the changes are at least a line apart.
     Auto,
-    /// Always merged (three-way merge).
+    /// Merged also where the changes replace lines next to each other.
     ThreeWay,
 }
 

@@ -135,7 +135,7 @@ fn merged(current: &FileState, before: &FileState, after: &FileState) -> Option<
     if states.iter().any(is_whole) {
         return None;
     }
-    let bytes = merge(&after.bytes, &current.bytes, &before.bytes, ApplyStrategy::ThreeWay).ok()?;
+    let bytes = merge(&after.bytes, &current.bytes, &before.bytes, ApplyStrategy::Auto).ok()?;
     let theirs = current.mode != after.mode;
     let mode = if theirs { current.mode } else { before.mode };
     Some(FileState { bytes: bytes.into(), mode })

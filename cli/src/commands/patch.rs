@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use config::{AgentLoop, ApplyStrategy, Limits};
 use front::error::{CliError, Kind};
@@ -63,7 +64,7 @@ struct Options {
     /// A JSON object of such hashes, by path.
     #[arg(long, value_name = "FILE")]
     base_from: Option<PathBuf>,
-    /// A directory with the files as the diff's author saw them, to merge later changes.
+    /// A directory with the files as the diff's author saw them, to merge what has changed since.
     #[arg(long, value_name = "DIR")]
     base_dir: Option<PathBuf>,
     /// How to treat a file that has changed since.
@@ -76,9 +77,9 @@ struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Strategy {
-    /// Merge, but not where changes are adjacent.
+    /// Merge changes that are at least a line apart.
     Auto,
-    /// Merge unless there is a conflict.
+    /// Merge also where lines next to each other are replaced.
     #[value(alias = "three_way")]
     ThreeWay,
 }
@@ -226,10 +227,10 @@ fn attempt(
         render::warn(&render::settled(&label, outcome, &left));
     }
     let reader = writer.reader();
-    let scope = scope(options, &reader)?;
     let limits = limits(options)?;
     let from = options.file.as_deref().or(options.patch.as_deref());
     let diff = read(from.unwrap_or(Path::new("-")), limits.max_diff_bytes)?;
+    let scope = scope(options, &reader, &diff)?;
     let max_bytes = limits.max_file_bytes.unwrap_or(u64::MAX);
     let strategy = match options.strategy {
         Strategy::Auto => ApplyStrategy::Auto,
@@ -270,7 +271,7 @@ fn limits(options: &Options) -> Result<PatchLimits, UsageError> {
     })
 }
 
-fn scope(options: &Options, reader: &ReadTree) -> Result<PatchScope, UsageError> {
+fn scope(options: &Options, reader: &ReadTree, diff: &[u8]) -> Result<PatchScope, UsageError> {
     let mut bases = BTreeMap::new();
     for text in &options.base {
         let refuse = || UsageError::Base(text.clone());
@@ -288,18 +289,46 @@ fn scope(options: &Options, reader: &ReadTree) -> Result<PatchScope, UsageError>
     let bases =
         bases.into_iter().filter_map(|(path, hash)| Some((RepoPath::parse(&path).ok()?, hash)));
     let bases = bases.map(|(path, hash)| (path.clone(), base(&path, hash, reader, shown.as_ref())));
-    Ok(PatchScope { declared: declared(options)?, bases: bases.collect() })
+    let mut bases: BTreeMap<_, _> = bases.collect();
+    for path in shown.iter().flat_map(|shown| named_files(shown, diff)) {
+        if let (false, Some(bytes)) =
+            (bases.contains_key(&path), shown.as_ref().and_then(|shown| file(shown, &path)))
+        {
+            bases.insert(path, BaseState::of(bytes));
+        }
+    }
+    Ok(PatchScope { declared: declared(options)?, bases })
+}
+
+/// Returns the files of a directory whose names occur in the diff.
+fn named_files(dir: &ReadTree, diff: &[u8]) -> Vec<RepoPath> {
+    let (mut named, mut open) = (Vec::new(), vec![None]);
+    while let Some(at) = open.pop() {
+        for name in dir.names(at.as_ref(), usize::MAX) {
+            let path = at.as_ref().map_or_else(|| name.clone(), |at| format!("{at}/{name}"));
+            let Ok(path) = RepoPath::parse(&path) else { continue };
+            if dir.names(Some(&path), usize::MAX).is_empty() {
+                let occurs = diff.windows(name.len()).any(|text| text == name.as_bytes());
+                named.extend(occurs.then_some(path));
+            } else {
+                open.push(Some(path));
+            }
+        }
+    }
+    named
+}
+
+fn file(tree: &ReadTree, path: &RepoPath) -> Option<Bytes> {
+    match tree.entry(path, u64::MAX) {
+        Ok(tree::Entry::File(state)) => Some(state.bytes),
+        _ => None,
+    }
 }
 
 /// Finds the contents of a base by its hash, in the root or in the directory given with `--base-dir`.
 fn base(path: &RepoPath, hash: FileHash, reader: &ReadTree, shown: Option<&ReadTree>) -> BaseState {
-    let file = |tree: &ReadTree| match tree.entry(path, u64::MAX) {
-        Ok(tree::Entry::File(state)) => Some(state.bytes),
-        _ => None,
-    };
-    let trees = [Some(reader), shown];
-    let bytes =
-        trees.into_iter().flatten().filter_map(file).find(|bytes| FileHash::of(bytes) == hash);
+    let trees = [Some(reader), shown].into_iter().flatten();
+    let bytes = trees.filter_map(|tree| file(tree, path)).find(|bytes| FileHash::of(bytes) == hash);
     BaseState::File { hash, bytes }
 }
 

@@ -104,7 +104,7 @@ fn mixed(base: &FileState, ours: &FileState, theirs: &FileState) -> Option<FileS
         return None;
     } else {
         let (base, ours, theirs) = (&base.bytes, &ours.bytes, &theirs.bytes);
-        merge_text(base, ours, theirs, ApplyStrategy::ThreeWay).ok()?.into()
+        merge_text(base, ours, theirs, ApplyStrategy::Auto).ok()?.into()
     };
     Some(FileState { bytes, mode })
 }

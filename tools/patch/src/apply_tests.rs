@@ -396,7 +396,15 @@ fn changes_made_in_the_meantime_are_merged_or_refused() {
             merged("1\n2\n3\n4\nfive\n6\n7\n8\n", strategy).unwrap(),
             "1\n2\n3\n4\nfive\n6\nseven\n8\n"
         );
+        // Whether a line that was added next to the change stands before or behind it is open.
+        assert_eq!(merged("1\n2\n3\n4\n5\n6\n7\n7a\n8\n", strategy), Err(Reason::MergeConflict));
     }
+    let next_to_it = "1\n2\n3\n4\n5\nsix\n7\neight\n";
+    assert_eq!(merged(next_to_it, ApplyStrategy::Auto), Err(Reason::MergeConflict));
+    assert_eq!(
+        merged(next_to_it, ApplyStrategy::ThreeWay).unwrap(),
+        "1\n2\n3\n4\n5\nsix\nseven\neight\n"
+    );
 }
 
 #[test]

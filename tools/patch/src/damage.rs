@@ -79,6 +79,11 @@ fn placeholder<'h, 'a>(
     let is_omission = |text: &[u8]| {
         matches!(text.trim_ascii(), b"[...]" | b"(...)" | b"[\xe2\x80\xa6]" | b"(\xe2\x80\xa6)")
     };
+    // Where data is elided, a few lines stand for many.
+    let count = |kind| body.iter().filter(|line| line.kind == kind).count();
+    if style.is_data() && count(Kind::Removed) <= count(Kind::Added) {
+        return None;
+    }
     let ends_so = || body.iter().any(|line| line.is_old() && elision::ends_in_dots(line.text));
     let elides = |line: &HunkLine<'_>| {
         elision::stands_for_code(line.text) && !(is_quoting && is_omission(line.text))
@@ -314,7 +319,10 @@ fn has_lost_letters(style: &FileStyle<'_>, body: &[HunkLine<'_>], line: &[u8]) -
             before.ends_with(char::is_alphanumeric) || behind.starts_with(char::is_alphanumeric);
         is_in_word || before.ends_with(' ') && behind.trim().is_empty()
     };
-    if text.match_indices('\u{fffd}').any(is_lost) && !style.has_char('\u{fffd}') {
+    let has_lost = text.match_indices('\u{fffd}').any(is_lost) && !style.has_char('\u{fffd}');
+    // Data may be about it, unless a letter was there before.
+    let had_letters = || body.iter().any(|line| line.is_old() && !line.text.is_ascii());
+    if has_lost && (!style.is_data() || had_letters()) {
         return true;
     }
     let latin = |c: char| c.encode_utf8(&mut [0; 4]).bytes().map(char::from).collect::<String>();
@@ -529,6 +537,19 @@ mod tests {
             assert_eq!(hunk(added), None, "{added}");
         }
         assert_eq!(in_hunk("a.csv", "\u{fffd}\n", &["+a\u{fffd}"]), None, "the file has it");
+        assert_eq!(in_hunk("a.csv", "a\n", &[" a", "+b\u{fffd}"]), None, "no letter was there");
+        assert_eq!(in_hunk("a.py", "a\n", &[" a", "+b\u{fffd}"]), Some(Reason::DamagedLine));
+    }
+
+    #[test]
+    fn dots_in_data_are_data_unless_they_stand_for_many_lines() {
+        for dots in ["[...]", "..."] {
+            let one = format!("+{dots}");
+            assert_eq!(in_hunk("a.json", "a\nb\n", &[" a", &one]), None, "{dots}");
+            assert_eq!(in_hunk("a.json", "a\nb\n", &["-a", &one]), None, "{dots}");
+            let many = in_hunk("a.json", "a\nb\nc\n", &["-a", "-b", "-c", &one]);
+            assert_eq!(many, Some(Reason::ElidedCode), "{dots}");
+        }
     }
 
     #[test]

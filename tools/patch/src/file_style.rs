@@ -8,6 +8,8 @@ use super::lines::pieces;
 
 /// Extensions of text for people, which may show anything that would be damage elsewhere.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
+/// Extensions of files that hold records or recorded output, which may have any character and any dots.
+const DATA: [&str; 8] = ["csv", "tsv", "json", "jsonl", "txt", "dat", "out", "log"];
 /// Further extensions of files that contain HTML entities.
 const MARKUP: &[&str] = &[
     "html",
@@ -174,6 +176,10 @@ impl<'f> FileStyle<'f> {
 
     pub(super) fn is_prose(&self) -> bool {
         self.is_of(&PROSE)
+    }
+
+    pub(super) fn is_data(&self) -> bool {
+        self.is_of(&DATA)
     }
 
     /// Returns true if a line begins with a blank.

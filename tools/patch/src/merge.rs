@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use config::ApplyStrategy;
-use similar::{Algorithm, DiffOp, MergeRegion, MergeResolution, TextMerge, capture_diff_slices};
+use similar::{Algorithm, DiffOp, TextMerge, capture_diff_slices};
 
 use super::refuse::Reason;
 
@@ -14,7 +14,8 @@ const ALGORITHMS: [Algorithm; 2] = [Algorithm::Histogram, Algorithm::Myers];
 /// Merges the changes that `current` and `theirs` each made to `base`, or returns why it cannot. Conflict markers are
 /// never written.
 ///
-/// [`ApplyStrategy::Auto`] also refuses changes that touch each other without a line between them.
+/// Changes that touch each other without a line between them are a conflict, as in git; with
+/// [`ApplyStrategy::ThreeWay`] they are merged if both replace or remove whole lines, since their order is certain.
 pub fn merge(
     base: &[u8],
     current: &[u8],
@@ -23,35 +24,63 @@ pub fn merge(
 ) -> Result<Vec<u8>, Reason> {
     let paired_by =
         |algorithm| TextMerge::configure().algorithm(algorithm).merge_lines(base, current, theirs);
-    // Changes that meet in the smallest difference of each side are a conflict, however else lines could be paired.
-    if paired_by(Algorithm::Myers).is_conflicted() {
+    if slides_into(base, current, theirs) || slides_into(base, theirs, current) {
         return Err(Reason::MergeConflict);
     }
-    let mut refused = Reason::MergeConflict;
-    for algorithm in ALGORITHMS {
-        let merge = paired_by(algorithm);
-        if merge.is_conflicted() {
-            continue;
-        }
-        if strategy == ApplyStrategy::Auto && touch(merge.regions()) {
-            refused = Reason::StaleBase;
-            continue;
-        }
-        if slides_into(base, current, theirs) || slides_into(base, theirs, current) {
-            return Err(Reason::MergeConflict);
-        }
-        let mut merged = Vec::with_capacity(current.len().max(theirs.len()));
-        merge.to_writer(&mut merged).map_err(|_| Reason::MergeConflict)?;
-        return Ok(merged);
+    // Changes that meet in the smallest difference of each side are a conflict, however else lines could be paired.
+    if paired_by(Algorithm::Myers).is_conflicted() {
+        let beside = (strategy == ApplyStrategy::ThreeWay)
+            .then(|| merge_side_by_side(base, current, theirs))
+            .flatten();
+        return beside.ok_or(Reason::MergeConflict);
     }
-    Err(refused)
+    let merge = ALGORITHMS.map(paired_by).into_iter().find(|merge| !merge.is_conflicted());
+    let mut merged = Vec::with_capacity(current.len().max(theirs.len()));
+    merge
+        .and_then(|merge| merge.to_writer(&mut merged).ok())
+        .map(|()| merged)
+        .ok_or(Reason::MergeConflict)
+}
+
+/// Merges changes of different lines of `base`, however close they are; `None` if both sides change a line, or where a
+/// side inserts next to a change of the other, so that their order is open.
+fn merge_side_by_side(base: &[u8], current: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let [base, current, theirs] = [base, current, theirs].map(lines_of);
+    let changes = |to: &[&[u8]]| {
+        let ops = capture_diff_slices(Algorithm::Myers, &base, to);
+        ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).collect::<Vec<_>>()
+    };
+    let mut both: Vec<(DiffOp, &[&[u8]])> = [&current[..], &theirs[..]]
+        .into_iter()
+        .flat_map(|side| changes(side).into_iter().map(move |op| (op, side)))
+        .collect();
+    both.sort_by_key(|(op, _)| (op.old_range().start, op.old_range().end));
+    let meets = |pair: &[(DiffOp, &[&[u8]])]| {
+        let [(a, _), (b, _)] = pair else { return false };
+        let (a, b) = (a.old_range(), b.old_range());
+        a.end > b.start || a.end == b.start && (a.is_empty() || b.is_empty())
+    };
+    if both.windows(2).any(meets) {
+        return None;
+    }
+    let (mut merged, mut at) = (Vec::<&[u8]>::new(), 0);
+    for (op, side) in both {
+        merged.extend(base.get(at..op.old_range().start)?);
+        merged.extend(side.get(op.new_range())?);
+        at = op.old_range().end;
+    }
+    merged.extend(base.get(at..)?);
+    Some(merged.concat())
+}
+
+fn lines_of(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
 /// Returns true if a block that one side removed could equally be an identical block that contains the other side's
 /// change: in repetitive text, it is unknown which one was removed.
 fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
-    let [base, one, other] = [base, one, other]
-        .map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
+    let [base, one, other] = [base, one, other].map(lines_of);
     let changes = |to: &[&[u8]]| capture_diff_slices(Algorithm::Histogram, &base, to);
     let touched: Vec<_> = changes(&other)
         .iter()
@@ -82,18 +111,6 @@ fn slack(lines: &[&[u8]], block: Range<usize>) -> (usize, usize) {
     let up = (1..=block.start).take_while(|by| same(block.start - by, block.end - by)).count();
     let down = (0..lines.len()).take_while(|by| same(block.start + by, block.end + by)).count();
     (up, down)
-}
-
-/// Returns true if a change of one side begins where one of the other side ends.
-fn touch(regions: &[MergeRegion]) -> bool {
-    let changed =
-        |resolution| matches!(resolution, MergeResolution::Ours | MergeResolution::Theirs);
-    regions.windows(2).any(|pair| match pair {
-        [a, b] => {
-            a.resolution() != b.resolution() && changed(a.resolution()) && changed(b.resolution())
-        }
-        _ => false,
-    })
 }
 
 #[cfg(test)]

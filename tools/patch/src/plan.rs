@@ -302,7 +302,7 @@ fn as_written(
     note_text(&mut repairs, lines, &notes, allowed)?;
     for path in blocks::in_several(&targets, &patch.uses) {
         if !allowed.allow(Tolerance::Blocks) {
-            return Err(PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str()).into());
+            return Err(alternatives(path).into());
         }
         let file = Some(path.clone());
         repairs.push(Repair { file, ..Repair::answer(Tolerance::Blocks) });
@@ -411,6 +411,12 @@ fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: T
 /// Refuses a diff for the files that it must not touch.
 fn undeclared(strays: &[Target<'_, '_>]) -> Refusal {
     Refusal { mismatches: strays.iter().filter_map(|target| target.stray.clone()).collect() }
+}
+
+/// Refuses an answer with several blocks for a file.
+fn alternatives(path: &RepoPath) -> PatchMismatch {
+    PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str())
+        .note("Two blocks of the answer change this file, and may be alternatives: send one diff.")
 }
 
 /// Adds the omitted sections to the plan.

@@ -146,7 +146,7 @@ impl Tolerance {
 
     /// Returns true if something was chosen or left out, which whoever approves the change should know.
     pub fn is_a_choice(self) -> bool {
-        matches!(self, Tolerance::Near | Tolerance::Aside)
+        matches!(self, Tolerance::Near | Tolerance::Blocks | Tolerance::Aside)
     }
 
     const fn bit(self) -> u32 {
@@ -162,8 +162,10 @@ impl Tolerances {
     /// All tolerances.
     pub const ALL: Tolerances = Tolerances(u32::MAX);
     /// The tolerances that are safe when no one reviews the change: nothing is chosen or left out.
-    pub const UNATTENDED: Tolerances =
-        Tolerances::ALL.without(Tolerance::Near).without(Tolerance::Aside);
+    pub const UNATTENDED: Tolerances = Tolerances::ALL
+        .without(Tolerance::Near)
+        .without(Tolerance::Blocks)
+        .without(Tolerance::Aside);
     /// No tolerances: a diff must be correct in everything but the prose around it.
     pub const NONE: Tolerances = Tolerances(0);
 
