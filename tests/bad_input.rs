@@ -222,3 +222,24 @@ fn unusable_answers_end_the_run_with_their_failure_class() {
         assert!(world.project.changed().is_empty());
     }
 }
+
+#[test]
+fn a_small_address_space_is_told_before_anything_is_begun() {
+    let world = World::greeting(greeting_fix());
+    let limited = world.after("ulimit -v 500000", "ask 'What is this?'").run();
+    assert_eq!(limited.code, Some(2), "{}", limited.stderr);
+    assert!(limited.stderr.contains("`ulimit -v 1048576` is enough"), "{}", limited.stderr);
+    assert!(world.provider.requests().is_empty());
+}
+
+#[test]
+fn a_check_that_cannot_fail_costs_no_further_call() {
+    let project = Project::new(&[("greet.txt", "hello\n")]);
+    let mut replies = greeting_fix();
+    replies[0] = architect(plan(&["greet.txt"]).replace("VERIFY|sh check.sh", "VERIFY|true"));
+    let world = World::of(project, Provider::new(replies));
+    let run = world.chat("Fix the greeting");
+    let ended = (run.ending(), world.provider.roles());
+    let expected = ("0 delivered/unverified".to_owned(), "architect editor".to_owned());
+    assert_eq!(ended, expected, "{}", world.provider.all_messages());
+}

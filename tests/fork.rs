@@ -104,6 +104,8 @@ fn an_impossible_fork_is_refused_with_a_reason_and_creates_nothing() {
         ("0", ["--into", into], 2, "has events 1 to"),
         ("9999", ["--into", into], 2, "has events 1 to"),
         ("5", ["--into", "check.sh"], 1, "check.sh"),
+        ("5", ["--into", ".git/x"], 2, "is inside `.git`"),
+        ("5", ["--into", ".GIT/hooks/x"], 2, "is inside `.GIT`"),
     ] {
         let run = fork(&world, at, &args);
         assert_eq!(run.code, Some(code), "{at} {args:?}: {}", run.stderr);

@@ -175,7 +175,7 @@ const PRECIOUS: &str = "precious = 1\nprecious = 2\n";
 fn keeping_off(how: &str) -> World {
     let project = Project::new(&[("pkg/a/f.py", "a = 1\n"), ("pkg/b/g.py", PRECIOUS)]);
     shell(project.root(), how);
-    let plan = plan_verified_by(&["pkg/b/g.py", "new.py"], &["test -d ."]);
+    let plan = plan_verified_by(&["pkg/b/g.py", "new.py"], &["test -d pkg"]);
     let created = "--- /dev/null\n+++ b/pkg/b/g.py\n@@ -0,0 +1 @@\n+brand new\n";
     World::of(project, Provider::new(vec![architect(plan).forever(), editor(created).forever()]))
 }
@@ -229,7 +229,7 @@ fn a_file_that_the_user_deleted_may_be_made_again_and_the_commit_says_so() {
 fn a_patch_and_a_rewind_keep_off_what_git_keeps_off() {
     // The file is changed first; then the user leaves it out.
     let answers = vec![
-        architect(plan_verified_by(&["pkg/b/g.py"], &["test -d ."])),
+        architect(plan_verified_by(&["pkg/b/g.py"], &["test -d pkg"])),
         editor(
             "--- a/pkg/b/g.py\n+++ b/pkg/b/g.py\n@@ -1,2 +1,2 @@\n-precious = 1\n+precious = 3\n precious = 2\n",
         ),

@@ -513,7 +513,7 @@ mod tests {
             ("sh -c 'echo No rule to make target \"lint\"; exit 2'", false, false),
             ("sh -c 'echo FAILED t.py::a - x; exit 1'", false, true),
             ("true", false, false),
-            ("sh -c 'test -d .'", false, true),
+            ("sh -c 'test ! -e missing'", false, true),
         ] {
             let check = check(command).await;
             assert_eq!((cannot_run(&check), can_check(&check)), (cannot, can), "{command}");

@@ -30,6 +30,7 @@ use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 #[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{Resource, getrlimit};
 
 use crate::args::{Cli, Command};
 use crate::flags::{Global, Output, with_mode_joined};
@@ -277,12 +278,27 @@ fn one_shot(
     blocking(commands::chat::once(around, global, text.to_owned(), Some(intent)))
 }
 
+/// Fails if the address space is limited to less than a request takes. Every thread reserves some of it, and what cannot
+/// be reserved in the middle of a request cannot be handled any more.
+fn has_address_space() -> Result<(), CliError> {
+    const LEAST: u64 = 1 << 30;
+    match getrlimit(Resource::As).current {
+        Some(limit) if limit < LEAST => {
+            let what = format!("the address space is limited to {} MB", limit >> 20);
+            Err(CliError::new(Kind::Usage, what)
+                .hint("`ulimit -v unlimited` lifts the limit, `ulimit -v 1048576` is enough"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Runs an async command on a runtime of its own.
 fn blocking<T, F>(work: F) -> Result<T, CliError>
 where
     F: Future<Output = Result<T, CliError>>,
 {
     const WORKERS: usize = 2;
+    has_address_space()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()

@@ -327,6 +327,7 @@ impl Shell {
     fn condition(self, step: &ScriptStep, args: &[String]) -> Status {
         let is_open = match args {
             [one, equals, other] if one == other && is_equals(equals) => false,
+            [looks, path] if is_always_there(looks, path) => false,
             _ => self.looks(step, args),
         };
         if is_open {
@@ -336,7 +337,7 @@ impl Shell {
         Status { ends: OK, why: Some(why), hidden: None }
     }
 
-    /// Returns true if a condition looks at files, or at what a command printed.
+    /// Returns true if a condition looks at files that may be missing, or at what a command printed.
     fn looks(self, step: &ScriptStep, args: &[String]) -> bool {
         /// Operators that look at files.
         const LOOKS: [&str; 25] = [
@@ -463,6 +464,12 @@ fn reads_status(script: &ShellScript) -> bool {
         | ShellScript::Background(_)
         | ShellScript::Unknown => false,
     }
+}
+
+/// Returns true if a condition holds in every directory: `test -d .`.
+fn is_always_there(looks: &str, path: &str) -> bool {
+    matches!(looks, "-d" | "-e" | "-r" | "-x")
+        && path.split('/').all(|part| matches!(part, "" | "." | ".."))
 }
 
 fn is_equals(operator: &str) -> bool {

@@ -1,6 +1,7 @@
 //! `deepseek fork`: starts a new session from an earlier point of another, with the workspace as it was at that point.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use actors::event::Event;
 use clap::Args;
@@ -10,6 +11,7 @@ use journal::read::{Record, read};
 use orchestrator::checkpoints::{CheckpointHistory, PointInTime};
 use serde_json::json;
 use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
+use tree::{PathError, RepoPath};
 
 use crate::checkpoints;
 use crate::commands::rewind::{self, RewindArgs};
@@ -70,6 +72,11 @@ pub(crate) async fn run(
     let id = RandomIds.fresh();
     let workspace = if let Some(dir) = &args.into {
         let dir = around.cwd.join(dir);
+        if let Some(part) = dir.iter().find(|part| is_git_dir(part)) {
+            let what = format!("`{}` is inside `{}`", dir.display(), Path::new(part).display());
+            return Err(CliError::new(Kind::Usage, what)
+                .hint("git would take the files for its own: name a directory elsewhere"));
+        }
         let history = checkpoints::history(around, global)?;
         let then = then(&records, args.at, &history)?;
         history.check_out(then, SystemClock.now(), &dir).map_err(|error| {
@@ -89,7 +96,12 @@ pub(crate) async fn run(
     Ok(())
 }
 
-fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &std::path::Path) {
+/// Returns true if git, on any file system, takes a name for that of its own directory.
+fn is_git_dir(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| RepoPath::parse(name) == Err(PathError::GitDir))
+}
+
+fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &Path) {
     let workspace = workspace.display();
     if global.output == Output::Text {
         render::line(id);

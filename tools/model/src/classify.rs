@@ -20,8 +20,12 @@ pub(super) struct Refusal<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Classifies a refusal; `key` is the key that was sent.
-pub(super) fn refusal(refusal: &Refusal<'_>, key: Option<&Secret>) -> ModelError {
+/// Classifies a refusal; `model` is the one that was asked for, and `key` the key that was sent.
+pub(super) fn refusal(
+    refusal: &Refusal<'_>,
+    model: Option<&str>,
+    key: Option<&Secret>,
+) -> ModelError {
     let body = String::from_utf8_lossy(refusal.body);
     let message = match message(&body) {
         message if message.is_empty() => "no message".to_owned(),
@@ -36,7 +40,12 @@ pub(super) fn refusal(refusal: &Refusal<'_>, key: Option<&Secret>) -> ModelError
         (429, _) => ModelError::RateLimited { message, retry_after },
         (400 | 413 | 422, Some(Topic::Context)) => ModelError::ContextTooLong { message },
         (408 | 500.., _) => ModelError::Server { status, message, retry_after },
-        _ => ModelError::InvalidRequest { status, message },
+        // A message that the model does not exist need not say which.
+        _ => {
+            let unnamed = model.filter(|model| !message.contains(model));
+            let asked = unnamed.map(|model| format!(" (the model asked for is `{model}`)"));
+            ModelError::InvalidRequest { status, message: message + &asked.unwrap_or_default() }
+        }
     }
 }
 
@@ -150,7 +159,8 @@ mod tests {
     use super::*;
 
     fn class(status: u16, body: &str) -> &'static str {
-        refusal(&Refusal { status, retry_after: None, body: body.as_bytes() }, None).class().name()
+        let refused = Refusal { status, retry_after: None, body: body.as_bytes() };
+        refusal(&refused, Some("deepseek-flash"), None).class().name()
     }
 
     #[test]

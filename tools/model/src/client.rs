@@ -101,7 +101,7 @@ impl DeepSeekClient {
         watch.bytes(0, Instant::now());
         let status = response.status();
         if status != StatusCode::OK {
-            return Err(self.refused(response, &mut watch).await);
+            return Err(self.refused(response, Some(&request.model), &mut watch).await);
         }
         let max_event_bytes = request.max_bytes.saturating_add(MAX_FRAME_BYTES);
         let max_event_bytes = usize::try_from(max_event_bytes).unwrap_or(usize::MAX);
@@ -155,7 +155,7 @@ impl DeepSeekClient {
                 Err(self.not_a_stream(response, &mut watch, MAX_REFUSAL_BYTES).await)
             }
             StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(()),
-            _ => Err(self.refused(response, &mut watch).await),
+            _ => Err(self.refused(response, None, &mut watch).await),
         }
     }
 
@@ -214,14 +214,19 @@ impl DeepSeekClient {
         body
     }
 
-    async fn refused(&self, response: Response, watch: &mut Watch) -> ModelError {
+    async fn refused(
+        &self,
+        response: Response,
+        model: Option<&str>,
+        watch: &mut Watch,
+    ) -> ModelError {
         let status = response.status().as_u16();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after =
             header(RETRY_AFTER).and_then(|value| classify::retry_after(value, header(DATE)));
         let body = self.body(response, watch, MAX_REFUSAL_BYTES).await;
-        let error =
-            classify::refusal(&Refusal { status, retry_after, body: &body }, self.key.as_ref());
+        let refusal = Refusal { status, retry_after, body: &body };
+        let error = classify::refusal(&refusal, model, self.key.as_ref());
         if let (ModelError::Auth { message }, None) = (&error, &self.key) {
             let message =
                 format!("no key was sent, because {} is not set; {message}", self.key_variable);
