@@ -141,7 +141,7 @@ fn the_commit_command_shown_after_a_request_works_in_a_conversation() {
     // An `n` that came too late for the question is in the input.
     screen.types("\x15/commit\r");
     screen.until("the question is not shown again", |rows| {
-        rows.iter().any(|row| row == "  y yes · n no")
+        rows.iter().any(|row| row == "  y yes · n no, then Enter")
     });
     screen.presses("\x1by", "committed as ");
     // Text typed before the conversation has the terminal back does not reach it.

@@ -388,3 +388,59 @@ fn requests_share_the_workspace_prefix_and_the_provider_caches_it() {
     let hit = third.usage.unwrap().hit;
     assert!(hit + 128 >= stable, "{hit} of {stable} tokens");
 }
+
+#[test]
+fn the_session_that_was_used_last_is_continued() {
+    let answers = ["One.", "Two.", "Three.", "Four."];
+    let world = World::greeting(answers.map(|text| reply("analysis", text)).to_vec());
+    assert_eq!(world.asks("First of the older?").code, Some(0));
+    let older = world.deepseek(["sessions"]).run().stdout[..6].to_owned();
+    assert_eq!(world.asks("First of the newer?").code, Some(0));
+    assert_eq!(world.deepseek(["-r", &older, "ask", "Second of the older?"]).run().code, Some(0));
+    assert_eq!(world.deepseek(["-c", "ask", "Third of the older?"]).run().code, Some(0));
+    let prompt = world.provider.last_message("analysis", 4);
+    for part in ["First of the older?", "Second of the older?"] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    let listed = world.deepseek(["sessions"]).run().stdout;
+    assert!(listed.starts_with(&older), "{listed}");
+    assert!(world.deepseek(["sessions", "show"]).run().stdout.contains("Second of the older?"));
+}
+
+#[test]
+fn a_command_in_a_conversation_is_about_its_own_session() {
+    let world = World::greeting(["One.", "Two."].map(|text| reply("analysis", text)).to_vec());
+    let mut terminal = Terminal::start(world.deepseek(["--plain"]).env("PAGER", "cat"));
+    terminal.until("›", 1);
+    terminal.types("/ask What is here?\r");
+    terminal.until("One.", 1);
+    terminal.until("›", 2);
+    // Another conversation in the same directory is used meanwhile.
+    assert_eq!(world.asks("What is elsewhere?").code, Some(0));
+    terminal.types("/sessions show\r");
+    terminal.until("What is here?", 2);
+    assert!(!terminal.shown().contains("What is elsewhere?"), "{}", terminal.shown());
+    terminal.types("\x04");
+    terminal.end();
+}
+
+#[test]
+fn a_request_about_which_no_model_can_be_asked_is_not_taken_for_a_question() {
+    let refused = Reply::of(Behaviour::Http401).to("intent");
+    let world = World::greeting(vec![refused, reply("analysis", "An answer.")]);
+    let run = world.message("fix the tests please").run();
+    assert_eq!(run.code, Some(5), "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "intent");
+    let why = "error: it could not be asked whether this is an edit or a question: the provider";
+    assert!(run.stderr.contains(why), "{}", run.stderr);
+
+    let world = World::greeting(vec![reply("analysis", "An answer.")]);
+    let run = world.message("fix the tests").args(["--budget-usd", "0.0000001"]).run();
+    assert_eq!(run.code, Some(4), "{}", run.stderr);
+    assert!(!run.stderr.contains("taken for a question"), "{}", run.stderr);
+    assert_eq!(world.provider.roles(), "");
+
+    let unclear = World::greeting(vec![reply("intent", "hm"), reply("analysis", "An answer.")]);
+    let run = unclear.deepseek(["-p", "fix the tests"]).run();
+    assert!(run.stderr.contains("no model said whether this is an edit"), "{}", run.stderr);
+}

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+mod seeds;
+
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 pub(crate) const EVENTS: &str = include_str!("../actors/src/event.rs");
 const BEGIN: &str = "<!-- generated: do not edit below -->\n";

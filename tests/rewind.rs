@@ -431,3 +431,21 @@ fn a_rewind_killed_at_any_step_can_be_repeated() {
     }
     assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
 }
+
+#[test]
+fn a_rewind_says_whether_it_undoes_or_redoes() {
+    let world = World::greeting(greeting_fix());
+    assert_eq!(world.chat("Fix the greeting").code, Some(0));
+    let after = world.project.read("greet.txt");
+    for (said, text) in [
+        ("undone: all deepseek changes since checkpoint 1; to redo it", "hello\n"),
+        ("redone: what the rewind of checkpoint 2 took back; to undo it", after.as_str()),
+        ("undone: all deepseek changes since checkpoint 3; to redo it", "hello\n"),
+        ("redone: what the rewind of checkpoint 4 took back; to undo it", after.as_str()),
+    ] {
+        let back = if said.ends_with("redo it") && said.contains('1') { "1" } else { "latest" };
+        let run = world.deepseek(["rewind", back]).run();
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+        assert_eq!(world.project.read("greet.txt"), text);
+    }
+}

@@ -412,25 +412,32 @@ fn the_approval_prompt_says_if_several_diff_blocks_were_combined() {
 }
 
 #[test]
-fn the_json_plan_has_all_fields_and_null_for_unknown_ones() {
-    let world = World::greeting([greeting_fix(), vec![architect(plan(&["greet.txt"]))]].concat());
+fn the_json_plan_says_what_the_plan_says_and_what_became_of_each_step() {
+    let steps = "PLAN|Greet the world in greet.txt\nPLAN|Say so in NEWS\nFILE|NEWS|news\nASSUME|nobody parses the greeting\nRISK|scripts may";
+    let planned = plan(&["greet.txt"]).replace("ACCEPT|", &format!("{steps}\nACCEPT|"));
+    let mut answers = greeting_fix();
+    answers[0] = architect(planned);
+    answers.push(architect(plan(&["greet.txt"])));
+    let world = World::greeting(answers);
     let request = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];
     let run = world.deepseek(request.into_iter().chain(["--output", "json"])).run();
     let plan = &run.events[0]["plan"];
     let step = &plan["steps"][0];
     assert_eq!((&plan["version"], &plan["goal"]), (&1.into(), &"Fix the greeting".into()));
     assert_eq!(plan["verification"], serde_json::json!(["sh check.sh"]));
-    assert_eq!((&step["done"], &step["intent"]), (&true.into(), &"edit".into()));
     assert!(step["title"].is_string() && step["step_id"].is_string(), "{step}");
-    for unknown in ["assumptions", "risk_notes"] {
-        assert!(plan.as_object().unwrap().contains_key(unknown) && plan[unknown].is_null());
-    }
+    let marks: Vec<_> = plan["steps"].as_array().unwrap().iter().map(|it| &it["mark"]).collect();
+    assert_eq!(marks, ["done", "done", "untouched"], "{plan}");
+    assert_eq!(plan["steps"][2]["files"], serde_json::json!(["NEWS"]));
+    assert_eq!(plan["assumptions"], serde_json::json!(["nobody parses the greeting"]));
+    assert_eq!(plan["risk_notes"], serde_json::json!(["scripts may"]));
+    assert_eq!(run.events[0]["reasoning_outcome"]["known_risks"], plan["risk_notes"]);
 
     let run = world.deepseek(["plan", "Fix the greeting", "--output", "json"]).run();
     let planned = &run.events[0]["plan"];
     assert_eq!(planned["steps"][0]["done"], false);
     let kept = serde_json::json!({
-        "plan_delta": null, "next_action": "execute", "known_risks": null, "delivery_state": "DONE",
+        "plan_delta": null, "next_action": "execute", "known_risks": [], "delivery_state": "DONE",
     });
     assert_eq!(run.events[0]["reasoning_outcome"], kept);
     assert_ne!(planned["plan_id"], plan["plan_id"]);
@@ -459,7 +466,7 @@ fn the_reasoning_outcome_keeps_the_facts_of_a_run() {
         (&denied["next_action"], &denied["delivery_state"]),
         (&"allow".into(), &"NEEDS_WORK".into())
     );
-    assert!(denied["known_risks"].as_str().unwrap().contains("no terminal"), "{denied}");
+    assert!(denied["known_risks"][0].as_str().unwrap().contains("no terminal"), "{denied}");
 }
 
 #[test]
@@ -474,4 +481,45 @@ fn with_tools_off_a_question_is_answered_without_reading() {
     let run = world.deepseek(["-p", "Fix it", "--tools=false", "--force-execute"]).run();
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("but --tools=false forbids them"), "{}", run.stderr);
+}
+
+#[test]
+fn nobody_chooses_between_two_blocks_of_a_file_unattended() {
+    let [before, after] = ["hello\n1\n2\n3\n4\nbye\n", "hello world\n1\n2\n3\n4\nbye\n"];
+    let project =
+        Project::new(&[("greet.txt", before), ("check.sh", "grep -q 'hello world' greet.txt\n")]);
+    let block = |draft: String| format!("```diff\n{draft}```\n");
+    let hello = || diff("greet.txt", "hello", "hello world");
+    let bye = "--- a/greet.txt\n+++ b/greet.txt\n@@ -6 +6 @@\n-bye\n+bye world\n".to_owned();
+    let drafts = format!("{}Or better:\n{}", block(hello()), block(bye));
+    let world = World::of(project, Provider::new(planned([drafts, hello()])));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = world.provider.last_message("editor", 2);
+    assert!(told.contains("Two blocks of the answer change this file"), "{told}");
+    assert_eq!(world.project.read("greet.txt"), after);
+}
+
+#[test]
+fn a_last_hunk_counts_too_many_lines_in_an_answer_without_a_last_newline() {
+    let project = Project::new(&[("greet.txt", "hello\nmoon\n"), ("check.sh", "exit 0\n")]);
+    let draft = "--- a/greet.txt\n+++ b/greet.txt\n@@ -1,2 +1,4 @@\n hello\n+world\n moon";
+    let world = World::of(project, Provider::new(planned([draft.to_owned()])));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello\nworld\nmoon\n");
+    assert_eq!(world.provider.roles(), "architect editor");
+}
+
+#[test]
+fn a_closing_fence_that_ran_into_the_last_added_line_is_no_part_of_it() {
+    for last in ["+world```", "+world```\n"] {
+        let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", "exit 0\n")]);
+        let draft =
+            format!("```diff\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1,2 @@\n hello\n{last}");
+        let world = World::of(project, Provider::new(planned([draft])));
+        let run = world.chat("Fix the greeting");
+        assert_eq!(run.code, Some(0), "{last:?}: {}", run.stderr);
+        assert_eq!(world.project.read("greet.txt").trim_end(), "hello\nworld", "{last:?}");
+    }
 }

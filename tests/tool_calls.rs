@@ -351,3 +351,46 @@ fn the_tools_are_listed() {
     let tools: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(tools[1]["parameters"]["required"], json!(["path"]));
 }
+
+#[test]
+fn a_read_tells_the_hash_and_a_query_its_number_its_files_and_its_freshness() {
+    let files = [
+        ("src/parcel.rs", "fn weigh_parcel() {}\n"),
+        ("src/ship.rs", "fn ship_parcel() {}\n"),
+        ("notes/parcel.md", "A parcel is weighed.\n"),
+    ];
+    let replies = vec![
+        calls(&[
+            ("fs_read", json!({"path": "src/parcel.rs"})),
+            ("index_query", json!({"words": "parcel", "top_k": 1})),
+            ("index_query", json!({"words": "parcel", "glob": "notes/**"})),
+            ("index_query", json!({"words": "parcel", "glob": "nowhere/**"})),
+        ]),
+        says("It is weighed."),
+        calls(&[("index_query", json!({"words": "parcel", "glob": "src/*.rs"}))]),
+        says("Still."),
+    ];
+    let world = World::of(Project::new(&files), Provider::new(replies));
+    assert_eq!(world.asks("How is it weighed?").code, Some(0));
+    let told = |number: usize| -> Vec<String> {
+        let results = tool_results(&world, number);
+        results.iter().map(|it| it["value"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let results = told(2);
+    let hash = tree::FileHash::of(b"fn weigh_parcel() {}\n").to_string();
+    assert!(results[0].contains(&format!("sha256 {}", &hash[..8])), "{}", results[0]);
+    assert_eq!(results[1].matches("parcel.").count() + results[1].matches("ship.rs").count(), 1);
+    assert!(results[2].contains("notes/parcel.md") && !results[2].contains("src/"), "{results:?}");
+    assert_eq!(tool_results(&world, 2)[3]["ok"], false);
+    // What the first run has indexed is told apart from what changed since.
+    world.deepseek(["index", "update"]).run();
+    let asked = |condition: &str| {
+        let run = world.deepseek(["index", "query", "parcel", "--output", "json"]).run();
+        assert_eq!(run.events[0]["condition"], condition, "{}", run.stdout);
+    };
+    asked("fresh");
+    world.project.write("src/ship.rs", "fn ship_the_parcel() {}\n");
+    asked("stale");
+    assert_eq!(world.asks("And now?").code, Some(0));
+    assert!(told(4)[0].contains("the index is"), "{:?}", told(4));
+}

@@ -453,7 +453,7 @@ fn changes_of_a_resumed_session_can_be_undone() {
         let mut screen = talk(&world, args);
         screen.until_shown("  › Fix the greeting");
         screen.types("/undo\r");
-        screen.until_shown("to redo: `/rewind latest`");
+        screen.until_shown("to redo it: `/rewind latest`");
         assert_eq!(world.project.read("greet.txt"), "hello\n");
         screen.until("the prompt is back", |rows| rows.iter().rev().any(|row| row.trim() == "›"));
         screen.types("\x04");

@@ -364,9 +364,8 @@ fn unfit(entry: Result<Entry, TreeError>) -> Option<Unfit> {
 fn question(prompts: &Prompts, why: &PlanWhy) -> String {
     match why {
         PlanWhy::First => prompts.render(Prompt::PlanRequest, &[]),
-        PlanWhy::Failed { class, report } => {
-            prompts.render(Prompt::PlanAgain, &[("class", &class.name()), ("report", report)])
-        }
+        PlanWhy::Failed { class, report } => prompts
+            .render(Prompt::PlanAgain, &[("class", &class.name()), ("last_step_outcome", report)]),
         PlanWhy::Lacks(files) => {
             let needed = |NeededFile { path, why }: &NeededFile| {
                 prompts.render(Prompt::NeededFile, &[("path", path), ("why", why)])

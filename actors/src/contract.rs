@@ -157,8 +157,10 @@ impl Block<'_> {
 /// Returns true if a line belongs to an answer and must not be skipped as prose: a line of a plan or a look, or the
 /// start of a block or diff.
 pub fn is_of_an_answer(line: &str) -> bool {
-    const KEYS: [&str; 10] =
-        ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "NO_EDIT", "LANE", "OWN", "AFTER", "DONE"];
+    const KEYS: [&str; 12] = [
+        "PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK", "NO_EDIT", "LANE", "OWN",
+        "AFTER", "DONE",
+    ];
     const BEGINNINGS: [&str; 8] = [
         "ARCHITECT_PLAN_",
         "TEAM_PLAN_",

@@ -90,6 +90,22 @@ impl Delivery {
         Self::Failed { class, message: Wording::of(message) }
     }
 
+    /// Returns the same end, with what could not be done before the reason.
+    #[must_use]
+    pub fn because(self, what: &str) -> Self {
+        match self {
+            Self::Failed { class, message } => Self::failed(class, &format!("{what}: {message}")),
+            Self::BudgetExhausted { limit, detail } => {
+                Self::BudgetExhausted { limit, detail: format!("{what}: {detail}").into() }
+            }
+            Self::Delivered { .. }
+            | Self::NoEditNeeded { .. }
+            | Self::NeedsWork { .. }
+            | Self::Denied { .. }
+            | Self::Cancelled => self,
+        }
+    }
+
     /// Returns true if the run was ended from outside, not by its own course.
     pub const fn is_from_outside(&self) -> bool {
         match self {

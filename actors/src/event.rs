@@ -42,7 +42,7 @@ pub use self::decisions::Decisions;
 /// The version of request bodies, recorded prompts, and verdicts. Raise it for a change that gives a recorded run
 /// another request body or verdict: a replay reuses those of older formats without comparing them. Rewording a prompt
 /// is not such a change.
-pub const FORMAT: u32 = 13;
+pub const FORMAT: u32 = 14;
 
 /// The format of journals that do not name one.
 const fn first_format() -> u32 {
@@ -293,8 +293,8 @@ pub enum Event {
         /// Where the parser was lenient.
         tolerances: Vec<Leniency>,
     },
-    /// A step of a plan was completed or abandoned. A plan is carried out by one change, so all of its steps share the
-    /// same fate.
+    /// A step of a plan was completed or abandoned. A plan is carried out by one change; a step that names files which
+    /// the change does not touch is told apart.
     #[serde(rename = "StepMarked@v1")]
     StepMarked {
         /// Number of the plan.

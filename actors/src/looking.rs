@@ -182,7 +182,7 @@ impl Effect for Looking<'_> {
         let shown = shown.join("\n");
         let text = match self.wanted_by {
             WantedBy::Model { left } => {
-                prompts.render(Prompt::Looked, &[("shown", &shown), ("left", &left)])
+                prompts.render(Prompt::Looked, &[("tool_summary", &shown), ("left", &left)])
             }
             WantedBy::Plan => prompts.render(Prompt::ShownByPlan, &[("shown", &shown)]),
         };
@@ -311,7 +311,14 @@ impl Eyes<'_> {
                 };
                 Ok(match shown {
                     Shown::Lines(shown) => {
-                        self.unless_cut(self.lines(&shown), *lines, (shown.last, shown.of))
+                        let text =
+                            self.unless_cut(self.lines(&shown), *lines, (shown.last, shown.of));
+                        let hash = shown
+                            .hash
+                            .map(|hash| hash.to_string().chars().take(8).collect::<String>());
+                        let hash =
+                            hash.map(|it| self.prompts.render(Prompt::LookHash, &[("hash", &it)]));
+                        [Some(text), hash].into_iter().flatten().collect::<Vec<_>>().join("\n")
                     }
                     Shown::Outline { of, definitions } => {
                         self.outline(path.as_str(), of, &definitions)
@@ -323,7 +330,9 @@ impl Eyes<'_> {
                 Ok(self.matches(&look.to_string(), &matches))
             }
             Look::Symbol { name } => Ok(self.symbol(name, &self.visible.symbol(name, room)?)),
-            Look::Query { words } => self.ranked(look, words, room),
+            Look::Query { words, most, glob } => {
+                self.ranked(look, (words, *most, glob.as_deref()), room)
+            }
             // Answered in `told`.
             Look::Run { .. }
             | Look::Program { .. }
@@ -417,18 +426,29 @@ impl Eyes<'_> {
     }
 
     /// Formats the search results for words: lines of the best files, and the names of the next ones.
-    fn ranked(&self, look: &Look, words: &str, room: usize) -> Result<String, LookError> {
+    fn ranked(
+        &self,
+        look: &Look,
+        (words, most, glob): (&str, Option<usize>, Option<&str>),
+        room: usize,
+    ) -> Result<String, LookError> {
         const MOST_BYTES: usize = 8000;
         let index = self.index.ok_or(LookError::NoMatch(0))?;
-        let about = about(words, index, room.min(MOST_BYTES));
+        let about = about(words, (most, glob), index, room.min(MOST_BYTES))?;
         if about.truncated {
             self.visible.cut();
         }
         if about.items.is_empty() && about.map.is_empty() {
             return Err(LookError::NoMatch(about.files));
         }
+        let condition = match (about.partial, about.stale) {
+            (true, _) => self.prompts.render(Prompt::IndexPartial, &[]),
+            (false, 0) => self.prompts.render(Prompt::IndexFresh, &[]),
+            (false, stale) => self.prompts.render(Prompt::IndexStale, &[("files", &stale)]),
+        };
+        let what = format!("{look} ({condition})");
         let mut told =
-            vec![self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &"")])];
+            vec![self.prompts.render(Prompt::LookFound, &[("what", &what), ("found", &"")])];
         told.extend(about.items.into_iter().map(|item| {
             self.lines(&Lines {
                 path: item.path,
@@ -436,6 +456,7 @@ impl Eyes<'_> {
                 last: item.last_line,
                 of: item.lines,
                 encoding: item.encoding,
+                hash: None,
                 text: item.text,
             })
         }));

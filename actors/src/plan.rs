@@ -33,6 +33,12 @@ pub struct Plan {
     pub verify: Vec<String>,
     /// The acceptance criteria, as written; parsed by [`Self::criteria`].
     pub accept: Vec<String>,
+    /// What it takes for granted and could not find out.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub assumptions: Vec<String>,
+    /// What may go wrong although every check passes.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub risks: Vec<String>,
     /// Why nothing needs to be edited, or nothing more; `None` if something does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub no_edit: Option<String>,
@@ -55,6 +61,8 @@ pub enum StepMark {
     Done,
     /// It was abandoned, with its plan or with the run.
     Failed,
+    /// The change stands, but it touches none of the files that the step names.
+    Untouched,
 }
 
 /// What the intended change begins with in a file that only tests read.
@@ -96,6 +104,31 @@ impl Plan {
         })
     }
 
+    /// Returns the declared files that a step names, by path or by file name.
+    pub fn files_of_step<'p>(&'p self, step: &str) -> Vec<&'p RepoPath> {
+        let words: Vec<&str> = step
+            .split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c))
+            .map(|word| word.trim_end_matches(['.', ':']))
+            .collect();
+        let is_named = |path: &&RepoPath| {
+            let path = path.as_str();
+            let name = path.rsplit('/').next().unwrap_or(path);
+            words.iter().any(|word| *word == path || *word == name)
+        };
+        self.files.iter().map(|file| &file.path).filter(is_named).collect()
+    }
+
+    /// Returns the mark of each step once a change of the files `changed` stands. A step that names no declared file
+    /// shares the fate of the whole.
+    pub fn marks(&self, changed: &[&RepoPath]) -> Vec<StepMark> {
+        let mark = |step: &String| {
+            let named = self.files_of_step(step);
+            let is_done = named.is_empty() || named.iter().any(|file| changed.contains(file));
+            if is_done { StepMark::Done } else { StepMark::Untouched }
+        };
+        self.steps.iter().map(mark).collect()
+    }
+
     /// Returns the files that only tests read, as the plan says.
     pub fn test_data(&self) -> Vec<RepoPath> {
         let files = self.files.iter().filter(|file| file.intent.starts_with(TEST_DATA));
@@ -131,6 +164,8 @@ struct Reader {
     show: Vec<Look>,
     verify: Vec<String>,
     accept: Vec<String>,
+    assumptions: Vec<String>,
+    risks: Vec<String>,
     no_edit: Option<String>,
     tolerances: Vec<Leniency>,
 }
@@ -148,6 +183,8 @@ impl Reader {
         match key {
             "PLAN" => self.steps.push(filled(rest, "PLAN|<step text>")?),
             "ACCEPT" => self.accept.push(filled(rest, "ACCEPT|<criterion>")?),
+            "ASSUME" => self.assumptions.push(filled(rest, "ASSUME|<assumption>")?),
+            "RISK" => self.risks.push(filled(rest, "RISK|<risk>")?),
             "VERIFY" => {
                 let command = filled(rest, "VERIFY|<command>")?;
                 let parsed = CommandLine::parse(&command)
@@ -179,7 +216,7 @@ impl Reader {
                 }
             },
             _ => {
-                return Err("only PLAN|, FILE|, SHOW|, VERIFY|, ACCEPT|, NO_EDIT|true| and DONE| lines may stand in the plan"
+                return Err("only PLAN|, FILE|, SHOW|, VERIFY|, ACCEPT|, ASSUME|, RISK|, NO_EDIT|true| and DONE| lines may stand in the plan"
                     .to_owned());
             }
         }
@@ -218,9 +255,9 @@ impl Reader {
             }
             (None, false) | (Some(_), true) => {}
         }
-        let Self { steps, files, mut show, verify, accept, no_edit, .. } = self;
+        let Self { steps, files, mut show, verify, accept, assumptions, risks, no_edit, .. } = self;
         show.dedup();
-        Ok(Plan { steps, files, show, verify, accept, no_edit })
+        Ok(Plan { steps, files, show, verify, accept, assumptions, risks, no_edit })
     }
 }
 
@@ -275,6 +312,12 @@ impl fmt::Display for Plan {
         for criterion in &self.accept {
             writeln!(f, "ACCEPT|{criterion}")?;
         }
+        for assumption in &self.assumptions {
+            writeln!(f, "ASSUME|{assumption}")?;
+        }
+        for risk in &self.risks {
+            writeln!(f, "RISK|{risk}")?;
+        }
         if let Some(reason) = &self.no_edit {
             writeln!(f, "NO_EDIT|true|{reason}")?;
         }
@@ -315,6 +358,23 @@ mod tests {
         let expected =
             [("it adds", Some("cargo test sum")), ("a|b holds", None), ("it is fast", None)];
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_step_names_files_by_path_or_name() {
+        let body = "PLAN|Call `a.rs`, then (src/b.rs).\nPLAN|Concerning cc\nPLAN|Tidy c\nFILE|src/a.rs|x\nFILE|src/b.rs|y\nFILE|c|z";
+        let (plan, _) = parse(&format!("ARCHITECT_PLAN_V1\n{body}\nARCHITECT_PLAN_END")).unwrap();
+        let named = |step: usize| plan.files_of_step(&plan.steps[step]);
+        assert_eq!(
+            named(0),
+            ["src/a.rs", "src/b.rs"]
+                .map(|it| RepoPath::parse(it).unwrap())
+                .iter()
+                .collect::<Vec<_>>()
+        );
+        assert!(named(1).is_empty());
+        let changed = RepoPath::parse("src/b.rs").unwrap();
+        assert_eq!(plan.marks(&[&changed]), [StepMark::Done, StepMark::Done, StepMark::Untouched]);
     }
 
     #[test]
@@ -468,7 +528,7 @@ mod tests {
                 .map(|name| FileIntent { path: RepoPath::parse(name).unwrap(), lines: lines.clone(), intent: intent.clone() })
                 .collect();
             let show = names.iter().zip(&lines).map(|(name, lines)| Look::Context { path: RepoPath::parse(name).unwrap(), lines: Some(*lines) });
-            let plan = Plan { steps, files, show: show.collect(), verify: vec!["a b".into()], accept: vec![], no_edit: None };
+            let plan = Plan { steps, files, show: show.collect(), verify: vec!["a b".into()], assumptions: vec!["it | is so".into()], risks: vec!["none".into()], ..Plan::default() };
             prop_assert_eq!(parse(&plan.to_string()).unwrap().0, plan);
         }
 

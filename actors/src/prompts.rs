@@ -105,8 +105,11 @@ impl Prompts {
             match piece {
                 Piece::Text(text) => rendered.push_str(text),
                 Piece::Variable(name) => {
-                    let also = ALSO.iter().find(|(other, _)| *other == name).map(|(_, name)| *name);
-                    let is_it = |given: &str| given == name || Some(given) == also;
+                    let is_pair = |(one, other): &(&str, &str), given: &str| {
+                        (*one, *other) == (name, given) || (*one, *other) == (given, name)
+                    };
+                    let is_it =
+                        |given: &str| given == name || ALSO.iter().any(|pair| is_pair(pair, given));
                     let user_input = self.user_input.as_ref().filter(|_| name == "user_input");
                     match (values.iter().find(|(given, _)| is_it(given)), user_input) {
                         (Some((_, value)), _) => write!(rendered, "{value}").unwrap_or_default(),
@@ -128,11 +131,14 @@ impl Prompts {
 /// Returns the variables that a replacement for a prompt may use.
 pub fn may_name(prompt: Prompt) -> Vec<&'static str> {
     let mut known: Vec<&str> = variables(prompt.built_in()).collect();
+    let both = |(also, name): &(&'static str, &'static str)| {
+        (known.contains(name) || known.contains(also)).then_some([*name, *also])
+    };
+    let aliases: Vec<&str> = ALSO.iter().filter_map(both).flatten().collect();
+    known.retain(|name| !aliases.contains(name));
     known.sort_unstable();
     known.dedup();
-    let also = ALSO.iter().filter(|(_, name)| known.contains(name)).map(|(also, _)| *also);
-    let also: Vec<&str> = also.chain(EVERYWHERE).collect();
-    known.extend(also);
+    known.extend(aliases.into_iter().chain(EVERYWHERE));
     known
 }
 
@@ -240,7 +246,10 @@ mod tests {
         let set = with("intent", "{{user_input}}").unwrap().for_request("{{project_root}}");
         assert_eq!(set.render(Prompt::Intent, &[]), "{{project_root}}");
         let set = with("looked", "Seen: {{tool_summary}}").unwrap();
-        assert_eq!(set.render(Prompt::Looked, &[("shown", &"all"), ("left", &1)]), "Seen: all");
+        assert_eq!(
+            set.render(Prompt::Looked, &[("tool_summary", &"all"), ("left", &1)]),
+            "Seen: all"
+        );
 
         assert_eq!(with("architekt", ""), Err(PromptError::Unknown("architekt".to_owned())));
         let error = with("architect", "{{files}}").unwrap_err().to_string();

@@ -15,6 +15,8 @@ pub struct Signals<'s> {
     pub failures: usize,
     /// Number of checks that fail since the last turn.
     pub failing_checks: usize,
+    /// Number of assumptions of the last plan: what its model could not find out.
+    pub assumptions: usize,
 }
 
 /// The signals as numbers from 0 to 1.
@@ -28,7 +30,7 @@ pub struct Features {
     pub failure_streak: f64,
     /// How many checks fail.
     pub verification_failures: f64,
-    /// How unsure the last answer was; always 0, since nothing measures it yet.
+    /// How much the last plan assumes, in its model's own words.
     pub low_confidence: f64,
     /// How vague the request is.
     pub ambiguity: f64,
@@ -54,6 +56,8 @@ pub enum Reason {
     Failures,
     /// Checks fail.
     FailingChecks,
+    /// The last plan rests on assumptions.
+    Unsure,
     /// The request is vague.
     Ambiguous,
     /// A small model was asked, and said yes.
@@ -115,6 +119,7 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
     let failure_streak = part(Reason::Failures, share(signals.failures, full.failures));
     let verification_failures =
         part(Reason::FailingChecks, share(signals.failing_checks, full.failing_checks));
+    let low_confidence = part(Reason::Unsure, share(signals.assumptions, full.assumptions));
     let ambiguity = part(Reason::Ambiguous, share(count(&words.ambiguous), full.ambiguities));
     let complexity = parts.keywords * keywords
         + parts.structure * structure
@@ -125,14 +130,14 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
         repo_breadth,
         failure_streak,
         verification_failures,
-        low_confidence: 0.0,
+        low_confidence,
         ambiguity,
     };
     let weighed = weights.prompt_complexity * features.prompt_complexity
         + weights.repo_breadth * repo_breadth
         + weights.failure_streak * failure_streak
         + weights.verification_failures * verification_failures
-        + weights.low_confidence * features.low_confidence
+        + weights.low_confidence * low_confidence
         + weights.ambiguity * ambiguity;
     let score = rounded(if asked_for > 0.0 { 1.0 } else { weighed });
     let choice = if score >= rules.max_think_threshold {
@@ -214,9 +219,11 @@ mod tests {
                 assess(Signals { request, ..Signals::default() }, &rules);
             writeln!(table, "{score:.3} {choice:?} {reasons:?} {request:?}").unwrap();
         }
-        for (failures, failing_checks, files) in [(1, 0, 3), (3, 0, 3), (3, 5, 40)] {
+        for (failures, failing_checks, files, assumptions) in
+            [(1, 0, 3, 0), (3, 0, 3, 0), (0, 0, 3, 2), (3, 5, 40, 2)]
+        {
             let request = "Why does it fail?";
-            let signals = Signals { request, files, failures, failing_checks };
+            let signals = Signals { request, files, failures, failing_checks, assumptions };
             let Assessment { score, choice, reasons, .. } = assess(signals, &rules);
             writeln!(table, "{score:.3} {choice:?} {reasons:?} {signals:?}").unwrap();
         }
@@ -234,18 +241,20 @@ mod tests {
         #[test]
         fn more_of_anything_never_lowers_the_score(
             files in 0usize..60, failures in 0usize..6, failing_checks in 0usize..9,
+            assumptions in 0usize..4,
             request in "[a-z计划 \n.1-]{0,80}",
         ) {
             let (rules, request) = (rules(), request.as_str());
-            let score = |files, failures, failing_checks, request| {
-                assess(Signals { request, files, failures, failing_checks }, &rules).score
+            let score = |files, failures, failing_checks, assumptions, request| {
+                assess(Signals { request, files, failures, failing_checks, assumptions }, &rules).score
             };
-            let one = score(files, failures, failing_checks, request);
+            let one = score(files, failures, failing_checks, assumptions, request);
             let more = format!("{request} 计划 must");
-            proptest::prop_assert!(one <= score(files + 1, failures, failing_checks, request));
-            proptest::prop_assert!(one <= score(files, failures + 1, failing_checks, request));
-            proptest::prop_assert!(one <= score(files, failures, failing_checks + 1, request));
-            proptest::prop_assert!(one <= score(files, failures, failing_checks, &more));
+            proptest::prop_assert!(one <= score(files + 1, failures, failing_checks, assumptions, request));
+            proptest::prop_assert!(one <= score(files, failures + 1, failing_checks, assumptions, request));
+            proptest::prop_assert!(one <= score(files, failures, failing_checks + 1, assumptions, request));
+            proptest::prop_assert!(one <= score(files, failures, failing_checks, assumptions + 1, request));
+            proptest::prop_assert!(one <= score(files, failures, failing_checks, assumptions, &more));
         }
     }
 }

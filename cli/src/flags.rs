@@ -16,7 +16,7 @@ pub(crate) struct Global {
     #[arg(short = 'p', long, global = true, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 
-    /// Continue the most recent session of this workspace.
+    /// Continue the session of this workspace that was used last.
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 

@@ -78,13 +78,15 @@ impl ProgramHost {
 }
 
 impl tui::Host for ProgramHost {
-    fn command(&self, words: &[String]) -> String {
+    fn command(&self, session: &str, words: &[String]) -> String {
+        let conversation = Some(session.to_owned());
+        let around = Surroundings { conversation, ..self.around.clone() };
         render::recording(|| {
             let cli = match self.parsed(words) {
                 Ok(cli) => cli,
                 Err(error) => return render::warn(error.render().to_string().trim_end()),
             };
-            if let Err(error) = crate::perform(&cli, &self.around) {
+            if let Err(error) = crate::perform(&cli, &around) {
                 render::warn(&render::harmless(&tui::as_slash_commands(&error.to_string())));
             }
         })

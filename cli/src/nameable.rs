@@ -157,7 +157,7 @@ pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
     let now = SystemClock.now();
     let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
     let kept = |session: Summary| KeptSession {
-        age: age(&session.started, now),
+        age: age(&session.used, now),
         outcome: session.ended.unwrap_or("interrupted").replace('_', " "),
         title: session
             .requests

@@ -46,6 +46,8 @@ pub(crate) fn note_place(state: &Path, workspace: &Path) {
 pub(crate) struct Past {
     history: History,
     damage: Damage,
+    /// The session of the conversation that asks, if it is one.
+    own: Option<String>,
 }
 
 /// What to do about damaged journals.
@@ -68,13 +70,18 @@ impl Past {
 
     fn seen(around: &Surroundings, global: &Global, damage: Damage) -> Result<Self, CliError> {
         let workspace = around.workspace(global)?;
-        Ok(Self { history: History::find(&around.state_dir()?, &workspace), damage })
+        let history = History::find(&around.state_dir()?, &workspace);
+        Ok(Self { history, damage, own: around.conversation.clone() })
     }
 
-    /// Resolves an id, an unambiguous start or end of an id, or `latest` to a session id. `latest` is the latest session
-    /// with a request, if there is one: commands such as `apply` and `rewind` have sessions of their own.
+    /// Resolves an id, an unambiguous start or end of an id, or `latest` to a session id. `latest` is the session of the
+    /// conversation that asks, or else the one with a request that was used last, if there is one: commands such as
+    /// `apply` and `rewind` have sessions of their own.
     pub(crate) fn session(&self, id: &str) -> Result<String, CliError> {
         if id == "latest" {
+            if let Some(own) = &self.own {
+                return Ok(own.clone());
+            }
             let newest = || self.history.homes.sessions_in(self.history.here()).next_back();
             let latest = self.latest(&has_request)?.or_else(|| newest().map(str::to_owned));
             return latest.ok_or_else(|| {
@@ -97,7 +104,7 @@ impl Past {
         }
     }
 
-    /// Returns the latest session of this workspace that has a request.
+    /// Returns the session of this workspace that has a request and was used last.
     pub(crate) fn talk(&self) -> Result<String, CliError> {
         self.latest(&has_request)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "there is no session to continue in this workspace")
@@ -111,7 +118,7 @@ impl Past {
         let is_it = |it: &Summary| it.is_cut_short() && !self.is_open(&it.id);
         self.latest(&is_it)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "there is no interrupted request in this workspace")
-                .hint("`deepseek -c` continues the most recent session")
+                .hint("`deepseek -c` continues the session that was used last")
         })
     }
 
@@ -149,7 +156,7 @@ impl Past {
         is_in_use(&self.dir(session))
     }
 
-    /// Lists sessions, newest first within each workspace.
+    /// Lists sessions, the last used first within each workspace.
     pub(crate) fn sessions(&self, reach: Reach) -> Result<Vec<Summary>, CliError> {
         self.of_many(self.history.sessions(reach))
     }

@@ -56,6 +56,8 @@ pub(crate) struct Surroundings {
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
     pub(crate) given: Given,
+    /// The session of the conversation in which a command is given.
+    pub(crate) conversation: Option<String>,
 }
 
 impl Surroundings {
@@ -75,6 +77,7 @@ impl Surroundings {
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
             given: Given::Shell,
+            conversation: None,
         })
     }
 

@@ -379,22 +379,29 @@ impl State {
         let input = input
             .unwrap_or_else(|error| Input::Stopped(Delivery::failed(FailureKind::Journal, &error)));
         let mut next = self.cycle.step(input);
-        if let Some(mark) = mark_before(&next)
-            && let Err(error) = self.mark_steps(mark).await
+        if let Some(fate) = fate_before(&next)
+            && let Err(error) = self.mark_steps(fate).await
         {
             next = Next::Finish(Delivery::failed(FailureKind::Journal, &error));
         }
         self.start(myself, next).await
     }
 
-    /// Publishes the outcome of the plan's steps, once per plan.
-    async fn mark_steps(&mut self, mark: StepMark) -> Result<(), JournalClosed> {
-        let plan = self.plan.as_ref().filter(|plan| plan.no_edit.is_none());
-        let steps = plan.map_or(0, |plan| plan.steps.len());
+    /// Publishes the outcome of each of the plan's steps, once per plan.
+    async fn mark_steps(&mut self, fate: Fate) -> Result<(), JournalClosed> {
+        let changes = self.trail.changes();
+        let changed: Vec<_> = changes.iter().flat_map(Change::paths).collect();
+        let marks = self.plan.as_ref().filter(|plan| plan.no_edit.is_none()).map_or_else(
+            Vec::new,
+            |plan| match fate {
+                Fate::Stands => plan.marks(&changed),
+                Fate::Abandoned => vec![StepMark::Failed; plan.steps.len()],
+            },
+        );
         if std::mem::replace(&mut self.marked_version, self.plan_version) == self.plan_version {
             return Ok(());
         }
-        for step in 1..=steps {
+        for (mark, step) in marks.into_iter().zip(1..) {
             let marked = Event::StepMarked { plan: self.plan_version, step, mark };
             self.publisher().publish(marked).await?;
         }
@@ -449,15 +456,24 @@ impl State {
     }
 }
 
-/// Returns the outcome of the current plan's steps, if `next` decides it.
-fn mark_before(next: &Next) -> Option<StepMark> {
+/// What becomes of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Its change is delivered.
+    Stands,
+    /// It is given up, with its run or for another plan.
+    Abandoned,
+}
+
+/// Returns what becomes of the current plan, if `next` decides it.
+fn fate_before(next: &Next) -> Option<Fate> {
     match next {
         // Nothing was done about the steps if only a plan was wanted.
         Next::Finish(Delivery::Delivered { verified }) => {
-            (*verified != Verified::NotNeeded).then_some(StepMark::Done)
+            (*verified != Verified::NotNeeded).then_some(Fate::Stands)
         }
         Next::Plan(PlanReason::Failed(_) | PlanReason::Lacks | PlanReason::Objected)
-        | Next::Finish(_) => Some(StepMark::Failed),
+        | Next::Finish(_) => Some(Fate::Abandoned),
         // The plan may yet prove to be done.
         Next::Plan(
             PlanReason::First

@@ -1,7 +1,7 @@
-//! Classifies a message of the user as an edit or a question. A flag or command decides, or else a small model; without
-//! an answer it is a question, because a question can do no harm. No word list decides.
+//! Classifies a message of the user as an edit or a question. A flag or command decides, or else a small model; if its
+//! answer says neither, it is a question, because a question can do no harm. No word list decides.
 
-use actors::call::Caller;
+use actors::call::{CallError, Caller};
 use actors::closed::JournalClosed;
 use actors::contract::ContractError;
 use actors::dialogue::Dialogue;
@@ -12,12 +12,12 @@ use actors::wording::Wording;
 pub use actors::words::Intent;
 use model::AgentRole;
 
-/// Asks the small model what `message` is; `before` describes the previous turn.
+/// Asks the small model what `message` is; `before` describes the previous turn. `None` if it does not say.
 pub(crate) async fn by_model(
     caller: Caller,
     before: Option<&str>,
     message: &str,
-) -> Option<Intent> {
+) -> Result<Option<Intent>, CallError> {
     let prompts = caller.prompts();
     let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]), &caller.run.redactor);
     let before = before.map_or(String::new(), |before| {
@@ -27,8 +27,8 @@ pub(crate) async fn by_model(
         prompts.render(Prompt::IntentMessage, &[("before", &before), ("message", &message)]);
     dialogue.say(&asked);
     let caller = Caller { role: AgentRole::Intent, ..caller };
-    let reply = caller.ask(&mut dialogue).await.ok()?;
-    word(&reply.content)
+    let reply = caller.ask(&mut dialogue).await?;
+    Ok(word(&reply.content))
 }
 
 /// Extracts the word from an answer.

@@ -39,12 +39,7 @@ impl World {
     /// Makes changes as the main tree does: first a checkpoint, then the commit.
     fn change(&self, changes: &[Change]) {
         let (tree, now) = (self.tree(), Timestamp::UNIX_EPOCH);
-        let note = Note {
-            title: String::new(),
-            patch: "p".to_owned(),
-            session: "s".to_owned(),
-            run: None,
-        };
+        let note = Note { patch: "p".to_owned(), session: "s".to_owned(), ..Note::default() };
         let snapshots = snapshots(&self.places, self.home.path(), &self.config);
         snapshots.record(&tree.reader(), changes, note, now, &|| false).unwrap();
         tree.commit(changes, "test").unwrap();

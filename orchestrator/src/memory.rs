@@ -4,6 +4,8 @@
 
 mod delivered;
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -141,18 +143,22 @@ impl Memory {
         self.memos.iter_mut().find(|memo| memo.id == id)
     }
 
-    /// Renders memos for a model in at most `most` tokens: those that hold, newest first, except those of `session`
-    /// itself.
+    /// Renders memos for a model in at most `most` tokens: those that hold, except those of `session` itself. Those that
+    /// share the most words with `request` come first, then the newest.
     pub fn told(
         &self,
         prompts: &Prompts,
-        session: &str,
+        (session, request): (&str, &str),
         most: usize,
         holds: impl Fn(&Memo) -> bool,
     ) -> String {
         let (mut left, mut left_out) = (most, 0_usize);
+        let wanted = words(request);
         let of_others = self.memos.iter().rev().filter(|memo| memo.session != session);
-        let lines = of_others.filter(|memo| holds(memo)).filter_map(|memo| {
+        let mut of_others: Vec<&Memo> = of_others.collect();
+        of_others
+            .sort_by_cached_key(|memo| Reverse(words(&memo.text).intersection(&wanted).count()));
+        let lines = of_others.into_iter().filter(|memo| holds(memo)).filter_map(|memo| {
             let line = format!("- {}: {}", memo.kind.name(), memo.text);
             let Some(room) = left.checked_sub(estimate_tokens(&line)) else {
                 left_out += 1;
@@ -170,6 +176,16 @@ impl Memory {
         }
         prompts.render(Prompt::Memory, &[("memos", &lines.join("\n"))])
     }
+}
+
+/// Returns the words of a text, in lower case; of a script without blanks, its characters.
+fn words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let of = |word: &str| {
+        let word = word.to_lowercase();
+        if word.is_ascii() { vec![word] } else { word.chars().map(String::from).collect() }
+    };
+    words.flat_map(of).filter(|word| word.len() > 2).collect()
 }
 
 /// Returns true if the files that a memo rests on are unchanged. Blocks.
@@ -232,12 +248,15 @@ mod tests {
         for (text, session) in [("old", "a"), ("mine", "b"), ("new", "a")] {
             memory.remember(memo(MemoKind::Outcome, text, session), 9);
         }
-        let told =
-            |most, holds: fn(&Memo) -> bool| memory.told(&Prompts::default(), "b", most, holds);
+        let told = |most, holds: fn(&Memo) -> bool| {
+            memory.told(&Prompts::default(), ("b", ""), most, holds)
+        };
         let all = told(100, |_| true);
         assert!(all.contains("new") && all.contains("old") && !all.contains("mine"), "{all}");
         let few = told(5, |_| true);
         assert!(!few.contains("old") && few.contains("1 more"), "{few}");
+        let about = memory.told(&Prompts::default(), ("b", "Why was the OLD one so?"), 5, |_| true);
+        assert!(about.contains("old") && !about.contains("new"), "{about}");
         assert!(!told(100, |memo| memo.text != "new").contains("new"));
         assert_eq!(told(100, |_| false), "");
     }

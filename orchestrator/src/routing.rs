@@ -26,6 +26,8 @@ pub(crate) struct Before {
     failures: usize,
     /// Number of checks that failed in the last turn.
     failing_checks: usize,
+    /// Number of assumptions of the last turn's plan.
+    assumptions: usize,
 }
 
 impl Before {
@@ -33,7 +35,9 @@ impl Before {
     pub(crate) fn of(turns: &[Turn]) -> Self {
         let failures = turns.iter().rev().take_while(|turn| !turn.is_done()).count();
         let failing_checks = turns.last().map_or(0, |turn| turn.failing.len());
-        Self { failures, failing_checks }
+        let last_plan = turns.last().and_then(|turn| turn.plan.as_ref());
+        let assumptions = last_plan.map_or(0, |plan| plan.assumptions.len());
+        Self { failures, failing_checks, assumptions }
     }
 }
 
@@ -160,9 +164,10 @@ impl Question<'_> {
     }
 
     fn assessed(&self, may_change: bool) -> Assessment {
-        let Before { failures, failing_checks } = self.before;
+        let Before { failures, failing_checks, assumptions } = self.before;
         let files = self.brief.evidence.lines().filter(|line| line.starts_with("### ")).count();
-        let signals = Signals { request: &self.brief.request, files, failures, failing_checks };
+        let request = &self.brief.request;
+        let signals = Signals { request, files, failures, failing_checks, assumptions };
         let mut assessment = assess(signals, &self.run.config().router);
         if !may_change {
             assessment.choice = Choice::Own;

@@ -153,6 +153,14 @@ prompts! {
     LookProse = "look_prose",
     /// The next best files of a search.
     LookNext = "look_next",
+    /// The hash of a file that was read.
+    LookHash = "look_hash",
+    /// That an index matches the files.
+    IndexFresh = "index_fresh",
+    /// That files changed since they were indexed.
+    IndexStale = "index_stale",
+    /// That an index is not complete.
+    IndexPartial = "index_partial",
     /// Lines or names that were found.
     LookFound = "look_found",
     /// The result of a command.

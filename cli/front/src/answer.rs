@@ -23,8 +23,8 @@ pub struct ShownQuestion {
 /// The possible answers other than yes and no.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offers {
-    /// Yes, without being asked again.
-    Always,
+    /// Yes, without being asked about this command again.
+    Always(String),
     /// Only some of these files, by number.
     Files(Vec<String>),
     /// No others.
@@ -50,10 +50,21 @@ impl Offers {
     /// Returns the words that can be typed, in the order in which they are shown.
     pub const fn words(&self) -> &'static str {
         match self {
-            Self::Always => "always, no: WHY, show",
+            Self::Always(_) => "always, no: WHY, show",
             Self::Files(_) => "files 1 2, no: WHY, show",
             Self::Once | Self::YesOrNo => "no: WHY, show",
         }
+    }
+
+    /// Says what an answer changes beyond this question, and how to take that back; `None` if it changes nothing.
+    pub fn lasting(&self, answer: &Answer) -> Option<String> {
+        let (Self::Always(command), Answer::Always) = (self, answer) else { return None };
+        let command = harmless(command);
+        let quoted = command.replace('\'', r"'\''");
+        Some(format!(
+            "`{command}` runs without a question in this directory from now on; to take it back: \
+             deepseek policy forget '{quoted}'"
+        ))
     }
 
     /// Returns the numbered files, one per line; empty if files cannot be chosen.
@@ -84,7 +95,9 @@ pub fn read(line: &str, offers: &Offers) -> Typed {
     let why = rest.strip_prefix("because ").unwrap_or(rest);
     match (word.to_lowercase().as_str(), why) {
         ("y" | "yes", "") => Typed::Answer(Answer::Yes),
-        ("a" | "always", "") if *offers == Offers::Always => Typed::Answer(Answer::Always),
+        ("a" | "always", "") if matches!(offers, Offers::Always(_)) => {
+            Typed::Answer(Answer::Always)
+        }
         ("f" | "file" | "files", numbers) => {
             offers.only(numbers).map_or(Typed::Unclear, Typed::Answer)
         }
@@ -103,6 +116,7 @@ mod tests {
     #[test]
     fn a_line_is_an_answer_or_unclear() {
         let because = |why: &str| Typed::Answer(Answer::Because(why.to_owned()));
+        let offers = Offers::Always("make lint".to_owned());
         for (line, said) in [
             ("y\n", Typed::Answer(Answer::Yes)),
             (" YES ", Typed::Answer(Answer::Yes)),
@@ -119,9 +133,12 @@ mod tests {
             ("what?", Typed::Unclear),
             ("yno", Typed::Unclear),
         ] {
-            assert_eq!(read(line, &Offers::Always), said, "{line}");
+            assert_eq!(read(line, &offers), said, "{line}");
         }
         assert_eq!(read("always", &Offers::Once), Typed::Unclear);
+        let lasting = offers.lasting(&Answer::Always).unwrap();
+        assert!(lasting.ends_with("deepseek policy forget 'make lint'"), "{lasting}");
+        assert_eq!(offers.lasting(&Answer::Yes), None);
     }
 
     #[test]

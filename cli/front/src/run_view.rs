@@ -297,7 +297,7 @@ impl RunView {
             Proposal::Command(command, holds) => {
                 let offers = match holds {
                     Holds::InThisRun => Offers::Once,
-                    Holds::Always => Offers::Always,
+                    Holds::Always => Offers::Always(command.clone()),
                 };
                 (format!("  $ {}\n", harmless(command)), "Run it?", offers)
             }

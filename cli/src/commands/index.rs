@@ -147,13 +147,28 @@ fn ask(index: &Index, global: &Global, query: &QueryArgs) {
     let ranking = index.rank(&query.request, &files);
     let found = ranking.files.iter().take(query.limit);
     if global.output == Output::Text {
-        if ranking.partial {
-            render::warn("warning: the index is incomplete; `deepseek index update` completes it");
+        match (ranking.partial, ranking.stale) {
+            (true, _) => {
+                render::warn(
+                    "warning: the index is incomplete; `deepseek index update` completes it",
+                );
+            }
+            (false, 0) => render::warn("the index is fresh"),
+            (false, stale) => render::warn(&format!(
+                "the index is stale: {} changed since, and read for this answer",
+                counted(stale, "file")
+            )),
         }
         render::text(&render::harmless(&found.map(line).collect::<String>()));
     } else {
         let files: Vec<Value> = found.map(as_json).collect();
-        render::json_line(&json!({ "partial": ranking.partial, "files": files }));
+        let condition = if ranking.stale == 0 { "fresh" } else { "stale" };
+        render::json_line(&json!({
+            "condition": condition,
+            "changed": ranking.stale,
+            "partial": ranking.partial,
+            "files": files,
+        }));
     }
 }
 

@@ -10,7 +10,7 @@ use front::exit;
 use orchestrator::checkpoints::{RestoreMode, RestorePlan};
 use serde_json::{Value, json};
 use tools::count::counted;
-use tree::{Change, Checkpoint, RepoPath};
+use tree::{Change, Checkpoint, Own, RepoPath};
 
 use crate::checkpoints;
 use crate::drive::Drive;
@@ -80,7 +80,8 @@ pub(crate) async fn run(
         let title = format!("back to checkpoint {}", checkpoint.number);
         render::changes(around, global, &title, undo_as_json(checkpoint, &back), &back.changes);
     } else {
-        go(around, global, checkpoint, &back).await?;
+        let step = Step::back_to(checkpoint, history.checkpoints());
+        go(around, global, checkpoint, &back, step).await?;
     }
     result(&back)
 }
@@ -122,12 +123,40 @@ fn undo_as_json(checkpoint: &Checkpoint, back: &RestorePlan) -> Value {
     json!({ "checkpoint": checkpoint.number, "left": left.collect::<Vec<_>>() })
 }
 
+/// What going back to a checkpoint means to the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Changes are taken back.
+    Undo,
+    /// The last change, which took others back, is taken back itself.
+    Redo,
+}
+
+impl Step {
+    /// Returns what going back to `checkpoint` means: a redo brings back what changes had made of each file, after a way
+    /// back had taken it.
+    fn back_to(checkpoint: &Checkpoint, all: &[Checkpoint]) -> Self {
+        let is_last = all.last().is_some_and(|last| last.number == checkpoint.number);
+        let changes = || all.iter().rev().filter(|it| !it.note.is_way_back);
+        let comes_back = |own: &Own| {
+            let mut made = changes().flat_map(|it| &it.own).filter(|it| it.path == own.path);
+            made.next().is_some_and(|made| made.after == own.before)
+        };
+        if is_last && checkpoint.note.is_way_back && checkpoint.own.iter().all(comes_back) {
+            Self::Redo
+        } else {
+            Self::Undo
+        }
+    }
+}
+
 /// Applies the undo patch through the same gate as every other change. By naming the checkpoint, the user approves it.
 async fn go(
     around: &Surroundings,
     global: &Global,
     checkpoint: &Checkpoint,
     back: &RestorePlan,
+    step: Step,
 ) -> Result<(), CliError> {
     let number = checkpoint.number;
     if back.changes.is_empty() {
@@ -149,9 +178,15 @@ async fn go(
             taken: Taken::Whole,
         };
         exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())?;
-        view.note(&around.naming(&format!(
-            "undone: all deepseek changes since checkpoint {number}; to redo: `deepseek rewind latest`"
-        )));
+        let (done, again) = match step {
+            Step::Undo => {
+                (format!("undone: all deepseek changes since checkpoint {number}"), "redo")
+            }
+            Step::Redo => {
+                (format!("redone: what the rewind of checkpoint {number} took back"), "undo")
+            }
+        };
+        view.note(&around.naming(&format!("{done}; to {again} it: `deepseek rewind latest`")));
     }
     if global.output != Output::Text {
         let mut done = undo_as_json(checkpoint, back);

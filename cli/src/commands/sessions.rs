@@ -57,10 +57,10 @@ enum Action {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct PruneArgs {
-    /// Keep the newest N sessions.
+    /// Keep the N sessions that were used last.
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
-    /// Keep sessions started in the last DAYS days.
+    /// Keep sessions used in the last DAYS days.
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u32>,
     /// Only list what would be deleted.
@@ -86,8 +86,8 @@ pub(crate) fn run(
 fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliError> {
     let past = Past::find(around, global)?;
     let mut sessions = past.sessions(if all { Reach::Everywhere } else { Reach::Here })?;
-    // Ids sort by creation time.
-    sessions.sort_by(|a, b| b.id.cmp(&a.id));
+    // Those of several workspaces come one workspace after the other.
+    sessions.sort_by_cached_key(Summary::last_used);
     if sessions.is_empty() {
         render::warn(
             "there are no sessions in this workspace yet (--all lists those of all workspaces)",
@@ -151,7 +151,7 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
     }
     if global.output == Output::Text {
         for session in &removed {
-            render::line(&format!("{}  {}", session.id, session.started));
+            render::line(&format!("{}  {}", session.id, session.used));
         }
         let done = if args.dry_run { "would be deleted" } else { "deleted" };
         render::warn(&format!(
@@ -166,8 +166,8 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
     Ok(())
 }
 
-/// Selects the sessions to delete: neither among the newest `keep` nor started in the last `older_than` days. `sessions` has the
-/// newest first.
+/// Selects the sessions to delete: neither among the last used `keep` nor used in the last `older_than` days. `sessions` has the
+/// last used first.
 fn doomed<'s>(
     sessions: &'s [Summary],
     args: &PruneArgs,
@@ -178,7 +178,7 @@ fn doomed<'s>(
     let days = args.older_than.unwrap_or_default();
     let limit = now.as_second().saturating_sub(i64::from(days) * SECONDS_A_DAY);
     sessions.iter().skip(newest).filter(move |session| {
-        session.started.parse::<Timestamp>().is_ok_and(|began| began.as_second() <= limit)
+        session.used.parse::<Timestamp>().is_ok_and(|used| used.as_second() <= limit)
     })
 }
 
@@ -197,9 +197,9 @@ fn as_line(around: &Surroundings, session: &Summary) -> String {
     };
     let request: String =
         request.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
-    let Summary { id, started, usage, .. } = session;
-    let (id, started) = (short(id), around.local(started));
-    let line = format!("{id}  {started}  {ended:<16}  {:>10}  {request}", usage.cost());
+    let Summary { id, used, usage, .. } = session;
+    let (id, used) = (short(id), around.local(used));
+    let line = format!("{id}  {used}  {ended:<16}  {:>10}  {request}", usage.cost());
     line.trim_end().to_owned()
 }
 
@@ -263,6 +263,7 @@ mod tests {
         let session = |id: &str, started: &str| Summary {
             id: id.to_owned(),
             started: started.to_owned(),
+            used: started.to_owned(),
             workspace: String::new(),
             version: String::new(),
             state: SessionState::Idle,

@@ -47,29 +47,31 @@ impl Artifact {
     /// Returns the plan that a run ended with. Unknown fields are null.
     pub(super) fn document(&self, outcome: &Outcome) -> Value {
         let Some(plan) = &outcome.plan else { return Value::Null };
+        let id = format!("{}/{}", outcome.run, self.version);
         let steps = plan.steps.iter().zip(1..).map(|(title, number)| {
+            let mark = self.marks.get(&number);
             json!({
-                "step_id": format!("{}/{}/{number}", outcome.run, self.version),
+                "step_id": format!("{id}/{number}"),
                 "title": title,
-                "intent": plan.no_edit.is_none().then_some("edit"),
-                "tools": plan.no_edit.is_none().then_some(["patch.apply"]),
-                "files": named(plan, title),
-                "done": self.marks.get(&number) == Some(&StepMark::Done),
+                "files": plan.files_of_step(title),
+                "mark": mark,
+                "done": mark == Some(&StepMark::Done),
             })
         });
         let verification = if plan.verify.is_empty() { &self.checks } else { &plan.verify };
         let mut document = json!({
-            "plan_id": format!("{}/{}", outcome.run, self.version),
+            "plan_id": id,
             "version": self.version,
             "goal": self.goal,
-            "assumptions": null,
+            "assumptions": plan.assumptions,
             "steps": steps.collect::<Vec<_>>(),
             "verification": (!verification.is_empty()).then_some(verification),
-            "risk_notes": null,
+            "risk_notes": plan.risks,
         });
         let said = serde_json::to_value(plan).unwrap_or_default();
         if let (Some(document), Value::Object(said)) = (document.as_object_mut(), said) {
-            document.extend(said.into_iter().filter(|(name, _)| name != "steps"));
+            document
+                .extend(said.into_iter().filter(|(name, _)| name != "steps" && name != "risks"));
         }
         document
     }
@@ -88,8 +90,9 @@ impl Artifact {
                 "files_removed": missing_from(&files(before), &files(plan)),
             })
         });
+        let foreseen = plan.iter().flat_map(|plan| plan.risks.iter().cloned());
         let is_only_planned = plan.is_some() && self.marks.is_empty();
-        let (next, risks, state) = match &outcome.delivery {
+        let (next, risk, state) = match &outcome.delivery {
             Delivery::Delivered { verified } => {
                 let risk = match verified {
                     Verified::Unverified(why) => Some(why.to_string()),
@@ -112,7 +115,7 @@ impl Artifact {
         json!({
             "plan_delta": delta,
             "next_action": next,
-            "known_risks": risks,
+            "known_risks": foreseen.chain(risk).collect::<Vec<_>>(),
             "delivery_state": state,
         })
     }
@@ -121,36 +124,4 @@ impl Artifact {
 /// Returns the entries of `these` that are not in `those`.
 fn missing_from<'s>(these: &'s [String], those: &[String]) -> Vec<&'s str> {
     these.iter().filter(|one| !those.contains(one)).map(String::as_str).collect()
-}
-
-/// Returns the files of a plan that a step mentions, by path or by file name.
-fn named<'p>(plan: &'p Plan, step: &str) -> Vec<&'p str> {
-    let words: Vec<&str> = step
-        .split(|c: char| c.is_whitespace() || "`'\"(),;".contains(c))
-        .map(|word| word.trim_end_matches(['.', ':']))
-        .collect();
-    let paths = plan.files.iter().map(|file| file.path.as_str());
-    let is_named = |path: &&str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        words.iter().any(|word| word == path || *word == name)
-    };
-    paths.filter(is_named).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_step_names_files_by_path_or_name() {
-        let file = |path: &str| actors::plan::FileIntent {
-            path: tree::RepoPath::parse(path).unwrap(),
-            lines: Vec::new(),
-            intent: String::new(),
-        };
-        let files = vec![file("src/a.rs"), file("src/b.rs"), file("c")];
-        let plan = Plan { files, ..Plan::default() };
-        assert_eq!(named(&plan, "Call `a.rs`, then (src/b.rs)."), ["src/a.rs", "src/b.rs"]);
-        assert!(named(&plan, "Concerning cc").is_empty());
-    }
 }

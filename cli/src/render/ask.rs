@@ -42,6 +42,9 @@ pub(super) async fn ask(
         };
         match read(&line, &question.offers) {
             Typed::Answer(answer) => {
+                if let Some(lasting) = question.offers.lasting(&answer) {
+                    say(&format!("  {lasting}\n"));
+                }
                 answer_to.send(answer).ok();
                 return;
             }

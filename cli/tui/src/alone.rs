@@ -174,6 +174,7 @@ fn press(it: &mut Conversation, key: Key, at: Duration) {
     match key {
         Key::Esc if is_topmost && !it.has_draft() => it.answer_question(Answer::No, at),
         Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
+        Key::Enter if it.is_answered_by_the_input() => drop(it.key(key, at)),
         Key::Enter | Key::CtrlEnter | Key::Tab | Key::BackTab
             if it.visit.is_none() && !is_in_words =>
         {
@@ -212,20 +213,24 @@ mod tests {
     #[test]
     fn words_at_a_question_are_kept_and_do_not_answer_it() {
         for (keys, answer, left) in [
-            ("y", Some(Answer::Yes), ""),
-            ("n", Some(Answer::No), ""),
+            ("y", None, "y"),
+            ("y\r", Some(Answer::Yes), ""),
+            ("n\r", Some(Answer::No), ""),
+            ("\x1bn", Some(Answer::No), ""),
             ("\x03", Some(Answer::No), ""),
             ("try later", None, "try later"),
             ("try later\x1by", Some(Answer::Yes), "try later"),
             ("/undo\r", None, "/undo"),
             ("!ls\r\x1bn", Some(Answer::No), "!ls"),
             ("maybe\x03", Some(Answer::No), "maybe"),
-            // Without the words, letters answer again.
             ("try later\x1b", None, "try later"),
-            ("try later\x15y", Some(Answer::Yes), ""),
+            ("try later\x15y\r", Some(Answer::Yes), ""),
             ("\x15\x03", Some(Answer::No), ""),
+            // The first letter of a message is not an answer.
+            ("you should say hi\r", None, "you should say hi"),
+            ("also check the docs", None, "also check the docs"),
             // What is typed after the answer is not lost either, and is not sent.
-            ("yfix it\r", Some(Answer::Yes), "fix it"),
+            ("y\rfix it\r", Some(Answer::Yes), "fix it"),
         ] {
             assert_eq!(typed(keys), (answer, left.to_owned()), "{keys:?}");
         }

@@ -269,10 +269,10 @@ Keys:
   Ctrl-Enter  send to the running request (as /now)
   Alt-Enter   start a new line (also Ctrl-J, or \\ before Enter)
   Up, Ctrl-R  recall an earlier message
-  Tab         complete a / or @ word, else switch the mode
+  Tab         complete the word; with no text, switch the mode
   Ctrl-T      page through the output (your terminal scrolls it)
   Ctrl-X Ctrl-E  edit the input in $EDITOR
-  Esc Esc     stop the request (also Ctrl-C)
+  Esc         close a menu, stop the request, unqueue, clear
   Ctrl-D      leave (also Ctrl-C twice)
 "
 }

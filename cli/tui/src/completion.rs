@@ -136,11 +136,23 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
         let offers = words.take(MAX_OFFERS).map(|word| (word.to_owned(), String::new()));
         return Menu::of(Kind::Words, offers.collect());
     };
+    let offers = ranked(known.files, wanted);
+    Menu::of(Kind::Files, offers.map(|path| (format!("@{path}"), String::new())).collect())
+}
+
+/// Returns the paths that complete `word`, which may have an `@` before it. `None` if there are none.
+pub(crate) fn paths(word: &str, files: &[String]) -> Option<Menu> {
+    let (mark, wanted) = word.strip_prefix('@').map_or(("", word), |wanted| ("@", wanted));
+    let named = ranked(files, wanted).filter(|path| !wanted.is_empty() && *path != wanted);
+    Menu::of(Kind::Files, named.map(|path| (format!("{mark}{path}"), String::new())).collect())
+}
+
+/// Returns the paths that match best.
+fn ranked<'f>(files: &'f [String], wanted: &str) -> impl Iterator<Item = &'f String> {
     let mut found: Vec<(usize, &String)> =
-        known.files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
+        files.iter().filter_map(|path| Some((rank(path, wanted)?, path))).collect();
     found.sort();
-    let offers = found.into_iter().take(MAX_OFFERS);
-    Menu::of(Kind::Files, offers.map(|(_, path)| (format!("@{path}"), String::new())).collect())
+    found.into_iter().map(|(_, path)| path).take(MAX_OFFERS)
 }
 
 /// Returns the earlier messages that contain `text` in any case, without duplicates, the latest first. If the text is not in the

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actors::publisher::{Answer, OpenQuestion, Question};
-use front::answer::ShownQuestion;
+use front::answer::{self, ShownQuestion, Typed};
 use front::command_output::CommandOutput;
 use front::diff::{harmless, harmless_text};
 use front::paint::Paint;
@@ -52,6 +52,26 @@ pub(crate) struct Asked {
     pub(crate) words: Option<Composer>,
     /// The files to apply if others are left out; otherwise empty.
     pub(crate) only: Vec<String>,
+}
+
+/// The files of the workspace, for completion.
+#[derive(Debug)]
+enum Files {
+    Unknown,
+    /// They are being listed for a mention.
+    Wanted,
+    /// They are being listed because Tab was pressed in a word.
+    WantedByTab,
+    Known(Vec<String>),
+}
+
+impl Files {
+    fn known(&self) -> &[String] {
+        match self {
+            Self::Known(files) => files,
+            Self::Unknown | Self::Wanted | Self::WantedByTab => &[],
+        }
+    }
 }
 
 /// Where the answer goes: to a request for approval, or to a model.
@@ -101,7 +121,7 @@ pub(crate) struct Conversation {
     pub(crate) shell_output: Arc<Mutex<CommandOutput>>,
     /// A hint to show, and until when.
     hint: Option<(String, Duration)>,
-    files: Option<Vec<String>>,
+    files: Files,
     /// What arguments can name, as far as it was listed since the last line was entered.
     named: BTreeMap<Named, Vec<Completion>>,
     history: Vec<String>,
@@ -143,7 +163,7 @@ impl Conversation {
             is_alone: false,
             shell_output: Arc::default(),
             hint: None,
-            files: None,
+            files: Files::Unknown,
             named: BTreeMap::new(),
             history,
             search: None,
@@ -210,6 +230,18 @@ impl Conversation {
         }
         self.visit = None;
         Vec::new()
+    }
+
+    /// Returns true if Enter answers the question with what is typed.
+    pub(crate) fn is_answered_by_the_input(&self) -> bool {
+        let read = |asked: &Asked| answer::read(&self.composer.text(), &asked.on_screen.offers);
+        self.visit.is_none()
+            && self.has_draft()
+            && self
+                .asked
+                .front()
+                .filter(|asked| asked.words.is_none())
+                .is_some_and(|asked| !asked.wants_words() && read(asked) != Typed::Unclear)
     }
 
     /// Asks the user for the reason against the change, or against the files other than these.
@@ -375,7 +407,10 @@ impl Conversation {
         let Some(asked) = self.asked.pop_front() else { return };
         let said = match &answer {
             Answer::Yes => "yes".to_owned(),
-            Answer::Always => "always".to_owned(),
+            Answer::Always => {
+                let lasting = asked.on_screen.offers.lasting(&answer).unwrap_or_default();
+                format!("always: {lasting}")
+            }
             Answer::No => "no".to_owned(),
             Answer::Because(why) => format!("no{}", because(why)),
             Answer::Only { paths, why } => {
@@ -417,9 +452,11 @@ impl Conversation {
     }
 
     /// Sets the files of the workspace, for completion.
-    pub(crate) fn know_files(&mut self, files: Vec<String>) {
-        self.files = Some(files);
-        self.complete();
+    pub(crate) fn know_files(&mut self, files: Vec<String>, at: Duration) {
+        match std::mem::replace(&mut self.files, Files::Known(files)) {
+            Files::WantedByTab => drop(self.complete_path(at)),
+            Files::Unknown | Files::Wanted | Files::Known(_) => drop(self.complete()),
+        }
     }
 
     /// Sets what an argument can name, for completion.

@@ -17,8 +17,9 @@ pub type OnOutput = Box<dyn FnMut(&[u8]) + Send>;
 
 /// What a conversation needs from the program around it. Unless stated otherwise, methods are called off the runtime.
 pub trait Host: Send + Sync {
-    /// Runs a command of the program and returns what it printed. The terminal is restored before, but does not echo.
-    fn command(&self, words: &[String]) -> String;
+    /// Runs a command of the program in the conversation of this session, and returns what it printed. The terminal is
+    /// restored before, but does not echo.
+    fn command(&self, session: &str, words: &[String]) -> String;
 
     /// Runs a shell command in the sandbox, without access to the terminal. Called on the runtime.
     fn shell(&self, line: &str, on_output: OnOutput) -> Shell;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actors::plan::StepMark;
 use actors::wording::short;
 use anstyle::{AnsiColor, Style};
-use front::answer::{Offers, ShownQuestion};
+use front::answer::{self, Offers, ShownQuestion, Typed};
 use front::diff::harmless;
 use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
@@ -165,21 +165,31 @@ fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<
     if let Some(first) = rows.first_mut() {
         *first = colour(it, AnsiColor::Yellow, first);
     }
-    let alt = if it.has_draft() { "Alt-" } else { "" };
+    let said = answer::read(&it.composer.text(), &asked.on_screen.offers);
     let keys = if asked.wants_words() && asked.words.is_some() {
         "  Enter answers; with nothing typed, the model decides".to_owned()
     } else if asked.wants_words() {
-        format!("  {alt}a answer · {alt}n let the model decide")
+        "  Alt-a answer · Alt-n let the model decide".to_owned()
     } else if asked.words.is_some() && !asked.only.is_empty() {
         "  Enter applies the rest, with the reason if there is one · Esc goes back".to_owned()
     } else if asked.words.is_some() {
         "  Enter says no, with the reason if there is one · Esc goes back".to_owned()
+    } else if it.has_draft() && said != Typed::Unclear {
+        match said {
+            Typed::Answer(answer) => match asked.on_screen.offers.lasting(&answer) {
+                Some(lasting) => format!("  Enter: {lasting}"),
+                None => "  Enter answers".to_owned(),
+            },
+            Typed::Show | Typed::Review | Typed::Unclear => "  Enter shows it".to_owned(),
+        }
     } else {
+        let alt = if it.has_draft() { "Alt-" } else { "" };
         let (always, no) = match asked.on_screen.offers {
-            Offers::Always => (format!("{alt}a always · "), "no, and why"),
+            Offers::Always(_) => (format!("{alt}a always · "), "no, and why"),
             Offers::Files(_) | Offers::Once => (String::new(), "no, and why"),
             Offers::YesOrNo => (String::new(), "no"),
         };
+        let enter = if it.has_draft() { "" } else { ", then Enter" };
         let more = match &asked.on_screen {
             ShownQuestion { change: Some(_), .. } if it.facts.alternate_screen.is_allowed() => {
                 "d review"
@@ -189,7 +199,7 @@ fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<
             ShownQuestion { .. } => "s show",
         };
         let more = if more.is_empty() { String::new() } else { format!(" · {alt}{more}") };
-        format!("  {alt}y yes · {always}{alt}n {no}{more}")
+        format!("  {alt}y yes · {always}{alt}n {no}{more}{enter}")
     };
     // All keys are shown even on a narrow terminal, unless that would hide the question.
     let in_rows = wrapped(&keys, width);
@@ -263,6 +273,7 @@ fn steps(it: &Conversation) -> Vec<String> {
     let row = |(step, mark): &(String, Option<StepMark>)| match mark {
         Some(StepMark::Done) => format!("  {} {step}", colour(it, AnsiColor::Green, "✓")),
         Some(StepMark::Failed) => format!("  {} {step}", colour(it, AnsiColor::Red, "✗")),
+        Some(StepMark::Untouched) => format!("  · {step} (its files are unchanged)"),
         None => format!("  · {step}"),
     };
     it.run.steps().iter().map(row).collect()

@@ -16,7 +16,7 @@ pub struct KeptSession {
     pub id: String,
     /// Its first request.
     pub title: String,
-    /// How long ago it started, in words.
+    /// How long ago it was used, in words.
     pub age: String,
     /// How its last request ended.
     pub outcome: String,

@@ -34,7 +34,7 @@ pub struct RouterWeights {
     pub failure_streak: f64,
     /// Failing checks.
     pub verification_failures: f64,
-    /// How uncertain the last answer was.
+    /// How much the last plan assumes.
     pub low_confidence: f64,
     /// What the request leaves open.
     pub ambiguity: f64,
@@ -74,6 +74,8 @@ pub struct RouterScale {
     pub failures: usize,
     /// Failing checks.
     pub failing_checks: usize,
+    /// Assumptions of the last plan.
+    pub assumptions: usize,
 }
 
 /// Words searched for in a request; Latin words match only as whole words.

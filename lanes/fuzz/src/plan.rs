@@ -51,7 +51,7 @@ fn accepted(plan: &Plan, answer: &str) {
         return;
     }
     let (above, lines) = parts(answer, "ARCHITECT_PLAN_V1", "ARCHITECT_PLAN_END");
-    for key in ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "NO_EDIT"] {
+    for key in ["PLAN", "FILE", "SHOW", "VERIFY", "ACCEPT", "ASSUME", "RISK", "NO_EDIT"] {
         assert_eq!(count(&above, key), 0, "{answer:?} has a {key} line above its block");
     }
     let asks = |line: &&str| line.starts_with("NEED_") && line.contains('|');
@@ -61,6 +61,8 @@ fn accepted(plan: &Plan, answer: &str) {
     assert_eq!(count(&lines, "FILE"), plan.files.len(), "{answer:?}");
     assert_eq!(count(&lines, "VERIFY"), plan.verify.len(), "{answer:?}");
     assert_eq!(count(&lines, "ACCEPT"), plan.accept.len(), "{answer:?}");
+    assert_eq!(count(&lines, "ASSUME"), plan.assumptions.len(), "{answer:?}");
+    assert_eq!(count(&lines, "RISK"), plan.risks.len(), "{answer:?}");
     let ends = count(&lines, "NO_EDIT") + count(&lines, "DONE");
     assert_eq!(ends > 0, plan.no_edit.is_some(), "{answer:?}");
     assert_eq!(count(&lines, "SHOW") > 0, !plan.show.is_empty(), "{answer:?}");

@@ -10,7 +10,6 @@ use actors::editor::EditorError;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::failure::FailureClass;
-use actors::plan::StepMark;
 use actors::prompts::Prompt;
 use actors::run::Run;
 use actors::talk::AnswerError;
@@ -21,7 +20,7 @@ use model::AgentRole;
 use patch::PatchMismatch;
 
 use super::steps::nothing_checks;
-use super::{State, Untouched, call_failed};
+use super::{Fate, State, Untouched, call_failed};
 use crate::cycle::{Input, Judgement, Next, PlanReason, PlanTerms};
 use crate::feedback;
 
@@ -56,7 +55,7 @@ impl State {
         let stands = plan.no_edit.is_some()
             && (!self.trail.is_empty() || *self.cycle.doing() == Next::Plan(PlanReason::CannotRun));
         if !stands {
-            self.mark_steps(StepMark::Failed).await?;
+            self.mark_steps(Fate::Abandoned).await?;
         }
         self.plans += 1;
         let version = self.plans;

@@ -95,7 +95,10 @@ impl History {
     pub fn sessions(&self, reach: Reach) -> Result<Gathered<Vec<Summary>>, HistoryError> {
         let topics = &[Topic::Sessions, Topic::Commits, Topic::Calls];
         self.ask(reach, topics, |sessions: Vec<Summing>| {
-            sessions.into_iter().rev().filter_map(Summing::done).collect()
+            let mut all: Vec<Summary> =
+                sessions.into_iter().rev().filter_map(Summing::done).collect();
+            all.sort_by_cached_key(Summary::last_used);
+            all
         })
     }
 

@@ -8,11 +8,11 @@ mod question;
 
 use std::sync::Arc;
 
+use actors::delivery::StagedFor;
 use actors::run::Run;
 use actors::scope::Scope;
-use actors::wording::Wording;
 use actors::words::DeniedBy;
-use actors::workspace::{Denied, Extent, Purpose};
+use actors::workspace::{Denied, Extent, Purpose, Staged};
 use missions::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
@@ -245,12 +245,14 @@ impl Gate {
     }
 
     /// Returns the note of a change's checkpoint.
-    fn note(&self, patch: &str, title: &Wording) -> Note {
+    fn note(&self, patch: &str, staged: &Staged) -> Note {
+        let title = &staged.title;
         let title = match &self.request {
             Some(request) => format!("{request} · {title}"),
             None => title.to_string(),
         };
         let run = Some(self.run.id().to_owned()).filter(|run| !run.is_empty());
-        Note { title, patch: patch.to_owned(), session: self.session.clone(), run }
+        let is_way_back = staged.purpose == StagedFor::WayBack;
+        Note { title, patch: patch.to_owned(), session: self.session.clone(), run, is_way_back }
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct Recall {
 
 impl Recall {
     /// Renders the memos, which follow the earlier turns. An unreadable memory counts as empty. Blocks.
-    fn told(&self, run: &Run, index: &Index) -> String {
+    fn told(&self, run: &Run, request: &str, index: &Index) -> String {
         let bounds = &run.config().memory;
         if !bounds.enabled {
             return String::new();
@@ -66,7 +66,7 @@ impl Recall {
             Memory::default()
         });
         let holds = |memo: &Memo| memory::holds(index.tree(), index.max_file_bytes(), memo);
-        memory.told(run.prompts(), &self.session, bounds.max_tokens, holds)
+        memory.told(run.prompts(), (&self.session, request), bounds.max_tokens, holds)
     }
 }
 
@@ -101,7 +101,7 @@ impl Effect for Gathering {
         let (memory, asked_by) = (self.memory.clone(), run.clone());
         let gathered = tokio::task::spawn_blocking(move || {
             let checks = derived_checks(&index, &asked_by.config().projects);
-            let memos = memory.told(&asked_by, &index);
+            let memos = memory.told(&asked_by, &about, &index);
             (search::gather(&about, &index, &options, &checks), memos)
         });
         let died = |_| Delivery::failed(FailureKind::Internal, "gathering evidence failed");

@@ -152,7 +152,7 @@ impl State {
         self.tell_in_run(myself, async move {
             let intent = match decided(&run, flag, before.as_deref(), &text).await {
                 Ok(intent) => intent,
-                Err(closed) => return News::Prepared(Err(closed.into())),
+                Err(undecided) => return News::Prepared(Err(undecided)),
             };
             if intent == Intent::Review {
                 return News::Prepared(Ok((intent, Brief { earlier, ..Brief::default() })));
@@ -466,13 +466,14 @@ impl State {
 }
 
 /// Decides and records the intent of a request, from a flag or a short question to a model, and records the start of its
-/// run.
+/// run. A request about which no model could be asked ends: it may be an edit.
 async fn decided(
     run: &Run,
     flag: Option<Intent>,
     before: Option<&str>,
     text: &str,
-) -> Result<Intent, JournalClosed> {
+) -> Result<Intent, Delivery> {
+    let request = run.redactor.redact(text).into_owned();
     let (intent, reason) = if let Some(intent) = flag {
         (intent, IntentBy::Flag)
     } else if text.trim().is_empty() {
@@ -480,8 +481,15 @@ async fn decided(
     } else if let Ok(Some(intent)) = run.perform(&mut ClearWords).await {
         (intent, IntentBy::Words)
     } else {
-        let asked = chat::by_model(run.caller(AgentRole::Intent), before, text).await;
-        asked.map_or((Intent::Answer, IntentBy::Default), |intent| (intent, IntentBy::Model))
+        match chat::by_model(run.caller(AgentRole::Intent), before, text).await {
+            Ok(Some(intent)) => (intent, IntentBy::Model),
+            Ok(None) => (Intent::Answer, IntentBy::Default),
+            Err(error) => {
+                run.publish(Event::RunStarted { intent: Intent::Answer, request }).await?;
+                let undecided = "it could not be asked whether this is an edit or a question";
+                return Err(call_failed(&error).because(undecided));
+            }
+        }
     };
     // In plan mode nothing leads to an edit, whatever was requested.
     let intent = match (run.config().policy.mode, intent) {
@@ -490,7 +498,6 @@ async fn decided(
         (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, intent) => intent,
     };
     run.publish(Event::IntentDecided { intent, reason }).await?;
-    let request = run.redactor.redact(text).into_owned();
     run.publish(Event::RunStarted { intent, request }).await?;
     Ok(intent)
 }

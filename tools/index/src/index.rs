@@ -143,6 +143,7 @@ impl Index {
         let mut history = shared.history();
         let manifest = reading.as_ref().map(|reading| &reading.manifest);
         let (changed, bytes) = ranking::changed(manifest, files, max_bytes);
+        let mut stale = changed.len();
         if !changed.is_empty() || history.is_none() {
             let asked = Shared::ask(shared);
             if history.is_none() {
@@ -152,6 +153,8 @@ impl Index {
             if bytes > MAX_PARSED_BYTES {
                 shared.wait(asked, Part::Files);
                 reading = shared.reading();
+                let manifest = reading.as_ref().map(|reading| &reading.manifest);
+                stale = ranking::changed(manifest, files, max_bytes).0.len();
             }
         }
         let rank = |reading| {
@@ -162,6 +165,7 @@ impl Index {
                 tracing::warn!(%error, "ranking without the index");
                 rank(None)
             })
+            .map(|ranking| ranking.of_stale(stale))
             .unwrap_or_default()
     }
 

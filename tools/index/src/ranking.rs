@@ -34,6 +34,8 @@ pub struct Ranking {
     pub files: Vec<RankedFile>,
     /// True if something was not available in time: earlier commits, definitions, or some of the text.
     pub partial: bool,
+    /// Number of files that changed since they were indexed; they were read for this ranking.
+    pub stale: usize,
     source: Option<(Arc<Reading>, Places)>,
 }
 
@@ -53,6 +55,10 @@ pub struct RankedFile {
 }
 
 impl Ranking {
+    pub(crate) fn of_stale(self, stale: usize) -> Self {
+        Self { stale, ..self }
+    }
+
     /// Returns the definitions of a file. Calls `text` if they are not in the index.
     pub fn definitions(
         &self,
@@ -213,7 +219,12 @@ pub(crate) fn rank(
             lines: ranked.lines,
         })
     });
-    Ok(Ranking { files: named.collect(), partial: !complete || history.is_none(), source })
+    Ok(Ranking {
+        files: named.collect(),
+        partial: !complete || history.is_none(),
+        source,
+        ..Ranking::default()
+    })
 }
 
 /// Searches files outside the index. Returns whether all of their text and definitions were covered.

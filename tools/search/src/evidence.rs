@@ -7,6 +7,8 @@ use index::Index;
 use tree::{Hidden, RepoPath};
 
 use super::items::Evidence;
+use super::look::LookError;
+use super::look::matches::Chosen;
 use super::named::{Names, resolve};
 use super::packing::Packing;
 use super::reader::{Reader, Unshown};
@@ -73,15 +75,28 @@ pub fn gather(
 
 /// Gathers what `words` are about, in at most `bytes`: the best lines of the first files, and the names of the next
 /// ones.
-pub fn about(words: &str, index: &Index, bytes: usize) -> Evidence {
-    let (files, truncated) = index.files();
+pub fn about(
+    words: &str,
+    (most, glob): (Option<usize>, Option<&str>),
+    index: &Index,
+    bytes: usize,
+) -> Result<Evidence, LookError> {
+    let (mut files, truncated) = index.files();
+    if let Some(glob) = glob {
+        let chosen = Chosen::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
+        files.retain(|file| chosen.has(&file.path));
+        if files.is_empty() {
+            return Err(LookError::NoFiles(glob.to_owned()));
+        }
+    }
     let may_show = shows(index);
     let names = Names::default();
     let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, bytes / BYTES_PER_TOKEN);
-    let ranking = index.rank(words, &files);
+    let mut ranking = index.rank(words, &files);
+    ranking.files.truncate(most.unwrap_or(usize::MAX));
     packing.spread(&ranking, Spread::Deep);
-    Evidence { truncated, ..packing.finish() }
+    Ok(Evidence { truncated, ..packing.finish() })
 }
 
 /// Returns a function that tells whether a file of the index may be shown, and why not.

@@ -26,6 +26,8 @@ pub struct Evidence {
     pub truncated: bool,
     /// True if some information was not available in time, such as the commit history.
     pub partial: bool,
+    /// Number of files that changed since they were indexed, and were read instead.
+    pub stale: usize,
 }
 
 /// Lines of a file with their origin.

@@ -1,7 +1,7 @@
 //! Answers questions about a tree: lines of a file, matches of a pattern, definitions and uses of a name, contents of a
 //! directory. All answers are bounded and say how much was left out. Their wording is decided elsewhere.
 
-mod matches;
+pub(crate) mod matches;
 mod symbol;
 
 use std::cell::Cell;
@@ -13,8 +13,8 @@ use tools::count::counted;
 use tools::encoding::decode;
 use tools::long_lines::shortened;
 use tree::{
-    Entry, Hidden, Listed, Listing, ReadTree, RepoPath, TreeError, list_for_models,
-    list_for_models_below,
+    Entry, FileHash, FileState, Hidden, Listed, Listing, ReadTree, RepoPath, TreeError,
+    list_for_models, list_for_models_below,
 };
 
 pub use self::matches::{FileMatches, Matches};
@@ -99,6 +99,8 @@ pub struct Lines {
     pub of: usize,
     /// The encoding of the file, unless it is UTF-8.
     pub encoding: Option<&'static str>,
+    /// The hash of the whole file, if it was read from the workspace.
+    pub hash: Option<FileHash>,
     /// The lines with their line endings, decoded, and shortened if they are long.
     pub text: String,
 }
@@ -166,9 +168,10 @@ impl<'a> VisibleTree<'a> {
             Ok(_) | Err(_) => None,
         };
         let path = alike.as_ref().unwrap_or(path);
-        let (text, encoding) = self.text(path).map_err(meant)?;
+        let file = self.state(path).map_err(meant)?;
+        let (hash, (text, encoding)) = (file.hash(), text_of(&file)?);
         Ok(match shown_of(path, text, lines, max_lines, room)? {
-            Shown::Lines(lines) => Shown::Lines(Lines { encoding, ..lines }),
+            Shown::Lines(lines) => Shown::Lines(Lines { encoding, hash: Some(hash), ..lines }),
             outline @ Shown::Outline { .. } => outline,
         })
     }
@@ -235,16 +238,18 @@ impl<'a> VisibleTree<'a> {
     }
 
     /// Returns the text of a file, with its encoding unless it is UTF-8.
+    /// Returns the text of a file, and its encoding unless that is UTF-8.
     fn text(&self, path: &RepoPath) -> Result<(String, Option<&'static str>), LookError> {
+        text_of(&self.state(path)?)
+    }
+
+    fn state(&self, path: &RepoPath) -> Result<FileState, LookError> {
         (self.may_read)(path).map_err(LookError::Refused)?;
         if self.hidden.has(path) {
             return Err(LookError::Hidden);
         }
         match self.tree.entry(path, MAX_FILE_BYTES) {
-            Ok(Entry::File(file)) => {
-                let decoded = decode(&file.bytes).ok_or(LookError::NotText)?;
-                Ok((shortened(&decoded.text).into_owned(), decoded.encoding.unusual()))
-            }
+            Ok(Entry::File(file)) => Ok(file),
             Ok(Entry::Missing) | Err(TreeError::ParentNotDirectory { .. }) => {
                 Err(LookError::NoFile)
             }
@@ -253,6 +258,12 @@ impl<'a> VisibleTree<'a> {
             Err(error) => Err(LookError::Unreadable(error.to_string())),
         }
     }
+}
+
+/// Returns the text of a file, and its encoding unless that is UTF-8.
+fn text_of(file: &FileState) -> Result<(String, Option<&'static str>), LookError> {
+    let decoded = decode(&file.bytes).ok_or(LookError::NotText)?;
+    Ok((shortened(&decoded.text).into_owned(), decoded.encoding.unusual()))
 }
 
 /// Returns all of a file's `text`, or the requested lines: at most `max_lines` lines and `room` bytes. A whole file
@@ -270,8 +281,8 @@ pub fn shown_of(
     let of = text.lines().count();
     let Some((first, last)) = lines else {
         if text.len() <= room {
-            let (path, first, last, encoding) = (path.clone(), 1, of, None);
-            return Ok(Shown::Lines(Lines { path, first, last, of, encoding, text }));
+            let (path, first, last, encoding, hash) = (path.clone(), 1, of, None, None);
+            return Ok(Shown::Lines(Lines { path, first, last, of, encoding, hash, text }));
         }
         let outline = outline(path, &text, room);
         return Ok(Shown::Outline { of, definitions: outline });
@@ -310,7 +321,7 @@ fn cut(
         });
         end = number;
     }
-    Lines { path: path.clone(), first, last: end, of, encoding: None, text: shown }
+    Lines { path: path.clone(), first, last: end, of, encoding: None, hash: None, text: shown }
 }
 
 /// Returns the definitions of a file that fit into `room` bytes.

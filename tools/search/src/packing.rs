@@ -232,7 +232,7 @@ impl<'a> Packing<'a> {
 
     /// Adds the lines related to the request, in turns.
     fn passages(&mut self, ranking: &Ranking, turns: &[Turn]) {
-        self.evidence.partial = ranking.partial;
+        (self.evidence.partial, self.evidence.stale) = (ranking.partial, ranking.stale);
         let candidates: Vec<&RankedFile> = ranking
             .files
             .iter()

@@ -153,6 +153,7 @@ mod tests {
             files: 9,
             truncated: true,
             partial: false,
+            stale: 0,
         };
         let titles =
             Titles { checks: "Checks:".into(), map: "Files:".into(), omitted: "Not shown:".into() };

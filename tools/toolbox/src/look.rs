@@ -70,6 +70,12 @@ pub enum Look {
     Query {
         /// The description.
         words: String,
+        /// The most files to show; `None` for as many as fit.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        most: Option<usize>,
+        /// The files to search; `None` for all.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        glob: Option<String>,
     },
     /// The result of a program over files.
     Program {
@@ -113,7 +119,11 @@ impl fmt::Display for Look {
             Self::GitShow { revision, path: Some(path), lines } => {
                 write!(f, "git show {revision}:{path}{}", suffix(*lines))
             }
-            Self::Query { words } => write!(f, "files about \"{words}\""),
+            Self::Query { words, most, glob } => {
+                most.map_or(Ok(()), |most| write!(f, "{most} "))?;
+                write!(f, "files about \"{words}\"")?;
+                glob.as_ref().map_or(Ok(()), |glob| write!(f, " in {glob}"))
+            }
             Self::Program { program, paths } => {
                 let lines = program.lines().count();
                 write!(f, "a program of {lines} line{}", if lines == 1 { "" } else { "s" })?;

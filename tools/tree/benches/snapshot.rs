@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     let tree = ReadTree::open(&home).unwrap();
     let mut took = Vec::new();
     for title in ["first", "next"] {
-        let note = Note { title: title.into(), patch: "p".into(), session: "s".into(), run: None };
+        let note = Note { title: title.into(), ..Note::default() };
         let began = Instant::now();
         let (_, snapshot) = snapshots.record(&tree, &[], note, Timestamp::MAX, &|| false).unwrap();
         took.push(began.elapsed().as_secs_f64());

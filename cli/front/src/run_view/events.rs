@@ -13,7 +13,7 @@ use model::AgentRole;
 use tree::RepoPath;
 
 use super::lines::{check_in_words, plan_text, said_by_models, settled, tolerated, why_it_failed};
-use super::{Detail, MissionState, RunView, Used};
+use super::{CommandsGiven, Detail, MissionState, RunView, Used};
 use crate::describe;
 use crate::diff::harmless;
 use crate::lanes::LaneTable;
@@ -88,8 +88,7 @@ impl RunView {
             Event::IntentDecided { intent: Intent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
-                let how = self.options.commands.edit_hint();
-                self.say(format!("taken for a question; {how}"));
+                self.say(taken_for_a_question(*reason, self.options.commands));
             }
             Event::PatchRefused { reasons, .. } => {
                 for reason in reasons {
@@ -305,4 +304,12 @@ impl RunView {
             _ => {}
         }
     }
+}
+
+fn taken_for_a_question(reason: IntentBy, commands: CommandsGiven) -> String {
+    let why = match reason {
+        IntentBy::Default => "no model said whether this is an edit: ",
+        IntentBy::Flag | IntentBy::Words | IntentBy::Model => "",
+    };
+    format!("{why}taken for a question; {}", commands.edit_hint())
 }

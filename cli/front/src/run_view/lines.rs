@@ -169,5 +169,11 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     for Criterion { criterion, .. } in plan.criteria() {
         writeln!(text, "  accept: {}", harmless(criterion)).ok();
     }
+    for assumption in &plan.assumptions {
+        writeln!(text, "  assumes: {}", harmless(assumption)).ok();
+    }
+    for risk in &plan.risks {
+        writeln!(text, "  risk: {}", harmless(risk)).ok();
+    }
     text
 }

@@ -157,8 +157,8 @@ impl Plain<'_> {
 
     /// Runs a command of the program, which prints what it has to say.
     async fn program(&self, words: Vec<String>) -> Result<(), CliError> {
-        let host = Arc::clone(&self.host);
-        let done = tokio::task::spawn_blocking(move || host.command(&words)).await;
+        let (host, session) = (Arc::clone(&self.host), self.drive.session.id.clone());
+        let done = tokio::task::spawn_blocking(move || host.command(&session, &words)).await;
         done.map(drop).map_err(|error| CliError::caused(Kind::Internal, &error))
     }
 

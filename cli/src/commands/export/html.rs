@@ -231,6 +231,7 @@ fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) 
         match own.into_iter().find_map(|entry| marked(&entry)) {
             Some(StepMark::Done) => "<span class=\"mark good\">✓ done</span>",
             Some(StepMark::Failed) => "<span class=\"mark bad\">✗ failed</span>",
+            Some(StepMark::Untouched) => "<span class=\"quiet\">its files are unchanged</span>",
             None => "<span class=\"quiet\">no result</span>",
         }
     };

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use actors::publisher::Answer;
-use front::answer::Offers;
+use front::answer::{self, Offers, Typed};
 
-use super::{Act, Conversation, DEAF, Facts, Setting, TWICE, Work};
+use super::{Act, Conversation, DEAF, Facts, Files, Setting, TWICE, Work};
 use crate::completion::{self, Kind, Known, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
@@ -31,7 +31,7 @@ impl Conversation {
         if self.visit.is_some() {
             return self.visit_key(&key, at);
         }
-        if !matches!(key, Key::Esc | Key::Ctrl('c')) {
+        if key != Key::Ctrl('c') {
             self.once = None;
         }
         // A notice is about what was pressed before; typing leaves time to read it.
@@ -117,38 +117,58 @@ impl Conversation {
             }
             return Some(Vec::new());
         }
-        // While there is a draft, letters go to it, so only Alt with a letter answers.
-        let letter = match key {
-            Key::Alt(letter) => *letter,
-            Key::Char(letter) if !has_draft => *letter,
-            _ => return None,
-        };
         if at < asked.since + DEAF {
             return None;
         }
-        match letter.to_ascii_lowercase() {
-            'a' if asked.wants_words() => asked.words = Some(Composer::default()),
-            'n' if asked.wants_words() => self.answer_in_words(String::new(), at),
-            _ if asked.wants_words() => return None,
-            'y' => self.answer_question(Answer::Yes, at),
-            'a' if asked.on_screen.offers == Offers::Always => {
-                self.answer_question(Answer::Always, at);
+        if asked.wants_words() {
+            match key {
+                Key::Alt('a') => asked.words = Some(Composer::default()),
+                Key::Alt('n') => self.answer_in_words(String::new(), at),
+                _ => return None,
             }
-            'n' if asked.on_screen.offers == Offers::YesOrNo => {
-                self.answer_question(Answer::No, at);
+            return Some(Vec::new());
+        }
+        // What is typed answers as a whole, with Enter, so that no letter of a message decides anything.
+        let typed = match key {
+            Key::Alt(letter) => letter.to_string(),
+            Key::Enter if has_draft => self.composer.text(),
+            _ => return None,
+        };
+        let offers = &asked.on_screen.offers;
+        match (answer::read(&typed, offers), key) {
+            (Typed::Unclear, _) => return None,
+            // It holds beyond this question, so it is read before it is given.
+            (Typed::Answer(Answer::Always), Key::Alt(_)) if has_draft => {
+                self.hint_at("type `always` in an empty input, then press Enter", at);
             }
-            'n' => self.ask_why(Vec::new()),
-            'd' if self.review() => {}
-            's' | 'd' => {
-                let asked = self.asked.front()?;
-                let shown = asked.on_screen.shown.clone();
-                if !shown.is_empty() {
-                    self.say(&shown);
+            (Typed::Answer(Answer::Always), Key::Alt(_)) => self.composer.set("always"),
+            (Typed::Answer(Answer::No), _) if *offers != Offers::YesOrNo => {
+                if *key == Key::Enter {
+                    self.composer.take();
+                }
+                self.ask_why(Vec::new());
+            }
+            (said, _) => {
+                if *key == Key::Enter {
+                    self.composer.take();
+                }
+                match said {
+                    Typed::Answer(answer) => self.answer_question(answer, at),
+                    Typed::Review if self.review() => {}
+                    Typed::Review | Typed::Show => self.show_question(),
+                    Typed::Unclear => {}
                 }
             }
-            _ => return None,
         }
         Some(Vec::new())
+    }
+
+    /// Shows again what the question is about.
+    fn show_question(&mut self) {
+        let shown = self.asked.front().map(|asked| asked.on_screen.shown.clone());
+        if let Some(shown) = shown.filter(|shown| !shown.is_empty()) {
+            self.say(&shown);
+        }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
@@ -161,20 +181,15 @@ impl Conversation {
             Key::Enter if self.composer.takes_backslash() => self.composer.insert('\n'),
             Key::Enter => return self.enter(at),
             Key::CtrlEnter => return self.enter_now(at),
-            // Tab completes such a word; here it has no completion.
-            Key::Tab | Key::BackTab if self.completes() => {
-                self.hint_at("there is no completion", at);
-                return Vec::new();
+            // Only without a text do they switch the mode: whoever presses Tab in a word means the word.
+            Key::Tab | Key::BackTab if self.composer.is_empty() => {
+                let by = if key == Key::Tab { 1 } else { -1 };
+                return vec![Act::Set(Setting::Mode, self.facts.next_mode(by).to_owned())];
             }
-            Key::Tab => {
-                return vec![Act::Set(Setting::Mode, self.facts.next_mode(1).to_owned())];
-            }
-            Key::BackTab => {
-                return vec![Act::Set(Setting::Mode, self.facts.next_mode(-1).to_owned())];
-            }
+            Key::Tab => return self.complete_path(at),
             Key::Up if !self.composer.up() => return self.older(),
             Key::Down if !self.composer.down() => self.newer(),
-            Key::Up | Key::Down => return Vec::new(),
+            Key::Up | Key::Down | Key::BackTab => return Vec::new(),
             Key::Ctrl('p') => return self.older(),
             Key::Ctrl('n') => self.newer(),
             Key::Ctrl('r') => {
@@ -228,16 +243,31 @@ impl Conversation {
         !self.composer.is_empty() || self.search.is_some()
     }
 
-    /// Returns true if the input is a command, or the cursor is in a path to complete.
-    fn completes(&self) -> bool {
-        self.composer.text().starts_with('/') || self.composer.word().1.starts_with('@')
+    /// Completes the path at the cursor, which need not be marked by `@`.
+    pub(super) fn complete_path(&mut self, at: Duration) -> Vec<Act> {
+        let (_, word) = self.composer.word();
+        if matches!(self.files, Files::Unknown) {
+            self.files = Files::WantedByTab;
+            return vec![Act::FindFiles];
+        }
+        self.menu = completion::paths(&word, self.files.known());
+        match &self.menu {
+            None => self.hint_at("there is no completion", at),
+            Some(menu) if menu.offers.len() == 1 => {
+                let choice = menu.choice().to_owned();
+                self.menu = None;
+                self.composer.complete(&format!("{choice} "));
+            }
+            Some(_) => {}
+        }
+        Vec::new()
     }
 
     /// Opens the menu with completions of the word at the cursor.
     pub(super) fn complete(&mut self) -> Vec<Act> {
         let (before, word) = self.composer.word();
-        if word.starts_with('@') && self.files.is_none() {
-            self.files = Some(Vec::new());
+        if word.starts_with('@') && matches!(self.files, Files::Unknown) {
+            self.files = Files::Wanted;
             return vec![Act::FindFiles];
         }
         let found = Named::after(&before).filter(|named| !self.named.contains_key(named));
@@ -245,7 +275,7 @@ impl Conversation {
             self.named.insert(named, Vec::new());
             return vec![Act::FindNamed(named)];
         }
-        let files = self.files.as_deref().unwrap_or_default();
+        let files = self.files.known();
         let Facts { models, keys, .. } = &self.facts;
         let known = Known { files, models, keys, named: &self.named };
         self.menu = completion::menu(&before, &word, &known);
@@ -284,7 +314,8 @@ impl Conversation {
         }
     }
 
-    /// Handles Esc: closes the topmost element. Typed text is never lost.
+    /// Handles Esc, which takes away one thing at a time, the topmost first: what is open, the running request, a queued one,
+    /// the input. Typed text is never lost.
     fn esc(&mut self, at: Duration) -> Vec<Act> {
         if self.end_search() {
             return Vec::new();
@@ -296,21 +327,14 @@ impl Conversation {
             return Vec::new();
         }
         match self.work {
-            Work::Busy | Work::Shell => {
-                if self.is_second(&Key::Esc, at) {
-                    return self.cancel();
-                }
-                let what = if self.work.is_a_request() { "request" } else { "command" };
-                self.hint_at(format!("Esc again stops the {what}"), at);
-            }
-            Work::Idle if !self.composer.is_empty() => {
-                if self.is_second(&Key::Esc, at) {
-                    self.clear(at);
-                } else {
-                    self.hint_at("Esc again clears the input", at);
+            Work::Busy | Work::Shell => return self.cancel(),
+            Work::Idle | Work::Stopping if self.composer.is_empty() => {
+                if let Some(request) = self.queue.pop_back() {
+                    self.history.push(request.text);
+                    self.hint_at("taken out of the queue; Up brings it back", at);
                 }
             }
-            Work::Idle | Work::Stopping => {}
+            Work::Idle | Work::Stopping => self.clear(at),
         }
         Vec::new()
     }

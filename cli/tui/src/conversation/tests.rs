@@ -42,7 +42,9 @@ fn tab_cycles_through_the_modes_unless_a_menu_is_open() {
 
 #[test]
 fn tab_in_a_word_to_complete_never_changes_the_mode() {
-    for text in ["see @zzqq", "/resume 0", "/model nothing-like-it", "/mode "] {
+    for text in
+        ["see @zzqq", "/resume 0", "/model nothing-like-it", "/mode ", "look at shop/ca", "x "]
+    {
         for key in [Key::Tab, Key::BackTab] {
             let mut it = conversation();
             types(&mut it, text, 0);
@@ -53,6 +55,21 @@ fn tab_in_a_word_to_complete_never_changes_the_mode() {
             );
         }
     }
+}
+
+#[test]
+fn tab_completes_the_path_at_the_cursor() {
+    let completed = |text: &str, files: &[&str]| {
+        let mut it = conversation();
+        types(&mut it, text, 0);
+        assert_eq!(it.key(Key::Tab, after(1)), [Act::FindFiles]);
+        it.know_files(files.iter().map(|&path| path.to_owned()).collect(), after(2));
+        (it.composer.text(), it.menu.is_some(), it.hint(after(3)).is_some())
+    };
+    let files = ["shop/cart.py", "shop/cash.py", "lib/x.py"];
+    assert_eq!(completed("look at shop/ca", &files), ("look at shop/ca".to_owned(), true, false));
+    assert_eq!(completed("look at x.p", &files), ("look at lib/x.py ".to_owned(), false, false));
+    assert_eq!(completed("nothing", &files), ("nothing".to_owned(), false, true));
 }
 
 #[test]
@@ -99,22 +116,52 @@ fn text_being_typed_when_a_question_appears_is_not_its_answer() {
 }
 
 #[test]
-fn a_question_is_answered_by_one_key_or_with_a_reason() {
+fn a_question_is_answered_by_a_word_and_enter_or_with_a_reason() {
     for (keys, answer) in [
-        ("y", Answer::Yes),
-        ("a", Answer::Always),
-        ("n\n", Answer::No),
-        ("nuse just\n", Answer::Because("use just".to_owned())),
+        ("y\n", Answer::Yes),
+        ("always\n", Answer::Always),
+        ("n\n\n", Answer::No),
+        ("n\nuse just\n", Answer::Because("use just".to_owned())),
+        ("no: use just\n", Answer::Because("use just".to_owned())),
     ] {
         let (mut it, mut answered) = asked();
         assert_eq!(types(&mut it, keys, 1_400), []);
         assert_eq!(answered.try_recv(), Ok(answer), "{keys:?}");
     }
     let (mut it, mut answered) = asked();
-    types(&mut it, "nwhy", 1_400);
+    types(&mut it, "n\nwhy", 1_400);
     it.key(Key::Esc, after(1_500));
     types(&mut it, "\n", 1_600);
     assert!(answered.try_recv().is_err() && it.hint(after(1_700)).is_some());
+}
+
+#[test]
+fn no_letter_of_a_message_answers_a_question() {
+    for message in ["also check the docs", "you should say hi", "not this one", "shall we?"] {
+        let (mut it, mut answered) = asked();
+        types(&mut it, message, 1_400);
+        assert!(answered.try_recv().is_err(), "{message}");
+        assert_eq!(it.composer.text(), message);
+        types(&mut it, "\n", 1_500);
+        assert!(answered.try_recv().is_err() && it.queue.len() == 1, "{message}");
+    }
+}
+
+#[test]
+fn what_always_stores_is_shown_before_it_is_given() {
+    let keys = |it: &Conversation| {
+        let size = Size { columns: 200, rows: 24 };
+        crate::paint::frame(it, size, after(1_500)).rows.join("\n")
+    };
+    let (mut it, mut answered) = asked();
+    assert!(keys(&it).contains("a always"), "{}", keys(&it));
+    it.key(Key::Alt('a'), after(1_400));
+    assert!(answered.try_recv().is_err());
+    let shown = keys(&it);
+    assert!(shown.contains("Enter: `make` runs without a question in this directory"), "{shown}");
+    assert!(shown.contains("deepseek policy forget 'make'"), "{shown}");
+    types(&mut it, "\n", 1_500);
+    assert_eq!(answered.try_recv(), Ok(Answer::Always));
 }
 
 #[test]
@@ -125,16 +172,16 @@ fn a_reason_that_is_not_sent_can_be_recalled() {
         it.composer.text()
     };
     let (mut it, _answered) = asked();
-    types(&mut it, "nuse just", 1_400);
+    types(&mut it, "n\nuse just", 1_400);
     it.key(Key::Esc, after(1_500));
     assert_eq!(recalled(&mut it), "use just");
     let (mut it, answered) = asked();
-    types(&mut it, "nuse just", 1_400);
+    types(&mut it, "n\nuse just", 1_400);
     drop(answered);
     it.drop_withdrawn(after(1_500));
     assert_eq!(recalled(&mut it), "use just");
     let (mut it, _answered) = asked();
-    types(&mut it, "nuse just", 1_400);
+    types(&mut it, "n\nuse just", 1_400);
     it.ended();
     assert_eq!(recalled(&mut it), "use just");
 }
@@ -185,18 +232,26 @@ fn messages_are_queued_during_a_request_and_survive_an_interrupt() {
 }
 
 #[test]
-fn escape_closes_what_is_topmost_and_stops_a_request_only_when_pressed_twice() {
+fn escape_takes_away_one_thing_at_a_time_and_loses_nothing() {
     let mut it = conversation();
     it.begun("first", after(0));
+    types(&mut it, "second\n", 0);
     types(&mut it, "/d", 0);
     assert!(it.menu.is_some());
     assert_eq!(it.key(Key::Esc, after(1)), []);
     assert!(it.menu.is_none() && it.work == Work::Busy);
-    assert_eq!(it.key(Key::Esc, after(2)), []);
-    assert_eq!(it.key(Key::Esc, after(3_000)), [], "too late to count as the second press");
-    assert_eq!(it.key(Key::Esc, after(3_001)), [Act::Cancel]);
+    assert_eq!(it.key(Key::Esc, after(2)), [Act::Cancel]);
     assert_eq!(it.composer.text(), "/d");
-    assert_eq!(it.key(Key::Ctrl('c'), after(3_002)), [Act::StopAtOnce]);
+    assert_eq!(it.key(Key::Esc, after(3)), []);
+    assert_eq!((it.composer.text(), it.queue.len()), (String::new(), 1));
+    assert_eq!(it.key(Key::Esc, after(4)), []);
+    assert!(it.queue.is_empty());
+    assert_eq!(it.key(Key::Esc, after(5)), []);
+    for recalled in ["second", "/d"] {
+        it.key(Key::Up, after(6));
+        assert_eq!(it.composer.text(), recalled);
+    }
+    assert_eq!(it.key(Key::Ctrl('c'), after(7)), [Act::StopAtOnce]);
 }
 
 #[test]

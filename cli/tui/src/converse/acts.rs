@@ -44,8 +44,8 @@ impl Converse {
             Act::Program(words) => {
                 self.step_aside();
                 Terminal::lend_without_echo().map_err(|error| no_terminal(&error))?;
-                let host = Arc::clone(&self.host);
-                let printed = self.aside(move || host.command(&words)).await?;
+                let (host, session) = (Arc::clone(&self.host), self.session.id.clone());
+                let printed = self.aside(move || host.command(&session, &words)).await?;
                 self.talk.output.was_printed(&printed);
             }
             Act::Shell(line) => {
@@ -68,7 +68,7 @@ impl Converse {
             }
             Act::FindFiles => {
                 let files = self.of_host(|host| host.files()).await?;
-                self.talk.know_files(files);
+                self.talk.know_files(files, self.at());
             }
             Act::FindNamed(named) => {
                 let offers = self.of_host(move |host| host.named(named)).await?;

@@ -1,9 +1,12 @@
 //! The summary of a session. Pure.
 
+use std::cmp::Reverse;
+
 use actors::delivery::{Delivery, Verified};
 use actors::event::Event;
 use actors::words::{SessionState, Side};
 use serde::Serialize;
+use tools::clock::Timestamp;
 
 use super::entry::{Fold, Kept, StoryEntry};
 use super::usage::{Calls, Tally};
@@ -15,6 +18,8 @@ pub struct Summary {
     pub id: String,
     /// When it began.
     pub started: String,
+    /// When something last happened in it.
+    pub used: String,
     /// The session's workspace.
     pub workspace: String,
     /// Version of the program that started it.
@@ -35,6 +40,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Returns a key that sorts the session that was used last first.
+    pub fn last_used(&self) -> Reverse<Option<Timestamp>> {
+        Reverse(self.used.parse().ok())
+    }
+
     /// Returns true if its last request has not ended.
     pub fn is_cut_short(&self) -> bool {
         !self.requests.is_empty() && self.ended.is_none()
@@ -89,11 +99,13 @@ impl Summing {
         let Some(event) = &entry.event else { return };
         self.calls.hear(entry);
         if let Some(summary) = &mut self.summary {
+            summary.used.clone_from(&entry.at);
             summary.take_in(event);
         } else if let (1, Event::SessionStarted { workspace, version, .. }) = (entry.seq, event) {
             self.summary = Some(Summary {
                 id: self.session.clone(),
                 started: entry.at.clone(),
+                used: entry.at.clone(),
                 workspace: workspace.clone(),
                 version: version.clone(),
                 state: SessionState::Idle,

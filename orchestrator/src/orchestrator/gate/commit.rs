@@ -50,7 +50,7 @@ impl Gate {
                 return (Some(tree), Err(CommitRefused::Gone));
             }
         }
-        let (note, changes) = (self.note(&patch, &staged.title), staged.changes);
+        let (note, changes) = (self.note(&patch, &staged), staged.changes);
         // A process applying an earlier staged patch set may have been killed before that was recorded.
         let maybe_written = staged.id.as_ref() == Some(&patch);
         let mut commit = Commit {

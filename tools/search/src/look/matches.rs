@@ -91,14 +91,14 @@ impl VisibleTree<'_> {
 
 /// Files chosen by globs, as with ripgrep's `--glob`: those that match any of them, except for those that match one
 /// with a leading `!`.
-struct Chosen {
+pub(crate) struct Chosen {
     of: Vec<GlobMatcher>,
     but: Vec<GlobMatcher>,
 }
 
 impl Chosen {
     /// Parses comma-separated globs. Returns `None` if one of them is invalid.
-    fn by(globs: &str, files: &[Listed]) -> Option<Self> {
+    pub(crate) fn by(globs: &str, files: &[Listed]) -> Option<Self> {
         let mut chosen = Self { of: Vec::new(), but: Vec::new() };
         let mut depth = 0_usize;
         let between = |c: char| {
@@ -118,7 +118,7 @@ impl Chosen {
         Some(chosen)
     }
 
-    fn has(&self, path: &RepoPath) -> bool {
+    pub(crate) fn has(&self, path: &RepoPath) -> bool {
         let any = |of: &[GlobMatcher]| of.iter().any(|glob| glob.is_match(path.as_str()));
         (self.of.is_empty() || any(&self.of)) && !any(&self.but)
     }

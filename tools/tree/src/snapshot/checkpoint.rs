@@ -19,7 +19,7 @@ use tools::clock::Timestamp;
 pub(super) const REFS: &str = "refs/checkpoints/";
 
 /// The description of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// One line for people.
     pub title: String,
@@ -29,6 +29,9 @@ pub struct Note {
     pub session: String,
     /// The id of the run; `None` when the user made the change directly.
     pub run: Option<String>,
+    /// True if the change takes earlier ones back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_way_back: bool,
 }
 
 /// The workspace before one of our changes, and the change.

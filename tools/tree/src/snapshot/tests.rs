@@ -127,7 +127,8 @@ fn state(text: &str) -> FileState {
 }
 
 fn note(title: &str) -> Note {
-    Note { title: title.to_owned(), patch: "p".to_owned(), session: "s".to_owned(), run: None }
+    let (title, patch, session) = (title.to_owned(), "p".to_owned(), "s".to_owned());
+    Note { title, patch, session, ..Note::default() }
 }
 
 fn names(snapshot: &Snapshot) -> Vec<&str> {

@@ -480,12 +480,7 @@ fn no_object_is_dropped_while_a_lane_is_running() {
     let (worktree, base) = world.lane("01");
     put(worktree.root(), "new", "of the lane");
     let found = worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries;
-    let note = || crate::Note {
-        title: String::new(),
-        patch: String::new(),
-        session: String::new(),
-        run: None,
-    };
+    let note = crate::Note::default;
     let tree = crate::ReadTree::open(&world.workspace()).unwrap();
     let checkpoints = || {
         for _ in 0..16 {
