@@ -17,6 +17,7 @@ mod support;
 mod dialogue;
 mod scenarios;
 mod teams;
+mod turns;
 mod twins;
 
 // A request in the source of a real crate.

@@ -75,6 +75,27 @@ fn hash(world: &World) -> String {
     card["hash"].as_str().unwrap().to_owned()
 }
 
+#[test]
+fn a_later_turn_knows_that_a_card_waits_or_was_rejected() {
+    let answer = Reply::text("It does not.").to("analysis").forever();
+    let plan = planned(card("greet.txt", "sh check.sh"));
+    let world = world(plan.into_iter().chain([answer]).collect());
+    mission(&world, &[]);
+    let asked = |number| {
+        let run = world.deepseek(["ask", "Does it greet?", "-c"]).run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        world.provider.last_message("analysis", number)
+    };
+    let told = asked(1);
+    let waits = "Outcome: a mission card that waited for the user's approval.";
+    assert!(told.contains(waits) && !told.contains("denied"), "{told}");
+    let run = world.deepseek(["mission", "reject", &hash(&world)]).run();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let told = asked(2);
+    let rejected = "Outcome: not carried out: the mission was rejected.";
+    assert!(told.contains(rejected) && !told.contains("denied"), "{told}");
+}
+
 /// Creates a world with a card that waits for approval, and returns its hash.
 pub(crate) fn with_a_card() -> (World, String) {
     let world = world(planned(card("greet.txt", "sh check.sh")));

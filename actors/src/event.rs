@@ -15,6 +15,7 @@ use crate::checks::{CheckOutcome, Findings, WrittenByCheck};
 use crate::delivery::{Delivery, Limit, Missing, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
 use crate::failure::FailureClass;
+use crate::fate::ChangeFate;
 use crate::lane_id::LaneId;
 use crate::ledger::{Allowance, Amount};
 use crate::look::Look;
@@ -163,6 +164,12 @@ pub enum Event {
         /// An answer to a mission's card; absent if the message is not one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         card: Option<CardStep>,
+    },
+    /// The changes of earlier turns were looked up: in the workspace, its checkpoints, and the user's last commit.
+    #[serde(rename = "EarlierChangesFound@v1")]
+    EarlierChangesFound {
+        /// What became of them; changes that just stand are left out.
+        fates: Vec<ChangeFate>,
     },
     /// It was decided how a message is treated.
     #[serde(rename = "IntentDecided@v1")]

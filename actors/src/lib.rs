@@ -27,6 +27,7 @@ pub mod editor;
 pub mod effect;
 pub mod event;
 pub mod failure;
+pub mod fate;
 pub mod file_reader;
 mod inquiry;
 mod instructing;

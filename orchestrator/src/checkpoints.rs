@@ -45,6 +45,15 @@ pub enum PointInTime<'c> {
     Now,
 }
 
+/// A later change of this program to the same file.
+#[derive(Debug, Clone)]
+pub(crate) struct LaterChange {
+    pub(crate) before: Option<FileState>,
+    pub(crate) after: Option<FileState>,
+    /// True if it undoes earlier changes.
+    pub(crate) undoes: bool,
+}
+
 /// The changes that lead back to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestorePlan {
@@ -127,6 +136,25 @@ impl CheckpointHistory {
             checkpoint.note.session == id || checkpoint.note.run.as_deref() == Some(id)
         };
         self.net(self.checkpoints.iter().filter(is_meant))
+    }
+
+    /// Returns our changes to a path after those of a run, oldest first.
+    pub(crate) fn later_changes(
+        &self,
+        run: &str,
+        path: &RepoPath,
+    ) -> Result<Vec<LaterChange>, SnapshotError> {
+        let is_its = |checkpoint: &Checkpoint| checkpoint.note.run.as_deref() == Some(run);
+        let first = self.checkpoints.iter().rposition(is_its).map_or(0, |last| last + 1);
+        let mut changes = Vec::new();
+        for checkpoint in self.checkpoints.iter().skip(first) {
+            for own in checkpoint.own.iter().filter(|own| own.path == *path) {
+                let before = self.state(path, own.before.as_ref())?;
+                let after = self.state(path, own.after.as_ref())?;
+                changes.push(LaterChange { before, after, undoes: checkpoint.note.is_way_back });
+            }
+        }
+        Ok(changes)
     }
 
     /// Returns all changes since a checkpoint, including the user's, except those of ignored files.

@@ -12,16 +12,17 @@ use actors::prompts::Prompts;
 use actors::recording::{AtRecordingEnd, Recorded, Recording, Requests};
 use actors::run::Terms;
 use actors::seen::SeenFile;
-use actors::words::Side;
+use actors::words::{Asked, CardAnswer, Side};
 use journal::changes;
 use lanes::trail::Trail;
 use missions::cards::{Cards, MadeCard};
 use thiserror::Error;
 use tools::clock::Timestamp;
-use tree::FileHash;
+use tree::{Change, FileHash, RepoPath};
 
 use crate::request::Request;
-use crate::turn::{FailedCheck, Turn};
+use crate::turn::fates::Was;
+use crate::turn::{FailedCheck, Turn, TurnCard};
 use journal::read::{ReadError, Record, content, read};
 
 /// Why a session cannot be resumed.
@@ -186,6 +187,7 @@ impl<'r> RunRecords<'r> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
         let Request { text: request, .. } = self.request();
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
+        let mut card = None;
         let (mut failing, mut in_lanes) = (Vec::new(), false);
         let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
         let own = self.records.iter().filter(|record| !record.scope().is_part());
@@ -196,6 +198,10 @@ impl<'r> RunRecords<'r> {
                 }
                 Event::TurnAdded { speaker: Side::Assistant, text, .. } => answer = Some(text),
                 Event::LanesBegun { .. } => in_lanes = true,
+                Event::CardAnswered { answer, .. } => {
+                    let waits = answer == CardAnswer::NoOne;
+                    card = Some(if waits { TurnCard::Waits } else { TurnCard::Answered });
+                }
                 Event::VerifyStarted { .. } => failing.clear(),
                 // Failures while lanes are merged are covered by how the merge ends.
                 Event::VerificationRun { baseline: false, .. } if !in_lanes => {
@@ -212,7 +218,48 @@ impl<'r> RunRecords<'r> {
             }
         }
         let changes = trail.changes();
-        Ok(Some(Turn { request, delivery, plan, answer, changes, failing }))
+        let run = self.id.to_owned();
+        Ok(Some(Turn { run, request, delivery, plan, answer, card, changes, failing }))
+    }
+
+    /// Returns the changes that it proposed for the workspace and did not apply, each file once.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of them")]
+    fn unapplied(&self, session: &Path) -> Result<Vec<(Change, Was)>, ReadError> {
+        let mut staged: BTreeMap<String, Vec<StagedFile>> = BTreeMap::new();
+        let mut asked: BTreeMap<String, String> = BTreeMap::new();
+        let mut open: BTreeMap<RepoPath, (StagedFile, Was)> = BTreeMap::new();
+        let own = self.records.iter().filter(|record| !record.scope().is_part());
+        for event in own.filter_map(|record| record.event()) {
+            match event {
+                Event::PatchStaged { patch, purpose: StagedFor::Change, files, .. } => {
+                    for file in &files {
+                        // What the user left out is staged as well.
+                        let was = open.remove(&file.path).map_or(Was::Staged, |(_, was)| was);
+                        open.insert(file.path.clone(), (file.clone(), was));
+                    }
+                    staged.insert(patch, files);
+                }
+                Event::ApprovalAsked { ask, action: Asked::Patch(patch), .. } => {
+                    asked.insert(ask, patch);
+                }
+                Event::ApprovalGiven { ask, left_out, said } => {
+                    let whole = asked.get(&ask).and_then(|patch| staged.get(patch));
+                    let whole = whole.into_iter().flatten();
+                    for file in whole.filter(|file| left_out.contains(&file.path)) {
+                        let was = Was::LeftOut(said.clone());
+                        open.insert(file.path.clone(), (file.clone(), was));
+                    }
+                }
+                Event::PatchApplied { patch } => {
+                    for file in staged.get(&patch).into_iter().flatten() {
+                        open.remove(&file.path);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let (files, was): (Vec<StagedFile>, Vec<Was>) = open.into_values().unzip();
+        Ok(changes(session, &files)?.into_iter().zip(was).collect())
     }
 
     /// Collects what is needed to replay it. `session` is the directory with its content.
@@ -314,6 +361,25 @@ fn forget_open_ends(events: &mut Vec<Recorded>) {
         let Event::PatchStaged { patch, purpose, .. } = &recorded.event else { return true };
         *purpose != StagedFor::WayBack || offered.contains(patch)
     });
+}
+
+/// The changes that a run proposed and did not apply.
+pub(crate) struct Unapplied {
+    /// The run's id.
+    pub(crate) run: String,
+    /// The changes, and why they were not applied.
+    pub(crate) changes: Vec<(Change, Was)>,
+}
+
+/// Returns what the finished runs of a session proposed and did not apply; the session's journal is in the directory
+/// `session`.
+pub(crate) fn unapplied(session: &Path) -> Result<Vec<Unapplied>, ReadError> {
+    let reading = read(session)?;
+    let finished = runs(&reading.records).into_iter().filter(RunRecords::is_finished);
+    let of = |run: RunRecords<'_>| {
+        Ok(Unapplied { run: run.id.to_owned(), changes: run.unapplied(session)? })
+    };
+    finished.map(of).collect()
 }
 
 /// Returns the names of the worktrees kept for failed lanes of a run that has ended, according to the journal in the

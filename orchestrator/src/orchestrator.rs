@@ -10,6 +10,7 @@ mod handle;
 mod mission;
 mod recorded_run;
 mod review;
+mod revisiting;
 mod run;
 mod workspace;
 

@@ -3,8 +3,11 @@
 //! Turns are rendered in full until they exceed a limit together. Then the oldest are shortened to one line each, many at
 //! once so that it happens seldom: in between, the text only grows at its end.
 
+pub(crate) mod fates;
+
 use actors::checks::Check;
 use actors::delivery::Delivery;
+use actors::fate::ChangeFate;
 use actors::plan::Plan;
 use actors::prompts::{Prompt, Prompts};
 use lanes::feedback;
@@ -24,6 +27,8 @@ const LINE_CHARS: usize = 300;
 /// A finished turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
+    /// Id of its run.
+    pub(crate) run: String,
     /// The user's message.
     pub(crate) request: String,
     /// How it ended.
@@ -32,10 +37,21 @@ pub(crate) struct Turn {
     pub(crate) plan: Option<Plan>,
     /// The answer, if it was a question.
     pub(crate) answer: Option<String>,
+    /// The state of its mission's card, if it had one.
+    pub(crate) card: Option<TurnCard>,
     /// Its changes in the workspace.
     pub(crate) changes: Vec<Change>,
     /// The checks that failed when last run.
     pub(crate) failing: Vec<FailedCheck>,
+}
+
+/// The state of a mission's card when its turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnCard {
+    /// It waits for the user's approval.
+    Waits,
+    /// It was answered.
+    Answered,
 }
 
 /// A check that failed.
@@ -64,6 +80,12 @@ impl Turn {
     /// Summarises how it ended. An answered question does not count as delivered.
     fn outcome(&self) -> String {
         match &self.delivery {
+            Delivery::Denied { .. } if self.card == Some(TurnCard::Waits) => {
+                "a mission card that waited for the user's approval".to_owned()
+            }
+            Delivery::Denied { what, .. } if self.card.is_some() => {
+                format!("not carried out: {what}")
+            }
             Delivery::Delivered { .. } if self.answer.is_some() => "answered".to_owned(),
             Delivery::Delivered { .. } if self.changes.is_empty() => "planned only".to_owned(),
             Delivery::Delivered { .. } => "delivered".to_owned(),
@@ -137,8 +159,14 @@ impl Turn {
     }
 }
 
-/// Renders the earlier `turns`, oldest first, in about `most` tokens; empty if there are none.
-pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> String {
+/// Renders the earlier `turns`, oldest first, in about `most` tokens, and what became of their changes; empty if there
+/// are none.
+pub(crate) fn conversation(
+    prompts: &Prompts,
+    turns: &[Turn],
+    fates: &[ChangeFate],
+    most: usize,
+) -> String {
     let mut told: Vec<(String, usize)> = Vec::new();
     let mut shortened = 0;
     for (index, turn) in turns.iter().enumerate() {
@@ -162,15 +190,20 @@ pub(crate) fn conversation(prompts: &Prompts, turns: &[Turn], most: usize) -> St
     }
     let shortened = (shortened > 0)
         .then(|| prompts.render(Prompt::TurnsShortened, &[("turns", &counted(shortened, "turn"))]));
-    let turns: Vec<String> =
-        shortened.into_iter().chain(told.into_iter().map(|(text, _)| text)).collect();
+    // At the end, so that the text before it only grows.
+    let since = fates::told(prompts, fates);
+    let told = told.into_iter().map(|(text, _)| text);
+    let turns: Vec<String> = shortened.into_iter().chain(told).chain(since).collect();
     prompts.render(Prompt::Conversation, &[("turns", &turns.join("\n"))])
 }
 
-/// Summarises the last of `turns`, with the start of its answer.
-pub(crate) fn last(prompts: &Prompts, turns: &[Turn]) -> Option<String> {
+/// Summarises the last of `turns`, with what became of its changes and the start of its answer.
+pub(crate) fn last(prompts: &Prompts, turns: &[Turn], fates: &[ChangeFate]) -> Option<String> {
     let turn = turns.last()?;
-    let line = turn.line(prompts, turns.len());
+    let since = fates::lines(fates).into_iter().filter(|(turn, _)| *turn == turns.len());
+    let line = since.fold(turn.line(prompts, turns.len()), |line, (_, since)| {
+        format!("{line}\nSince then: {since}")
+    });
     let answer: Option<String> =
         turn.answer.as_ref().map(|it| it.chars().take(LINE_CHARS).collect());
     Some(answer.map_or(line.clone(), |answer| format!("{line}\n{answer}")))
@@ -225,7 +258,8 @@ mod tests {
     fn turn(request: &str) -> Turn {
         let delivery = Delivery::Delivered { verified: Verified::Passed };
         let (changes, failing) = (Vec::new(), Vec::new());
-        Turn { request: request.into(), delivery, plan: None, answer: None, changes, failing }
+        let (run, request) = (String::new(), request.into());
+        Turn { run, request, delivery, plan: None, answer: None, card: None, changes, failing }
     }
 
     fn change(path: &str, before: &str, after: &str) -> Change {
@@ -242,7 +276,7 @@ mod tests {
     }
 
     fn told(turns: &[Turn], most: usize) -> String {
-        conversation(&Prompts::default(), turns, most)
+        conversation(&Prompts::default(), turns, &[], most)
     }
 
     #[test]

@@ -65,14 +65,14 @@ fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>,
 }
 
 /// How much of a change is in a state of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
-    /// All of it.
-    Whole,
-    /// A part, or the same lines were changed again.
-    Partly,
     /// Nothing.
     Absent,
+    /// A part, or the same lines were changed again.
+    Partly,
+    /// All of it.
+    Whole,
 }
 
 /// Returns how much of the change from `before` to `after` is in a state of a file, whatever else was changed there.

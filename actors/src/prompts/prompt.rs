@@ -259,6 +259,8 @@ prompts! {
     TurnLine = "turn_line",
     /// Says which turns are on a single line.
     TurnsShortened = "turns_shortened",
+    /// What became of the changes of earlier turns.
+    TurnsSince = "turns_since",
     /// The plan of a turn.
     TurnPlan = "turn_plan",
     /// The diff of a turn.

@@ -47,6 +47,7 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         Event::TurnAdded { speaker, text, .. } => {
             format!("{}: {}", speaker.name(), beginning(text))
         }
+        Event::EarlierChangesFound { fates } => counted(fates.len(), "earlier change"),
         Event::IntentDecided { intent, reason } => {
             format!("{}, by {}", intent.name(), why(*reason))
         }

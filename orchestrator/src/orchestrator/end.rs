@@ -21,7 +21,7 @@ use super::{Outcome, State};
 use crate::memory::{self, Delivered, Place, remember};
 use crate::request::LAST_REQUEST;
 use crate::supervision;
-use crate::turn::{FailedCheck, Turn};
+use crate::turn::{FailedCheck, Turn, TurnCard};
 use crate::worktrees;
 
 /// How long work may take to stop.
@@ -158,7 +158,12 @@ impl State {
         }
         // A card that was not carried out may be approved again.
         self.cards.extend(active.approved.take().filter(|_| is_over && !done));
+        let waits = |card: &Card| self.cards.contains_key(&card.hash());
+        let state = |waits| if waits { TurnCard::Waits } else { TurnCard::Answered };
+        let turn_card = card.as_deref().map(|card| state(waits(card)));
         self.turns.push(Turn {
+            run: active.run.id().to_owned(),
+            card: turn_card,
             request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),
             plan: plan.clone(),

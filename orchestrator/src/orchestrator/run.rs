@@ -41,6 +41,7 @@ use super::NotSteered;
 use super::end::{Ending, failed, journal_closed};
 use super::gathering::{Gathering, Recall, begins_with};
 use super::recorded_run::Beginning;
+use super::revisiting::Revisiting;
 use super::workspace::MainWorkspace;
 use super::{Active, Msg, News, Outcome, Said, State};
 use crate::chat::{self, Intent, Prose};
@@ -143,13 +144,28 @@ impl State {
     fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<Intent>) {
         let Some(active) = &self.active else { return };
         let (run, text) = (active.run.clone(), active.request.text.clone());
-        let before = turn::last(run.prompts(), &self.turns);
-        let most = run.config().agent_loop.conversation_tokens;
-        let earlier = turn::conversation(run.prompts(), &self.turns, most);
+        let turns = self.turns.clone();
+        let mut revisiting = Revisiting {
+            turns: turns.iter().map(|turn| (turn.run.clone(), turn.changes.clone())).collect(),
+            dir: self.dir.clone(),
+            places: self.places.clone(),
+            session: self.sessions.join(&self.session),
+            reader: self.reader.clone(),
+        };
         let (index, memory) = (self.index.clone(), self.recall());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
         self.tell_in_run(myself, async move {
+            let fates = match turns.as_slice() {
+                [] => Vec::new(),
+                _ => match run.perform(&mut revisiting).await {
+                    Ok(fates) => fates,
+                    Err(closed) => return News::Prepared(Err(closed.into())),
+                },
+            };
+            let before = turn::last(run.prompts(), &turns, &fates);
+            let most = run.config().agent_loop.conversation_tokens;
+            let earlier = turn::conversation(run.prompts(), &turns, &fates, most);
             let intent = match decided(&run, flag, before.as_deref(), &text).await {
                 Ok(intent) => intent,
                 Err(undecided) => return News::Prepared(Err(undecided)),

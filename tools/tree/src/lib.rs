@@ -34,7 +34,8 @@ pub use off_disk::{KeptOff, KeptOffBy};
 pub use path::{PathError, RepoPath, spelling};
 pub use read::ReadTree;
 pub use repository::{
-    UserRepository, head_of, is_in_repository, nested_repository, share_repository, tracked_among,
+    LastCommit, UserRepository, head_of, is_in_repository, nested_repository, share_repository,
+    tracked_among,
 };
 pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
 pub use secret::secret_texts;

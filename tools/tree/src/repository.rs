@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use tools::regular;
 
+use crate::{FileMode, FileState, RepoPath};
+
 /// Files that are read whole and are small in every real repository.
 const SMALL: [&str; 6] = ["HEAD", "config", "commondir", "shallow", "info/exclude", ALTERNATES];
 pub(super) const ALTERNATES: &str = "objects/info/alternates";
@@ -50,6 +52,35 @@ impl UserRepository {
     pub(super) fn index(&self) -> Option<gix::index::File> {
         let (path, hash) = (self.repository.index_path(), self.repository.object_hash());
         gix::index::File::at(path, hash, true, gix::index::decode::Options::default()).ok()
+    }
+}
+
+/// The last commit of the user's repository, seen from a directory in it.
+pub struct LastCommit<'r> {
+    tree: gix::Tree<'r>,
+    below: PathBuf,
+}
+
+impl<'r> LastCommit<'r> {
+    /// Returns the commit checked out around `dir`; `None` if there is none yet.
+    pub fn of(user: &'r UserRepository, dir: &Path) -> Option<Self> {
+        let below = dir.strip_prefix(&user.top).ok()?.to_owned();
+        let id = gix::ObjectId::from_hex(head_of(dir)?.as_bytes()).ok()?;
+        let tree = user.repository.find_commit(id).ok()?.tree().ok()?;
+        Some(Self { tree, below })
+    }
+
+    /// Returns the file at a path below the directory, as git stores it.
+    pub fn file(&self, path: &RepoPath) -> Option<FileState> {
+        let entry = self.tree.lookup_entry_by_path(self.below.join(path.as_str())).ok()??;
+        let mode = match entry.mode().kind() {
+            gix::objs::tree::EntryKind::Blob => FileMode::Regular,
+            gix::objs::tree::EntryKind::BlobExecutable => FileMode::Executable,
+            gix::objs::tree::EntryKind::Link => FileMode::Symlink,
+            gix::objs::tree::EntryKind::Tree | gix::objs::tree::EntryKind::Commit => return None,
+        };
+        let bytes = entry.object().ok()?.detach().data.into();
+        Some(FileState { bytes, mode })
     }
 }
 
