@@ -23,6 +23,8 @@ fn a_message_to_a_running_request_reaches_the_next_model_call() {
     let message = world.provider.last_message("architect", 2);
     assert!(message.contains("it is for children"), "{message}");
     assert!(!world.provider.last_message("architect", 1).contains("it is for children"));
+    let message = world.provider.last_message("editor", 2);
+    assert!(message.contains("it is for children"), "every later role is told: {message}");
     screen.presses("\x1by", "session ");
     ends_and_replays(&world, screen);
 }

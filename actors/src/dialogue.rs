@@ -24,6 +24,8 @@ pub struct Dialogue {
     lacking: Vec<(String, Missing)>,
     /// The tools that the model may call.
     tools: Vec<ToolOffer>,
+    /// Number of messages of the user to the active run that it contains.
+    steered: usize,
 }
 
 impl Dialogue {
@@ -31,13 +33,18 @@ impl Dialogue {
     pub fn new(system: String, redactor: &Redactor) -> Self {
         let (messages, redactor) = (vec![Message::System { content: system }], redactor.clone());
         let (roles, looks, lacking, tools) = Default::default();
-        Self { messages, redactor, sent_tokens: 0, roles, looks, lacking, tools }
+        Self { messages, redactor, sent_tokens: 0, roles, looks, lacking, tools, steered: 0 }
     }
 
     /// Offers tools to the model, from the first request to the last.
     #[must_use]
     pub fn offering(self, tools: Vec<ToolOffer>) -> Self {
         Self { tools, ..self }
+    }
+
+    /// Records that it contains this many messages of the user to the active run. Returns how many it contained before.
+    pub(crate) fn steered(&mut self, messages: usize) -> usize {
+        std::mem::replace(&mut self.steered, messages)
     }
 
     /// Returns the offered tools.

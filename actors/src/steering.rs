@@ -1,41 +1,62 @@
-//! What the user says to an active run; it is passed on with the next model call.
+//! What the user says to an active run: it is passed on with the next model call, and to every dialogue that goes on or
+//! begins after that.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::closed::JournalClosed;
+use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::recording::Recording;
 use crate::run::Run;
 
-/// Messages that no model has received yet.
+/// What the user says to a run.
 #[derive(Debug, Clone, Default)]
-pub struct Steering(Arc<Mutex<Vec<String>>>);
+pub struct Steering(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    /// Messages that no model has received yet.
+    waiting: Vec<String>,
+    /// Messages that have been passed on, oldest first.
+    heard: Vec<String>,
+}
 
 impl Steering {
     /// Returns the messages of a replayed run that no model received.
     pub fn left_of(recording: Option<&Arc<Recording>>) -> Self {
         let unheard = recording.map(|recording| recording.unheard().to_vec());
-        Self(Arc::new(Mutex::new(unheard.unwrap_or_default())))
+        let (waiting, heard) = (unheard.unwrap_or_default(), Vec::new());
+        Self(Arc::new(Mutex::new(Said { waiting, heard })))
     }
 
     /// Adds a message, in which secrets are already masked.
     pub fn say(&self, words: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(words);
+        self.said().waiting.push(words);
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.said().waiting)
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns what the user said since the last call. Parts of a run receive nothing, since any one of them might get a
-/// message.
-pub(crate) async fn said_meanwhile(run: &Run) -> Result<Vec<String>, JournalClosed> {
-    if run.scope().is_part() {
-        return Ok(Vec::new());
+/// Returns what the user said to the run so far and `dialogue` was not told, and counts it as told. Only the run itself
+/// receives new messages, since any of its parts might get one; a part is told what was received before.
+pub(crate) async fn untold(
+    run: &Run,
+    dialogue: &mut Dialogue,
+) -> Result<Vec<String>, JournalClosed> {
+    if !run.scope().is_part() {
+        let new = run.perform(&mut Hearing).await?;
+        run.steering.said().heard.extend(new);
     }
-    run.perform(&mut Hearing).await
+    let heard = run.steering.said().heard.clone();
+    let told = dialogue.steered(heard.len());
+    Ok(heard.into_iter().skip(told).collect())
 }
 
 /// The effect of receiving the user's messages.
@@ -58,5 +79,30 @@ impl Effect for Hearing {
             run.record(Event::UserSteered { words: words.clone() }).await?;
         }
         Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane_id::LaneId;
+    use crate::scope::Segment;
+    use crate::testing;
+
+    #[tokio::test]
+    async fn every_dialogue_is_told_once_and_parts_are_told_what_was_heard_before() {
+        let (run, _) = testing::run(None);
+        let lane = run.at(&run.scope().within(Segment::Lane(LaneId::new(1).unwrap())));
+        let new = || Dialogue::new(String::new(), &run.redactor);
+        let (mut one, mut other, mut of_lane) = (new(), new(), new());
+        run.steering.say("be brief".to_owned());
+        assert_eq!(untold(&lane, &mut new()).await, Ok(vec![]), "any part might have got it");
+        assert_eq!(untold(&run, &mut one).await, Ok(vec!["be brief".to_owned()]));
+        assert_eq!(untold(&run, &mut one).await, Ok(vec![]));
+        run.steering.say("in German".to_owned());
+        let both = vec!["be brief".to_owned(), "in German".to_owned()];
+        assert_eq!(untold(&run, &mut other).await, Ok(both.clone()));
+        assert_eq!(untold(&run, &mut one).await, Ok(vec!["in German".to_owned()]));
+        assert_eq!(untold(&lane, &mut of_lane).await, Ok(both));
     }
 }

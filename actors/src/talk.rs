@@ -17,7 +17,7 @@ use crate::look::{self, Look, Looks};
 use crate::looking::{Elsewhere, Looking, Sources, WantedBy, asked_elsewhere};
 use crate::prompts::{Prompt, Prompts};
 use crate::run::Run;
-use crate::steering::said_meanwhile;
+use crate::steering::untold;
 use crate::tool_use::{ToolUse, refused, wanted};
 use crate::wording::Wording;
 
@@ -207,7 +207,7 @@ impl Talk<'_> {
             let (objection, end) = self.fault(grammar, error);
             Read::Broken(heard, objection, end)
         };
-        let words = said_meanwhile(&self.caller.run).await?;
+        let words = untold(&self.caller.run, dialogue).await?;
         if !words.is_empty() {
             let words = words.join("\n\n");
             let prompts = self.caller.prompts();
