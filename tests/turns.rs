@@ -1,6 +1,9 @@
 //! A conversation knows what became of its earlier turns, whichever process did it.
 
+use std::fs;
+
 use mock::Reply;
+use serde_json::Value;
 
 use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, plan, shell,
@@ -25,7 +28,7 @@ fn answers(text: &str) -> Reply {
 
 /// Creates a project with files of one line, named after their file.
 fn world(files: &[&str], replies: Vec<Reply>) -> World {
-    let project = Project::new(&[CHECK]);
+    let project = Project::without_git(&[CHECK]);
     for file in files {
         project.write(&format!("{file}.txt"), format!("{file}\n"));
     }
@@ -56,8 +59,24 @@ fn does<'a>(world: &World, words: impl IntoIterator<Item = &'a str>) -> Run {
     run
 }
 
+/// Returns the id of the conversation: commands such as `rewind` have sessions of their own, which are younger.
+fn conversation(world: &World) -> String {
+    let sessions = fs::read_dir(world.state().join("sessions")).unwrap();
+    let first = sessions.map(|entry| entry.unwrap().file_name()).min().unwrap();
+    first.into_string().unwrap()
+}
+
+/// Returns the data of the compactions of the conversation.
+fn compactions(world: &World) -> Vec<Value> {
+    let file = world.state().join("sessions").join(conversation(world)).join("events.jsonl");
+    let text = fs::read_to_string(file).unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let compacted = events.filter(|event| event["kind"] == "ConversationCompacted@v1");
+    compacted.map(|mut event| event["data"].take()).collect()
+}
+
 fn replays(world: &World) {
-    let replay = world.deepseek(["replay"]).run();
+    let replay = world.deepseek(["replay", &conversation(world)]).run();
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
 }
 
@@ -124,4 +143,100 @@ fn what_was_left_out_or_only_staged_is_told_until_it_is_applied() {
     // What a later turn did is not put down to the user.
     assert!(!told.contains("removed"), "{told}");
     replays(&world);
+}
+
+/// Twelve turns with an undo, a rewind of one file, an apply, a commit and an edit by hand between them, in as many
+/// processes, and a compaction on the way: every later prompt tells what is true.
+#[test]
+fn a_long_conversation_is_told_what_is_true_at_each_turn() {
+    let answer = |turn: usize| answers(&format!("Answer {turn}: {}", "so it is. ".repeat(60)));
+    let replies = [
+        replaces("a.txt", "a", "A"),
+        vec![answer(2), answer(3)],
+        replaces_both(("b.txt", "b", "B"), ("c.txt", "c", "C")),
+        vec![answer(5), answer(6)],
+        replaces("d.txt", "d", "D"),
+        vec![answer(8), answer(9)],
+        replaces("a.txt", "a", "AA"),
+        vec![answer(11), answer(12)],
+    ];
+    let world = world(&["a", "b", "c", "d"], replies.concat())
+        .configure("[agent_loop]\nconversation_tokens = 1200\n");
+    let knows = |told: &str, facts: &[&str]| {
+        for fact in facts {
+            assert!(told.contains(fact), "{fact}: {told}");
+        }
+    };
+    world.chat("Shout a");
+    knows(&asks(&world, "Why?"), &["[1] The user: Shout a", "+A"]);
+    does(&world, ["rewind", "latest"]);
+    let undone = "[1] undone by the user: a.txt";
+    knows(&asks(&world, "Is a loud?"), &[undone, "Answer 2: "]);
+    edits(&world, "Shout b and c");
+    does(&world, ["rewind", "latest", "b.txt"]);
+    knows(&asks(&world, "Are b and c?"), &[undone, "[4] undone by the user: b.txt"]);
+    does(&world, ["commit", "--yes"]);
+    let both = ["[4] committed: c.txt", "[4] undone by the user: b.txt"];
+    knows(&asks(&world, "Committed?"), &[undone, both[0], both[1], "Answer 3: "]);
+    let words = ["-p", "Shout d", "-c", "--force-execute", "--approval", "never"];
+    assert_eq!(world.deepseek(words).run().code, Some(3));
+    let staged = "[7] not applied, only staged: d.txt";
+    knows(&asks(&world, "Is d loud?"), &[undone, both[0], both[1], staged, "Answer 5: "]);
+    does(&world, ["apply", "--yes"]);
+    let applied = "[7] not applied then, but applied since: d.txt";
+    knows(&asks(&world, "And now?"), &[undone, both[0], both[1], applied, "Answer 6: "]);
+    edits(&world, "Shout a louder");
+    knows(&asks(&world, "Louder?"), &[undone, both[0], both[1], applied, "Answer 8: "]);
+    world.project.write("a.txt", "mine\n");
+    let by_hand = "[10] removed by the user or another program: a.txt";
+    let told = asks(&world, "Is it still loud?");
+    knows(&told, &[undone, both[0], both[1], applied, by_hand]);
+    // Of the summarised turns, goals, results and answers are left.
+    let summary =
+        ["Goals:\n- [1] Shout a\n", "- [1] delivered: a.txt", "Answers:\n- [2] Answer 2: so"];
+    knows(&told, &summary);
+    knows(&told, &["[11] The user: Louder?", "Answer 9: ", "Answer 11: so"]);
+    assert!(!told.contains("+A\n"), "the diff of a summarised turn is left out: {told}");
+    let compacted = compactions(&world);
+    assert!((1..=4).contains(&compacted.len()), "{compacted:?}");
+    for data in compacted {
+        let [before, after] = ["before", "after"].map(|field| data[field].as_u64().unwrap());
+        assert!(before > 1_200 && after <= 800, "{data}");
+    }
+    replays(&world);
+}
+
+#[test]
+fn the_user_compacts_a_conversation_and_sees_what_fills_its_context() {
+    let world = world(
+        &[],
+        vec![answers(&"Because. ".repeat(200)), answers("So."), answers("No."), answers("Yes.")],
+    );
+    let mut terminal = Terminal::start(&mut world.deepseek(["--plain"]));
+    terminal.types("/compact\r");
+    terminal.until("there is nothing to compact", 1);
+    terminal.types("/ask Why?\r");
+    terminal.until("tokens in", 1);
+    terminal.types("/ask And?\r");
+    terminal.until("tokens in", 2);
+    terminal.types("/context\r");
+    terminal.until("turn 1: Why?", 1);
+    terminal.until("turn 2: And?", 1);
+    terminal.types("/compact\r");
+    terminal.until("1 turn summarized: ", 1);
+    terminal.types("/context\r");
+    terminal.until("summary of 1 turn", 1);
+    terminal.types("/ask Is that all?\r");
+    terminal.until("tokens in", 3);
+    terminal.types("\x04");
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    let told = world.provider.last_message("analysis", 3);
+    assert!(told.contains("Goals:\n- [1] Why?") && told.contains("- [1] Because."), "{told}");
+    assert!(told.contains("[2] The user: And?"), "{told}");
+    assert!(told.len() < 9_000, "{told}");
+    replays(&world);
+    // Another process goes on with the same summary.
+    let again = asks(&world, "Really?");
+    assert!(again.contains("Goals:\n- [1] Why?"), "{again}");
+    assert_eq!(compactions(&world).len(), 1);
 }

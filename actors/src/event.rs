@@ -28,7 +28,7 @@ use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::wording::Wording;
 use crate::words::{
-    Asked, CardAnswer, CardStep, DeniedBy, Intent, IntentBy, MissionPhase, ProgramEnd,
+    Asked, CardAnswer, CardStep, CompactedBy, DeniedBy, Intent, IntentBy, MissionPhase, ProgramEnd,
     ResearchStep, Role, SessionState, Side,
 };
 use crate::workspace::NotApplied;
@@ -170,6 +170,20 @@ pub enum Event {
     EarlierChangesFound {
         /// What became of them; changes that just stand are left out.
         fates: Vec<ChangeFate>,
+    },
+    /// The oldest turns of the conversation were replaced in prompts by a summary.
+    #[serde(rename = "ConversationCompacted@v1")]
+    ConversationCompacted {
+        /// Number of turns that are summarized, from the first.
+        turns: usize,
+        /// What caused it.
+        by: CompactedBy,
+        /// Estimated tokens of the conversation before.
+        before: usize,
+        /// Estimated tokens of the conversation after.
+        after: usize,
+        /// The summary.
+        summary: Blob,
     },
     /// It was decided how a message is treated.
     #[serde(rename = "IntentDecided@v1")]

@@ -79,6 +79,11 @@ pub enum UserWord {
         /// The reason.
         words: String,
     },
+    /// A message to the active run.
+    Said {
+        /// The message.
+        words: String,
+    },
 }
 
 /// Everything that belongs to a run, for one of its scopes. Cheap to clone.

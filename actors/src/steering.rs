@@ -8,7 +8,7 @@ use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Position, Trace};
 use crate::event::Event;
 use crate::recording::Recording;
-use crate::run::Run;
+use crate::run::{Run, UserWord};
 
 /// What the user says to a run.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,8 @@ pub(crate) async fn untold(
 ) -> Result<Vec<String>, JournalClosed> {
     if !run.scope().is_part() {
         let new = run.perform(&mut Hearing).await?;
+        let words = new.iter().map(|words| UserWord::Said { words: words.clone() });
+        run.user_said.lock().unwrap_or_else(PoisonError::into_inner).extend(words);
         run.steering.said().heard.extend(new);
     }
     let heard = run.steering.said().heard.clone();

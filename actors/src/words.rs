@@ -156,6 +156,16 @@ impl IntentBy {
     }
 }
 
+/// What caused a conversation to be compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactedBy {
+    /// It exceeded its limit.
+    Limit,
+    /// The user asked for it.
+    User,
+}
+
 /// A side of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

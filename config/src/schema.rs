@@ -162,7 +162,7 @@ pub struct AgentLoop {
     pub max_file_bytes: u64,
     /// Largest diff in bytes.
     pub max_diff_bytes: usize,
-    /// Tokens of earlier turns passed to the next turn in full; older turns are summarized in one line each.
+    /// Tokens of earlier turns that the next turn is told. Beyond that, the oldest turns become a summary.
     pub conversation_tokens: usize,
     /// Tokens of evidence given to the Architect for a request.
     pub evidence_tokens: usize,

@@ -10,7 +10,7 @@ use actors::delivery::{Delivery, StagedFor};
 use actors::event::{Blob, Event, FORMAT, StagedFile};
 use actors::prompts::Prompts;
 use actors::recording::{AtRecordingEnd, Recorded, Recording, Requests};
-use actors::run::Terms;
+use actors::run::{Terms, UserWord};
 use actors::seen::SeenFile;
 use actors::words::{Asked, CardAnswer, Side};
 use journal::changes;
@@ -57,6 +57,8 @@ pub enum EarlierError {
 pub(crate) struct Earlier {
     /// The finished turns, oldest first.
     pub(crate) turns: Vec<Turn>,
+    /// Number of them that prompts show as a summary, from the first.
+    pub(crate) compacted: usize,
     /// The interrupted run, if any.
     pub(crate) interrupted: Option<InterruptedRun>,
     /// The cards of its missions that can still be answered, as JSON.
@@ -218,8 +220,44 @@ impl<'r> RunRecords<'r> {
             }
         }
         let changes = trail.changes();
-        let run = self.id.to_owned();
-        Ok(Some(Turn { run, request, delivery, plan, answer, card, changes, failing }))
+        let (run, said) = (self.id.to_owned(), self.user_said());
+        Ok(Some(Turn { run, request, delivery, plan, said, answer, card, changes, failing }))
+    }
+
+    /// Returns what the user said while it was worked on.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the user says nothing in other events")]
+    fn user_said(&self) -> Vec<UserWord> {
+        let (mut said, mut asked) = (Vec::new(), String::new());
+        let mut staged: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for event in self.records.iter().filter_map(|record| record.event()) {
+            match event {
+                Event::UserAsked { question, .. } => asked = question,
+                Event::UserAnswered { answer } => {
+                    let question = std::mem::take(&mut asked);
+                    said.push(UserWord::Answer { question, answer });
+                }
+                Event::UserSteered { words } => {
+                    said.extend(words.into_iter().map(|words| UserWord::Said { words }));
+                }
+                Event::PatchStaged { patch, files, .. } => {
+                    let files = files.iter().map(|file| file.path.to_string()).collect();
+                    staged.insert(patch, files);
+                }
+                Event::ApprovalGiven { left_out, said: Some(words), .. } => {
+                    let to = left_out.iter().map(RepoPath::as_str).collect::<Vec<_>>().join(", ");
+                    said.push(UserWord::Objection { to, words });
+                }
+                Event::ApprovalDenied { action, said: Some(words), .. } => {
+                    let to = match &action {
+                        Asked::Patch(patch) => staged.get(patch).map(|files| files.join(", ")),
+                        Asked::Command(text) | Asked::Network(text) => Some(text.clone()),
+                    };
+                    said.push(UserWord::Objection { to: to.unwrap_or_default(), words });
+                }
+                _ => {}
+            }
+        }
+        said
     }
 
     /// Returns the changes that it proposed for the workspace and did not apply, each file once.
@@ -436,7 +474,7 @@ fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
 impl Earlier {
     /// The past of a new session.
     pub(crate) fn nothing() -> Self {
-        Self { turns: Vec::new(), interrupted: None, cards: BTreeMap::new() }
+        Self { turns: Vec::new(), compacted: 0, interrupted: None, cards: BTreeMap::new() }
     }
 
     /// Restores the past from a session's records; its content is in the directory `session`.
@@ -445,6 +483,11 @@ impl Earlier {
         let mut earlier = Self::nothing();
         for run in &runs {
             earlier.turns.extend(run.turn(session)?);
+        }
+        let mut compacted = records.iter().rev().filter(|it| it.name() == "ConversationCompacted");
+        if let Some(Event::ConversationCompacted { turns, .. }) = compacted.find_map(Record::event)
+        {
+            earlier.compacted = turns;
         }
         for MadeCard { hash, card, .. } in open_cards(records) {
             earlier.cards.insert(hash, content(session, &card)?);

@@ -3,6 +3,7 @@
 //! It never waits for models or tools: it starts work in other tasks and receives the results as messages, tagged with
 //! their run. Results of a run that is over are dropped.
 
+mod compacting;
 mod end;
 mod gate;
 mod gathering;
@@ -58,6 +59,7 @@ use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
 use tree::{Change, FileHash, ReadTree, Settled};
 
+pub use self::compacting::{Compacted, Context, ContextPart, NotCompacted};
 use self::end::Ending;
 pub use self::handle::{KeepToError, Orchestrator, StartError};
 use self::mission::MissionNews;
@@ -187,6 +189,14 @@ pub(crate) enum Msg {
     Steer {
         words: String,
         reply: RpcReplyPort<Result<(), NotSteered>>,
+    },
+    /// Compact the conversation.
+    Compact {
+        reply: RpcReplyPort<Result<Compacted, NotCompacted>>,
+    },
+    /// Report what fills the context.
+    Context {
+        reply: RpcReplyPort<Context>,
     },
     /// Requests that begin from now on use `config`.
     KeepTo {
@@ -370,6 +380,10 @@ struct State {
     active: Option<Active>,
     /// The earlier turns of the conversation, oldest first.
     turns: Vec<Turn>,
+    /// Number of them that prompts show as a summary, from the first.
+    compacted: usize,
+    /// What the last request began with; empty before the first in this process.
+    last_brief: Brief,
     /// The cards of earlier missions that can still be answered, as JSON.
     cards: BTreeMap<FileHash, Vec<u8>>,
 }
@@ -432,6 +446,8 @@ impl Actor for OrchestratorActor {
             commits: VecDeque::new(),
             active: None,
             turns: earlier.turns,
+            compacted: earlier.compacted,
+            last_brief: Brief::default(),
             cards: earlier.cards,
         })
     }
@@ -464,6 +480,12 @@ impl Actor for OrchestratorActor {
                     tracing::debug!("the requester of the workspace is gone");
                 }
             }
+            Msg::Compact { reply } => {
+                if reply.send(state.compact().await).is_err() {
+                    tracing::debug!("whoever wanted the conversation compacted is gone");
+                }
+            }
+            Msg::Context { reply } => state.report_context(reply),
             Msg::KeepTo { config, reply } => {
                 let kept = state.keep_to(config).await;
                 if reply.send(kept).is_err() {

@@ -1,19 +1,19 @@
 //! Earlier turns of a conversation, as the next turn is told about them: requests, plans, changes and answers. Pure.
 //!
-//! Turns are rendered in full until they exceed a limit together. Then the oldest are shortened to one line each, many at
-//! once so that it happens seldom: in between, the text only grows at its end.
+//! Turns are rendered in full until they exceed a limit together. Then the oldest become a summary, many at once so that it
+//! happens seldom: in between, the text only grows at its end.
 
 pub(crate) mod fates;
+pub(crate) mod summary;
 
 use actors::checks::Check;
 use actors::delivery::Delivery;
 use actors::fate::ChangeFate;
 use actors::plan::Plan;
 use actors::prompts::{Prompt, Prompts};
+use actors::run::UserWord;
 use lanes::feedback;
-use search::estimate_tokens;
 use similar::TextDiff;
-use tools::count::counted;
 use tools::encoding::decode_lossy;
 use tools::long_lines::shortened;
 use tree::Change;
@@ -35,6 +35,8 @@ pub(crate) struct Turn {
     pub(crate) delivery: Delivery,
     /// The last plan.
     pub(crate) plan: Option<Plan>,
+    /// What the user said while it was worked on.
+    pub(crate) said: Vec<UserWord>,
     /// The answer, if it was a question.
     pub(crate) answer: Option<String>,
     /// The state of its mission's card, if it had one.
@@ -114,7 +116,12 @@ impl Turn {
                 .then(|| prompts.render(Prompt::TurnDiff, &[("diff", &diff(&self.changes))])),
         );
         let checks = part(self.checks(prompts));
-        let rest = format!("{plan}{diff}{checks}{answer}");
+        let said = decisions(prompts, &self.said);
+        let said = part(
+            (!said.is_empty())
+                .then(|| prompts.render(Prompt::TurnSaid, &[("said", &said.join("\n"))])),
+        );
+        let rest = format!("{plan}{said}{diff}{checks}{answer}");
         prompts.render(
             Prompt::Turn,
             &[
@@ -159,42 +166,71 @@ impl Turn {
     }
 }
 
-/// Renders the earlier `turns`, oldest first, in about `most` tokens, and what became of their changes; empty if there
-/// are none.
+/// A part of the text about earlier turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) of: PartOf,
+    pub(crate) text: String,
+}
+
+/// What a part of the text about earlier turns is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartOf {
+    /// The summary of this many turns.
+    Summary(usize),
+    /// The turn with this number.
+    Turn(usize),
+    /// What became of the changes.
+    Fates,
+}
+
+/// Renders the earlier `turns`, oldest first, the first `compacted` as a summary for a limit of `most` tokens, and what
+/// became of their changes.
+pub(crate) fn parts(
+    prompts: &Prompts,
+    turns: &[Turn],
+    compacted: usize,
+    fates: &[ChangeFate],
+    most: usize,
+) -> Vec<Part> {
+    let summary = summary::summary(prompts, turns, compacted, most);
+    let summary = summary.map(|text| Part { of: PartOf::Summary(compacted), text });
+    let whole = (1..).zip(turns).skip(compacted);
+    let whole = whole.map(|(n, turn)| Part { of: PartOf::Turn(n), text: turn.whole(prompts, n) });
+    // At the end, so that the text before it only grows.
+    let fates = fates::told(prompts, fates).map(|text| Part { of: PartOf::Fates, text });
+    summary.into_iter().chain(whole).chain(fates).collect()
+}
+
+/// Renders the [`parts`] as one text; empty if there are none.
 pub(crate) fn conversation(
     prompts: &Prompts,
     turns: &[Turn],
+    compacted: usize,
     fates: &[ChangeFate],
     most: usize,
 ) -> String {
-    let mut told: Vec<(String, usize)> = Vec::new();
-    let mut shortened = 0;
-    for (index, turn) in turns.iter().enumerate() {
-        let text = turn.whole(prompts, index + 1);
-        let tokens = estimate_tokens(&text);
-        told.push((text, tokens));
-        let sum = |told: &[(String, usize)]| told.iter().map(|(_, tokens)| tokens).sum::<usize>();
-        if sum(&told) > most {
-            // The next request is most likely about the turn before it, so that one stays in full.
-            while sum(&told) > most / 2 && shortened < index {
-                if let (Some(old), Some(entry)) = (turns.get(shortened), told.get_mut(shortened)) {
-                    let line = old.line(prompts, shortened + 1);
-                    *entry = (line.clone(), estimate_tokens(&line));
-                }
-                shortened += 1;
-            }
-        }
-    }
-    if told.is_empty() {
+    let parts = parts(prompts, turns, compacted, fates, most);
+    if parts.is_empty() {
         return String::new();
     }
-    let shortened = (shortened > 0)
-        .then(|| prompts.render(Prompt::TurnsShortened, &[("turns", &counted(shortened, "turn"))]));
-    // At the end, so that the text before it only grows.
-    let since = fates::told(prompts, fates);
-    let told = told.into_iter().map(|(text, _)| text);
-    let turns: Vec<String> = shortened.into_iter().chain(told).chain(since).collect();
+    let turns: Vec<String> = parts.into_iter().map(|part| part.text).collect();
     prompts.render(Prompt::Conversation, &[("turns", &turns.join("\n"))])
+}
+
+/// Renders what the user said while a request was worked on.
+pub(crate) fn decisions(prompts: &Prompts, said: &[UserWord]) -> Vec<String> {
+    let line = |word: &UserWord| match word {
+        UserWord::Answer { answer: None, .. } => None,
+        UserWord::Answer { question, answer: Some(answer) } => {
+            Some(prompts.render(Prompt::MemoAnswer, &[("question", question), ("answer", answer)]))
+        }
+        UserWord::Objection { to, words } => {
+            Some(prompts.render(Prompt::MemoObjection, &[("what", to), ("words", words)]))
+        }
+        UserWord::Said { words } => Some(prompts.render(Prompt::TurnWord, &[("words", words)])),
+    };
+    said.iter().filter_map(line).collect()
 }
 
 /// Summarises the last of `turns`, with what became of its changes and the start of its answer.
@@ -255,11 +291,21 @@ mod tests {
 
     use super::*;
 
-    fn turn(request: &str) -> Turn {
+    pub(super) fn turn(request: &str) -> Turn {
         let delivery = Delivery::Delivered { verified: Verified::Passed };
         let (changes, failing) = (Vec::new(), Vec::new());
-        let (run, request) = (String::new(), request.into());
-        Turn { run, request, delivery, plan: None, answer: None, card: None, changes, failing }
+        let (run, request, said) = (String::new(), request.into(), Vec::new());
+        Turn {
+            run,
+            request,
+            delivery,
+            plan: None,
+            said,
+            answer: None,
+            card: None,
+            changes,
+            failing,
+        }
     }
 
     fn change(path: &str, before: &str, after: &str) -> Change {
@@ -276,7 +322,7 @@ mod tests {
     }
 
     fn told(turns: &[Turn], most: usize) -> String {
-        conversation(&Prompts::default(), turns, &[], most)
+        conversation(&Prompts::default(), turns, 0, &[], most)
     }
 
     #[test]
@@ -296,20 +342,6 @@ mod tests {
             "an answered question is not delivered: {text}"
         );
         assert_eq!(told(&[], 1_000), "");
-    }
-
-    #[test]
-    fn old_turns_are_rarely_shortened_and_the_last_never() {
-        let turns: Vec<Turn> = (0..30)
-            .map(|at| Turn { answer: Some(format!("{at} ").repeat(100)), ..turn("why?") })
-            .collect();
-        let texts: Vec<String> = (1..=turns.len()).map(|upto| told(&turns[..upto], 600)).collect();
-        let breaks =
-            texts.windows(2).filter(|pair| !pair[1].starts_with(pair[0].trim_end())).count();
-        assert!((1..=10).contains(&breaks), "{breaks} of 29");
-        assert!(texts.iter().all(|text| estimate_tokens(text) < 1_200));
-        assert!(texts[29].contains(&"29 ".repeat(100)));
-        assert!(texts[29].contains("why?") && !texts[29].contains(&"3 ".repeat(99)));
     }
 
     #[test]

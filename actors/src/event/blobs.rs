@@ -12,6 +12,7 @@ impl Event {
                 std::iter::once(config).chain(prompts).collect()
             }
             Self::ConfigurationChanged { config } => vec![config],
+            Self::ConversationCompacted { summary, .. } => vec![summary],
             Self::EvidenceGathered { text, workspace, earlier, .. } => {
                 std::iter::once(text).chain(workspace).chain(earlier).collect()
             }

@@ -257,8 +257,12 @@ prompts! {
     Turn = "turn",
     /// One turn of the conversation on a single line.
     TurnLine = "turn_line",
-    /// Says which turns are on a single line.
-    TurnsShortened = "turns_shortened",
+    /// A summary of the oldest turns.
+    TurnsSummary = "turns_summary",
+    /// What the user said while a turn was worked on.
+    TurnSaid = "turn_said",
+    /// A message of the user to the active request.
+    TurnWord = "turn_word",
     /// What became of the changes of earlier turns.
     TurnsSince = "turns_since",
     /// The plan of a turn.

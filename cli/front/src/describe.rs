@@ -31,6 +31,12 @@ pub fn event(story: &Story, entry: &StoryEntry) -> String {
     line.trim_end().to_owned()
 }
 
+/// Says how far a conversation was compacted.
+pub fn compacted(turns: usize, before: usize, after: usize) -> String {
+    let turns = counted(turns, "turn");
+    format!("{turns} summarized: {before} tokens of conversation before, {after} after")
+}
+
 /// Describes an event; empty if its kind already says everything.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the kind of every other event says everything")]
 fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
@@ -46,6 +52,9 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
     match event {
         Event::TurnAdded { speaker, text, .. } => {
             format!("{}: {}", speaker.name(), beginning(text))
+        }
+        Event::ConversationCompacted { turns, before, after, .. } => {
+            compacted(*turns, *before, *after)
         }
         Event::EarlierChangesFound { fates } => counted(fates.len(), "earlier change"),
         Event::IntentDecided { intent, reason } => {

@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod command_output;
+pub mod context;
 pub mod describe;
 pub mod diff;
 pub mod error;

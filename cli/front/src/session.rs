@@ -16,10 +16,13 @@ use orchestrator::chat::Intent;
 use orchestrator::earlier::InterruptedRun;
 use orchestrator::lock::{LockError, WorkspaceLock};
 use orchestrator::orchestrator::{
-    KeepToError, NotSteered, Orchestrator, Outcome, Setup, StartError,
+    Compacted, KeepToError, NotCompacted, NotSteered, Orchestrator, Outcome, Setup, StartError,
 };
 use orchestrator::request::{LAST_REQUEST, Request};
 use tokio::sync::mpsc;
+
+use crate::context::context_lines;
+use crate::describe::compacted;
 
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,6 +218,17 @@ impl Session {
     /// Sends a message from the user to the current request.
     pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
         self.orchestrator.steer(words).await
+    }
+
+    /// Compacts the conversation. Returns a line about it.
+    pub async fn compact(&self) -> Result<String, NotCompacted> {
+        let Compacted { turns, before, after, .. } = self.orchestrator.compact().await?;
+        Ok(compacted(turns, before, after))
+    }
+
+    /// Returns lines about what fills the context of the next request.
+    pub async fn context(&self) -> Result<String, Unanswered> {
+        Ok(context_lines(&self.orchestrator.context().await?))
     }
 
     /// Waits for the next thing that happens. Cancel safe: if the future is dropped, nothing is lost.

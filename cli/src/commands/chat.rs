@@ -75,6 +75,8 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
         PlainLine::Set(..)
         | PlainLine::Help(_)
         | PlainLine::Status
+        | PlainLine::Compact
+        | PlainLine::Context
         | PlainLine::Clear
         | PlainLine::Exit => Err(only_there("`deepseek` starts a conversation; `deepseek --help`")),
     }

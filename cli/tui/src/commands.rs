@@ -24,6 +24,10 @@ pub(crate) enum What {
     Now,
     Queue,
     Status,
+    /// Summarizes the conversation for the requests that follow.
+    Compact,
+    /// Shows what fills the context.
+    Context,
     Redraw,
     /// Shows the printed text on the alternate screen.
     Transcript,
@@ -50,7 +54,7 @@ const fn command(name: &'static str, about: &'static str, what: What) -> Command
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 36] = [
+pub(crate) const COMMANDS: [Command; 38] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -69,6 +73,8 @@ pub(crate) const COMMANDS: [Command; 36] = [
     command("now", "send a message to the running request", What::Now),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
+    command("context", "show what fills the context, in tokens", What::Context),
+    command("compact", "summarize the conversation so far", What::Compact),
     command("cost", "add up calls, tokens and cost (also /usage)", What::Program(&["usage"])),
     command("sessions", "list sessions, or show one", What::Program(&["sessions"])),
     command("resume", "resume another session, by id or from a list", What::Resume),
@@ -128,6 +134,10 @@ pub enum PlainLine {
     Help(String),
     /// Show the session and its settings.
     Status,
+    /// Summarize the conversation.
+    Compact,
+    /// Show what fills the context.
+    Context,
     /// Undo what the last request changed.
     Undo,
     /// Switch to the session with this id.
@@ -176,6 +186,8 @@ pub fn line(text: &str) -> PlainLine {
         What::Set(setting) if rest.is_empty() => PlainLine::Not(setting.takes().to_owned()),
         What::Set(setting) => PlainLine::Set(setting, rest.to_owned()),
         What::Status => PlainLine::Status,
+        What::Compact => PlainLine::Compact,
+        What::Context => PlainLine::Context,
         What::Undo => PlainLine::Undo,
         What::Resume if rest.is_empty() => {
             PlainLine::Not("usage: /resume ID; /sessions lists them".to_owned())

@@ -10,6 +10,8 @@ use actors::run::{Run, UserWord};
 use tools::blocking::on_a_thread;
 use tree::{Change, ReadTree, RepoPath};
 
+use crate::turn::decisions;
+
 use super::{Basis, MANIFESTS, Memo, MemoKind, Memory, basis_of};
 
 /// A delivery to remember.
@@ -34,7 +36,7 @@ pub(crate) async fn remember(run: &Run, delivered: Delivered<'_>, place: Place) 
         return;
     }
     let paths: Vec<RepoPath> = delivered.changes.iter().flat_map(Change::paths).cloned().collect();
-    let (checks, decisions) = (checks(run, &delivered), decisions(run));
+    let (checks, decisions) = (checks(run, &delivered), decided(run));
     let outcome = outcome(run, delivered.request, &paths);
     let at = run.clock.now().to_string();
     let max_bytes = run.config().limits.max_indexed_file_bytes;
@@ -78,18 +80,10 @@ fn checks(run: &Run, delivered: &Delivered<'_>) -> Vec<String> {
     commands.map(|command| memo(command)).collect()
 }
 
-/// Returns memos for the user's answers and objections.
-fn decisions(run: &Run) -> Vec<String> {
-    let prompts = run.prompts();
+/// Returns what the user decided in answer to questions. Messages to the run are about its request only.
+fn decided(run: &Run) -> Vec<String> {
     let said = run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let memo = |word: &UserWord| match word {
-        UserWord::Answer { answer: None, .. } => None,
-        UserWord::Answer { question, answer: Some(answer) } => {
-            Some(prompts.render(Prompt::MemoAnswer, &[("question", question), ("answer", answer)]))
-        }
-        UserWord::Objection { to, words } => {
-            Some(prompts.render(Prompt::MemoObjection, &[("what", to), ("words", words)]))
-        }
-    };
-    said.iter().filter_map(memo).collect()
+    let said: Vec<UserWord> =
+        said.into_iter().filter(|word| !matches!(word, UserWord::Said { .. })).collect();
+    decisions(run.prompts(), &said)
 }

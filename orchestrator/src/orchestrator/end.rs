@@ -1,12 +1,14 @@
 //! The end of a request, which happens exactly once: remaining work is stopped, and the last event is written.
 
 use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
 use actors::plan::Plan;
 use actors::review::Review;
+use actors::run::{Run, UserWord};
 use actors::team::EndedLane;
 use actors::words::Side;
 use actors::workspace::Staged;
@@ -164,6 +166,7 @@ impl State {
         self.turns.push(Turn {
             run: active.run.id().to_owned(),
             card: turn_card,
+            said: said(&active.run),
             request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),
             plan: plan.clone(),
@@ -191,6 +194,11 @@ impl State {
             tracing::debug!("the requester is gone");
         }
     }
+}
+
+/// Returns what the user said while a request was worked on.
+fn said(run: &Run) -> Vec<UserWord> {
+    run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 impl From<CrewReport> for Ending {

@@ -56,7 +56,7 @@ pub(super) struct Recall {
 
 impl Recall {
     /// Renders the memos, which follow the earlier turns. An unreadable memory counts as empty. Blocks.
-    fn told(&self, run: &Run, request: &str, index: &Index) -> String {
+    pub(super) fn told(&self, run: &Run, request: &str, index: &Index) -> String {
         let bounds = &run.config().memory;
         if !bounds.enabled {
             return String::new();

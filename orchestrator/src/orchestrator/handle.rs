@@ -20,7 +20,9 @@ use tools::blocking::on_a_thread;
 use tree::CommitError;
 
 use super::workspace::commit;
-use super::{Msg, NotSteered, OrchestratorActor, Outcome, Root, Setup};
+use super::{
+    Compacted, Context, Msg, NotCompacted, NotSteered, OrchestratorActor, Outcome, Root, Setup,
+};
 use crate::earlier::{Earlier, EarlierError, InterruptedRun, RecordedRun};
 use crate::main_tree::MainTree;
 use crate::request::Request;
@@ -182,6 +184,17 @@ impl Orchestrator {
     pub async fn steer(&self, words: String) -> Result<(), NotSteered> {
         answered(self.actor.call(|reply| Msg::Steer { words, reply }, None).await)
             .unwrap_or(Err(NotSteered::Gone))
+    }
+
+    /// Compacts the conversation: all turns but the last.
+    pub async fn compact(&self) -> Result<Compacted, NotCompacted> {
+        answered(self.actor.call(|reply| Msg::Compact { reply }, None).await)
+            .unwrap_or(Err(NotCompacted::Gone))
+    }
+
+    /// Returns what fills the context of the next request.
+    pub async fn context(&self) -> Result<Context, Unanswered> {
+        answered(self.actor.call(|reply| Msg::Context { reply }, None).await)
     }
 
     /// Settles commits that other processes left half done while they had the workspace.

@@ -152,6 +152,7 @@ impl State {
             session: self.sessions.join(&self.session),
             reader: self.reader.clone(),
         };
+        let mut compacting = self.compacting();
         let (index, memory) = (self.index.clone(), self.recall());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
@@ -163,9 +164,13 @@ impl State {
                     Err(closed) => return News::Prepared(Err(closed.into())),
                 },
             };
+            let compacted = match run.perform(&mut compacting).await {
+                Ok(compacted) => compacted,
+                Err(closed) => return News::Prepared(Err(closed.into())),
+            };
             let before = turn::last(run.prompts(), &turns, &fates);
             let most = run.config().agent_loop.conversation_tokens;
-            let earlier = turn::conversation(run.prompts(), &turns, &fates, most);
+            let earlier = turn::conversation(run.prompts(), &turns, compacted, &fates, most);
             let intent = match decided(&run, flag, before.as_deref(), &text).await {
                 Ok(intent) => intent,
                 Err(undecided) => return News::Prepared(Err(undecided)),
@@ -198,14 +203,17 @@ impl State {
         }
         match news {
             News::Prepared(Err(why)) => self.end(why.into()).await,
-            News::Prepared(Ok((intent, brief))) => match intent {
-                Intent::Answer => self.start_answer(myself, brief).await,
-                Intent::Review => self.start_review(myself, brief.earlier).await,
-                Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
-                Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
-                Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
-                Intent::Mission => self.start_mission(myself, brief).await,
-            },
+            News::Prepared(Ok((intent, brief))) => {
+                self.last_brief.clone_from(&brief);
+                match intent {
+                    Intent::Answer => self.start_answer(myself, brief).await,
+                    Intent::Review => self.start_review(myself, brief.earlier).await,
+                    Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
+                    Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
+                    Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
+                    Intent::Mission => self.start_mission(myself, brief).await,
+                }
+            }
             News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => {

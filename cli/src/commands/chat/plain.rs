@@ -129,6 +129,14 @@ impl Plain<'_> {
             }
             PlainLine::Help(lines) => self.view.note(&lines),
             PlainLine::Status => self.view.note(&self.facts.lines()),
+            PlainLine::Compact => {
+                let said = self.drive.session.compact().await;
+                self.view.note(&said.unwrap_or_else(|why| why.to_string()));
+            }
+            PlainLine::Context => {
+                let said = self.drive.session.context().await;
+                self.view.note(&said.unwrap_or_else(|why| why.to_string()));
+            }
             PlainLine::Resume(called) => match self.host.session(&called) {
                 Ok(id) if id == self.drive.session.id => {
                     self.view.note("this session is already open");

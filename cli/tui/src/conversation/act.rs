@@ -29,6 +29,10 @@ pub(crate) enum Act {
     Kill,
     /// Change a setting for the requests that follow.
     Set(Setting, String),
+    /// Compact the conversation.
+    Compact,
+    /// Show what fills the context.
+    Context,
     /// Open the input in the user's editor.
     Edit,
     /// List the files of the workspace.

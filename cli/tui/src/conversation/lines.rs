@@ -115,6 +115,8 @@ impl Conversation {
             What::Now => return self.steer(rest),
             What::Queue => self.change_queue(rest, at),
             What::Status => self.status(),
+            What::Compact => return self.alone(Act::Compact, text, at),
+            What::Context => return vec![Act::Context],
             What::Redraw => return vec![Act::Redraw],
             What::Transcript => self.show_transcript(at),
             What::Resume | What::Clear if self.work != Work::Idle => self.wait_with(text, at),

@@ -56,6 +56,14 @@ impl Converse {
                 self.shell = Some(self.host.shell(&line, Box::new(on_output)));
             }
             Act::Kill => self.shell = None,
+            Act::Compact => {
+                let said = self.session.compact().await;
+                self.talk.say(&said.unwrap_or_else(|why| why.to_string()));
+            }
+            Act::Context => {
+                let said = self.session.context().await;
+                self.talk.say(&said.unwrap_or_else(|why| why.to_string()));
+            }
             Act::Set(setting, value) => self.set(setting, &value).await,
             Act::Edit => {
                 self.step_aside();
