@@ -108,3 +108,38 @@ fn a_model_without_native_tool_calls_can_use_workspace_tools() {
     let prompt = world.provider.last_message("analysis", 2);
     assert!(prompt.contains("loud: {\"text\":\"a\"}"), "{prompt}");
 }
+
+#[test]
+fn arguments_are_checked_and_a_tool_that_fails_is_no_success() {
+    let count = "#!/bin/sh\n# TOOL_META: {\"description\":\"Count.\",\"parameters\":{\"type\":\"object\",\"properties\":{\"to\":{\"type\":\"integer\"}},\"required\":[\"to\"]}}\n[ \"$1\" = '{\"to\":9}' ] && sleep 60\necho \"cannot count $1\"\nexit 3\n";
+    let wrong = "TOOL_META = {'description': 'x'}\ndef run(args):\n    return 1\n";
+    let replies = vec![
+        shouts("tools_count", &json!({})),
+        shouts("tools_count", &json!({"to": "ten"})),
+        shouts("tools_count", &json!({"to": 10})),
+        shouts("tools_count", &json!({"to": 9})),
+        says("I cannot count."),
+    ];
+    let project = Project::new(&[("tools/count.sh", count), ("tools/wrong.py", wrong)]);
+    shell(project.root(), "chmod +x tools/*");
+    let world = World::of(project, Provider::new(replies))
+        .configure("[agent_loop]\nverify_timeout_seconds = 2\n");
+    assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
+    let listed = world.deepseek(["tools", "list"]).run();
+    let why = "ignored tools/wrong.py: its TOOL_META is not a comment";
+    assert!(listed.stderr.contains(why), "{}", listed.stderr);
+    let run = world.deepseek(["ask", "--approval", "auto", "Count"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for (number, error) in [
+        (2, "the arguments of tools.count are wrong: missing properties 'to'; it takes {"),
+        (3, "/to: want integer, but got string"),
+        (4, "exit 3\ncannot count {\"to\":10}"),
+        (5, "timed out"),
+    ] {
+        let result = tool_result(&world, number);
+        assert_eq!(result["ok"], false, "{result}");
+        assert!(result["error"].as_str().unwrap().contains(error), "{error}: {result}");
+    }
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}

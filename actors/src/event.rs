@@ -442,6 +442,9 @@ pub enum Event {
         command: String,
         /// Its exit status: `exit 1`, `signal 9`, `timed out`, …
         exit: String,
+        /// True if it did not succeed; absent if false, and in events of early versions.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        failed: bool,
         /// Duration in milliseconds.
         elapsed_ms: u64,
         /// How far it was confined.

@@ -62,6 +62,8 @@ pub(crate) enum Elsewhere {
         output: String,
         /// A prerequisite outside the code for want of which it failed, if one was recognized.
         missing: Option<Missing>,
+        /// True if it did not succeed.
+        failed: bool,
     },
     /// An answer in words.
     Told(String),
@@ -256,12 +258,14 @@ impl Eyes<'_> {
     /// Formats a result that does not come from files, without the middle of a long output.
     fn told(&self, look: &Look, told: Elsewhere, room: usize) -> Result<String, String> {
         match told {
-            Elsewhere::Ran { exit, output, .. } => {
+            Elsewhere::Ran { exit, output, failed, .. } => {
                 let output = within(plain_output(&output).trim_end(), room);
-                Ok(self.prompts.render(
+                let told = self.prompts.render(
                     Prompt::LookRan,
                     &[("what", look), ("exit", &exit), ("output", &output)],
-                ))
+                );
+                // That a command fails can be what a model wanted to know; a tool that fails gave no answer.
+                if failed && matches!(look, Look::Own { .. }) { Err(told) } else { Ok(told) }
             }
             // The tool call already contains the question or program.
             Elsewhere::Told(text) if matches!(look, Look::Ask { .. } | Look::Program { .. }) => {

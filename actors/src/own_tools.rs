@@ -5,7 +5,7 @@ use config::Mode;
 use policy::quoted;
 use serde_json::Value;
 pub use toolbox::OwnTool;
-use toolbox::own_tools;
+use toolbox::{check_arguments, own_tools};
 use tools::blocking::on_a_thread;
 
 use crate::closed::JournalClosed;
@@ -32,8 +32,17 @@ pub(crate) async fn called(
         return Ok(Elsewhere::Nothing(format!("there is no tool `{name}` in this workspace")));
     };
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+    // In a recorded run of an early version, arguments were not checked.
+    let is_checked = !sources.commands.run.publisher.takes_requests();
     let arguments = match serde_json::from_str::<Value>(arguments) {
-        Ok(object @ Value::Object(_)) => object.to_string(),
+        Ok(object @ Value::Object(_)) => {
+            if is_checked && let Err(why) = check_arguments(&tool.parameters, &object) {
+                let (name, takes) = (tool.name(), &tool.parameters);
+                let why = format!("the arguments of {name} are wrong: {why}; it takes {takes}");
+                return Ok(Elsewhere::Nothing(why));
+            }
+            object.to_string()
+        }
         Ok(_) => return Ok(Elsewhere::Nothing("the arguments are no JSON object".to_owned())),
         Err(error) => return Ok(Elsewhere::Nothing(format!("the arguments are wrong: {error}"))),
     };

@@ -3,7 +3,7 @@
 
 use model::AgentRole;
 use sandbox::Degree;
-use shell::{CommandLine, CommandOutcome};
+use shell::{CommandLine, CommandOutcome, Exit};
 use tools::count::counted;
 
 use crate::checks::exit_text;
@@ -60,25 +60,28 @@ impl Effect for Trial<'_> {
     type Stop = JournalClosed;
 
     fn look(&mut self, event: &Event) -> Trace<Elsewhere> {
-        let Event::CommandTried { command, exit, missing, output, .. } = event else {
+        let Event::CommandTried { command, exit, failed, missing, output, .. } = event else {
             return Trace::Absent;
         };
         if command != self.line.text() {
             return Trace::Absent;
         }
         let output = String::from_utf8_lossy(&output.content).into_owned();
-        Trace::Done(Elsewhere::Ran { exit: exit.clone(), output, missing: missing.clone() })
+        let (exit, missing, failed) = (exit.clone(), missing.clone(), *failed);
+        Trace::Done(Elsewhere::Ran { exit, output, missing, failed })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Elsewhere, JournalClosed> {
         let outcome = self.outcome().await;
         let (exit, output) = (exit_text(&outcome.exit), outcome.output.text());
+        let failed = outcome.exit != Exit::Code(0);
         let verifier = VerifierSetup { commands: self.commands.clone() };
         let missing = verifier.read(self.line.text(), &outcome).await.missing;
         let tried = Event::CommandTried {
             role: self.role,
             command: self.line.text().to_owned(),
             exit: exit.clone(),
+            failed,
             elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
             confined: outcome.confined,
             missing: missing.clone(),
@@ -86,7 +89,7 @@ impl Effect for Trial<'_> {
             output: Blob::new(output.clone()),
         };
         run.publish(tried).await?;
-        Ok(Elsewhere::Ran { exit, output, missing })
+        Ok(Elsewhere::Ran { exit, output, missing, failed })
     }
 }
 

@@ -1,16 +1,18 @@
 //! The workspace's own tools: executable files in its `tools` directory with a line that describes them. Running them
 //! is not decided here.
 
-use schemars::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tree::{Entry, FileMode, ReadTree, RepoPath};
+
+use crate::schema::check_schema;
 
 /// The directory with the tools.
 const DIR: &str = "tools";
 /// The prefix of the tools' names.
 const PREFIX: &str = "tools";
-/// What precedes the JSON description in a tool's file, and how many of its first lines are searched for it.
+/// What announces the description in a tool's file, what precedes its JSON, and how many lines are searched for it.
+const NAME: &str = "TOOL_META";
 const MARK: &str = "TOOL_META:";
 const HEAD_LINES: usize = 40;
 /// Maximum numbers of files examined and tools offered.
@@ -35,23 +37,33 @@ pub struct OwnTool {
 struct Meta {
     description: String,
     #[serde(default)]
-    parameters: Option<Schema>,
+    parameters: Option<Value>,
 }
 
 impl OwnTool {
-    /// Parses the description in the file at `path`; `None` if it has none, or an error if it is invalid.
-    fn read(path: RepoPath, text: &str) -> Option<Result<Self, String>> {
-        let said = text.lines().take(HEAD_LINES).find_map(|line| line.split_once(MARK))?.1;
-        let meta: Meta = match serde_json::from_str(said.trim()) {
-            Ok(meta) => meta,
-            Err(error) => return Some(Err(format!("{MARK} {error}"))),
-        };
+    /// Parses the description in the file at `path`; `None` if it has none, or an error if the file cannot be a tool.
+    fn read(path: RepoPath, mode: FileMode, text: &str) -> Option<Result<Self, String>> {
+        let mut head = text.lines().take(HEAD_LINES).filter(|line| line.contains(NAME)).peekable();
+        head.peek()?;
+        Some(head.find_map(|line| line.split_once(MARK)).map_or_else(
+            || Err(format!("its {NAME} is not a comment `{MARK} {{\"description\": …, \"parameters\": …}}`; the file is run with the arguments as JSON, its functions are not called")),
+            |(_, said)| Self::described(path, mode, said),
+        ))
+    }
+
+    fn described(path: RepoPath, mode: FileMode, said: &str) -> Result<Self, String> {
+        if mode != FileMode::Executable {
+            return Err(format!("it is not executable; `chmod +x {path}` makes it a tool"));
+        }
+        let meta: Meta =
+            serde_json::from_str(said.trim()).map_err(|error| format!("{MARK} {error}"))?;
         if meta.description.trim().is_empty() {
-            return Some(Err(format!("{MARK} the description is empty")));
+            return Err(format!("{MARK} the description is empty"));
         }
         let none = || json!({ "type": "object", "properties": {} });
-        let parameters = meta.parameters.map_or_else(none, Schema::to_value);
-        Some(Ok(Self { path, description: meta.description, parameters }))
+        let parameters = meta.parameters.unwrap_or_else(none);
+        check_schema(&parameters).map_err(|why| format!("{MARK} {why}"))?;
+        Ok(Self { path, description: meta.description, parameters })
     }
 
     /// Returns the name for people: `tools.lint` for `tools/lint.sh`.
@@ -84,11 +96,8 @@ pub fn own_tools(tree: &ReadTree) -> (Vec<OwnTool>, Vec<(RepoPath, String)>) {
     for name in tree.names(Some(&dir), MOST_FILES) {
         let Ok(path) = RepoPath::parse(&format!("{DIR}/{name}")) else { continue };
         let Ok(Entry::File(file)) = tree.entry(&path, MAX_FILE_BYTES) else { continue };
-        if file.mode != FileMode::Executable {
-            continue;
-        }
         let text = String::from_utf8_lossy(&file.bytes);
-        match OwnTool::read(path.clone(), &text) {
+        match OwnTool::read(path.clone(), file.mode, &text) {
             None => {}
             Some(Err(why)) => wrong.push((path, why)),
             Some(Ok(_)) if tools.len() == MOST_TOOLS => {
@@ -128,7 +137,8 @@ mod tests {
         file("lint", &meta(lint), 0o755);
         file("broken.sh", &meta("{"), 0o755);
         file("silent.sh", &meta(r#"{"description":" "}"#), 0o755);
-        file("odd.sh", &meta(r#"{"description":"x","parameters":7}"#), 0o755);
+        file("odd.sh", &meta(r#"{"description":"x","parameters":{"type":"banana"}}"#), 0o755);
+        file("seed.py", "TOOL_META = {'description': 'x'}\ndef run(args):\n  pass\n", 0o755);
         let (tools, wrong) = own_tools(&ReadTree::open(home.path()).unwrap());
         let names: Vec<_> = tools.iter().map(|it| (it.name(), it.wire_name())).collect();
         let named = |name: &str| (format!("tools.{name}"), format!("tools_{name}"));
@@ -137,8 +147,12 @@ mod tests {
         let wrong: Vec<String> = wrong.iter().map(|(path, why)| format!("{path}: {why}")).collect();
         assert!(wrong[0].starts_with("tools/broken.sh: TOOL_META: EOF"), "{wrong:?}");
         assert_eq!(wrong[1], "tools/lint.v2.sh: tools/lint already has this name");
-        assert!(wrong[2].starts_with("tools/odd.sh: TOOL_META: "), "{wrong:?}");
-        assert_eq!(wrong[3], "tools/silent.sh: TOOL_META: the description is empty");
+        let bare = "TOOL_META: `parameters` must be a JSON Schema";
+        assert!(wrong[2].starts_with(&format!("tools/odd.sh: {bare}")), "{wrong:?}");
+        assert!(wrong[3].starts_with("tools/seed.py: its TOOL_META is not a comment"), "{wrong:?}");
+        assert_eq!(wrong[4], "tools/silent.sh: TOOL_META: the description is empty");
+        let asleep = "it is not executable; `chmod +x tools/sleeping.sh` makes it a tool";
+        assert_eq!(wrong[5], format!("tools/sleeping.sh: {asleep}"));
         assert!(is_own("tools.lint") && is_own("tools_lint") && !is_own("toolsmith"));
     }
 }
