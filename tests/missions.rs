@@ -76,6 +76,23 @@ fn hash(world: &World) -> String {
 }
 
 #[test]
+fn every_model_thinks_at_every_stage_if_the_user_wants_it() {
+    let intent = Reply::text("ANSWER").to("intent");
+    let answer = Reply::text("Nobody.").to("analysis");
+    let plan = planned(card("greet.txt", "sh check.sh"));
+    let world = world(plan.into_iter().chain([intent, answer]).collect());
+    mission(&world, &["--thinking", "on"]);
+    world.message("Who is greeted").args(["--thinking", "on"]).run();
+    let requests = world.provider.requests();
+    let roles = world.provider.roles();
+    assert!(["child", "researcher", "intent", "analysis"].iter().all(|it| roles.contains(it)));
+    for seen in requests {
+        let role = seen.request.header("x-agent-role").unwrap_or_default().to_owned();
+        assert_eq!(seen.request.json["thinking"]["type"], "enabled", "{role}");
+    }
+}
+
+#[test]
 fn a_later_turn_knows_that_a_card_waits_or_was_rejected() {
     let answer = Reply::text("It does not.").to("analysis").forever();
     let plan = planned(card("greet.txt", "sh check.sh"));

@@ -2,6 +2,8 @@
 //!
 //! Every model request goes through this module; a failed attempt leaves nothing in the dialogue.
 
+mod last_look;
+
 use std::time::Duration;
 
 use config::ModelRole;
@@ -13,7 +15,9 @@ use model::{
 use thiserror::Error;
 use tools::clock;
 
+use self::last_look::breach;
 use crate::admission::{AdmissionError, Pace, Permit};
+use crate::breach::Breach;
 use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
@@ -36,6 +40,9 @@ pub enum CallError {
     /// Admission has stopped or has no permit.
     #[error(transparent)]
     Admission(AdmissionError),
+    /// The request differs from the terms of the run, and was not sent.
+    #[error(transparent)]
+    Breach(Breach),
     /// The journal is closed.
     #[error(transparent)]
     Journal(#[from] JournalClosed),
@@ -143,6 +150,13 @@ impl Caller {
             tokio::task::yield_now().await;
         }
         let mut request = self.request(dialogue, limits);
+        let breach = breach(&self.run.terms, self.role, &self.settings, &request.tools);
+        if let Some(breach) = breach.filter(|_| !self.run.publisher.follows()) {
+            let (role, terms) = (self.role, self.terms_of(&request));
+            let blocked = Event::RequestBlocked { role, terms, breach: breach.clone() };
+            self.run.publish(blocked).await?;
+            return Err(CallError::Breach(breach));
+        }
         let recorded = self.recorded_request();
         let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
         let mut permit = self.run.admission.admit(&request.model, ask).await?;
@@ -225,11 +239,9 @@ impl Caller {
 
     /// Returns the terms of a request: only the user decides about mode and reasoning.
     fn terms_of(&self, request: &ChatRequest) -> RequestTerms {
-        let reasoning_enabled = request.thinking.is_some();
-        debug_assert_eq!(reasoning_enabled, self.settings.thinking, "reasoning is the user's");
         RequestTerms {
             user_mode: self.run.config().policy.mode,
-            reasoning_enabled,
+            reasoning_enabled: request.thinking.is_some(),
             tool_count: request.tools.len(),
             tool_choice: request.tool_choice,
         }
@@ -466,5 +478,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_breaks_the_terms_is_an_event_and_is_not_sent() {
+        let (run, events) = testing::run(None);
+        let settings = run.config().llm.max_think_model.clone();
+        let caller = Caller { settings, ..run.caller(AgentRole::Editor) };
+        let mut dialogue = Dialogue::new("s".to_owned(), &run.redactor);
+        let asked = caller.ask(&mut dialogue).await;
+        assert_eq!(asked.unwrap_err(), CallError::Breach(Breach::Reasoning));
+        let kinds: Vec<String> = events().iter().map(Event::kind).collect();
+        assert_eq!(kinds, ["RequestBlocked@v1"]);
     }
 }

@@ -62,7 +62,7 @@ impl From<CallError> for Lost {
         match error {
             CallError::Budget(refusal) => Self::To(NoAnswer::Budget((&refusal).into())),
             CallError::Model(error) => Self::To(NoAnswer::Model(error.class())),
-            CallError::Admission(_) => Self::To(NoAnswer::Died),
+            CallError::Admission(_) | CallError::Breach(_) => Self::To(NoAnswer::Died),
             CallError::Journal(closed) => Self::Journal(closed),
         }
     }
@@ -174,9 +174,12 @@ pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), Call
     let limits = AnswerLimits { length: AnswerLength::Token, ..AnswerLimits::USUAL };
     match run.caller(AgentRole::Child).ask_with(&mut dialogue, limits).await {
         Ok(_) | Err(CallError::Model(_)) => Ok(()),
-        Err(error @ (CallError::Budget(_) | CallError::Admission(_) | CallError::Journal(_))) => {
-            Err(error)
-        }
+        Err(
+            error @ (CallError::Budget(_)
+            | CallError::Admission(_)
+            | CallError::Breach(_)
+            | CallError::Journal(_)),
+        ) => Err(error),
     }
 }
 

@@ -11,6 +11,7 @@ use toolbox::OwnTool;
 use tree::{FileHash, RepoPath, Settlement, TreeId};
 
 use crate::answered::ChildEnd;
+use crate::breach::Breach;
 use crate::checks::{CheckOutcome, Findings, WrittenByCheck};
 use crate::delivery::{Delivery, Limit, Missing, Rollback, StagedFor, Verified};
 use crate::draft::NeededFile;
@@ -713,6 +714,16 @@ pub enum Event {
         terms: Option<RequestTerms>,
         /// The exact request body, as JSON.
         body: Blob,
+    },
+    /// A model request was not sent, because it differs from the terms of its run. This indicates a bug.
+    #[serde(rename = "RequestBlocked@v1")]
+    RequestBlocked {
+        /// The role that would have asked.
+        role: AgentRole,
+        /// The terms of the request.
+        terms: RequestTerms,
+        /// How they differ from those of the run.
+        breach: Breach,
     },
     /// A model call ended.
     #[serde(rename = "ModelReply@v1")]

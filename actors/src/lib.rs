@@ -10,6 +10,7 @@ pub mod applier;
 pub mod architect;
 mod asking;
 mod barred;
+pub mod breach;
 pub mod brief;
 pub mod call;
 pub mod changed;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use config::{Config, ModelRole};
+use config::{Config, Llm, Mode, ModelRole};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
@@ -40,6 +40,40 @@ pub struct Terms {
     pub prices: Arc<Prices>,
     /// The prompts.
     pub prompts: Arc<Prompts>,
+    /// What no request of the run may differ from.
+    pub(crate) chosen: Chosen,
+}
+
+/// What the user chose when the run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) mode: Mode,
+    /// The roles whose models reason.
+    reasoning: [bool; AgentRole::ALL.len()],
+}
+
+impl Chosen {
+    fn of(config: &Config) -> Self {
+        let reasoning = AgentRole::ALL.map(|role| settings_of(&config.llm, role).thinking);
+        Self { mode: config.policy.mode, reasoning }
+    }
+
+    /// Returns true if the model of a role reasons.
+    pub(crate) fn thinking(self, role: AgentRole) -> bool {
+        let mut all = AgentRole::ALL.iter().zip(self.reasoning);
+        all.any(|(it, reasons)| *it == role && reasons)
+    }
+}
+
+/// Returns the configured model of a role.
+const fn settings_of(llm: &Llm, role: AgentRole) -> &ModelRole {
+    match role {
+        AgentRole::Architect | AgentRole::LanePlanner | AgentRole::Researcher => {
+            &llm.max_think_model
+        }
+        AgentRole::Editor | AgentRole::Analysis => &llm.base_model,
+        AgentRole::Intent | AgentRole::Child => &llm.flash_model,
+    }
 }
 
 /// Why a configuration cannot be used for a run.
@@ -58,7 +92,8 @@ impl Terms {
     pub fn new(config: Arc<Config>, prompts: Prompts) -> Result<Self, TermsError> {
         let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
-        Ok(Self { config, rules, prices, prompts: Arc::new(prompts) })
+        let chosen = Chosen::of(&config);
+        Ok(Self { config, rules, prices, prompts: Arc::new(prompts), chosen })
     }
 }
 
@@ -167,15 +202,8 @@ impl Run {
 
     /// Returns a caller for the model that is configured for a role.
     pub fn caller(&self, role: AgentRole) -> Caller {
-        let llm = &self.terms.config.llm;
-        let settings: &ModelRole = match role {
-            AgentRole::Architect | AgentRole::LanePlanner | AgentRole::Researcher => {
-                &llm.max_think_model
-            }
-            AgentRole::Editor | AgentRole::Analysis => &llm.base_model,
-            AgentRole::Intent | AgentRole::Child => &llm.flash_model,
-        };
-        Caller { run: self.clone(), role, settings: settings.clone() }
+        let settings = settings_of(&self.terms.config.llm, role).clone();
+        Caller { run: self.clone(), role, settings }
     }
 
     /// Returns the time limit of a role's answer.

@@ -15,6 +15,7 @@ pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str,
     if let Some(on) = global.thinking.and_then(Thinking::fixed) {
         flags.push(("llm.max_think_model.thinking", "--thinking", on.to_string()));
         flags.push(("llm.base_model.thinking", "--thinking", on.to_string()));
+        flags.push(("llm.flash_model.thinking", "--thinking", on.to_string()));
         flags.push(("router.auto_max_think", "--thinking", "false".to_owned()));
     }
     if let Some(approval) = global.approval {

@@ -493,6 +493,7 @@ pub fn call_failed(error: &CallError) -> Delivery {
         CallError::Budget(refusal) => Delivery::unaffordable(refusal),
         CallError::Model(model) => Delivery::failed(FailureKind::Model(model.class()), model),
         CallError::Admission(admission) => Delivery::failed(FailureKind::Admission, admission),
+        CallError::Breach(breach) => Delivery::failed(FailureKind::Internal, breach),
         CallError::Journal(journal) => Delivery::failed(FailureKind::Journal, journal),
     }
 }

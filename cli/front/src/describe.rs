@@ -81,6 +81,7 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
         | Event::UserAnswered { .. }
         | Event::UserSaid { .. }
         | Event::UserSteered { .. } => exchange_with_user(event),
+        Event::RequestBlocked { role, breach, .. } => format!("{}: {breach}", word(role)),
         Event::RouterDecision { selected_model, assessment, .. } => {
             routed(selected_model, assessment)
         }

@@ -189,9 +189,13 @@ impl Children {
         match child::prime(&self.run, self.next_number(), common).await {
             Err(CallError::Journal(closed)) => Err(closed),
             // If the budget is exhausted, the questions themselves report it.
-            Ok(()) | Err(CallError::Budget(_) | CallError::Model(_) | CallError::Admission(_)) => {
-                Ok(())
-            }
+            Ok(())
+            | Err(
+                CallError::Budget(_)
+                | CallError::Model(_)
+                | CallError::Admission(_)
+                | CallError::Breach(_),
+            ) => Ok(()),
         }
     }
 

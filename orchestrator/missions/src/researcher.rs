@@ -77,7 +77,9 @@ impl Research<'_> {
             Err(
                 AnswerError::Unreadable(_)
                 | AnswerError::Repeated { .. }
-                | AnswerError::Call(CallError::Model(_) | CallError::Admission(_)),
+                | AnswerError::Call(
+                    CallError::Model(_) | CallError::Admission(_) | CallError::Breach(_),
+                ),
             ) => Ok(None),
         }
     }

@@ -76,8 +76,8 @@ impl State {
             supervision::start_admission(&terms, &publisher, fresh, myself.get_cell()).await?;
         let (stop, stopped) = watch::channel(false);
         let redactor = redactor.knowing(self.secrets(&terms.rules).await);
-        let prompts = Arc::new(terms.prompts.for_request(&request.text));
-        let terms = Terms { prompts, ..terms };
+        let mut terms = terms;
+        terms.prompts = Arc::new(terms.prompts.for_request(&request.text));
         let idle = self.idle.clone();
         let left = time_left(&terms, elapsed);
         let run = Run {

@@ -18,7 +18,7 @@ mod tool;
 mod user_ask;
 
 pub use self::look::{Look, ranged};
-pub use self::own::{OwnTool, own_tools};
+pub use self::own::{OwnTool, is_own, own_tools};
 pub use self::registry::{look_of, offers, schema_hash, tool_named, tools};
 pub use self::schema::{check_arguments, check_schema};
 pub use self::tool::{BadCall, Tool};

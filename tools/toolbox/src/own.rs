@@ -85,7 +85,7 @@ impl OwnTool {
 }
 
 /// Returns whether `name` has the form of a workspace tool's name; the tool may not exist.
-pub(crate) fn is_own(name: &str) -> bool {
+pub fn is_own(name: &str) -> bool {
     name.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(['.', '_']))
 }
 
