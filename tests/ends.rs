@@ -313,3 +313,23 @@ fn a_run_that_looks_for_a_check_that_can_run_is_resumed() {
     });
     assert!(kills > 5, "{kills} kills");
 }
+
+#[test]
+fn thinking_has_a_budget_of_its_own() {
+    let world = World::greeting(crate::support::greeting_fix());
+    let thinks = |tokens: &str| {
+        let key = format!("budget.reasoning_tokens={tokens}");
+        let words = ["--set", &key, "-p", "Fix it", "--force-execute", "--approval", "auto"];
+        world.deepseek(words.into_iter().chain(["--output", "stream-json"])).run()
+    };
+    let run = thinks("400");
+    assert_eq!(run.ending(), "4 budget_exhausted", "{}", run.stderr);
+    assert!(run.stderr.contains("the budget of 400 tokens for reasoning"), "{}", run.stderr);
+    assert!(run.stderr.contains("raise budget.reasoning_tokens"), "{}", run.stderr);
+    assert!(world.provider.requests().is_empty());
+    let run = thinks("2000");
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
+    let [planned, drafted] = ["architect", "editor"]
+        .map(|role| world.provider.of(role)[0].request.json["max_tokens"].as_u64().unwrap());
+    assert!(planned == 2000 && drafted > 2000, "{planned} {drafted}");
+}

@@ -197,7 +197,12 @@ impl Caller {
         let left = window.saturating_sub(prompt_tokens / BYTES_PER_TOKEN);
         let room = u32::try_from(left).unwrap_or(u32::MAX);
         let output_tokens = request.max_tokens.min(room.max(1));
-        Ask { prompt_tokens, output_tokens, was_granted: false }
+        Ask {
+            prompt_tokens,
+            output_tokens,
+            reasons: request.thinking.is_some(),
+            was_granted: false,
+        }
     }
 
     /// Returns what is reused from the next recorded request: its reservation and, for older formats, its body.
@@ -211,7 +216,8 @@ impl Caller {
         self.run.publisher.recorded_next(|event| {
             let Event::ModelRequest { max_tokens, reserved, body, .. } = event else { return None };
             let prompt_tokens = reserved.tokens.saturating_sub(u64::from(*max_tokens));
-            let ask = Ask { prompt_tokens, output_tokens: *max_tokens, was_granted: is_child };
+            let (output_tokens, reasons) = (*max_tokens, self.settings.thinking);
+            let ask = Ask { prompt_tokens, output_tokens, reasons, was_granted: is_child };
             Some((ask, takes_body.then(|| body.clone())))
         })
     }
@@ -352,9 +358,12 @@ impl Call<'_> {
         let prompt = self.request.prompt_bytes() / BYTES_PER_TOKEN;
         let used = usage.map(|told| told.at_least(prompt, permit.heard_tokens()));
         let cost = run.terms.prices.cost(&self.request.model, used, run.clock.now());
+        let thought = outcome.as_ref().ok().and_then(|reply| reply.reasoning.as_ref());
+        let thought = thought.map_or(0, |text| text.len() as u64 / BYTES_PER_TOKEN);
         let charged = match (used, outcome) {
             (Some(used), _) => {
-                Amount { nano_usd: cost.unwrap_or_default(), tokens: used.total(), calls: 1 }
+                let (nano_usd, tokens) = (cost.unwrap_or_default(), used.total());
+                Amount { nano_usd, tokens, calls: 1, reasoning: used.reasoning.max(thought) }
             }
             (None, Err(ModelError::Lost)) => permit.reservation().amount,
             // Refused before an answer began: the provider charges nothing. A server that timed out without a word may

@@ -145,6 +145,8 @@ pub enum Limit {
     Tokens,
     /// Model calls.
     Calls,
+    /// Answer tokens spent on reasoning.
+    Reasoning,
     /// Elapsed time; enforced by a clock, not by the ledger.
     WallTime,
     /// Money, where the model has no price.
@@ -157,6 +159,7 @@ impl From<&Unaffordable> for Limit {
             Unaffordable::Usd { .. } => Self::Usd,
             Unaffordable::Tokens { .. } => Self::Tokens,
             Unaffordable::Calls { .. } => Self::Calls,
+            Unaffordable::Reasoning { .. } => Self::Reasoning,
             Unaffordable::NoPrice => Self::NoPrice,
         }
     }

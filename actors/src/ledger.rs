@@ -21,6 +21,9 @@ pub struct Allowance {
     pub tokens: Option<u64>,
     /// Model calls, retries included.
     pub calls: Option<u64>,
+    /// Answer tokens spent on reasoning.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reasoning: Option<u64>,
 }
 
 impl From<&config::Budget> for Allowance {
@@ -30,6 +33,7 @@ impl From<&config::Budget> for Allowance {
             usd: (budget.usd > 0.0).then(|| Usd::from_dollars(budget.usd)),
             tokens: some(budget.tokens),
             calls: some(budget.calls),
+            reasoning: some(budget.reasoning_tokens),
         }
     }
 }
@@ -43,6 +47,14 @@ pub struct Amount {
     pub tokens: u64,
     /// Model calls, retries included.
     pub calls: u64,
+    /// Answer tokens spent on reasoning; absent if zero, and in events of early versions.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub reasoning: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
+const fn is_none(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// A request to reserve a call.
@@ -52,6 +64,8 @@ pub struct Ask {
     pub prompt_tokens: u64,
     /// Maximum length of the answer that the caller would like.
     pub output_tokens: u32,
+    /// True if the model reasons, which may take up the whole answer.
+    pub reasons: bool,
     /// True if the recording shows that it was granted: then it is granted again, whatever else is reserved.
     pub was_granted: bool,
 }
@@ -92,6 +106,12 @@ pub enum Unaffordable {
     /// The calls are used up.
     #[error("the budget of {} is used up", counted(*.limit, "call"))]
     Calls {
+        /// The limit.
+        limit: u64,
+    },
+    /// The tokens for reasoning are used up.
+    #[error("the next call could exceed what is left of the budget of {} for reasoning", counted(*.limit, "token"))]
+    Reasoning {
         /// The limit.
         limit: u64,
     },
@@ -146,7 +166,9 @@ impl Ledger {
         *last += 1;
         let id = *last;
         let tokens = ask.prompt_tokens.saturating_add(u64::from(output));
-        let amount = Amount { nano_usd: worst(output).unwrap_or(Usd::ZERO), tokens, calls: 1 };
+        let nano_usd = worst(output).unwrap_or(Usd::ZERO);
+        let reasoning = if ask.reasons { u64::from(output) } else { 0 };
+        let amount = Amount { nano_usd, tokens, calls: 1, reasoning };
         self.promised.insert((child.cloned(), id), amount);
         let prompt_nano_usd = worst(0).unwrap_or(Usd::ZERO);
         Ok(Reservation { id, output_tokens: output, amount, prompt_nano_usd })
@@ -173,6 +195,13 @@ impl Ledger {
                 return Err(Unaffordable::Tokens { limit });
             }
         }
+        if let Some(limit) = self.limits.reasoning.filter(|_| ask.reasons) {
+            let left = limit.saturating_sub(used.reasoning);
+            output = output.min(u32::try_from(left).unwrap_or(u32::MAX));
+            if output < least {
+                return Err(Unaffordable::Reasoning { limit });
+            }
+        }
         if let Some(limit) = self.limits.usd {
             let left = limit.saturating_sub(used.nano_usd);
             output = affordable(output, left, worst).ok_or(Unaffordable::NoPrice)?;
@@ -193,12 +222,13 @@ impl Ledger {
     /// Returns one of `parts` equal parts of what is left.
     pub fn part(&self, parts: u64) -> Allowance {
         let (used, parts) = (self.used(), parts.max(1));
-        let Allowance { usd, tokens, calls } = self.limits;
+        let Allowance { usd, tokens, calls, reasoning } = self.limits;
         let left = |limit: u64, used: u64| limit.saturating_sub(used) / parts;
         Allowance {
             usd: usd.map(|limit| Usd::from_nanos(left(limit.nanos(), used.nano_usd.nanos()))),
             tokens: tokens.map(|limit| left(limit, used.tokens)),
             calls: calls.map(|limit| left(limit, used.calls)),
+            reasoning: reasoning.map(|limit| left(limit, used.reasoning)),
         }
     }
 
@@ -248,11 +278,12 @@ fn affordable(wanted: u32, left: Usd, worst: impl Fn(u32) -> Option<Usd>) -> Opt
 
 impl From<Allowance> for Amount {
     /// All that is allowed; zero where there is no limit.
-    fn from(Allowance { usd, tokens, calls }: Allowance) -> Self {
+    fn from(Allowance { usd, tokens, calls, reasoning }: Allowance) -> Self {
         Self {
             nano_usd: usd.unwrap_or_default(),
             tokens: tokens.unwrap_or_default(),
             calls: calls.unwrap_or_default(),
+            reasoning: reasoning.unwrap_or_default(),
         }
     }
 }
@@ -265,6 +296,7 @@ impl Amount {
             nano_usd: self.nano_usd.saturating_sub(other.nano_usd),
             tokens: self.tokens.saturating_sub(other.tokens),
             calls: self.calls.saturating_sub(other.calls),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
         }
     }
 
@@ -275,6 +307,7 @@ impl Amount {
             nano_usd: self.nano_usd + other.nano_usd,
             tokens: self.tokens.saturating_add(other.tokens),
             calls: self.calls.saturating_add(other.calls),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
         }
     }
 }
@@ -294,7 +327,12 @@ mod tests {
     }
 
     fn reserve(ledger: &mut Ledger, prompt: u64, output: u32) -> Result<Reservation, Unaffordable> {
-        let ask = Ask { prompt_tokens: prompt, output_tokens: output, was_granted: false };
+        let ask = Ask {
+            prompt_tokens: prompt,
+            output_tokens: output,
+            reasons: false,
+            was_granted: false,
+        };
         ledger.reserve(None, &ask, |output| Some(cost(prompt, output)))
     }
 
@@ -305,7 +343,7 @@ mod tests {
         assert_eq!(first.output_tokens, 8000);
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 900);
         assert_eq!(reserve(&mut ledger, 1, 8000), Err(Unaffordable::Tokens { limit: 10_000 }));
-        ledger.settle(None, first.id, Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO });
+        ledger.settle(None, first.id, Amount { tokens: 1100, calls: 1, ..Amount::default() });
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 7800);
     }
 
@@ -315,7 +353,7 @@ mod tests {
             Ledger::new(Allowance { usd: Some(Usd::from_dollars(0.01)), ..Allowance::default() });
         assert_eq!(reserve(&mut ledger, 2000, 60_000).unwrap().output_tokens, 4000);
         assert!(matches!(reserve(&mut ledger, 2000, 60_000), Err(Unaffordable::Usd { .. })));
-        let ask = Ask { prompt_tokens: 1, output_tokens: 1, was_granted: false };
+        let ask = Ask { prompt_tokens: 1, output_tokens: 1, reasons: false, was_granted: false };
         assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::NoPrice));
         let mut ledger = Ledger::new(Allowance { calls: Some(1), ..Allowance::default() });
         assert!(ledger.reserve(None, &ask, |_| None).is_ok());
@@ -323,10 +361,27 @@ mod tests {
     }
 
     #[test]
+    fn reasoning_has_a_limit_of_its_own() {
+        let limits = Allowance { reasoning: Some(10_000), ..Allowance::default() };
+        let mut ledger = Ledger::new(limits);
+        let thinks =
+            Ask { prompt_tokens: 1, output_tokens: 8000, reasons: true, was_granted: false };
+        let first = ledger.reserve(None, &thinks, |_| None).unwrap();
+        assert_eq!(first.output_tokens, 8000);
+        assert_eq!(ledger.reserve(None, &thinks, |_| None).unwrap().output_tokens, 2000);
+        let refused = ledger.reserve(None, &thinks, |_| None);
+        assert_eq!(refused, Err(Unaffordable::Reasoning { limit: 10_000 }));
+        let speaks = Ask { reasons: false, ..thinks };
+        assert_eq!(ledger.reserve(None, &speaks, |_| None).unwrap().output_tokens, 8000);
+        ledger.settle(None, first.id, Amount { reasoning: 1000, ..Amount::default() });
+        assert_eq!(ledger.reserve(None, &thinks, |_| None).unwrap().output_tokens, 7000);
+    }
+
+    #[test]
     fn a_reservation_is_settled_once() {
         let mut ledger = Ledger::new(Allowance::default());
         let reservation = reserve(&mut ledger, 1, 1).unwrap();
-        let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
+        let used = Amount { tokens: 2, calls: 1, ..Amount::default() };
         ledger.settle(None, reservation.id, used);
         ledger.settle(None, reservation.id, used);
         assert_eq!(ledger.spent().tokens, 2);
@@ -337,14 +392,14 @@ mod tests {
         let limits = Allowance { calls: Some(3), ..Allowance::default() };
         let mut ledger = Ledger::new(limits);
         let child = |number| Scope::of_run("r").within(Segment::Child(number));
-        let ask = Ask { prompt_tokens: 1, output_tokens: 1, was_granted: false };
+        let ask = Ask { prompt_tokens: 1, output_tokens: 1, reasons: false, was_granted: false };
         let of = |ledger: &mut Ledger, child: &Scope| ledger.reserve(Some(child), &ask, |_| None);
         let numbers = [child(1), child(2), child(2)].map(|it| of(&mut ledger, &it).unwrap().id);
         assert_eq!(numbers, [1, 1, 2]);
         assert_eq!(of(&mut ledger, &child(3)), Err(Unaffordable::Calls { limit: 3 }));
         let again = Ask { was_granted: true, ..ask };
         assert_eq!(ledger.reserve(Some(&child(3)), &again, |_| None).unwrap().id, 1);
-        let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
+        let used = Amount { tokens: 2, calls: 1, ..Amount::default() };
         ledger.settle(Some(&child(2)), 1, used);
         ledger.settle(None, 1, used);
         assert_eq!(ledger.spent(), used, "a reservation belongs to one question only");
@@ -352,11 +407,11 @@ mod tests {
 
     #[test]
     fn a_share_is_not_available_to_others() {
-        let limits = Allowance { calls: Some(10), tokens: Some(9000), usd: None };
+        let limits = Allowance { calls: Some(10), tokens: Some(9000), ..Allowance::default() };
         let mut ledger = Ledger::new(limits);
         ledger.restore(Amount { calls: 1, ..Amount::default() }, 1);
         let part = ledger.part(3);
-        assert_eq!(part, Allowance { calls: Some(3), tokens: Some(3000), usd: None });
+        assert_eq!(part, Allowance { calls: Some(3), tokens: Some(3000), ..Allowance::default() });
         let parts = ["1", "2"].map(Scope::of_run);
         for scope in parts.clone() {
             ledger.share(scope, part.into());
@@ -379,14 +434,14 @@ mod tests {
             dollars in 0.0f64..0.1,
             calls in proptest::collection::vec((0u64..9_000, 1u32..70_000, 1u32..9, any::<bool>()), 1..40),
         ) {
-            let limits = Allowance { usd: Some(Usd::from_dollars(dollars)), tokens: Some(tokens), calls: None };
+            let limits = Allowance { usd: Some(Usd::from_dollars(dollars)), tokens: Some(tokens), ..Allowance::default() };
             let mut ledger = Ledger::new(limits);
             let mut open = Vec::new();
             for (prompt, output, share, settle_now) in calls {
                 if let Ok(granted) = reserve(&mut ledger, prompt, output) {
                     let used = granted.output_tokens / share;
                     let tokens = prompt + u64::from(used);
-                    open.push((granted.id, Amount { nano_usd: cost(prompt, used), tokens, calls: 1 }));
+                    open.push((granted.id, Amount { nano_usd: cost(prompt, used), tokens, calls: 1, reasoning: 0 }));
                 }
                 if settle_now && let Some((id, used)) = open.pop() {
                     ledger.settle(None, id, used);

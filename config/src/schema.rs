@@ -254,6 +254,8 @@ pub struct Budget {
     pub tokens: u64,
     /// Model calls, retries included.
     pub calls: u64,
+    /// Answer tokens that models spend on thinking.
+    pub reasoning_tokens: u64,
     /// Wall time in seconds.
     pub wall_seconds: u64,
 }

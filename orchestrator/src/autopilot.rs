@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     fn round(stays: bool) -> TakenStep {
-        let spent = Amount { tokens: 100, calls: 2, nano_usd: Usd::ZERO };
+        let spent = Amount { tokens: 100, calls: 2, ..Amount::default() };
         let (step, end) = ("s".to_owned(), "e".to_owned());
         TakenStep {
             step,

@@ -100,7 +100,8 @@ pub(crate) async fn recover_ledger(
     let Ok(Ok(reading)) = reading else {
         // Without a journal, nothing more may be spent.
         let all = u64::MAX;
-        let spent = Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all };
+        let spent =
+            Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all, reasoning: 0 };
         return LostAccounts {
             run: Account { spent, ..Account::default() },
             parts: BTreeMap::new(),

@@ -97,7 +97,10 @@ impl Permit {
         let heard_nanos = share.div_ceil(u128::from(output_tokens.max(1)));
         let nano_usd =
             prompt_nano_usd + Usd::from_nanos(u64::try_from(heard_nanos).unwrap_or(u64::MAX));
-        Amount { nano_usd, tokens: self.prompt_tokens.saturating_add(heard), calls: 1 }
+        // If the model reasons, all of it may be reasoning.
+        let (tokens, reasoning) =
+            (self.prompt_tokens.saturating_add(heard), amount.reasoning.min(heard));
+        Amount { nano_usd, tokens, calls: 1, reasoning }
     }
 
     /// Ends the call with its actual usage.

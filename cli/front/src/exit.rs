@@ -90,6 +90,9 @@ const fn to_raise(limit: Limit) -> &'static str {
         Limit::Usd => "raise the limit with --budget-usd USD, or set budget.usd",
         Limit::Tokens => "raise the limit with --budget-tokens N, or set budget.tokens",
         Limit::Calls => "raise budget.calls in the configuration",
+        Limit::Reasoning => {
+            "raise budget.reasoning_tokens in the configuration, or think less: --thinking off"
+        }
         Limit::WallTime => "raise budget.wall_seconds in the configuration",
         Limit::NoPrice => "add the price of the model to llm.prices, or use another model: --model",
     }

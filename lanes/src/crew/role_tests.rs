@@ -167,7 +167,7 @@ async fn admission_survives_callers_that_leave() {
     let world = World::new(Arc::new(|_| Box::pin(std::future::ready(Ok(()))))).await;
     let admission = world.setup.run.admission.clone();
     let role = &world.setup.run.config().llm.base_model;
-    let ask = Ask { prompt_tokens: 10, output_tokens: 10, was_granted: false };
+    let ask = Ask { prompt_tokens: 10, output_tokens: 10, reasons: false, was_granted: false };
     let first = admission.admit(&role.model, ask).await.unwrap();
     {
         // There is one permit, so the second caller is queued, and then dropped.

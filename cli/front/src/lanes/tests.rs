@@ -34,7 +34,7 @@ fn file(path: &str) -> StagedFile {
 }
 
 fn spent() -> Amount {
-    Amount { nano_usd: Usd::from_nanos(12_300_000), tokens: 12_345, calls: 1 }
+    Amount { nano_usd: Usd::from_nanos(12_300_000), tokens: 12_345, calls: 1, reasoning: 0 }
 }
 
 fn planned(titles: &[&str]) -> Event {

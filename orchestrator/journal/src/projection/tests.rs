@@ -115,6 +115,9 @@ fn three_turns() -> Vec<u8> {
     journal(vec![turn("one"), turn("two"), turn("three")])
 }
 
+const LARGEST: Amount =
+    Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1, reasoning: 0 };
+
 /// Generates events of most projected kinds, in no sensible order.
 fn any_event() -> impl Strategy<Value = Event> {
     let text = || prop_oneof!["[a-c]", "\\PC{0,8}", Just("a\0b".to_owned())];
@@ -213,7 +216,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         }),
         text().prop_map(|limit| Event::RunFinished {
             delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
-            spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
+            spent: LARGEST,
             rollbacks: vec![],
         }),
     ]
