@@ -443,3 +443,32 @@ fn a_verbose_run_logs_every_event_and_targets_are_the_names_of_crates() {
         assert!(!quiet.contains("RunStarted@v1"), "{quiet}");
     }
 }
+
+#[test]
+fn settings_under_other_names_are_read_and_written_back_under_ours() {
+    let world = World::greeting(Vec::<Reply>::new());
+    let file = world.home().join("config/deepseek/config.toml");
+    let text = "# mine\ndefault_mode = \"normal\"\n[llm]\nbase_model = \"deepseek-v4-pro\"\n[policy]\napprove_edits = \"ask\"\n";
+    fs::write(&file, text).unwrap();
+    let get = |key: &str| {
+        let run = world.deepseek(["config", "get", key]).run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout.trim().to_owned()
+    };
+    assert_eq!(get("policy.mode"), "agent");
+    assert_eq!(get("llm.base_model"), "deepseek-v4-pro");
+    assert_eq!(get("router.threshold_high"), "0.72");
+    let run = world.deepseek(["config", "set", "router.threshold_high", "0.8"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let text = fs::read_to_string(&file).unwrap();
+    for part in ["mode = \"agent\"", "approval = \"suggest\"", "max_think_threshold = 0.8"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in ["default_mode", "normal", "approve_edits", "threshold_high", "base_model = "] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(get("llm.base_model.model"), "deepseek-v4-pro");
+    let run = world.deepseek(["config", "set", "index.enabled", "false"]).run();
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("the index cannot be turned off"), "{}", run.stderr);
+}

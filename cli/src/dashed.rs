@@ -23,6 +23,12 @@ pub(crate) fn with_requests_marked(words: &[OsString], grammar: &Command) -> Opt
             options.extend(found.get_arguments());
             within = found;
         }
+        if let Some(switch) = marked.last_mut().filter(|it: &&mut OsString| {
+            it.to_str().is_some_and(|it| options.iter().any(|option| is_switch(option, it, text)))
+        }) {
+            switch.push("=true");
+            is_other = true;
+        }
         let before = marked.last_mut().filter(|it: &&mut OsString| {
             it.to_str().is_some_and(|it| options.iter().any(|option| awaits(option, it)))
         });
@@ -49,6 +55,18 @@ pub(crate) fn with_requests_marked(words: &[OsString], grammar: &Command) -> Opt
     }
     marked.extend(requests);
     Some(marked)
+}
+
+/// Returns true if `word` is this option, which may be a bare switch or have a value, and `next` is no value of it.
+fn is_switch(option: &Arg, word: &str, next: &str) -> bool {
+    let may_be_bare = option.get_num_args().is_some_and(|count| count.min_values() == 0);
+    let values = option.get_possible_values();
+    let is_value = |next: &str| values.iter().any(|value| value.matches(next, false));
+    word.strip_prefix("--").is_some_and(|long| option.get_long() == Some(long))
+        && may_be_bare
+        && is_value("true")
+        && !is_value(next)
+        && !next.starts_with('-')
 }
 
 /// Returns true if a word begins with a dash and has white space in it.
@@ -101,6 +119,7 @@ mod tests {
     fn words_that_are_no_options_are_values() {
         for (words, expected) in [
             (&["-p", "- a\n- b", "--tools", "false"][..], &["-p=- a\n- b", "--tools", "false"][..]),
+            (&["ask", "--tools", "Why?"], &["ask", "--tools=true", "Why?"]),
             (
                 &["ask", "--- x\n", "--output", "json"],
                 &["ask", "--output", "json", "--", "--- x\n"],

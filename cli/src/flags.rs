@@ -32,7 +32,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Turn the models' thinking mode on or off; `auto` uses the configuration.
+    /// Have every model think before it answers, at every stage, or none; `auto` uses the configuration.
     #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) thinking: Option<Thinking>,
 
@@ -69,7 +69,7 @@ pub(crate) struct Global {
     pub(crate) no_sandbox: bool,
 
     /// Allow requests to edit files and run commands.
-    #[arg(long, global = true, value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = true)]
+    #[arg(long, global = true, value_name = "BOOL", action = clap::ArgAction::Set, num_args = 0..=1, default_value_t = true, default_missing_value = "true")]
     pub(crate) tools: bool,
 
     /// Always treat the request as an edit.

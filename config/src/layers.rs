@@ -15,6 +15,7 @@ use crate::guard::{guard, trust, with};
 use crate::keys::{insert, join, leaves, lookup, template};
 use crate::lists::filled;
 use crate::misfit::misfit;
+use crate::other_names::renamed;
 use crate::{Config, Effort, SUBAGENTS};
 
 /// The embedded defaults: the lowest layer, which also lists all keys.
@@ -186,8 +187,9 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     let mut merged = defaults.clone();
     let mut warnings = Vec::new();
 
-    let user = file_settings(inputs.user.as_ref(), Source::User)?;
+    let user = renamed(file_settings(inputs.user.as_ref(), Source::User)?, &mut warnings)?;
     let workspace = file_settings(inputs.workspace.as_ref(), Source::Workspace)?;
+    let workspace = renamed(workspace, &mut warnings)?;
     let trust = trust(&user, inputs);
 
     let (user_profiles, user) = split_profiles(user);
@@ -218,7 +220,8 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     settings.extend(given(&inputs.flags, |name| Source::Flag(name.to_owned())));
     if !inputs.set.is_empty() {
         let before = with(defaults.clone(), settings.iter());
-        settings.extend(filled(one_by_one(&inputs.set), &before));
+        let set = renamed(one_by_one(&inputs.set), &mut warnings)?;
+        settings.extend(filled(set, &before));
     }
 
     let mut sources = BTreeMap::new();

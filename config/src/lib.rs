@@ -8,6 +8,7 @@ mod keys;
 mod layers;
 mod lists;
 mod misfit;
+mod other_names;
 mod part;
 mod projects;
 mod schema;
@@ -18,6 +19,7 @@ pub use layers::{
     recorded, resolve, to_record,
 };
 pub use lists::BELOW;
+pub use other_names::{named_here, other_names};
 pub use part::defaults_of;
 pub use projects::{alternatives, made_beside, root_manifests};
 pub use schema::*;

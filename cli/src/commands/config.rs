@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use config::{BELOW, Settings, Source, split_key};
+use config::{BELOW, Settings, Source, named_here, other_names, split_key};
 use front::error::{CliError, Kind};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
@@ -93,22 +93,27 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     match &args.action {
         Action::Show => show(around, global),
-        Action::Get { key } => get(around, global, key),
+        Action::Get { key } => get(around, global, &here(key)),
         Action::Set { key, value, local } => {
-            let value = config::parse_value(value).to_string();
+            let value = config::parse_value(value);
+            let (key, value) = named_here(key, &value).unwrap_or_else(|| (key.clone(), value));
+            let (key, value) = (&key, value.to_string());
             let edit = |table: &mut Table| put(table, key, value.parse().ok()?);
             change(around, global, *local, key, &edit)?;
             report(around, global, *local, &format!("{key} is set"))
         }
         Action::Add { key, values, local } => {
+            let key = &here(key);
             let count = add(around, global, *local, (key, values))?;
             report(around, global, *local, &format!("{key} has {}", entries(count)))
         }
         Action::Remove { key, values, local } => {
+            let key = &here(key);
             let count = remove(around, global, *local, (key, values))?;
             report(around, global, *local, &format!("{key} has {}", entries(count)))
         }
         Action::Unset { key, local } => {
+            let key = &here(key);
             let path = file(around, global, *local)?;
             if own(&path)?.get(key).is_none_or(|(_, source)| *source == Source::Default) {
                 let not_set = format!("{key} is not set in {}", path.display());
@@ -241,6 +246,24 @@ fn get(around: &Surroundings, global: &Global, key: &str) -> Result<(), CliError
     Ok(())
 }
 
+/// Returns the name that a key has here.
+fn here(key: &str) -> String {
+    named_here(key, &config::parse_value("")).map_or_else(|| key.to_owned(), |(key, _)| key)
+}
+
+/// Gives the settings of a file the names that they have here.
+fn rename_all(table: &mut Table) {
+    for key in other_names() {
+        let value = found(table, &key).and_then(Item::as_value).map(ToString::to_string);
+        let named = value.and_then(|value| named_here(&key, &config::parse_value(value.trim())));
+        let Some((to, value)) = named else { continue };
+        if let Ok(value) = value.to_string().parse() {
+            unset(table, &key);
+            put(table, &to, value);
+        }
+    }
+}
+
 fn no_key(key: &str) -> CliError {
     CliError::new(Kind::Usage, format!("there is no key `{key}`"))
         .hint("`deepseek config show` lists them")
@@ -269,6 +292,7 @@ fn change(
     let old = read_config(&path)?.map(|file| file.text).unwrap_or_default();
     let mut document: DocumentMut =
         old.parse().map_err(|error: toml_edit::TomlError| unreadable(&error))?;
+    rename_all(document.as_table_mut());
     edit(document.as_table_mut()).ok_or_else(|| no_key(key))?;
     let text = document.to_string();
     check(around, global, &path, &text, local)?;

@@ -58,7 +58,7 @@ pub(crate) const COMMANDS: [Command; 38] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
-    command("plan", "make a plan and stop", What::Plan),
+    command("plan", "plan the text; alone, switch to plan mode", What::Plan),
     command("review", "review uncommitted changes, or a range", What::Review),
     command("diff", "show staged patches, or a run's changes", What::Program(&["diff"])),
     command("apply", "apply a staged patch", What::Program(&["apply"])),
@@ -105,6 +105,9 @@ pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
         "usage" => "cost",
         name => name,
     };
+    if name == "normal" {
+        return Ok((What::Set(Setting::Mode), "agent"));
+    }
     let found = COMMANDS.iter().find(|command| command.name == name);
     found.map(|command| (command.what, text.trim())).ok_or_else(|| match nearest(name) {
         Some(near) => format!("there is no command /{name}; did you mean /{near}?"),
@@ -176,9 +179,8 @@ pub fn line(text: &str) -> PlainLine {
     match what {
         What::Help => PlainLine::Help(plain_help()),
         What::Exit => PlainLine::Exit,
-        What::Edit | What::Ask | What::Plan if rest.is_empty() => {
-            PlainLine::Not(format!("usage: {text} TEXT"))
-        }
+        What::Plan if rest.is_empty() => PlainLine::Set(Setting::Mode, "plan".to_owned()),
+        What::Edit | What::Ask if rest.is_empty() => PlainLine::Not(format!("usage: {text} TEXT")),
         What::Edit => request(Intent::Edit),
         What::Ask => request(Intent::Answer),
         What::Plan => request(Intent::Plan),
@@ -355,6 +357,8 @@ mod tests {
             ("/tools", words(&["tools", "list"])),
             ("/lanes 02", words(&["diff", "--lane", "02"])),
             ("/mode yolo", PlainLine::Set(Setting::Mode, "yolo".to_owned())),
+            ("/normal", PlainLine::Set(Setting::Mode, "agent".to_owned())),
+            ("/plan", PlainLine::Set(Setting::Mode, "plan".to_owned())),
             ("!ls -l", PlainLine::Shell("ls -l".to_owned())),
             ("/quit", PlainLine::Exit),
             ("exit", PlainLine::Exit),

@@ -359,3 +359,65 @@ fn kinds_of_projects_and_tools_can_be_added() {
     let guarded = resolve(&workspace).unwrap();
     assert!(!guarded.config.projects.contains_key("just") && !guarded.warnings.is_empty());
 }
+
+#[test]
+fn settings_are_read_under_names_that_they_have_elsewhere() {
+    let text = r#"
+default_mode = "normal"
+[llm]
+base_model = "deepseek-v4-pro"
+max_think_model = "deepseek-reasoner"
+temperature = 0.2
+[router]
+auto_max_think = true
+threshold_high = 0.6
+w1 = 0.5
+escalate_on_invalid_plan = true
+max_escalations_per_unit = 1
+[policy]
+approve_edits = "ask"
+approve_bash = "ask"
+allowlist = ["rg", "...", "cargo fmt --check"]
+[index]
+enabled = true
+engine = "tantivy"
+[profiles.own]
+router.w6 = 0.7
+"#;
+    let settings = resolve(&Inputs { profile: Some("own".to_owned()), ..user(text) }).unwrap();
+    let config = &settings.config;
+    assert_eq!(config.policy.mode, crate::Mode::Agent);
+    assert_eq!(config.llm.base_model.model, "deepseek-v4-pro");
+    assert!(config.llm.max_think_model.thinking, "{:?}", config.llm.max_think_model);
+    assert!((config.router.max_think_threshold - 0.6).abs() < 1e-9);
+    let weights = &config.router.weights;
+    assert!(
+        (weights.prompt_complexity - 0.5).abs() < 1e-9 && (weights.ambiguity - 0.7).abs() < 1e-9
+    );
+    assert_eq!(config.policy.approval, crate::Approval::Suggest);
+    assert_eq!(config.policy.allow_commands[0], "rg");
+    assert!(config.policy.allow_commands.len() > 10);
+    assert_eq!(settings.get("policy.mode").unwrap().1.to_string(), "user c.toml");
+    assert!(
+        settings
+            .warnings
+            .iter()
+            .any(|it| it.starts_with("c.toml:6: `llm.temperature` is ignored: "))
+    );
+    let refused = |text| resolve(&user(text)).unwrap_err().to_string();
+    assert_eq!(
+        refused("index.engine = \"sqlite\"\n"),
+        "c.toml:1: `index.engine`: there is no other engine"
+    );
+    assert!(refused("router.max_escalations_per_unit = 3\n").contains("at most once"));
+    assert!(refused("policy.mode = \"fast\"\n").contains("policy.mode"));
+}
+
+#[test]
+fn every_other_name_leads_to_a_key() {
+    let defaults = defaults();
+    for name in crate::other_names() {
+        let (to, _) = crate::named_here(&name, &"normal".into()).unwrap();
+        assert!(lookup(&defaults, &to).is_some_and(|value| !value.is_table()), "{name}: {to}");
+    }
+}

@@ -6,7 +6,7 @@ use front::diff::harmless_text;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
 
-use super::{Act, Conversation, Work};
+use super::{Act, Conversation, Setting, Work};
 use crate::commands::{self, What};
 
 impl Conversation {
@@ -94,7 +94,10 @@ impl Conversation {
         match what {
             What::Help => self.say(&commands::help()),
             What::Exit => return vec![Act::Leave],
-            What::Edit | What::Ask | What::Plan if rest.is_empty() => {
+            What::Plan if rest.is_empty() => {
+                return vec![Act::Set(Setting::Mode, "plan".to_owned())];
+            }
+            What::Edit | What::Ask if rest.is_empty() => {
                 self.composer.set(&format!("{text} "));
                 self.hint_at("type the task or the question, then press Enter", at);
             }
