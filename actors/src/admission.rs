@@ -52,6 +52,11 @@ enum Msg {
         parts: u64,
         reply: RpcReplyPort<Allowance>,
     },
+    /// Counts an amount that was spent before the run.
+    SetAside {
+        of: Scope,
+        amount: Amount,
+    },
     /// Takes back the unused share of an account.
     Return {
         account: Scope,
@@ -203,6 +208,14 @@ impl Admission {
                 return Some(share);
             }
             succeeded(&mut slot).await.ok()?;
+        }
+    }
+
+    /// Counts what an earlier run, `of`, has spent against the limits, but not as spent by this run.
+    pub fn set_aside(&self, of: Scope, amount: Amount) {
+        // If admission has stopped, there is no ledger to update.
+        if let Some(admission) = self.actor() {
+            admission.cast(Msg::SetAside { of, amount }).ok();
         }
     }
 

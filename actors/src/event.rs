@@ -739,6 +739,15 @@ pub enum Event {
         /// The files read, as JSON.
         sources: Blob,
     },
+    /// Files were compared with what a mission had read of them: before its card was planned, when it was made, and when it was
+    /// approved.
+    #[serde(rename = "EvidenceCompared@v1")]
+    EvidenceCompared {
+        /// Numbers of the findings whose lines have changed.
+        stale: Vec<u32>,
+        /// Files of the card's base that have changed; only compared for the approval.
+        changed: Vec<RepoPath>,
+    },
     /// A research step finished.
     #[serde(rename = "ResearchStep@v1")]
     ResearchStep {

@@ -4,6 +4,7 @@
 //! reservation is never smaller than the actual usage, the sum of spent and reserved amounts never exceeds a limit.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
@@ -74,9 +75,12 @@ pub struct Reservation {
 #[serde(rename_all = "snake_case")]
 pub enum Unaffordable {
     /// The money is used up.
-    #[error("the next call could cost {least} or more, but only {} of the budget of {} is left", .left.in_full(), .limit.in_full())]
+    #[error("the next call could cost {least} or more, but only {} {of} of {} is left", .left.in_full(), .limit.in_full())]
     Usd {
-        /// The limit.
+        /// What it would be paid from.
+        #[serde(default)]
+        of: Purse,
+        /// The limit of the budget.
         limit: Usd,
         /// What is left of it.
         left: Usd,
@@ -84,20 +88,46 @@ pub enum Unaffordable {
         least: Usd,
     },
     /// The tokens are used up.
-    #[error("the next call could exceed what is left of the budget of {}", counted(*.limit, "token"))]
+    #[error("the next call could exceed what is left {of} of {}", counted(*.limit, "token"))]
     Tokens {
-        /// The limit.
+        /// What it would be paid from.
+        #[serde(default)]
+        of: Purse,
+        /// The limit of the budget.
         limit: u64,
     },
     /// The calls are used up.
-    #[error("the budget of {} is used up", counted(*.limit, "call"))]
+    #[error("nothing is left {of} of {}", counted(*.limit, "call"))]
     Calls {
-        /// The limit.
+        /// What it would be paid from.
+        #[serde(default)]
+        of: Purse,
+        /// The limit of the budget.
         limit: u64,
     },
     /// A money limit cannot be kept for a model without a price.
     #[error("budget.usd is set, but the model has no price in llm.prices")]
     NoPrice,
+}
+
+/// What a call is paid from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purse {
+    /// The budget of the run.
+    #[default]
+    Budget,
+    /// The share that a part of the run was given.
+    Share,
+}
+
+impl fmt::Display for Purse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Budget => "of the budget",
+            Self::Share => "of this part's share of the budget",
+        })
+    }
 }
 
 /// A shorter answer is not worth its prompt.
@@ -107,6 +137,8 @@ const LEAST_OUTPUT_TOKENS: u32 = 512;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     limits: Allowance,
+    /// The limits of the run, if this is the ledger of a part of it; messages name these.
+    whole: Option<Allowance>,
     promised: BTreeMap<(Option<Scope>, u64), Amount>,
     /// The shares of parts of the run, which keep ledgers of their own.
     shares: BTreeMap<Scope, Amount>,
@@ -120,6 +152,29 @@ impl Ledger {
     /// Creates a ledger with nothing spent.
     pub fn new(limits: Allowance) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// Returns the limits.
+    pub const fn limits(&self) -> Allowance {
+        self.limits
+    }
+
+    /// Makes it the ledger of a part of a run with the limits `whole`.
+    #[must_use]
+    pub fn as_share_of(self, whole: Allowance) -> Self {
+        Self { whole: Some(whole), ..self }
+    }
+
+    /// Returns the ledger of a part of a run, with a share in addition to what it has spent.
+    #[must_use]
+    pub fn topped_up(self, share: Allowance, whole: Allowance) -> Self {
+        let Amount { nano_usd, tokens, calls } = self.spent;
+        let limits = Allowance {
+            usd: share.usd.map(|more| nano_usd + more),
+            tokens: share.tokens.map(|more| tokens.saturating_add(more)),
+            calls: share.calls.map(|more| calls.saturating_add(more)),
+        };
+        Self { limits, ..self }.as_share_of(whole)
     }
 
     /// Returns what is settled so far.
@@ -159,10 +214,14 @@ impl Ledger {
         worst: &impl Fn(u32) -> Option<Usd>,
     ) -> Result<u32, Unaffordable> {
         let used = self.used();
+        let (of, whole) = match self.whole {
+            Some(whole) => (Purse::Share, whole),
+            None => (Purse::Budget, self.limits),
+        };
         if let Some(limit) = self.limits.calls
             && used.calls >= limit
         {
-            return Err(Unaffordable::Calls { limit });
+            return Err(Unaffordable::Calls { of, limit: whole.calls.unwrap_or(limit) });
         }
         let mut output = ask.output_tokens;
         let least = output.min(LEAST_OUTPUT_TOKENS);
@@ -170,7 +229,7 @@ impl Ledger {
             let left = limit.saturating_sub(used.tokens).saturating_sub(ask.prompt_tokens);
             output = output.min(u32::try_from(left).unwrap_or(u32::MAX));
             if output < least {
-                return Err(Unaffordable::Tokens { limit });
+                return Err(Unaffordable::Tokens { of, limit: whole.tokens.unwrap_or(limit) });
             }
         }
         if let Some(limit) = self.limits.usd {
@@ -178,7 +237,8 @@ impl Ledger {
             output = affordable(output, left, worst).ok_or(Unaffordable::NoPrice)?;
             if output < least {
                 let least = worst(least).unwrap_or(Usd::ZERO);
-                return Err(Unaffordable::Usd { limit, left, least });
+                let limit = whole.usd.unwrap_or(limit);
+                return Err(Unaffordable::Usd { of, limit, left, least });
             }
         }
         Ok(output)
@@ -304,7 +364,10 @@ mod tests {
         let first = reserve(&mut ledger, 1000, 8000).unwrap();
         assert_eq!(first.output_tokens, 8000);
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 900);
-        assert_eq!(reserve(&mut ledger, 1, 8000), Err(Unaffordable::Tokens { limit: 10_000 }));
+        assert_eq!(
+            reserve(&mut ledger, 1, 8000),
+            Err(Unaffordable::Tokens { of: Purse::Budget, limit: 10_000 })
+        );
         ledger.settle(None, first.id, Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO });
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 7800);
     }
@@ -319,7 +382,10 @@ mod tests {
         assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::NoPrice));
         let mut ledger = Ledger::new(Allowance { calls: Some(1), ..Allowance::default() });
         assert!(ledger.reserve(None, &ask, |_| None).is_ok());
-        assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::Calls { limit: 1 }));
+        assert_eq!(
+            ledger.reserve(None, &ask, |_| None),
+            Err(Unaffordable::Calls { of: Purse::Budget, limit: 1 })
+        );
     }
 
     #[test]
@@ -341,7 +407,10 @@ mod tests {
         let of = |ledger: &mut Ledger, child: &Scope| ledger.reserve(Some(child), &ask, |_| None);
         let numbers = [child(1), child(2), child(2)].map(|it| of(&mut ledger, &it).unwrap().id);
         assert_eq!(numbers, [1, 1, 2]);
-        assert_eq!(of(&mut ledger, &child(3)), Err(Unaffordable::Calls { limit: 3 }));
+        assert_eq!(
+            of(&mut ledger, &child(3)),
+            Err(Unaffordable::Calls { of: Purse::Budget, limit: 3 })
+        );
         let again = Ask { was_granted: true, ..ask };
         assert_eq!(ledger.reserve(Some(&child(3)), &again, |_| None).unwrap().id, 1);
         let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
@@ -365,10 +434,27 @@ mod tests {
         for _ in 0..3 {
             reserve(&mut ledger, 1, 1).unwrap();
         }
-        assert_eq!(reserve(&mut ledger, 1, 1), Err(Unaffordable::Calls { limit: 10 }));
+        assert_eq!(
+            reserve(&mut ledger, 1, 1),
+            Err(Unaffordable::Calls { of: Purse::Budget, limit: 10 })
+        );
         // The first part used two of its three calls.
         ledger.share(parts[0].clone(), Amount { calls: 2, ..Amount::default() });
         assert!(reserve(&mut ledger, 1, 1).is_ok());
+    }
+
+    #[test]
+    fn a_part_that_gets_another_share_keeps_its_calls_and_names_the_whole_budget() {
+        let whole = Allowance { tokens: Some(60_000), ..Allowance::default() };
+        let share = |tokens| Allowance { tokens: Some(tokens), ..Allowance::default() };
+        let mut part = Ledger::default().topped_up(share(6000), whole);
+        let first = reserve(&mut part, 1000, 512).unwrap();
+        part.settle(None, first.id, Amount { tokens: 1400, calls: 1, nano_usd: Usd::ZERO });
+        let refused = reserve(&mut part, 9000, 512).unwrap_err();
+        assert_eq!(refused, Unaffordable::Tokens { of: Purse::Share, limit: 60_000 });
+        let mut part = part.topped_up(share(20_000), whole);
+        assert_eq!(part.limits().tokens, Some(21_400));
+        assert_eq!(reserve(&mut part, 9000, 512).unwrap().id, 2);
     }
 
     proptest! {

@@ -459,7 +459,7 @@ const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"]
 const WHERE: [&str; 1] = ["conversation"];
 
 /// Fields that another version may judge differently from the same results.
-const JUDGED: [&str; 2] = ["verified", "terms"];
+const JUDGED: [&str; 3] = ["verified", "terms", "card"];
 
 /// Returns the id that was generated for an event.
 fn made_id(event: &Event) -> Option<String> {

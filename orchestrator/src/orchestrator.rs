@@ -40,7 +40,7 @@ use lanes::crew::{Crew, CrewReport};
 use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
 use lanes::worktrees::Claim;
-use missions::card::Card;
+use missions::card::SealedCard;
 use missions::children::Children;
 use missions::grant::Grant;
 use model::ChatModel;
@@ -143,7 +143,7 @@ pub struct Outcome {
     /// The review, if one was requested.
     pub review: Option<Review>,
     /// The card of a mission.
-    pub card: Option<Box<Card>>,
+    pub card: Option<Box<SealedCard>>,
     /// The changes in the workspace since the start of the run.
     pub changes: Vec<Change>,
     /// Diffs of models for files that no plan named; they were not applied.
@@ -295,8 +295,8 @@ pub(crate) struct Active {
     children: Option<Children>,
     /// The brief of a mission; `None` for other requests.
     mission: Option<Brief>,
-    /// The approved card, as JSON.
-    approved: Option<(FileHash, Vec<u8>)>,
+    /// The approved card.
+    approved: Option<SealedCard>,
     /// The permissions of a mission's approved card.
     grant: Option<Arc<Grant>>,
     /// How the lanes of a mission ended.
@@ -369,8 +369,8 @@ struct State {
     active: Option<Active>,
     /// The earlier turns of the conversation, oldest first.
     turns: Vec<Turn>,
-    /// The cards of earlier missions that can still be answered, as JSON.
-    cards: BTreeMap<FileHash, Vec<u8>>,
+    /// The cards of earlier missions that can still be answered.
+    cards: BTreeMap<FileHash, SealedCard>,
 }
 
 impl Actor for OrchestratorActor {

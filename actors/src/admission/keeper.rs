@@ -67,8 +67,9 @@ impl Actor for AdmissionActor {
         for (scope, last) in lock(&given).iter().filter(|(scope, _)| is_child(scope)) {
             ledger.restore_child(scope.clone(), Amount::default(), *last);
         }
+        let whole = setup.account.limits;
         let open = |(scope, part): (Scope, Account)| {
-            let ledger = opened(part, last(&scope));
+            let ledger = opened(part, last(&scope)).as_share_of(whole);
             (scope, ledger)
         };
         let parts = of_parts.into_iter().map(open).collect();
@@ -107,6 +108,7 @@ impl Actor for AdmissionActor {
                 }
             }
             Msg::Share { accounts, parts, reply } => answer(reply, state.share(accounts, parts)),
+            Msg::SetAside { of, amount } => state.ledger.share(of, amount),
             Msg::Return { account } => {
                 let spent = state.parts.get(&account).map(Ledger::spent).unwrap_or_default();
                 state.ledger.share(account, spent);
@@ -154,15 +156,17 @@ impl State {
         self.parts.entry(account.clone()).or_insert_with(|| {
             let left = ledger.part(1);
             ledger.share(account.clone(), left.into());
-            Ledger::new(left)
+            Ledger::default().topped_up(left, ledger.limits())
         })
     }
 
     fn share(&mut self, accounts: Vec<Scope>, parts: u64) -> Allowance {
         let part = self.ledger.part(parts);
         for account in accounts {
-            self.ledger.share(account.clone(), part.into());
-            self.parts.insert(account, Ledger::new(part));
+            let before = self.parts.remove(&account).unwrap_or_default();
+            let ledger = before.topped_up(part, self.ledger.limits());
+            self.ledger.share(account.clone(), ledger.limits().into());
+            self.parts.insert(account, ledger);
         }
         part
     }

@@ -141,7 +141,7 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "review": outcome.review,
-        "card": outcome.card.as_ref().map(|card| json!({"hash": card.hash(), "card": card})),
+        "card": outcome.card.as_ref().map(|card| json!({"hash": card.hash(), "card": card.card()})),
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,

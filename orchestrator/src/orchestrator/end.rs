@@ -12,7 +12,7 @@ use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
-use missions::card::Card;
+use missions::card::SealedCard;
 use missions::children::Children;
 use tree::Change;
 
@@ -33,7 +33,7 @@ pub(crate) struct Ending {
     pub(super) plan: Option<Plan>,
     pub(super) answer: Option<String>,
     pub(super) review: Option<Review>,
-    pub(super) card: Option<Box<Card>>,
+    pub(super) card: Option<Box<SealedCard>>,
     pub(super) failing: Vec<FailedCheck>,
     pub(super) ways_back: Vec<(Target, Vec<Change>)>,
     pub(super) lanes: Vec<EndedLane>,
@@ -157,7 +157,8 @@ impl State {
             remember(&active.run, Delivered { request, plan, changes, verified }, place).await;
         }
         // A card that was not carried out may be approved again.
-        self.cards.extend(active.approved.take().filter(|_| is_over && !done));
+        let again = active.approved.take().filter(|_| is_over && !done);
+        self.cards.extend(again.map(|card| (card.hash(), card)));
         self.turns.push(Turn {
             request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),

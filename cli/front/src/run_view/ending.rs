@@ -103,7 +103,12 @@ impl RunView {
                 let mark = self.style(AnsiColor::Red, "✗ not delivered");
                 vec![of(mark, why_undelivered(*why)), so_far]
             }
-            Delivery::Denied { .. } => vec![self.style(AnsiColor::Red, "✗ denied"), so_far],
+            Delivery::Denied { card: None, .. } => {
+                vec![self.style(AnsiColor::Red, "✗ denied"), so_far]
+            }
+            Delivery::Denied { card: Some(card), .. } => {
+                vec![self.style(AnsiColor::Yellow, &format!("○ {}", card.name())), so_far]
+            }
             Delivery::Cancelled => vec![self.style(AnsiColor::Red, "✗ stopped"), so_far],
             Delivery::BudgetExhausted { .. } => {
                 vec![self.style(AnsiColor::Red, "✗ stopped by the budget"), so_far]

@@ -3,8 +3,8 @@
 use actors::answered::{AnswerFrom, ChildEnd};
 use actors::checks::{CheckOutcome, Findings};
 use actors::delivery::{
-    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, Rollback, Target, Unverified,
-    Verified,
+    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, OpenCard, Rollback, Target,
+    Unverified, Verified,
 };
 use actors::event::{Blob, Envelope, StagedContent};
 use actors::ledger::Amount;
@@ -304,7 +304,15 @@ fn an_undelivered_run_shows_what_it_changed_so_far() {
         ("no diff", unchanged(needs(NeedsWork::NoDraft))),
         ("no answer", unchanged(needs(NeedsWork::NoAnswer))),
         ("lanes", unchanged(needs(NeedsWork::LanesFailed))),
-        ("denied", unchanged(Delivery::Denied { what: "patch p".into(), hint: "h".into() })),
+        ("denied", unchanged(Delivery::denied("patch p".into(), "h".into()))),
+        (
+            "a card waits",
+            unchanged(Delivery::Denied {
+                what: "the card waits".into(),
+                hint: "h".into(),
+                card: Some(OpenCard::Waits),
+            }),
+        ),
         ("stopped", unchanged(Delivery::Cancelled)),
         ("budget", unchanged(Delivery::BudgetExhausted { limit: Limit::Usd, detail: "d".into() })),
         ("failed", unchanged(Delivery::Failed { class, message: "m".into() })),

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use actors::child::{AnswerFrom, ChildEnd};
 use actors::event::{Blob, Event};
 use actors::words::{CardAnswer, ResearchStep};
-use missions::card::{Card, SubTask};
+use missions::card::{Card, SealedCard, SubTask};
 use missions::finding::{Confidence, Observation};
 use model::price::Usd;
 use tools::count::counted;
@@ -70,7 +70,7 @@ pub(super) fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) 
 }
 
 fn read(card: &Blob, sources: &Sources<'_>) -> Option<Card> {
-    Card::from_json(&(sources.kept)(card)?)
+    SealedCard::read((sources.kept)(card)?).map(SealedCard::into_card)
 }
 
 /// Renders a card in full, because it is what the user approves.
