@@ -315,10 +315,25 @@ fn small_budgets_suffice_for_small_missions() {
 }
 
 #[test]
+fn a_card_whose_dialogue_the_budget_does_not_cover_is_planned_from_the_findings() {
+    let answers = planned(card("greet.txt", "sh check.sh")).into_iter().map(Reply::forever);
+    let world = world(answers.collect());
+    // One question at a time: how many the budget covers does not depend on their order.
+    let run = mission(&world, &["--budget-tokens", "12000", "--max-subagents", "1"]);
+    assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);
+    let asked = world.provider.of("researcher");
+    let said: String = asked.last().unwrap().request.messages().map(|(_, text)| text).collect();
+    assert!(!said.contains("HYPOTHESES_V1"), "the dialogue starts over: {said}");
+    assert_has(&said, &["greet.txt greets nobody (greet.txt:1", "small model: holds"]);
+    let replay = world.deepseek(["replay", "latest"]).run();
+    assert_eq!(replay.code, Some(0), "{}", replay.stderr);
+}
+
+#[test]
 fn messages_name_the_users_own_budget() {
     for (flag, value, named) in [
-        ("--budget-tokens", "12000", "of the budget of 12000 tokens"),
-        ("--budget-usd", "0.004", "of the budget of $0.004"),
+        ("--budget-tokens", "4000", "of the budget of 4000 tokens"),
+        ("--budget-usd", "0.0012", "of the budget of $0.0012"),
     ] {
         let world = world(planned(card("greet.txt", "sh check.sh")));
         let run = mission(&world, &[flag, value]);

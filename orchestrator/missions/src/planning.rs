@@ -1,5 +1,6 @@
 //! Turns findings into a card: the researcher plans the tasks, and their permissions and costs are added up.
 
+use actors::call::CallError;
 use actors::ledger::{Allowance, Amount};
 use actors::prompts::Prompt;
 use actors::run::Run;
@@ -12,6 +13,7 @@ use crate::card::{Capabilities, Card, CardLimits, Estimate, Range, SubTask, Task
 use crate::passage::SourceFile;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::research::{Research, Researched};
+use crate::researcher::Thread;
 
 /// Most tasks of a mission.
 const MAX_TASKS: usize = 24;
@@ -23,13 +25,29 @@ const ANSWER_TOKENS: u64 = 600;
 const CALL_SECONDS: Range = (2, 60);
 
 impl Research<'_> {
-    /// Plans the tasks: for the first time, or again with the changes in `wanted`.
+    /// Plans the tasks: for the first time, or again with the changes in `wanted`. If the budget does not cover the dialogue,
+    /// it starts over with only the findings.
     pub async fn plan(
         self,
         researched: &mut Researched,
         wanted: Option<&str>,
     ) -> Result<MissionPlan, AnswerError> {
         self.refresh(researched);
+        let is_long = !researched.thread.is_new();
+        match self.planned(researched, wanted).await {
+            Err(AnswerError::Call(CallError::Budget(_))) if is_long => {
+                researched.thread = Thread::new(self.run);
+                self.planned(researched, wanted).await
+            }
+            planned => planned,
+        }
+    }
+
+    async fn planned(
+        self,
+        researched: &mut Researched,
+        wanted: Option<&str>,
+    ) -> Result<MissionPlan, AnswerError> {
         let (prompts, config) = (self.run.prompts(), self.run.config());
         let bounds = PlanBounds {
             max_writes: config.lanes.max_lanes,
