@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use self::keeper::AdmissionActor;
 pub use self::permit::Permit;
-use crate::ledger::{Allowance, Amount, Ask, Reservation, Unaffordable};
+use crate::ledger::{Allowance, Amount, Ask, Charge, Reservation, Spending, Unaffordable};
 use crate::publisher::Publisher;
 use crate::scope::Scope;
 pub use crate::width::Pace;
@@ -37,7 +37,7 @@ enum Msg {
     Settle {
         account: Scope,
         id: u64,
-        used: Amount,
+        charge: Charge,
         pace: Pace,
     },
     /// A call was abandoned after it was sent.
@@ -64,7 +64,7 @@ enum Msg {
     /// Asks what an account has spent; the run's account includes the spending of its parts.
     Spent {
         account: Scope,
-        reply: RpcReplyPort<Amount>,
+        reply: RpcReplyPort<Spending>,
     },
 }
 
@@ -126,7 +126,7 @@ pub struct Account {
     /// The limits of the account.
     pub limits: Allowance,
     /// What was spent so far.
-    pub spent: Amount,
+    pub spent: Spending,
     /// The highest call number given out so far.
     pub last_call: u64,
 }
@@ -229,7 +229,7 @@ impl Admission {
 
     /// Returns what is settled so far, for a part of the run or for the run including its parts; `None` when admission
     /// has stopped.
-    pub async fn spent(&self) -> Option<Amount> {
+    pub async fn spent(&self) -> Option<Spending> {
         let (admission, account) = (self.actor()?, self.account.clone());
         answered(admission.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await)
             .ok()

@@ -853,7 +853,7 @@ pub enum Event {
     CallDropped {
         /// Number of the call.
         call: u64,
-        /// The amount charged to the budget: for the prompt and the part of the answer that had arrived.
+        /// The amount charged to the budget: at most that much was used for the prompt and the part of the answer that had arrived.
         charged: Amount,
     },
     /// A role died, and the crew was restarted.
@@ -913,7 +913,7 @@ pub enum Event {
         files: Vec<StagedFile>,
         /// Other files that commands changed, which the lane neither owns nor patched; they are not part of the result.
         left_behind: Vec<RepoPath>,
-        /// The total amount that the lane has used so far.
+        /// The total amount that the lane's calls of known cost have used so far.
         spent: Amount,
     },
     /// A lane failed.
@@ -928,7 +928,7 @@ pub enum Event {
         /// Name of the worktree that is kept, in the directory of lanes; absent if none is.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         worktree: Option<String>,
-        /// The total amount that the lane has used so far.
+        /// The total amount that the lane's calls of known cost have used so far.
         spent: Amount,
     },
     /// The changes of a lane were merged with those of the lanes before it.
@@ -986,8 +986,11 @@ pub enum Event {
     RunFinished {
         /// How it ended.
         delivery: Delivery,
-        /// The amount it used.
+        /// The amount that its calls of known cost used.
         spent: Amount,
+        /// The most that its other calls can have used: their answers were lost, or they were stopped. Absent if there are none.
+        #[serde(skip_serializing_if = "Amount::is_zero", default)]
+        spent_unknown: Amount,
         /// Undo patches that were staged; empty if there are none.
         rollbacks: Vec<Rollback>,
     },

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use model::price::Usd;
+use model::{ModelError, Usage};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::count::counted;
@@ -44,6 +45,63 @@ pub struct Amount {
     pub tokens: u64,
     /// Model calls, retries included.
     pub calls: u64,
+}
+
+/// What a call is charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charge {
+    /// What it cost, as far as the provider or our count tells.
+    Known(Amount),
+    /// The most that it can have cost: its answer was lost, or it was stopped.
+    AtMost(Amount),
+}
+
+impl Charge {
+    /// Returns what a call was charged: one that failed without a count by the provider may have cost less.
+    pub const fn of(charged: Amount, usage: Option<&Usage>, error: Option<&ModelError>) -> Self {
+        if error.is_some() && usage.is_none() && charged.tokens > 0 {
+            Self::AtMost(charged)
+        } else {
+            Self::Known(charged)
+        }
+    }
+
+    /// Returns what is spent with it.
+    pub fn spending(self) -> Spending {
+        match self {
+            Self::Known(known) => Spending { known, ..Spending::default() },
+            Self::AtMost(unknown) => Spending { unknown, ..Spending::default() },
+        }
+    }
+}
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spending {
+    /// By calls whose cost is known.
+    pub known: Amount,
+    /// The most that the other calls can have cost.
+    pub unknown: Amount,
+}
+
+impl Spending {
+    /// Returns what counts against a budget.
+    #[must_use]
+    pub fn at_most(self) -> Amount {
+        self.known.plus(self.unknown)
+    }
+
+    /// Adds up two.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { known: self.known.plus(other.known), unknown: self.unknown.plus(other.unknown) }
+    }
+
+    /// Subtracts what was spent before.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self { known: self.known.minus(other.known), unknown: self.unknown.minus(other.unknown) }
+    }
 }
 
 /// A request to reserve a call.
@@ -142,7 +200,7 @@ pub struct Ledger {
     promised: BTreeMap<(Option<Scope>, u64), Amount>,
     /// The shares of parts of the run, which keep ledgers of their own.
     shares: BTreeMap<Scope, Amount>,
-    spent: Amount,
+    spent: Spending,
     last_id: u64,
     /// The last call number of each child question; these are paid from this ledger but numbered separately.
     of_children: BTreeMap<Scope, u64>,
@@ -168,7 +226,7 @@ impl Ledger {
     /// Returns the ledger of a part of a run, with a share in addition to what it has spent.
     #[must_use]
     pub fn topped_up(self, share: Allowance, whole: Allowance) -> Self {
-        let Amount { nano_usd, tokens, calls } = self.spent;
+        let Amount { nano_usd, tokens, calls } = self.spent.at_most();
         let limits = Allowance {
             usd: share.usd.map(|more| nano_usd + more),
             tokens: share.tokens.map(|more| tokens.saturating_add(more)),
@@ -178,7 +236,7 @@ impl Ledger {
     }
 
     /// Returns what is settled so far.
-    pub const fn spent(&self) -> Amount {
+    pub const fn spent(&self) -> Spending {
         self.spent
     }
 
@@ -247,7 +305,7 @@ impl Ledger {
     /// Returns what is spent, reserved, or shared out.
     fn used(&self) -> Amount {
         let set_aside = self.promised.values().chain(self.shares.values());
-        set_aside.fold(self.spent, |sum, amount| sum.plus(*amount))
+        set_aside.fold(self.spent.at_most(), |sum, amount| sum.plus(*amount))
     }
 
     /// Returns one of `parts` equal parts of what is left.
@@ -268,20 +326,20 @@ impl Ledger {
     }
 
     /// Replaces a reservation with the actual usage. A reservation that does not exist was settled before.
-    pub fn settle(&mut self, child: Option<&Scope>, id: u64, used: Amount) {
+    pub fn settle(&mut self, child: Option<&Scope>, id: u64, charge: Charge) {
         if self.promised.remove(&(child.cloned(), id)).is_some() {
-            self.spent = self.spent.plus(used);
+            self.spent = self.spent.plus(charge.spending());
         }
     }
 
     /// Takes over from a lost ledger: what it had spent, and the last call number it gave out.
-    pub fn restore(&mut self, spent: Amount, last_id: u64) {
+    pub fn restore(&mut self, spent: Spending, last_id: u64) {
         self.spent = self.spent.plus(spent);
         self.last_id = self.last_id.max(last_id);
     }
 
     /// Like [`restore`](Self::restore), for a child question.
-    pub fn restore_child(&mut self, child: Scope, spent: Amount, last_id: u64) {
+    pub fn restore_child(&mut self, child: Scope, spent: Spending, last_id: u64) {
         self.spent = self.spent.plus(spent);
         let last = self.of_children.entry(child).or_default();
         *last = (*last).max(last_id);
@@ -318,6 +376,11 @@ impl From<Allowance> for Amount {
 }
 
 impl Amount {
+    /// Returns true if it is nothing.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Subtracts another amount.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
@@ -368,7 +431,11 @@ mod tests {
             reserve(&mut ledger, 1, 8000),
             Err(Unaffordable::Tokens { of: Purse::Budget, limit: 10_000 })
         );
-        ledger.settle(None, first.id, Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO });
+        ledger.settle(
+            None,
+            first.id,
+            Charge::Known(Amount { tokens: 1100, calls: 1, nano_usd: Usd::ZERO }),
+        );
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 7800);
     }
 
@@ -393,9 +460,25 @@ mod tests {
         let mut ledger = Ledger::new(Allowance::default());
         let reservation = reserve(&mut ledger, 1, 1).unwrap();
         let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
-        ledger.settle(None, reservation.id, used);
-        ledger.settle(None, reservation.id, used);
-        assert_eq!(ledger.spent().tokens, 2);
+        ledger.settle(None, reservation.id, Charge::Known(used));
+        ledger.settle(None, reservation.id, Charge::Known(used));
+        assert_eq!(ledger.spent().known.tokens, 2);
+    }
+
+    #[test]
+    fn a_call_of_unknown_cost_counts_against_the_budget_but_not_as_spent() {
+        let mut ledger = Ledger::new(Allowance { tokens: Some(10_000), ..Allowance::default() });
+        let [lost, known] = [(), ()].map(|()| reserve(&mut ledger, 1000, 512).unwrap().id);
+        let used = |tokens| Amount { tokens, calls: 1, nano_usd: Usd::from_nanos(tokens) };
+        ledger.settle(None, lost, Charge::AtMost(used(6000)));
+        ledger.settle(None, known, Charge::Known(used(1100)));
+        let spent = ledger.spent();
+        assert_eq!(spent, Spending { known: used(1100), unknown: used(6000) });
+        assert_eq!(spent.at_most().tokens, 7100);
+        assert!(reserve(&mut ledger, 2500, 512).is_err(), "the bound is kept");
+        let mut successor = Ledger::default();
+        successor.restore(spent, 2);
+        assert_eq!(successor.spent(), spent);
     }
 
     #[test]
@@ -414,16 +497,17 @@ mod tests {
         let again = Ask { was_granted: true, ..ask };
         assert_eq!(ledger.reserve(Some(&child(3)), &again, |_| None).unwrap().id, 1);
         let used = Amount { tokens: 2, calls: 1, nano_usd: Usd::ZERO };
-        ledger.settle(Some(&child(2)), 1, used);
-        ledger.settle(None, 1, used);
-        assert_eq!(ledger.spent(), used, "a reservation belongs to one question only");
+        ledger.settle(Some(&child(2)), 1, Charge::Known(used));
+        ledger.settle(None, 1, Charge::Known(used));
+        assert_eq!(ledger.spent().known, used, "a reservation belongs to one question only");
     }
 
     #[test]
     fn a_share_is_not_available_to_others() {
         let limits = Allowance { calls: Some(10), tokens: Some(9000), usd: None };
         let mut ledger = Ledger::new(limits);
-        ledger.restore(Amount { calls: 1, ..Amount::default() }, 1);
+        let one = Amount { calls: 1, ..Amount::default() };
+        ledger.restore(Spending { known: one, ..Spending::default() }, 1);
         let part = ledger.part(3);
         assert_eq!(part, Allowance { calls: Some(3), tokens: Some(3000), usd: None });
         let parts = ["1", "2"].map(Scope::of_run);
@@ -449,7 +533,11 @@ mod tests {
         let share = |tokens| Allowance { tokens: Some(tokens), ..Allowance::default() };
         let mut part = Ledger::default().topped_up(share(6000), whole);
         let first = reserve(&mut part, 1000, 512).unwrap();
-        part.settle(None, first.id, Amount { tokens: 1400, calls: 1, nano_usd: Usd::ZERO });
+        part.settle(
+            None,
+            first.id,
+            Charge::Known(Amount { tokens: 1400, calls: 1, nano_usd: Usd::ZERO }),
+        );
         let refused = reserve(&mut part, 9000, 512).unwrap_err();
         assert_eq!(refused, Unaffordable::Tokens { of: Purse::Share, limit: 60_000 });
         let mut part = part.topped_up(share(20_000), whole);
@@ -475,14 +563,14 @@ mod tests {
                     open.push((granted.id, Amount { nano_usd: cost(prompt, used), tokens, calls: 1 }));
                 }
                 if settle_now && let Some((id, used)) = open.pop() {
-                    ledger.settle(None, id, used);
+                    ledger.settle(None, id, Charge::Known(used));
                 }
             }
             for (id, used) in open {
-                ledger.settle(None, id, used);
+                ledger.settle(None, id, Charge::Known(used));
             }
-            prop_assert!(ledger.spent().tokens <= tokens);
-            prop_assert!(ledger.spent().nano_usd <= Usd::from_dollars(dollars));
+            prop_assert!(ledger.spent().at_most().tokens <= tokens);
+            prop_assert!(ledger.spent().at_most().nano_usd <= Usd::from_dollars(dollars));
         }
     }
 }

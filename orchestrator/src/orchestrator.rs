@@ -23,7 +23,7 @@ use actors::brief::Brief;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, Rollback};
 use actors::event::Event;
-use actors::ledger::Amount;
+use actors::ledger::Spending;
 use actors::plan::Plan;
 use actors::prompts::Prompts;
 use actors::publisher::{Attendance, Publisher};
@@ -151,7 +151,7 @@ pub struct Outcome {
     /// The staged undo patches.
     pub rollbacks: Vec<Rollback>,
     /// What it cost.
-    pub spent: Amount,
+    pub spent: Spending,
     /// How each lane ended, if it used lanes.
     pub lanes: Vec<EndedLane>,
     /// Worktrees of lanes that failed.
@@ -302,7 +302,7 @@ pub(crate) struct Active {
     /// How the lanes of a mission ended.
     written_end: Option<(Delivery, Vec<EndedLane>, Vec<PathBuf>)>,
     /// What a mission had spent when its card was approved.
-    spent_before: Amount,
+    spent_before: Spending,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
     permits: BTreeMap<Wanted, Permission>,

@@ -145,7 +145,8 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,
-        "spent": outcome.spent,
+        "spent": outcome.spent.known,
+        "spent_unknown": Some(outcome.spent.unknown).filter(|unknown| !unknown.is_zero()),
         "lanes": outcome.lanes,
         "kept": outcome.kept,
     })

@@ -214,13 +214,15 @@ pub struct MissionReport<'r> {
     pub answers: Vec<(LaneId, Option<String>)>,
     /// Numbers of findings whose lines have changed.
     pub stale: &'r [u32],
-    /// The actual cost.
+    /// The actual cost of the calls whose cost is known.
     pub spent: Amount,
+    /// The most that the other calls can have cost.
+    pub unknown: Amount,
 }
 
 impl Display for MissionReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { card, answers, stale, spent } = self;
+        let Self { card, answers, stale, spent, unknown } = self;
         let title = |id: LaneId| card.task(id).map(|task| task.title.as_str()).unwrap_or_default();
         for (id, answer) in answers {
             let answer = answer.as_deref().unwrap_or("There was no answer.");
@@ -237,6 +239,10 @@ impl Display for MissionReport<'_> {
             let numbers: Vec<String> = stale.iter().map(ToString::to_string).collect();
             writeln!(f, "The lines of findings {} have changed since.\n", numbers.join(", "))?;
         }
-        write!(f, "Receipt: {}", card.receipt(*spent))
+        write!(f, "Receipt: {}", card.receipt(*spent))?;
+        if unknown.calls > 0 {
+            write!(f, "; not counting {} of unknown cost", counted(unknown.calls, "call"))?;
+        }
+        Ok(())
     }
 }

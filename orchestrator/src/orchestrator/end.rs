@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
+use actors::ledger::Spending;
 use actors::plan::Plan;
 use actors::review::Review;
 use actors::team::EndedLane;
@@ -137,8 +138,13 @@ impl State {
         if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
             active.run.publish(Event::QaReport { review: review.clone() }).await.ok();
         }
-        let finished =
-            Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
+        let Spending { known, unknown } = spent;
+        let finished = Event::RunFinished {
+            delivery: delivery.clone(),
+            spent: known,
+            spent_unknown: unknown,
+            rollbacks: rollbacks.clone(),
+        };
         if is_over && active.run.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
             delivery = failed(FailureKind::Journal, why).delivery;

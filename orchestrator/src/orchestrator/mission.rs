@@ -12,7 +12,7 @@ use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Blob, Event};
-use actors::ledger::{Allowance, Amount};
+use actors::ledger::{Allowance, Amount, Spending};
 use actors::run::Run;
 use actors::scope::{Scope, Segment};
 use actors::talk::AnswerError;
@@ -207,7 +207,7 @@ impl State {
         let run = active.run.clone();
         let before = active.spent_before;
         let total = run.admission.spent().await.unwrap_or_default();
-        let spent = total.minus(before);
+        let Spending { known: spent, unknown } = total.minus(before);
         let card = execution.approved.sealed().clone();
         let hash = Some(card.hash());
         let stale = execution.compared.stale.clone();
@@ -222,7 +222,8 @@ impl State {
         }
         let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
         let answers = execution.answers.into_iter().collect();
-        let answer = MissionReport { card: card.card(), answers, stale: &stale, spent }.to_string();
+        let answer =
+            MissionReport { card: card.card(), answers, stale: &stale, spent, unknown }.to_string();
         let (delivery, lanes, kept) = end.unwrap_or_else(|| {
             let delivery = if unanswered == 0 {
                 Delivery::Delivered { verified: Verified::NotNeeded }
@@ -346,7 +347,10 @@ impl Drafting {
         let spent = match recorded {
             Some(recorded) if self.run.publisher.takes_requests() => return Ok(recorded),
             Some(recorded) => recorded.card().spent,
-            None => self.earlier.plus(self.run.admission.spent().await.unwrap_or_default()),
+            None => {
+                let spent = self.run.admission.spent().await.unwrap_or_default();
+                self.earlier.plus(spent.at_most())
+            }
         };
         Ok(SealedCard::new(Card { spent, ..card }))
     }

@@ -11,7 +11,7 @@ use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
-use actors::ledger::Amount;
+use actors::ledger::Spending;
 use actors::looking::Sources;
 use actors::own_tools;
 use actors::prompts::Prompt;
@@ -112,7 +112,7 @@ impl State {
             mission: None,
             grant: None,
             written_end: None,
-            spent_before: Amount::default(),
+            spent_before: Spending::default(),
             claim: None,
             said: Said::default(),
             written: BTreeMap::new(),

@@ -55,7 +55,7 @@ impl RunView {
         for line in self.next_steps(outcome) {
             self.say(format!("  {line}"));
         }
-        self.say(self.summary(outcome.spent.calls, session, at));
+        self.say(self.summary(outcome.spent.at_most().calls, session, at));
     }
 
     /// Returns the title of the ending, with the changes and, if the run delivered, how far they are verified.

@@ -214,6 +214,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|limit| Event::RunFinished {
             delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
             spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
+            spent_unknown: Amount::default(),
             rollbacks: vec![],
         }),
     ]
