@@ -254,6 +254,7 @@ impl RunView {
                 (None, None) => self.waiting = Some(harmless(why)),
             },
             Signal::Paused(why) => self.waiting = Some(harmless(why)),
+            Signal::Unapprovable(why) => self.say(format!("  ! {}", harmless(why))),
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(_) | Signal::Asked(_) => {}
         }

@@ -113,7 +113,7 @@ pub(crate) async fn run(
             };
             let work = Work { end: None, ..kept.work };
             let which = SessionChoice::Earlier(kept.session);
-            fly(around, global, settings, workspace, desk, work, which).await
+            Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
         }
         None => {
             desk.wishes(None)?;
@@ -136,7 +136,8 @@ pub(crate) async fn run(
                 worked: Duration::ZERO,
                 end: None,
             };
-            fly(around, global, settings, workspace, desk, work, SessionChoice::New).await
+            let which = SessionChoice::New;
+            Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
         }
     }
 }

@@ -46,6 +46,9 @@ impl View for StreamJson {
                 tell(&within(json!({"kind": "Waiting", "data": {"why": why}}), &scope));
             }
             Signal::Paused(why) => tell(&json!({"kind": "Waiting", "data": {"why": why}})),
+            Signal::Unapprovable(why) => {
+                tell(&json!({"kind": "Unapprovable", "data": {"why": why}}));
+            }
             Signal::Confined(level) => {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
                 tell(&json!({"kind": "Confined", "data": data}));

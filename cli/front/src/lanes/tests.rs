@@ -3,7 +3,7 @@
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, NeedsWork, StagedFor, Verified};
 use actors::event::{Blob, StagedContent};
-use actors::ledger::Allowance;
+use actors::ledger::{Allowance, Amount};
 use actors::team::{Other, PlannedLane};
 use model::price::Usd;
 use model::{AgentRole, Usage};

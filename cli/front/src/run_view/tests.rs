@@ -7,7 +7,7 @@ use actors::delivery::{
     Unverified, Verified,
 };
 use actors::event::{Blob, Envelope, StagedContent};
-use actors::ledger::Amount;
+use actors::ledger::{Amount, Spending};
 use actors::publisher::Speaker;
 use actors::scope::Segment;
 use actors::test_counts::TestCounts;
@@ -123,7 +123,7 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
         changes,
         put_aside: Vec::new(),
         rollbacks: Vec::new(),
-        spent: Amount::default(),
+        spent: Spending::default(),
         lanes: Vec::new(),
         kept: Vec::new(),
     }

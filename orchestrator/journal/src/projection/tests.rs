@@ -211,13 +211,17 @@ fn any_event() -> impl Strategy<Value = Event> {
             let ended = EndedLane { lane, title, end: LaneEnd::Empty, spent };
             Event::LanesFinished { lanes: vec![ended] }
         }),
-        text().prop_map(|limit| Event::RunFinished {
-            delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
-            spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
-            spent_unknown: Amount::default(),
-            rollbacks: vec![],
-        }),
+        text().prop_map(finished),
     ]
+}
+
+fn finished(limit: String) -> Event {
+    Event::RunFinished {
+        delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
+        spent: Amount { nano_usd: Usd::from_nanos(u64::MAX), tokens: u64::MAX, calls: 1 },
+        spent_unknown: Amount::default(),
+        rollbacks: vec![],
+    }
 }
 
 proptest! {
