@@ -177,7 +177,7 @@ fn may_approve(global: &Global, known: &Known, hash: &str) -> Result<(), CliErro
     if let Some(model) = &global.model
         && models.iter().any(|named| named != model)
     {
-        let models = models.into_iter().collect::<Vec<_>>().join(", ");
+        let models = known.card.card().carried_out_by();
         let error =
             render::harmless(&format!("the card is carried out by {models}, not by {model}"));
         return Err(

@@ -106,9 +106,9 @@ impl Display for Card {
             }
         }
         writeln!(f, "\nMay      {}", self.may())?;
-        writeln!(f, "Models   {}", self.models().into_iter().collect::<Vec<_>>().join(", "))?;
+        writeln!(f, "Models   {}", self.carried_out_by())?;
         writeln!(f, "Estimate {}", self.estimated())?;
-        writeln!(f, "Limits   {}", limits(&self.limits, Some(self.spent)))?;
+        writeln!(f, "Limits   {}", self.limited())?;
         writeln!(f, "Read     {}", self.covered())?;
         if self.cut_by.is_some() {
             f.write_str("The budget ended the research early.\n")?;
@@ -124,6 +124,16 @@ impl Card {
         let may = [(write, "write"), (shell, "run commands"), (network, "use the network")];
         let may: Vec<&str> = may.iter().filter(|(may, _)| *may).map(|(_, what)| *what).collect();
         if may.is_empty() { "only read".to_owned() } else { may.join(", ") }
+    }
+
+    /// Lists the models that work on it.
+    pub fn carried_out_by(&self) -> String {
+        self.models().into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Formats the limits, and how much of each the research has spent.
+    pub fn limited(&self) -> String {
+        limits(&self.limits, Some(self.spent))
     }
 
     /// Formats the estimated cost.
@@ -195,9 +205,8 @@ fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, finding: &Observation, depth: usize) -> fmt::Result {
-    let stale = (finding.mechanical == Some(false)).then(|| "its lines have changed".to_owned());
     let confidence = finding.confidence();
-    let sure = match (confidence, stale.as_ref().or(finding.doubt.as_ref())) {
+    let sure = match (confidence, finding.objection()) {
         (Confidence::High, _) => String::new(),
         (Confidence::Low, Some(why)) => format!(" ({}: {why})", confidence.name()),
         (Confidence::Low | Confidence::Unchecked, _) => format!(" ({})", confidence.name()),

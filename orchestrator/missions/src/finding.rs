@@ -141,6 +141,14 @@ impl Observation {
         }
     }
 
+    /// Returns what speaks against it, in words; `None` if nothing was said.
+    pub fn objection(&self) -> Option<&str> {
+        if self.mechanical == Some(false) {
+            return Some("its lines have changed");
+        }
+        self.doubt.as_deref()
+    }
+
     /// Returns true if a claim is the same as this one: about overlapping lines, in mostly the same words.
     pub fn says_the_same(&self, evidence: &Passage, claim: &str) -> bool {
         self.evidence.touches(evidence) && similarity(&self.claim, claim) >= SAME_WORDS

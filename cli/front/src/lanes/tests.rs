@@ -116,6 +116,16 @@ fn rows(table: &LaneTable, seconds: u64) -> Vec<String> {
 }
 
 #[test]
+fn a_stopped_call_is_of_unknown_cost_and_not_added_to_what_is_spent() {
+    let one = Some(id(1));
+    let dropped = Event::CallDropped { call: 1, charged: spent() };
+    let table = table(&[(None, planned(&["a"])), (one, spawned(1, "a")), (one, dropped)]);
+    let Lane { spent: now, .. } = table.lanes.get(&id(1)).unwrap();
+    assert_eq!(*now, Charge::AtMost(spent()).spending());
+    assert_eq!(lines::used(*now), "0 tokens · $0.0000 + 1 call of unknown cost");
+}
+
+#[test]
 fn a_row_shows_the_stage_of_its_lane() {
     let (one, two) = (Some(id(1)), Some(id(2)));
     let mut table = table(&[(None, planned(&["a", "b", "c"])), (one, spawned(1, "a"))]);

@@ -205,7 +205,25 @@ fn the_activity_says_that_an_answer_arrives() {
     let at = Duration::from_secs(3);
     let speaker = Speaker { role: AgentRole::Analysis, scope: Scope::SESSION };
     view.signal(&Signal::Text(speaker, "It i".to_owned()), at);
-    assert_eq!(view.progress(at), "answering · 0 s · about 1 token");
+    assert_eq!(view.progress(at), "answering · 0 s · about 1 token out");
+}
+
+#[test]
+fn a_program_that_a_model_runs_is_shown_as_text() {
+    let calls = |arguments: &str| Event::ToolResult {
+        role: AgentRole::Analysis,
+        call: "c".to_owned(),
+        tool: "rlm_run".to_owned(),
+        arguments: arguments.to_owned(),
+        ok: true,
+        told: Blob::new(Vec::new()),
+    };
+    let program = r#"{"program": "hits = grep('x', files())\nFINAL(hits)"}"#;
+    let lines = lines::said_by_models(&calls(program));
+    let shown = ["  the model calls rlm_run", "    hits = grep('x', files())", "    FINAL(hits)"];
+    assert_eq!(lines, shown);
+    let lines = lines::said_by_models(&calls(r#"{"path": "a.rs"}"#));
+    assert_eq!(lines, [r#"  the model calls rlm_run {"path": "a.rs"}"#]);
 }
 
 #[test]
