@@ -215,6 +215,9 @@ fn another_terminal_pauses_resumes_and_stops_it_and_it_resumes_after_a_crash() {
     running.until(|| rounds(&world) >= 2);
     let paused = world.deepseek(["autopilot", "pause"]).run();
     assert_eq!(paused.code, Some(0), "{}", paused.stderr);
+    let shown = world.deepseek(["autopilot", "status"]).run();
+    let is_so = ["it pauses after this step", "State    paused"];
+    assert!(is_so.iter().any(|so| shown.stdout.contains(so)), "{}", shown.stdout);
     running.until(|| status(&world)["autopilot"]["doing"] == "paused");
     let at = rounds(&world);
     assert_eq!(rounds(&world), at);
@@ -225,14 +228,14 @@ fn another_terminal_pauses_resumes_and_stops_it_and_it_resumes_after_a_crash() {
     // The status says that it is interrupted. Completed steps are not repeated.
     let shown = world.deepseek(["autopilot", "status"]).run();
     assert!(shown.stdout.contains("interrupted"), "{}", shown.stdout);
-    let mut running = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).start();
+    let mut running = world.deepseek(["autopilot", "resume"]).start();
     let before = rounds(&world);
     running.until(|| rounds(&world) > before + 1);
     assert_eq!(world.deepseek(["autopilot", "stop"]).run().code, Some(0));
     let run = running.end();
-    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert_eq!(run.code, Some(1), "a stop on purpose is no interruption: {}", run.stderr);
     assert!(run.stdout.contains("Ended    stopped"), "{}", run.stdout);
-    let run = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).run();
+    let run = world.deepseek(["autopilot", "resume"]).run();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "iterations");
     assert_eq!(rounds(&world), 30);
@@ -253,7 +256,7 @@ fn another_terminal_stops_it_while_a_question_waits() {
     assert!(shown.contains("working on step 1 since 2"), "{shown}");
     assert!(shown.contains(": Greet the world\n"), "{shown}");
     assert_eq!(world.deepseek(["autopilot", "stop"]).run().code, Some(0));
-    assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
+    assert_eq!(terminal.ends(), Some(1), "{}", terminal.shown());
     assert_eq!(world.project.read("greet.txt"), "hello\n");
     assert_eq!(status(&world)["autopilot"]["work"]["end"]["why"], "stopped");
 }
@@ -267,10 +270,116 @@ fn a_step_interrupted_by_a_crash_is_finished_first() {
         args.extend(AUTO);
         let run = killed_at(&world, step, &args);
         assert_eq!(run.code, None, "step {step}: {}", run.stderr);
-        let run = world.deepseek(["autopilot", "resume"].into_iter().chain(AUTO)).run();
+        let run = world.deepseek(["autopilot", "resume"]).run();
         assert_eq!(run.code, Some(1), "step {step}: {}", run.stderr);
-        assert_eq!(status(&world)["autopilot"]["work"]["rounds"].as_array().unwrap().len(), 3);
+        let kept = status(&world);
+        let rounds = kept["autopilot"]["work"]["rounds"].as_array().unwrap();
+        let steps: Vec<&str> = rounds.iter().map(|it| it["step"].as_str().unwrap()).collect();
+        assert_eq!(steps, ["step 1", "step 2", "step 3"], "step {step}");
         assert!(journal(&world).iter().any(|event| event["kind"] == "RunFinished@v3"));
+    }
+}
+
+#[test]
+fn resuming_keeps_the_settings_of_the_start() {
+    let world = World::of(Project::greeting(), Provider::new(Replies::driven(counting)));
+    let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
+    let model = "llm.base_model.model=\"deepseek-v4-flash\"";
+    let mut args = vec!["autopilot", TASK, "--iterations", "3", "--set", model];
+    args.extend(["--budget-tokens", "900000", "--max-subagents", "3"]);
+    args.extend(AUTO);
+    let run = killed_at(&world, 60, &args);
+    assert_eq!(run.code, None, "{}", run.stderr);
+    let before = world.provider.requests().len();
+    let run = world.deepseek(["autopilot", "resume", "--max-subagents", "2"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let kept = status(&world);
+    assert_eq!(kept["autopilot"]["work"]["end"]["why"], "iterations");
+    let settings = kept["autopilot"]["settings"].as_str().unwrap();
+    for part in ["approval = \"auto\"", "max_subagents = 2", "tokens = 900000"] {
+        assert!(settings.contains(part), "{part}: {settings}");
+    }
+    let editors = world.provider.of("editor");
+    assert!(editors.iter().all(|it| it.request.json["model"] == "deepseek-v4-flash"));
+    assert!(world.provider.requests().len() > before);
+}
+
+#[test]
+fn a_call_lost_in_a_crash_is_told_apart_from_what_is_known_spent() {
+    let known = |world: &World| {
+        let tokens = |seen: &mock::Exchange| seen.usage.map_or(0, |usage| usage.total());
+        world.provider.requests().iter().map(tokens).sum::<u64>()
+    };
+    // The first Editor call never ends; the process is killed while it waits.
+    let hangs = AtomicUsize::new(0);
+    let replies = Replies::driven(move |request| {
+        let is_editor = request.header("x-agent-role") == Some("editor");
+        if is_editor && hangs.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Reply { delay_ms: 600_000, ..counting(request) };
+        }
+        counting(request)
+    });
+    let world = World::of(Project::greeting(), Provider::new(replies));
+    let world = world.configure("[policy]\nallow_commands = [\"grep -q\"]\n");
+    let mut args = vec!["autopilot", TASK, "--iterations", "2"];
+    args.extend(AUTO);
+    let mut running = world.deepseek(args).start();
+    running.until(|| world.provider.roles().contains("editor"));
+    running.kill();
+    let run = world.deepseek(["autopilot", "resume"]).run();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let kept = status(&world);
+    let (spent, unknown) = (&kept["spent"], &kept["spent_unknown"]);
+    assert_eq!(unknown["calls"], 1, "{kept}");
+    assert!(unknown["tokens"].as_u64().unwrap() > 10_000, "{kept}");
+    let spent = spent["tokens"].as_u64().unwrap();
+    assert!(spent <= known(&world), "{spent} of {}", known(&world));
+    assert!(run.stdout.contains("; and 1 call of unknown cost, at most"), "{}", run.stdout);
+    let usage = world.deepseek(["usage"]).run().stdout;
+    assert!(usage.contains("+ 1 unknown"), "{usage}");
+}
+
+#[test]
+fn a_denial_can_be_gone_on_from() {
+    let [plan, right] = edits("greet.txt", "hello", "hello world");
+    let replies = vec![
+        steer("NEXT|Greet the world"),
+        plan,
+        right,
+        steer("DONE|greet.txt says so").when_asked("denied"),
+    ];
+    let world = World::of(Project::greeting(), Provider::new(replies));
+    let run = world.deepseek(["autopilot", TASK]).run();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("then go on with `deepseek autopilot resume`"), "{}", run.stderr);
+    // As the hint says.
+    assert_eq!(world.deepseek(["apply", "--yes"]).run().code, Some(0));
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+    let run = world.deepseek(["autopilot", "resume"]).run();
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(world.project.read("greet.txt"), "hello world\n");
+}
+
+#[test]
+fn a_command_that_passes_before_the_first_step_shows_nothing() {
+    let until = ["autopilot", TASK, "--approval", "auto", "--until", "grep -q hello greet.txt"];
+    let world = World::of(Project::greeting(), Provider::new(Vec::<Reply>::new()));
+    let run = world.deepseek(until).run();
+    assert_eq!(run.code, Some(2), "{}\n{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("`grep -q hello greet.txt` passes already"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: name a command that fails until"), "{}", run.stderr);
+    assert!(world.provider.requests().is_empty());
+    for (answer, code) in [("y", 0), ("n", 2)] {
+        let [plan, right] = edits("greet.txt", "hello", "hello world");
+        let replies = vec![steer("NEXT|Greet the world"), plan, right, steer("DONE|it does")];
+        let world = World::of(Project::greeting(), Provider::new(replies));
+        let mut terminal =
+            Terminal::start(&mut world.deepseek(until.into_iter().chain(["--plain"])));
+        terminal.until("Work until the model says that the task is done? [y/N]", 1);
+        terminal.types(&format!("{answer}\r"));
+        assert_eq!(terminal.ends(), Some(code), "{}", terminal.shown());
+        let is_done = world.project.read("greet.txt") == "hello world\n";
+        assert_eq!(is_done, code == 0);
     }
 }
 

@@ -58,6 +58,7 @@ mod steering;
 mod visits;
 
 // Recovery after kill -9, and resume and replay.
+mod cards;
 mod crashes;
 mod fork;
 mod memory;

@@ -8,10 +8,10 @@ use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, short_or_long,
 };
 
-const GOAL: &str = "Greet the world, and say so in the notes";
+pub(crate) const GOAL: &str = "Greet the world, and say so in the notes";
 
 /// Returns the answers of the small models and the researcher about the greeting.
-fn research() -> Vec<Reply> {
+pub(crate) fn research() -> Vec<Reply> {
     let child = |text: &str| Reply::text(text).to("child").forever();
     let found = "FINDINGS_V1\nFINDING|1-1|7|8|greet.txt greets nobody\nFINDINGS_END";
     let none = "FINDINGS_V1\nNONE|nothing bears on it\nFINDINGS_END";
@@ -33,7 +33,7 @@ fn research() -> Vec<Reply> {
 }
 
 /// Returns the plan of the mission: one task that reads, and one that writes.
-fn card(writes: &str, command: &str) -> String {
+pub(crate) fn card(writes: &str, command: &str) -> String {
     format!(
         "MISSION_PLAN_V1
 GROUP|1|0|the greeting is not finished
@@ -49,27 +49,27 @@ MISSION_PLAN_END"
     )
 }
 
-fn planned(plan: String) -> Vec<Reply> {
+pub(crate) fn planned(plan: String) -> Vec<Reply> {
     let plan = Reply::text(plan).to("researcher").when_asked("Write the plan of the mission");
     research().into_iter().chain([plan]).collect()
 }
 
 /// Returns the answers that carry out the mission.
-fn carried_out() -> Vec<Reply> {
+pub(crate) fn carried_out() -> Vec<Reply> {
     let plan = crate::support::plan_verified_by(&["greet.txt"], &["sh check.sh"]);
     vec![architect(plan), editor(diff("greet.txt", "hello", "hello world"))]
 }
 
-fn world(answers: Vec<Reply>) -> World {
+pub(crate) fn world(answers: Vec<Reply>) -> World {
     World::of(Project::greeting(), Provider::new(answers))
 }
 
-fn mission(world: &World, more: &[&str]) -> Run {
+pub(crate) fn mission(world: &World, more: &[&str]) -> Run {
     world.deepseek(["mission", GOAL].into_iter().chain(more.iter().copied())).run()
 }
 
 /// Returns the hash of the latest card.
-fn hash(world: &World) -> String {
+pub(crate) fn hash(world: &World) -> String {
     let run = world.deepseek(["mission", "show", "--output", "json"]).run();
     let card: Value = serde_json::from_str(&run.stdout).unwrap();
     card["hash"].as_str().unwrap().to_owned()
@@ -360,16 +360,17 @@ fn a_card_modified_by_the_user_gets_a_new_version_and_hash() {
     assert!(run.stderr.contains("is rejected"), "{}", run.stderr);
 }
 
-/// Returns the latest card without the id of the run that made it.
+/// Returns the latest card without the id and the cost of the run that made it.
 fn latest_card(world: &World) -> Value {
     let run = world.deepseek(["mission", "show", "--output", "json"]).run();
     let mut card: Value = serde_json::from_str(&run.stdout).unwrap();
     card["card"]["mission_id"].take();
+    card["card"]["spent"].take();
     card["card"].take()
 }
 
 /// Creates a world that gives the same answers to the same questions, however often they are asked.
-fn steady() -> World {
+pub(crate) fn steady() -> World {
     let answers = planned(card("greet.txt", "sh check.sh")).into_iter().chain(carried_out());
     world(answers.map(Reply::forever).collect())
 }
@@ -644,18 +645,21 @@ fn in_hetun_mode_an_edit_is_a_mission() {
 
 #[test]
 fn findings_whose_lines_changed_are_reported() {
-    let world = steady();
-    assert_eq!(mission(&world, &[]).code, Some(3));
-    let hash = hash(&world);
-    world.project.write("greet.txt", "hello\nagain\n");
-    let run = world.deepseek(["mission", "approve", &hash]).run();
-    assert!(!run.stdout.contains("have changed since"), "the line did not change: {}", run.stdout);
-    let world = steady();
-    assert_eq!(mission(&world, &[]).code, Some(3));
-    let hash = self::hash(&world);
-    world.project.write("greet.txt", "good morning\n");
-    let run = world.deepseek(["mission", "approve", &hash]).run();
-    assert!(run.stdout.contains("The lines of findings 1 have changed since"), "{}", run.stdout);
+    for (text, is_stale) in [("hello\nagain\n", false), ("good morning\n", true)] {
+        let world = steady();
+        assert_eq!(mission(&world, &[]).code, Some(3));
+        let hash = hash(&world);
+        world.project.write("greet.txt", text);
+        let mut program = world.deepseek(["mission", "approve", &hash, "--plain"]);
+        let mut terminal = Terminal::start(&mut program);
+        terminal.until("Execute it?", 1);
+        terminal.types("y\r");
+        terminal.ends();
+        let shown = terminal.shown();
+        assert!(shown.contains("changed since the card was made: greet.txt"), "{shown}");
+        let stale = "The lines of findings 1 have changed since";
+        assert_eq!(shown.contains(stale), is_stale, "{shown}");
+    }
 }
 
 #[test]

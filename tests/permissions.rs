@@ -162,6 +162,52 @@ fn files_that_other_tools_execute_need_approval_even_under_auto() {
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
     assert!(run.stderr.contains("other tools execute"), "{}", run.stderr);
     assert!(world.project.changed().is_empty());
+    let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+    assert!(hint.contains("`--yolo`") && !hint.contains("--approval"), "{hint}");
+}
+
+#[test]
+fn what_nobody_can_approve_is_said_before_it_is_drafted_and_the_named_flag_allows_it() {
+    let path = ".github/workflows/ci.yml";
+    let workflow = diff(path, "on: push", "on: pull_request");
+    let names: Vec<String> = (1..=9).map(|at| format!("new{at}.txt")).collect();
+    let create = |name: &String| format!("--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n");
+    let many: String = names.iter().map(create).collect();
+    let nine: Vec<&str> = names.iter().map(String::as_str).collect();
+    for (files, patch, why) in [
+        (vec![path], workflow, "which other tools execute"),
+        (nine, many, "the patch is large: 9 files"),
+    ] {
+        let project = Project::new(&[(path, "on: push\n"), ("check.sh", "true\n")]);
+        let replies = vec![architect(plan(&files)).forever(), editor(patch).forever()];
+        let world = World::of(project, Provider::new(replies));
+        let request = ["--force-execute", "-p", "Do it", "--approval"];
+        for approval in ["auto", "suggest"] {
+            let run = world.deepseek(request.into_iter().chain([approval])).run();
+            assert_eq!(run.code, Some(3), "{}", run.stderr);
+            let (before, after) = run.stderr.split_once("nobody can approve this here").unwrap();
+            assert!(after.contains(why) && !before.contains("hint:"), "{}", run.stderr);
+            let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+            assert!(hint.contains("run again with `--yolo`"), "{hint}");
+            assert!(world.project.changed().is_empty());
+        }
+        let run = world.deepseek(["--force-execute", "-p", "Do it", "--yolo"]).run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(!run.stderr.contains("nobody can approve"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn small_edits_of_many_files_are_within_the_gate() {
+    let names: Vec<String> = (1..=9).map(|at| format!("file{at}.txt")).collect();
+    let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "one\n")).collect();
+    let all = [texts, vec![("check.sh", "grep -q two file9.txt\n")]].concat();
+    let patch: String = names.iter().map(|name| diff(name, "one", "two")).collect();
+    let nine: Vec<&str> = names.iter().map(String::as_str).collect();
+    let replies = vec![architect(plan(&nine)), editor(patch)];
+    let world = World::of(Project::new(&all), Provider::new(replies));
+    let run = world.request("Count on").run();
+    assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
 }
 
 #[test]

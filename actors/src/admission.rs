@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use self::keeper::AdmissionActor;
 pub use self::permit::Permit;
-use crate::ledger::{Allowance, Amount, Ask, Reservation, Unaffordable};
+use crate::ledger::{Allowance, Amount, Ask, Charge, Reservation, Spending, Unaffordable};
 use crate::publisher::Publisher;
 use crate::scope::Scope;
 pub use crate::width::Pace;
@@ -37,7 +37,7 @@ enum Msg {
     Settle {
         account: Scope,
         id: u64,
-        used: Amount,
+        charge: Charge,
         pace: Pace,
     },
     /// A call was abandoned after it was sent.
@@ -52,6 +52,11 @@ enum Msg {
         parts: u64,
         reply: RpcReplyPort<Allowance>,
     },
+    /// Counts an amount that was spent before the run.
+    SetAside {
+        of: Scope,
+        amount: Amount,
+    },
     /// Takes back the unused share of an account.
     Return {
         account: Scope,
@@ -59,7 +64,7 @@ enum Msg {
     /// Asks what an account has spent; the run's account includes the spending of its parts.
     Spent {
         account: Scope,
-        reply: RpcReplyPort<Amount>,
+        reply: RpcReplyPort<Spending>,
     },
 }
 
@@ -121,7 +126,7 @@ pub struct Account {
     /// The limits of the account.
     pub limits: Allowance,
     /// What was spent so far.
-    pub spent: Amount,
+    pub spent: Spending,
     /// The highest call number given out so far.
     pub last_call: u64,
 }
@@ -206,6 +211,14 @@ impl Admission {
         }
     }
 
+    /// Counts what an earlier run, `of`, has spent against the limits, but not as spent by this run.
+    pub fn set_aside(&self, of: Scope, amount: Amount) {
+        // If admission has stopped, there is no ledger to update.
+        if let Some(admission) = self.actor() {
+            admission.cast(Msg::SetAside { of, amount }).ok();
+        }
+    }
+
     /// Takes back what a scope did not use of its share. The scope must make no more calls.
     pub fn take_back(&self, account: Scope) {
         // If admission has stopped, there is no ledger to update.
@@ -216,7 +229,7 @@ impl Admission {
 
     /// Returns what is settled so far, for a part of the run or for the run including its parts; `None` when admission
     /// has stopped.
-    pub async fn spent(&self) -> Option<Amount> {
+    pub async fn spent(&self) -> Option<Spending> {
         let (admission, account) = (self.actor()?, self.account.clone());
         answered(admission.call(|reply| Msg::Spent { account, reply }, Some(self.timeout)).await)
             .ok()

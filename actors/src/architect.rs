@@ -85,6 +85,8 @@ pub struct Planned {
     pub plan: Plan,
     /// Where the parser was lenient.
     pub tolerances: Vec<Leniency>,
+    /// The files of the plan that do not exist yet.
+    pub new: Vec<RepoPath>,
 }
 
 /// A file that no diff can change.
@@ -229,7 +231,11 @@ impl Grammar for Planning<'_> {
         }
         let paths = plan.files.iter().map(|file| file.path.clone()).collect();
         let found = setup.file_reader.entries_alike(paths, bounds.max_file_bytes).await?;
+        let mut new = Vec::new();
         for (file, (path, entry)) in plan.files.iter_mut().zip(found) {
+            if matches!(entry, Ok(Entry::Missing)) {
+                new.push(path.clone());
+            }
             if file.path != path {
                 file.path = path;
                 tolerances.push(Leniency::Alike);
@@ -245,7 +251,7 @@ impl Grammar for Planning<'_> {
                 None => {}
             }
         }
-        Ok(Ok(Ok(Planned { plan, tolerances })))
+        Ok(Ok(Ok(Planned { plan, tolerances, new })))
     }
 
     async fn objection(

@@ -22,7 +22,7 @@ use crate::closed::JournalClosed;
 use crate::dialogue::Dialogue;
 use crate::effect::{Effect, Trace};
 use crate::event::{Blob, Event, RequestTerms};
-use crate::ledger::{Amount, Ask, Reservation, Unaffordable};
+use crate::ledger::{Amount, Ask, Charge, Reservation, Unaffordable};
 use crate::prompts::Prompts;
 use crate::publisher::{Signal, Speaker, Written};
 use crate::run::Run;
@@ -181,9 +181,9 @@ impl Caller {
         }
         let (caller, permit) = (self, Some(permit));
         let mut call = Call { caller, request, dialogue, permit, begun };
-        let Answered { outcome, charged } = self.run.perform(&mut call).await?;
+        let Answered { outcome, charge } = self.run.perform(&mut call).await?;
         if let Some(permit) = call.permit {
-            permit.settle(charged);
+            permit.settle(charge);
         }
         Ok(outcome)
     }
@@ -296,7 +296,7 @@ struct Call<'c> {
 /// The outcome of a call, and its charge.
 struct Answered {
     outcome: Result<ModelReply, ModelError>,
-    charged: Amount,
+    charge: Charge,
 }
 
 impl Effect for Call<'_> {
@@ -304,7 +304,7 @@ impl Effect for Call<'_> {
     type Stop = CallError;
 
     fn look(&mut self, event: &Event) -> Trace<Answered> {
-        let Event::ModelReply { call, answer, error, charged, .. } = event else {
+        let Event::ModelReply { call, answer, error, charged, usage, .. } = event else {
             return Trace::Absent;
         };
         let id = self.permit.as_ref().map(|permit| permit.reservation().id);
@@ -317,7 +317,8 @@ impl Effect for Call<'_> {
             (None, Some(error)) => Err(error.clone()),
             (None, None) => return Trace::Absent,
         };
-        Trace::Done(Answered { outcome, charged: *charged })
+        let charge = Charge::of(*charged, usage.as_ref(), outcome.as_ref().err());
+        Trace::Done(Answered { outcome, charge })
     }
 
     async fn act(&mut self, run: &Run) -> Result<Answered, CallError> {
@@ -333,12 +334,12 @@ impl Effect for Call<'_> {
             Err(ModelError::RateLimited { .. }) => Pace::Throttled,
             Ok(_) | Err(_) => Pace::Kept,
         });
-        let (charged, reply) = self.reply(permit, &outcome);
+        let (charge, reply) = self.reply(permit, &outcome);
         if let Some(permit) = self.permit.take() {
-            permit.settle(charged);
+            permit.settle(charge);
         }
         run.publish(reply).await?;
-        Ok(Answered { outcome, charged })
+        Ok(Answered { outcome, charge })
     }
 }
 
@@ -346,7 +347,7 @@ impl Call<'_> {
     /// Returns the charge for an outcome, and the event that records both.
     ///
     /// The server's counts are used where they exceed our own.
-    fn reply(&self, permit: &Permit, outcome: &Result<ModelReply, ModelError>) -> (Amount, Event) {
+    fn reply(&self, permit: &Permit, outcome: &Result<ModelReply, ModelError>) -> (Charge, Event) {
         let run = &self.caller.run;
         if let Err(error) = outcome {
             permit.count_up_to(error.partial().map_or(0, |partial| partial.bytes));
@@ -392,7 +393,7 @@ impl Call<'_> {
             avoidable_misses: usage.map_or(0, |usage| avoidable(&usage, sent)),
             answer,
         };
-        (charged, reply)
+        (Charge::of(charged, usage.as_ref(), outcome.as_ref().err()), reply)
     }
 }
 

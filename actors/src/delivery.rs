@@ -38,6 +38,9 @@ pub enum Delivery {
         what: Wording,
         /// The flag that would allow it.
         hint: Wording,
+        /// The state of the mission card that was not carried out; absent if something else was denied.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        card: Option<OpenCard>,
     },
     /// The user stopped it.
     Cancelled,
@@ -74,6 +77,11 @@ impl PartialEq for Delivery {
 impl Eq for Delivery {}
 
 impl Delivery {
+    /// A run that needed something which was denied.
+    pub const fn denied(what: Wording, hint: Wording) -> Self {
+        Self::Denied { what, hint, card: None }
+    }
+
     /// A run that used up its time.
     pub fn out_of_time(seconds: u64) -> Self {
         let detail = format!("the budget of {seconds} s of wall time is used up").into();
@@ -132,6 +140,35 @@ impl From<JournalClosed> for Delivery {
 impl From<SnapshotError> for Delivery {
     fn from(error: SnapshotError) -> Self {
         Self::failed(FailureKind::Worktree, &error)
+    }
+}
+
+/// Why a mission card was not carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenCard {
+    /// It awaits approval.
+    Waits,
+    /// The user rejected it.
+    Rejected,
+    /// Files that it rests on have changed since it was made.
+    Outdated,
+    /// It was revised too often.
+    RevisedTooOften,
+    /// There is no such card.
+    Unknown,
+}
+
+impl OpenCard {
+    /// Returns the state in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waits => "card waits",
+            Self::Rejected => "card rejected",
+            Self::Outdated => "card outdated",
+            Self::RevisedTooOften => "card revised too often",
+            Self::Unknown => "no such card",
+        }
     }
 }
 

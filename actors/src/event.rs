@@ -774,6 +774,15 @@ pub enum Event {
         /// The files read, as JSON.
         sources: Blob,
     },
+    /// Files were compared with what a mission had read of them: before its card was planned, when it was made, and when it was
+    /// approved.
+    #[serde(rename = "EvidenceCompared@v1")]
+    EvidenceCompared {
+        /// Numbers of the findings whose lines have changed.
+        stale: Vec<u32>,
+        /// Files of the card's base that have changed; only compared for the approval.
+        changed: Vec<RepoPath>,
+    },
     /// A research step finished.
     #[serde(rename = "ResearchStep@v1")]
     ResearchStep {
@@ -879,7 +888,7 @@ pub enum Event {
     CallDropped {
         /// Number of the call.
         call: u64,
-        /// The amount charged to the budget: for the prompt and the part of the answer that had arrived.
+        /// The amount charged to the budget: at most that much was used for the prompt and the part of the answer that had arrived.
         charged: Amount,
     },
     /// A role died, and the crew was restarted.
@@ -939,7 +948,7 @@ pub enum Event {
         files: Vec<StagedFile>,
         /// Other files that commands changed, which the lane neither owns nor patched; they are not part of the result.
         left_behind: Vec<RepoPath>,
-        /// The total amount that the lane has used so far.
+        /// The total amount that the lane's calls of known cost have used so far.
         spent: Amount,
     },
     /// A lane failed.
@@ -954,7 +963,7 @@ pub enum Event {
         /// Name of the worktree that is kept, in the directory of lanes; absent if none is.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         worktree: Option<String>,
-        /// The total amount that the lane has used so far.
+        /// The total amount that the lane's calls of known cost have used so far.
         spent: Amount,
     },
     /// The changes of a lane were merged with those of the lanes before it.
@@ -1012,8 +1021,11 @@ pub enum Event {
     RunFinished {
         /// How it ended.
         delivery: Delivery,
-        /// The amount it used.
+        /// The amount that its calls of known cost used.
         spent: Amount,
+        /// The most that its other calls can have used: their answers were lost, or they were stopped. Absent if there are none.
+        #[serde(skip_serializing_if = "Amount::is_zero", default)]
+        spent_unknown: Amount,
         /// Undo patches that were staged; empty if there are none.
         rollbacks: Vec<Rollback>,
     },

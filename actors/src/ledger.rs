@@ -4,8 +4,10 @@
 //! reservation is never smaller than the actual usage, the sum of spent and reserved amounts never exceeds a limit.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use model::price::Usd;
+use model::{ModelError, Usage};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::count::counted;
@@ -57,6 +59,63 @@ const fn is_none(tokens: &u64) -> bool {
     *tokens == 0
 }
 
+/// What a call is charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charge {
+    /// What it cost, as far as the provider or our count tells.
+    Known(Amount),
+    /// The most that it can have cost: its answer was lost, or it was stopped.
+    AtMost(Amount),
+}
+
+impl Charge {
+    /// Returns what a call was charged: one that failed without a count by the provider may have cost less.
+    pub const fn of(charged: Amount, usage: Option<&Usage>, error: Option<&ModelError>) -> Self {
+        if error.is_some() && usage.is_none() && charged.tokens > 0 {
+            Self::AtMost(charged)
+        } else {
+            Self::Known(charged)
+        }
+    }
+
+    /// Returns what is spent with it.
+    pub fn spending(self) -> Spending {
+        match self {
+            Self::Known(known) => Spending { known, ..Spending::default() },
+            Self::AtMost(unknown) => Spending { unknown, ..Spending::default() },
+        }
+    }
+}
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spending {
+    /// By calls whose cost is known.
+    pub known: Amount,
+    /// The most that the other calls can have cost.
+    pub unknown: Amount,
+}
+
+impl Spending {
+    /// Returns what counts against a budget.
+    #[must_use]
+    pub fn at_most(self) -> Amount {
+        self.known.plus(self.unknown)
+    }
+
+    /// Adds up two.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { known: self.known.plus(other.known), unknown: self.unknown.plus(other.unknown) }
+    }
+
+    /// Subtracts what was spent before.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self { known: self.known.minus(other.known), unknown: self.unknown.minus(other.unknown) }
+    }
+}
+
 /// A request to reserve a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
@@ -88,9 +147,12 @@ pub struct Reservation {
 #[serde(rename_all = "snake_case")]
 pub enum Unaffordable {
     /// The money is used up.
-    #[error("the next call could cost {least} or more, but only {} of the budget of {} is left", .left.in_full(), .limit.in_full())]
+    #[error("the next call could cost {least} or more, but only {} {of} of {} is left", .left.in_full(), .limit.in_full())]
     Usd {
-        /// The limit.
+        /// What it would be paid from.
+        #[serde(default)]
+        of: Purse,
+        /// The limit of the budget.
         limit: Usd,
         /// What is left of it.
         left: Usd,
@@ -98,15 +160,21 @@ pub enum Unaffordable {
         least: Usd,
     },
     /// The tokens are used up.
-    #[error("the next call could exceed what is left of the budget of {}", counted(*.limit, "token"))]
+    #[error("the next call could exceed what is left {of} of {}", counted(*.limit, "token"))]
     Tokens {
-        /// The limit.
+        /// What it would be paid from.
+        #[serde(default)]
+        of: Purse,
+        /// The limit of the budget.
         limit: u64,
     },
     /// The calls are used up.
-    #[error("the budget of {} is used up", counted(*.limit, "call"))]
+    #[error("nothing is left {of} of {}", counted(*.limit, "call"))]
     Calls {
-        /// The limit.
+        /// What it would be paid from.
+        #[serde(default)]
+        of: Purse,
+        /// The limit of the budget.
         limit: u64,
     },
     /// The tokens for reasoning are used up.
@@ -120,6 +188,26 @@ pub enum Unaffordable {
     NoPrice,
 }
 
+/// What a call is paid from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purse {
+    /// The budget of the run.
+    #[default]
+    Budget,
+    /// The share that a part of the run was given.
+    Share,
+}
+
+impl fmt::Display for Purse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Budget => "of the budget",
+            Self::Share => "of this part's share of the budget",
+        })
+    }
+}
+
 /// A shorter answer is not worth its prompt.
 const LEAST_OUTPUT_TOKENS: u32 = 512;
 
@@ -127,10 +215,12 @@ const LEAST_OUTPUT_TOKENS: u32 = 512;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     limits: Allowance,
+    /// The limits of the run, if this is the ledger of a part of it; messages name these.
+    whole: Option<Allowance>,
     promised: BTreeMap<(Option<Scope>, u64), Amount>,
     /// The shares of parts of the run, which keep ledgers of their own.
     shares: BTreeMap<Scope, Amount>,
-    spent: Amount,
+    spent: Spending,
     last_id: u64,
     /// The last call number of each child question; these are paid from this ledger but numbered separately.
     of_children: BTreeMap<Scope, u64>,
@@ -142,8 +232,32 @@ impl Ledger {
         Self { limits, ..Self::default() }
     }
 
+    /// Returns the limits.
+    pub const fn limits(&self) -> Allowance {
+        self.limits
+    }
+
+    /// Makes it the ledger of a part of a run with the limits `whole`.
+    #[must_use]
+    pub fn as_share_of(self, whole: Allowance) -> Self {
+        Self { whole: Some(whole), ..self }
+    }
+
+    /// Returns the ledger of a part of a run, with a share in addition to what it has spent.
+    #[must_use]
+    pub fn topped_up(self, share: Allowance, whole: Allowance) -> Self {
+        let Amount { nano_usd, tokens, calls, reasoning } = self.spent.at_most();
+        let limits = Allowance {
+            usd: share.usd.map(|more| nano_usd + more),
+            tokens: share.tokens.map(|more| tokens.saturating_add(more)),
+            calls: share.calls.map(|more| calls.saturating_add(more)),
+            reasoning: share.reasoning.map(|more| reasoning.saturating_add(more)),
+        };
+        Self { limits, ..self }.as_share_of(whole)
+    }
+
     /// Returns what is settled so far.
-    pub const fn spent(&self) -> Amount {
+    pub const fn spent(&self) -> Spending {
         self.spent
     }
 
@@ -181,10 +295,14 @@ impl Ledger {
         worst: &impl Fn(u32) -> Option<Usd>,
     ) -> Result<u32, Unaffordable> {
         let used = self.used();
+        let (of, whole) = match self.whole {
+            Some(whole) => (Purse::Share, whole),
+            None => (Purse::Budget, self.limits),
+        };
         if let Some(limit) = self.limits.calls
             && used.calls >= limit
         {
-            return Err(Unaffordable::Calls { limit });
+            return Err(Unaffordable::Calls { of, limit: whole.calls.unwrap_or(limit) });
         }
         let mut output = ask.output_tokens;
         let least = output.min(LEAST_OUTPUT_TOKENS);
@@ -192,7 +310,7 @@ impl Ledger {
             let left = limit.saturating_sub(used.tokens).saturating_sub(ask.prompt_tokens);
             output = output.min(u32::try_from(left).unwrap_or(u32::MAX));
             if output < least {
-                return Err(Unaffordable::Tokens { limit });
+                return Err(Unaffordable::Tokens { of, limit: whole.tokens.unwrap_or(limit) });
             }
         }
         if let Some(limit) = self.limits.reasoning.filter(|_| ask.reasons) {
@@ -207,7 +325,8 @@ impl Ledger {
             output = affordable(output, left, worst).ok_or(Unaffordable::NoPrice)?;
             if output < least {
                 let least = worst(least).unwrap_or(Usd::ZERO);
-                return Err(Unaffordable::Usd { limit, left, least });
+                let limit = whole.usd.unwrap_or(limit);
+                return Err(Unaffordable::Usd { of, limit, left, least });
             }
         }
         Ok(output)
@@ -216,7 +335,7 @@ impl Ledger {
     /// Returns what is spent, reserved, or shared out.
     fn used(&self) -> Amount {
         let set_aside = self.promised.values().chain(self.shares.values());
-        set_aside.fold(self.spent, |sum, amount| sum.plus(*amount))
+        set_aside.fold(self.spent.at_most(), |sum, amount| sum.plus(*amount))
     }
 
     /// Returns one of `parts` equal parts of what is left.
@@ -238,20 +357,20 @@ impl Ledger {
     }
 
     /// Replaces a reservation with the actual usage. A reservation that does not exist was settled before.
-    pub fn settle(&mut self, child: Option<&Scope>, id: u64, used: Amount) {
+    pub fn settle(&mut self, child: Option<&Scope>, id: u64, charge: Charge) {
         if self.promised.remove(&(child.cloned(), id)).is_some() {
-            self.spent = self.spent.plus(used);
+            self.spent = self.spent.plus(charge.spending());
         }
     }
 
     /// Takes over from a lost ledger: what it had spent, and the last call number it gave out.
-    pub fn restore(&mut self, spent: Amount, last_id: u64) {
+    pub fn restore(&mut self, spent: Spending, last_id: u64) {
         self.spent = self.spent.plus(spent);
         self.last_id = self.last_id.max(last_id);
     }
 
     /// Like [`restore`](Self::restore), for a child question.
-    pub fn restore_child(&mut self, child: Scope, spent: Amount, last_id: u64) {
+    pub fn restore_child(&mut self, child: Scope, spent: Spending, last_id: u64) {
         self.spent = self.spent.plus(spent);
         let last = self.of_children.entry(child).or_default();
         *last = (*last).max(last_id);
@@ -289,6 +408,11 @@ impl From<Allowance> for Amount {
 }
 
 impl Amount {
+    /// Returns true if it is nothing.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Subtracts another amount.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
@@ -342,8 +466,15 @@ mod tests {
         let first = reserve(&mut ledger, 1000, 8000).unwrap();
         assert_eq!(first.output_tokens, 8000);
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 900);
-        assert_eq!(reserve(&mut ledger, 1, 8000), Err(Unaffordable::Tokens { limit: 10_000 }));
-        ledger.settle(None, first.id, Amount { tokens: 1100, calls: 1, ..Amount::default() });
+        assert_eq!(
+            reserve(&mut ledger, 1, 8000),
+            Err(Unaffordable::Tokens { of: Purse::Budget, limit: 10_000 })
+        );
+        ledger.settle(
+            None,
+            first.id,
+            Charge::Known(Amount { tokens: 1100, calls: 1, ..Amount::default() }),
+        );
         assert_eq!(reserve(&mut ledger, 100, 8000).unwrap().output_tokens, 7800);
     }
 
@@ -357,7 +488,10 @@ mod tests {
         assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::NoPrice));
         let mut ledger = Ledger::new(Allowance { calls: Some(1), ..Allowance::default() });
         assert!(ledger.reserve(None, &ask, |_| None).is_ok());
-        assert_eq!(ledger.reserve(None, &ask, |_| None), Err(Unaffordable::Calls { limit: 1 }));
+        assert_eq!(
+            ledger.reserve(None, &ask, |_| None),
+            Err(Unaffordable::Calls { of: Purse::Budget, limit: 1 })
+        );
     }
 
     #[test]
@@ -373,7 +507,8 @@ mod tests {
         assert_eq!(refused, Err(Unaffordable::Reasoning { limit: 10_000 }));
         let speaks = Ask { reasons: false, ..thinks };
         assert_eq!(ledger.reserve(None, &speaks, |_| None).unwrap().output_tokens, 8000);
-        ledger.settle(None, first.id, Amount { reasoning: 1000, ..Amount::default() });
+        let used = Amount { reasoning: 1000, ..Amount::default() };
+        ledger.settle(None, first.id, Charge::Known(used));
         assert_eq!(ledger.reserve(None, &thinks, |_| None).unwrap().output_tokens, 7000);
     }
 
@@ -382,9 +517,25 @@ mod tests {
         let mut ledger = Ledger::new(Allowance::default());
         let reservation = reserve(&mut ledger, 1, 1).unwrap();
         let used = Amount { tokens: 2, calls: 1, ..Amount::default() };
-        ledger.settle(None, reservation.id, used);
-        ledger.settle(None, reservation.id, used);
-        assert_eq!(ledger.spent().tokens, 2);
+        ledger.settle(None, reservation.id, Charge::Known(used));
+        ledger.settle(None, reservation.id, Charge::Known(used));
+        assert_eq!(ledger.spent().known.tokens, 2);
+    }
+
+    #[test]
+    fn a_call_of_unknown_cost_counts_against_the_budget_but_not_as_spent() {
+        let mut ledger = Ledger::new(Allowance { tokens: Some(10_000), ..Allowance::default() });
+        let [lost, known] = [(), ()].map(|()| reserve(&mut ledger, 1000, 512).unwrap().id);
+        let used = |tokens| Amount { tokens, calls: 1, nano_usd: Usd::from_nanos(tokens), reasoning: 0 };
+        ledger.settle(None, lost, Charge::AtMost(used(6000)));
+        ledger.settle(None, known, Charge::Known(used(1100)));
+        let spent = ledger.spent();
+        assert_eq!(spent, Spending { known: used(1100), unknown: used(6000) });
+        assert_eq!(spent.at_most().tokens, 7100);
+        assert!(reserve(&mut ledger, 2500, 512).is_err(), "the bound is kept");
+        let mut successor = Ledger::default();
+        successor.restore(spent, 2);
+        assert_eq!(successor.spent(), spent);
     }
 
     #[test]
@@ -396,20 +547,24 @@ mod tests {
         let of = |ledger: &mut Ledger, child: &Scope| ledger.reserve(Some(child), &ask, |_| None);
         let numbers = [child(1), child(2), child(2)].map(|it| of(&mut ledger, &it).unwrap().id);
         assert_eq!(numbers, [1, 1, 2]);
-        assert_eq!(of(&mut ledger, &child(3)), Err(Unaffordable::Calls { limit: 3 }));
+        assert_eq!(
+            of(&mut ledger, &child(3)),
+            Err(Unaffordable::Calls { of: Purse::Budget, limit: 3 })
+        );
         let again = Ask { was_granted: true, ..ask };
         assert_eq!(ledger.reserve(Some(&child(3)), &again, |_| None).unwrap().id, 1);
         let used = Amount { tokens: 2, calls: 1, ..Amount::default() };
-        ledger.settle(Some(&child(2)), 1, used);
-        ledger.settle(None, 1, used);
-        assert_eq!(ledger.spent(), used, "a reservation belongs to one question only");
+        ledger.settle(Some(&child(2)), 1, Charge::Known(used));
+        ledger.settle(None, 1, Charge::Known(used));
+        assert_eq!(ledger.spent().known, used, "a reservation belongs to one question only");
     }
 
     #[test]
     fn a_share_is_not_available_to_others() {
         let limits = Allowance { calls: Some(10), tokens: Some(9000), ..Allowance::default() };
         let mut ledger = Ledger::new(limits);
-        ledger.restore(Amount { calls: 1, ..Amount::default() }, 1);
+        let one = Amount { calls: 1, ..Amount::default() };
+        ledger.restore(Spending { known: one, ..Spending::default() }, 1);
         let part = ledger.part(3);
         assert_eq!(part, Allowance { calls: Some(3), tokens: Some(3000), ..Allowance::default() });
         let parts = ["1", "2"].map(Scope::of_run);
@@ -420,10 +575,31 @@ mod tests {
         for _ in 0..3 {
             reserve(&mut ledger, 1, 1).unwrap();
         }
-        assert_eq!(reserve(&mut ledger, 1, 1), Err(Unaffordable::Calls { limit: 10 }));
+        assert_eq!(
+            reserve(&mut ledger, 1, 1),
+            Err(Unaffordable::Calls { of: Purse::Budget, limit: 10 })
+        );
         // The first part used two of its three calls.
         ledger.share(parts[0].clone(), Amount { calls: 2, ..Amount::default() });
         assert!(reserve(&mut ledger, 1, 1).is_ok());
+    }
+
+    #[test]
+    fn a_part_that_gets_another_share_keeps_its_calls_and_names_the_whole_budget() {
+        let whole = Allowance { tokens: Some(60_000), ..Allowance::default() };
+        let share = |tokens| Allowance { tokens: Some(tokens), ..Allowance::default() };
+        let mut part = Ledger::default().topped_up(share(6000), whole);
+        let first = reserve(&mut part, 1000, 512).unwrap();
+        part.settle(
+            None,
+            first.id,
+            Charge::Known(Amount { tokens: 1400, calls: 1, ..Amount::default() }),
+        );
+        let refused = reserve(&mut part, 9000, 512).unwrap_err();
+        assert_eq!(refused, Unaffordable::Tokens { of: Purse::Share, limit: 60_000 });
+        let mut part = part.topped_up(share(20_000), whole);
+        assert_eq!(part.limits().tokens, Some(21_400));
+        assert_eq!(reserve(&mut part, 9000, 512).unwrap().id, 2);
     }
 
     proptest! {
@@ -444,14 +620,14 @@ mod tests {
                     open.push((granted.id, Amount { nano_usd: cost(prompt, used), tokens, calls: 1, reasoning: 0 }));
                 }
                 if settle_now && let Some((id, used)) = open.pop() {
-                    ledger.settle(None, id, used);
+                    ledger.settle(None, id, Charge::Known(used));
                 }
             }
             for (id, used) in open {
-                ledger.settle(None, id, used);
+                ledger.settle(None, id, Charge::Known(used));
             }
-            prop_assert!(ledger.spent().tokens <= tokens);
-            prop_assert!(ledger.spent().nano_usd <= Usd::from_dollars(dollars));
+            prop_assert!(ledger.spent().at_most().tokens <= tokens);
+            prop_assert!(ledger.spent().at_most().nano_usd <= Usd::from_dollars(dollars));
         }
     }
 }

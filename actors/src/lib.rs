@@ -66,6 +66,7 @@ mod tool_use;
 mod trace;
 mod trial;
 pub mod turns;
+pub mod unapprovable;
 pub mod v1;
 pub mod vacuous;
 pub mod verified;

@@ -35,6 +35,8 @@ pub enum Signal {
     Paused(String),
     /// How far the commands of a run are confined. Never lost.
     Confined(ConfinementLevel),
+    /// What a plan needs approval for that nobody can give. Never lost.
+    Unapprovable(String),
     /// A request for approval. Never lost.
     Question(Question),
     /// A question of a model to the user. Never lost.
@@ -322,6 +324,12 @@ impl Publisher {
     /// Tells the screen why something is waiting.
     pub fn show_wait(&self, why: impl Into<Cow<'static, str>>) {
         self.show(Signal::Waiting(self.scope.clone(), why.into()));
+    }
+
+    /// Tells the screen that a plan needs approval which nobody can give.
+    pub async fn tell_unapprovable(&self, what: String) {
+        // A closed screen shows nothing.
+        self.screen.send(Signal::Unapprovable(what)).await.ok();
     }
 
     /// Tells the screen how far commands are confined.

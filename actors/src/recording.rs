@@ -453,13 +453,13 @@ impl Recording {
 }
 
 /// Fields that depend on how much admission has counted.
-const COUNTED: [&str; 5] = ["spent", "reserved", "max_tokens", "body", "budget"];
+const COUNTED: [&str; 6] = ["spent", "spent_unknown", "reserved", "max_tokens", "body", "budget"];
 
 /// Fields that tell where an event is recorded, which is elsewhere for forks and replays.
 const WHERE: [&str; 1] = ["conversation"];
 
 /// Fields that another version may judge differently from the same results.
-const JUDGED: [&str; 2] = ["verified", "terms"];
+const JUDGED: [&str; 5] = ["verified", "terms", "card", "spent", "spent_unknown"];
 
 /// Returns the id that was generated for an event.
 fn made_id(event: &Event) -> Option<String> {

@@ -222,7 +222,7 @@ impl Denied {
     /// Returns how a run ends because of it.
     pub fn delivery(&self) -> Delivery {
         let what = format!("{}: {}", self.what, self.why).into();
-        Delivery::Denied { what, hint: self.hint.clone() }
+        Delivery::denied(what, self.hint.clone())
     }
 }
 

@@ -3,7 +3,7 @@
 use actors::event::Event;
 use front::error::CliError;
 use journal::Reach;
-use missions::card::Card;
+use missions::card::SealedCard;
 use missions::cards::{CardState, Cards, MadeCard};
 use tree::FileHash;
 
@@ -18,7 +18,7 @@ pub(crate) struct Known {
     pub(crate) run: Option<String>,
     pub(crate) hash: FileHash,
     pub(crate) at: String,
-    pub(crate) card: Card,
+    pub(crate) card: SealedCard,
     pub(crate) state: CardState,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
         let entries = events().filter(|(_, event)| matches!(event, Event::CardMade { .. }));
         for ((entry, _), MadeCard { hash, card, state }) in entries.zip(cards.into_made()) {
             let content = journal::read::content(&past.dir(&summary.id), &card);
-            let Some(card) = content.ok().and_then(|json| Card::from_json(&json)) else { continue };
+            let Some(card) = content.ok().and_then(SealedCard::read) else { continue };
             let (session, run) = (summary.id.clone(), entry.run.clone());
             known.push(Known { session, run, hash, at: entry.at.clone(), card, state });
         }

@@ -123,7 +123,11 @@ impl Nameable {
                     Offer { names, about }
                 };
                 let cards = cards(&past()?)?;
-                cards.iter().rev().map(|it| offer(it.hash.to_string(), &it.card.goal)).collect()
+                cards
+                    .iter()
+                    .rev()
+                    .map(|it| offer(it.hash.to_string(), &it.card.card().goal))
+                    .collect()
             }
             Self::Model => named(models(&settings(around, global)?)).collect(),
             Self::Key => named(keys(&settings(around, global)?)).collect(),

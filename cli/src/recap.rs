@@ -90,7 +90,7 @@ mod tests {
 
     fn ended(delivery: Delivery) -> Event {
         let (spent, rollbacks) = (Amount::default(), Vec::new());
-        Event::RunFinished { delivery, spent, rollbacks }
+        Event::RunFinished { delivery, spent, spent_unknown: Amount::default(), rollbacks }
     }
 
     #[test]

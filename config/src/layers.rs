@@ -107,6 +107,27 @@ impl Settings {
         &self.values
     }
 
+    /// Returns the settings with which work goes on that was begun with the configuration `record`: that one, what flags
+    /// set now, and what is forbidden by now. `None` if the record does not fit this version.
+    pub fn resuming(self, record: &str) -> Option<Self> {
+        let mut table = Table::try_from(recorded(record)?).ok()?;
+        for (key, value, source) in &self.values {
+            if matches!(source, Source::Flag(_)) || key == "llm.base_url" {
+                insert(&mut table, key, value.clone());
+            }
+        }
+        let mut config = Config::deserialize(Value::Table(table)).ok()?;
+        let now = &self.config.policy;
+        for (kept, now) in [
+            (&mut config.policy.deny_commands, &now.deny_commands),
+            (&mut config.policy.secret_files, &now.secret_files),
+        ] {
+            let new: Vec<String> = now.iter().filter(|it| !kept.contains(it)).cloned().collect();
+            kept.extend(new);
+        }
+        Some(Self { config, ..self })
+    }
+
     /// Returns one leaf by its dotted key.
     pub fn get(&self, key: &str) -> Option<(&Value, &Source)> {
         self.values.iter().find(|(name, ..)| name == key).map(|(_, value, source)| (value, source))

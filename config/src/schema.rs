@@ -242,6 +242,8 @@ pub struct SafetyGate {
     pub max_files_without_approval: usize,
     /// Patches with more added and removed lines than this need approval.
     pub max_loc_without_approval: usize,
+    /// A file counts if more of its lines than this change, or if it is created, deleted, moved or made executable.
+    pub gate_lines_per_file: usize,
 }
 
 /// What a run may spend; zero means no limit.

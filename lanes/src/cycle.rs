@@ -80,6 +80,11 @@ pub struct Cycle {
 }
 
 impl Cycle {
+    /// Returns what the loop is for.
+    pub const fn goal(&self) -> Goal {
+        self.goal
+    }
+
     /// Returns a loop before its first step, which is to ask for a plan.
     pub fn new(goal: Goal, bounds: Bounds) -> Self {
         Self {

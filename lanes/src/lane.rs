@@ -300,7 +300,7 @@ impl LaneSetup {
     async fn completed(&self, attempt: u32, verified: Verified, tree: &Arc<LaneTree>) -> Event {
         match self.left(attempt, tree).await {
             Ok(Left { tree, files, behind: left_behind }) => {
-                let spent = self.run.admission.spent().await.unwrap_or_default();
+                let spent = self.run.admission.spent().await.unwrap_or_default().known;
                 Event::LaneCompleted { attempt, verified, tree, files, left_behind, spent }
             }
             Err(error) => {
@@ -323,7 +323,7 @@ impl LaneSetup {
         if let Some(tree) = tree.filter(|_| worktree.is_none()) {
             tree.remove().await;
         }
-        let spent = self.run.admission.spent().await.unwrap_or_default();
+        let spent = self.run.admission.spent().await.unwrap_or_default().known;
         Event::LaneFailed { attempt, why, files, worktree, spent }
     }
 

@@ -110,7 +110,12 @@ async fn fill(session: &Path) {
             publisher.publish(event(n)).await.unwrap();
         }
         let (spent, rollbacks) = (Amount::default(), Vec::new());
-        let finished = Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks };
+        let finished = Event::RunFinished {
+            delivery: Delivery::Cancelled,
+            spent,
+            spent_unknown: Amount::default(),
+            rollbacks,
+        };
         publisher.publish(finished).await.unwrap();
     }
     publisher.record(event(0)).await.unwrap();

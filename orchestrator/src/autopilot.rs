@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actors::contract::{Contract, ContractError, filled};
 use actors::failure::{Numbers, diagnostics};
-use actors::ledger::Amount;
+use actors::ledger::{Amount, Spending};
 use actors::prompts::{Prompt, Prompts};
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
@@ -83,8 +83,11 @@ pub struct TakenStep {
     /// The content of each of them before and after.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub turned: Vec<ChangedFile>,
-    /// The cost, including the question that chose the step.
+    /// The cost, including the question that chose the step, of the calls whose cost is known.
     pub spent: Amount,
+    /// The most that the other calls can have cost.
+    #[serde(skip_serializing_if = "Amount::is_zero", default)]
+    pub spent_unknown: Amount,
     /// Number of steps planned after it.
     #[serde(default)]
     pub to_come: usize,
@@ -156,6 +159,13 @@ pub enum End {
     Stopped,
 }
 
+impl End {
+    /// Returns true if the task can be resumed: what stopped it is up to the user.
+    pub const fn can_go_on(&self) -> bool {
+        matches!(self, Self::Stopped | Self::Denied { .. })
+    }
+}
+
 /// The state of a long task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
@@ -173,6 +183,9 @@ pub struct Work {
     /// Cost of choosing the next step, until it is added to that step.
     #[serde(default)]
     pub choosing: Amount,
+    /// The most that calls of unknown cost can have cost, likewise.
+    #[serde(skip_serializing_if = "Amount::is_zero", default)]
+    pub choosing_unknown: Amount,
     /// Working time so far.
     pub worked: Duration,
     /// Why it ended; `None` while it has not.
@@ -182,14 +195,29 @@ pub struct Work {
 
 impl Work {
     /// Returns the cost so far.
-    pub fn spent(&self) -> Amount {
-        self.rounds.iter().fold(self.choosing, |sum, round| sum.plus(round.spent))
+    pub fn spent(&self) -> Spending {
+        let choosing = Spending { known: self.choosing, unknown: self.choosing_unknown };
+        let of = |round: &TakenStep| Spending { known: round.spent, unknown: round.spent_unknown };
+        self.rounds.iter().map(of).fold(choosing, Spending::plus)
+    }
+
+    /// Adds the cost of choosing a step; it is charged to the next step that is recorded.
+    pub fn chose(&mut self, spent: Spending) {
+        self.choosing = self.choosing.plus(spent.known);
+        self.choosing_unknown = self.choosing_unknown.plus(spent.unknown);
+    }
+
+    /// Returns what a step has cost together with the choice of it.
+    pub fn charged_to_step(&mut self, spent: Spending) -> Spending {
+        let known = std::mem::take(&mut self.choosing);
+        let unknown = std::mem::take(&mut self.choosing_unknown);
+        spent.plus(Spending { known, unknown })
     }
 
     /// Returns why no further step may follow, if so.
     pub fn is_over(&self) -> Option<End> {
         let WorkBounds { iterations, time, usd, tokens } = self.bounds;
-        let spent = self.spent();
+        let spent = self.spent().at_most();
         let idle = (0..self.rounds.len()).rev().take_while(|at| !self.is_progress(*at)).count();
         if idle >= MOST_IDLE {
             return Some(End::NoProgress);
@@ -295,6 +323,7 @@ mod tests {
             files: Vec::new(),
             turned: Vec::new(),
             spent,
+            spent_unknown: Amount::default(),
             to_come: 0,
             failure: None,
         }
@@ -309,6 +338,7 @@ mod tests {
             rounds,
             later: Vec::new(),
             choosing: Amount::default(),
+            choosing_unknown: Amount::default(),
             worked: Duration::from_mins(1),
             end: None,
         }

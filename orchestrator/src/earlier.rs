@@ -15,6 +15,7 @@ use actors::seen::SeenFile;
 use actors::words::{Asked, CardAnswer, Side};
 use journal::changes;
 use lanes::trail::Trail;
+use missions::card::SealedCard;
 use missions::cards::{Cards, MadeCard};
 use thiserror::Error;
 use tools::clock::Timestamp;
@@ -61,8 +62,8 @@ pub(crate) struct Earlier {
     pub(crate) compacted: usize,
     /// The interrupted run, if any.
     pub(crate) interrupted: Option<InterruptedRun>,
-    /// The cards of its missions that can still be answered, as JSON.
-    pub(crate) cards: BTreeMap<FileHash, Vec<u8>>,
+    /// The cards of its missions that can still be answered.
+    pub(crate) cards: BTreeMap<FileHash, SealedCard>,
 }
 
 /// A run that was interrupted.
@@ -490,7 +491,9 @@ impl Earlier {
             earlier.compacted = turns;
         }
         for MadeCard { hash, card, .. } in open_cards(records) {
-            earlier.cards.insert(hash, content(session, &card)?);
+            earlier
+                .cards
+                .extend(SealedCard::read(content(session, &card)?).map(|card| (hash, card)));
         }
         if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
             let request = open.request();

@@ -25,7 +25,7 @@ use actors::brief::Brief;
 use actors::closed::JournalClosed;
 use actors::delivery::{Delivery, Rollback};
 use actors::event::Event;
-use actors::ledger::Amount;
+use actors::ledger::Spending;
 use actors::plan::Plan;
 use actors::prompts::Prompts;
 use actors::publisher::{Attendance, Publisher};
@@ -42,7 +42,7 @@ use lanes::crew::{Crew, CrewReport};
 use lanes::team::{Team, TeamReport};
 use lanes::trail::Trail;
 use lanes::worktrees::Claim;
-use missions::card::Card;
+use missions::card::SealedCard;
 use missions::children::Children;
 use missions::grant::Grant;
 use model::ChatModel;
@@ -146,7 +146,7 @@ pub struct Outcome {
     /// The review, if one was requested.
     pub review: Option<Review>,
     /// The card of a mission.
-    pub card: Option<Box<Card>>,
+    pub card: Option<Box<SealedCard>>,
     /// The changes in the workspace since the start of the run.
     pub changes: Vec<Change>,
     /// Diffs of models for files that no plan named; they were not applied.
@@ -154,7 +154,7 @@ pub struct Outcome {
     /// The staged undo patches.
     pub rollbacks: Vec<Rollback>,
     /// What it cost.
-    pub spent: Amount,
+    pub spent: Spending,
     /// How each lane ended, if it used lanes.
     pub lanes: Vec<EndedLane>,
     /// Worktrees of lanes that failed.
@@ -306,14 +306,14 @@ pub(crate) struct Active {
     children: Option<Children>,
     /// The brief of a mission; `None` for other requests.
     mission: Option<Brief>,
-    /// The approved card, as JSON.
-    approved: Option<(FileHash, Vec<u8>)>,
+    /// The approved card.
+    approved: Option<SealedCard>,
     /// The permissions of a mission's approved card.
     grant: Option<Arc<Grant>>,
     /// How the lanes of a mission ended.
     written_end: Option<(Delivery, Vec<EndedLane>, Vec<PathBuf>)>,
     /// What a mission had spent when its card was approved.
-    spent_before: Amount,
+    spent_before: Spending,
     /// The worktrees of its lanes.
     pub(crate) claim: Option<Claim>,
     permits: BTreeMap<Wanted, Permission>,
@@ -384,8 +384,8 @@ struct State {
     compacted: usize,
     /// What the last request began with; empty before the first in this process.
     last_brief: Brief,
-    /// The cards of earlier missions that can still be answered, as JSON.
-    cards: BTreeMap<FileHash, Vec<u8>>,
+    /// The cards of earlier missions that can still be answered.
+    cards: BTreeMap<FileHash, SealedCard>,
 }
 
 impl Actor for OrchestratorActor {

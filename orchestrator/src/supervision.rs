@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use actors::admission::{Account, Admission, AdmissionSetup, Slot};
 use actors::event::Event;
-use actors::ledger::{Allowance, Amount};
+use actors::ledger::{Allowance, Amount, Charge, Spending};
 use actors::publisher::Publisher;
 use actors::run::Terms;
 use actors::scope::{Scope, Segment};
@@ -100,8 +100,9 @@ pub(crate) async fn recover_ledger(
     let Ok(Ok(reading)) = reading else {
         // Without a journal, nothing more may be spent.
         let all = u64::MAX;
-        let spent =
+        let known =
             Amount { nano_usd: Usd::from_nanos(all), tokens: all, calls: all, reasoning: 0 };
+        let spent = Spending { known, ..Spending::default() };
         return LostAccounts {
             run: Account { spent, ..Account::default() },
             parts: BTreeMap::new(),
@@ -122,9 +123,14 @@ pub(crate) async fn recover_ledger(
                 open.insert((scope, call), reserved);
                 account.last_call = account.last_call.max(call);
             }
-            Event::ModelReply { call, charged, .. } | Event::CallDropped { call, charged } => {
+            Event::ModelReply { call, charged, usage, error, .. } => {
                 open.remove(&(scope, call));
-                account.spent = account.spent.plus(charged);
+                let charge = Charge::of(charged, usage.as_ref(), error.as_ref());
+                account.spent = account.spent.plus(charge.spending());
+            }
+            Event::CallDropped { call, charged } => {
+                open.remove(&(scope, call));
+                account.spent = account.spent.plus(Charge::AtMost(charged).spending());
             }
             Event::LaneSpawned { budget, .. } => account.limits = budget,
             Event::LanesPlanned { lanes, .. } => planned = lanes,
@@ -140,7 +146,7 @@ pub(crate) async fn recover_ledger(
     for ((scope, _), reserved) in open {
         let account =
             if scope == run { &mut lost.run } else { lost.parts.entry(scope).or_default() };
-        account.spent = account.spent.plus(reserved);
+        account.spent = account.spent.plus(Charge::AtMost(reserved).spending());
     }
     lost
 }

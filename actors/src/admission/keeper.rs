@@ -9,7 +9,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{Account, AdmissionSetup, Given, Msg};
 use crate::answer;
 use crate::event::Event;
-use crate::ledger::{Allowance, Amount, Ask, Ledger, Reservation, Unaffordable};
+use crate::ledger::{Allowance, Amount, Ask, Charge, Ledger, Reservation, Spending, Unaffordable};
 use crate::publisher::Publisher;
 use crate::scope::Scope;
 use crate::turns::{Party, Place, Turns};
@@ -65,10 +65,11 @@ impl Actor for AdmissionActor {
             ledger.restore_child(scope, child.spent, last);
         }
         for (scope, last) in lock(&given).iter().filter(|(scope, _)| is_child(scope)) {
-            ledger.restore_child(scope.clone(), Amount::default(), *last);
+            ledger.restore_child(scope.clone(), Spending::default(), *last);
         }
+        let whole = setup.account.limits;
         let open = |(scope, part): (Scope, Account)| {
-            let ledger = opened(part, last(&scope));
+            let ledger = opened(part, last(&scope)).as_share_of(whole);
             (scope, ledger)
         };
         let parts = of_parts.into_iter().map(open).collect();
@@ -95,21 +96,22 @@ impl Actor for AdmissionActor {
             Msg::Admit { account, model, ask, reply } => {
                 state.enqueue(Waiting { account, model, ask, reply });
             }
-            Msg::Settle { account, id, used, pace } => {
+            Msg::Settle { account, id, charge, pace } => {
                 state.width = state.width.after(pace);
-                state.settle(&account, id, used);
+                state.settle(&account, id, charge);
             }
             Msg::Drop { account, id, used } => {
-                state.settle(&account, id, used);
+                state.settle(&account, id, Charge::AtMost(used));
                 let dropped = Event::CallDropped { call: id, charged: used };
                 if state.publisher_of(&account).publish(dropped).await.is_err() {
                     tracing::debug!("a call that was given up is not in the journal");
                 }
             }
             Msg::Share { accounts, parts, reply } => answer(reply, state.share(accounts, parts)),
+            Msg::SetAside { of, amount } => state.ledger.share(of, amount),
             Msg::Return { account } => {
                 let spent = state.parts.get(&account).map(Ledger::spent).unwrap_or_default();
-                state.ledger.share(account, spent);
+                state.ledger.share(account, spent.at_most());
             }
             Msg::Spent { account, reply } => answer(reply, state.spent(&account)),
         }
@@ -154,20 +156,22 @@ impl State {
         self.parts.entry(account.clone()).or_insert_with(|| {
             let left = ledger.part(1);
             ledger.share(account.clone(), left.into());
-            Ledger::new(left)
+            Ledger::default().topped_up(left, ledger.limits())
         })
     }
 
     fn share(&mut self, accounts: Vec<Scope>, parts: u64) -> Allowance {
         let part = self.ledger.part(parts);
         for account in accounts {
-            self.ledger.share(account.clone(), part.into());
-            self.parts.insert(account, Ledger::new(part));
+            let before = self.parts.remove(&account).unwrap_or_default();
+            let ledger = before.topped_up(part, self.ledger.limits());
+            self.ledger.share(account.clone(), ledger.limits().into());
+            self.parts.insert(account, ledger);
         }
         part
     }
 
-    fn spent(&mut self, account: &Scope) -> Amount {
+    fn spent(&mut self, account: &Scope) -> Spending {
         let own = self.ledger_of(account).spent();
         if !self.is_of_run(account) {
             return own;
@@ -198,8 +202,8 @@ impl State {
         ));
     }
 
-    fn settle(&mut self, account: &Scope, id: u64, used: Amount) {
-        self.ledger_of(account).settle(child(account), id, used);
+    fn settle(&mut self, account: &Scope, id: u64, charge: Charge) {
+        self.ledger_of(account).settle(child(account), id, charge);
         self.give_back(account);
         self.admit_next();
         // Callers further back keep the place last shown to them; they can only have moved up since.
@@ -245,7 +249,8 @@ impl State {
                 && let Some(id) = reserved
             {
                 // The caller left before it received the reservation.
-                self.ledger_of(&account).settle(child(&account), id, Amount::default());
+                let nothing = Charge::Known(Amount::default());
+                self.ledger_of(&account).settle(child(&account), id, nothing);
                 self.give_back(&account);
             }
         }

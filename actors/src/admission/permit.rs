@@ -7,7 +7,7 @@ use model::price::Usd;
 use ractor::ActorRef;
 
 use super::{Msg, Pace};
-use crate::ledger::{Amount, Reservation};
+use crate::ledger::{Amount, Charge, Reservation};
 use crate::scope::Scope;
 
 /// A permit and a reservation for one attempt.
@@ -17,7 +17,7 @@ pub struct Permit {
     reservation: Reservation,
     prompt_tokens: u64,
     answer_bytes: AtomicU64,
-    used: Option<Amount>,
+    charge: Option<Charge>,
     /// The charge recorded for this call if it was abandoned in the recording.
     presumed: Option<Amount>,
     sent: bool,
@@ -32,7 +32,7 @@ impl Permit {
         prompt_tokens: u64,
     ) -> Self {
         let answer_bytes = AtomicU64::new(0);
-        let (used, presumed, sent) = (None, None, false);
+        let (charge, presumed, sent) = (None, None, false);
         let throttled = AtomicBool::new(false);
         Self {
             admission,
@@ -40,7 +40,7 @@ impl Permit {
             reservation,
             prompt_tokens,
             answer_bytes,
-            used,
+            charge,
             presumed,
             sent,
             throttled,
@@ -103,9 +103,9 @@ impl Permit {
         Amount { nano_usd, tokens, calls: 1, reasoning }
     }
 
-    /// Ends the call with its actual usage.
-    pub fn settle(mut self, used: Amount) {
-        self.used = Some(used);
+    /// Ends the call with what it is charged.
+    pub fn settle(mut self, charge: Charge) {
+        self.charge = Some(charge);
     }
 }
 
@@ -114,11 +114,14 @@ impl Drop for Permit {
         let (id, account) = (self.reservation.id, self.account.clone());
         let throttled = self.throttled.load(Ordering::Relaxed);
         let pace = if throttled { Pace::Throttled } else { Pace::Kept };
-        let message = match (self.used, self.presumed) {
-            (Some(used), _) => Msg::Settle { account, id, used, pace },
+        let message = match (self.charge, self.presumed) {
+            (Some(charge), _) => Msg::Settle { account, id, charge, pace },
             (None, Some(used)) => Msg::Drop { account, id, used },
             (None, None) if self.sent => Msg::Drop { account, id, used: self.worst_so_far() },
-            (None, None) => Msg::Settle { account, id, used: Amount::default(), pace },
+            (None, None) => {
+                let charge = Charge::Known(Amount::default());
+                Msg::Settle { account, id, charge, pace }
+            }
         };
         // If admission has stopped, there is no ledger to update; its successor restores one from the journal.
         self.admission.cast(message).ok();

@@ -1,12 +1,25 @@
 //! Compares events by what they decide and testify to, ignoring their wording. Pure.
 
 use super::Event;
+use crate::words::Side;
 
 impl Event {
     /// Returns the content of the event without its wording; two events are equal if these are equal.
     pub fn decisions(&self) -> Decisions {
+        let rendered = self.without_rendered_text();
         // Events always serialize.
-        Decisions(ciborium::Value::serialized(self).unwrap_or(ciborium::Value::Null))
+        let event = rendered.as_ref().unwrap_or(self);
+        Decisions(ciborium::Value::serialized(event).unwrap_or(ciborium::Value::Null))
+    }
+
+    /// Returns an assistant's turn without its text, which is rendered from what other events record: answers of models, cards
+    /// and reports. `None` for other events.
+    fn without_rendered_text(&self) -> Option<Self> {
+        let Self::TurnAdded { speaker: Side::Assistant, intent, card, .. } = self else {
+            return None;
+        };
+        let (speaker, text) = (Side::Assistant, String::new());
+        Some(Self::TurnAdded { speaker, text, intent: *intent, card: card.clone() })
     }
 }
 

@@ -19,7 +19,12 @@ fn recording(events: Vec<Event>, at_end: AtRecordingEnd) -> Recording {
 
 fn end() -> Event {
     let (spent, rollbacks) = (Amount::default(), Vec::new());
-    Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks }
+    Event::RunFinished {
+        delivery: Delivery::Cancelled,
+        spent,
+        spent_unknown: Amount::default(),
+        rollbacks,
+    }
 }
 
 #[test]
@@ -66,7 +71,12 @@ fn counts_after_a_death_of_admission_are_not_compared() {
     let died = Event::RoleCrashed { role: Role::Admission };
     let finished = |calls| {
         let spent = Amount { calls, ..Amount::default() };
-        Event::RunFinished { delivery: Delivery::Cancelled, spent, rollbacks: Vec::new() }
+        Event::RunFinished {
+            delivery: Delivery::Cancelled,
+            spent,
+            spent_unknown: Amount::default(),
+            rollbacks: Vec::new(),
+        }
     };
     for (before, followed) in [(turn("x"), Followed::TooLate), (died, Followed::Same(8))] {
         let recording = recording(vec![before, finished(1)], AtRecordingEnd::Stop);

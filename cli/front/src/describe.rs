@@ -140,6 +140,13 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
 fn in_mission(event: &Event) -> String {
     match event {
         Event::MissionPhaseChanged { from, to } => format!("{from} → {to}"),
+        Event::EvidenceCompared { stale, changed } => {
+            format!(
+                "{} and {} have changed",
+                counted(stale.len(), "finding"),
+                counted(changed.len(), "file")
+            )
+        }
         Event::SourcesRead { files, files_total, .. } => format!("{files} of {files_total} files"),
         Event::ResearchStep { step, round, asked, answered, new } => {
             let step = step.name();
@@ -327,7 +334,8 @@ pub fn outcome(delivery: &Delivery) -> String {
         Delivery::Delivered { verified } => format!("delivered, {verified}"),
         Delivery::NoEditNeeded { reason } => format!("no edit needed: {reason}"),
         Delivery::NeedsWork { detail, .. } => format!("needs work: {detail}"),
-        Delivery::Denied { what, .. } => format!("denied: {what}"),
+        Delivery::Denied { what, card: None, .. } => format!("denied: {what}"),
+        Delivery::Denied { what, card: Some(_), .. } => what.to_string(),
         Delivery::Cancelled => "stopped".to_owned(),
         Delivery::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
         Delivery::Failed { class, message } => format!("failed ({}): {message}", class.name()),

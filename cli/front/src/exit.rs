@@ -73,8 +73,12 @@ pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
             let error = CliError::new(Kind::NotDelivered, format!("not delivered: {detail}"));
             Err(error.hint(next_step(*why)))
         }
-        Delivery::Denied { what, hint } => {
-            Err(CliError::new(Kind::Denied, format!("denied: {what}")).hint(hint.to_string()))
+        Delivery::Denied { what, hint, card } => {
+            let what = match card {
+                Some(_) => what.to_string(),
+                None => format!("denied: {what}"),
+            };
+            Err(CliError::new(Kind::Denied, what).hint(hint.to_string()))
         }
         Delivery::Cancelled => Err(CliError::new(Kind::Interrupted, "stopped")),
         Delivery::BudgetExhausted { limit, detail } => {

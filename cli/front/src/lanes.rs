@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
-use actors::ledger::Amount;
+use actors::ledger::{Charge, Spending};
 use actors::team::{EndedLane, LaneEnd};
 
 /// The stage of a lane.
@@ -65,7 +65,7 @@ struct Lane {
     since: Option<Duration>,
     /// Total time of the attempts that have ended.
     took: Duration,
-    spent: Amount,
+    spent: Spending,
     cost_unknown: bool,
     prompt: u64,
     hit: u64,
@@ -115,15 +115,15 @@ impl Lane {
                     commands.remove(at);
                 }
             }
-            Event::ModelReply { usage, charged, cost_nano_usd, .. } => {
+            Event::ModelReply { usage, charged, cost_nano_usd, error, .. } => {
                 if let Some(usage) = usage {
                     self.prompt += usage.prompt;
                     self.hit += usage.hit;
                 }
                 self.cost_unknown |= cost_nano_usd.is_none();
-                self.charge(charged);
+                self.charge(Charge::of(*charged, usage.as_ref(), error.as_ref()));
             }
-            Event::CallDropped { charged, .. } => self.charge(charged),
+            Event::CallDropped { charged, .. } => self.charge(Charge::AtMost(*charged)),
             Event::LaneCompleted { files, .. } => {
                 self.changed(files);
                 self.end(Stage::Done, at);
@@ -144,12 +144,10 @@ impl Lane {
         }
     }
 
-    fn charge(&mut self, charged: &Amount) {
+    fn charge(&mut self, charge: Charge) {
         self.received = 0;
         self.waiting = None;
-        self.spent.tokens += charged.tokens;
-        self.spent.calls += charged.calls;
-        self.spent.nano_usd = self.spent.nano_usd + charged.nano_usd;
+        self.spent = self.spent.plus(charge.spending());
     }
 }
 

@@ -16,6 +16,7 @@ use actors::plan::StepMark;
 use actors::proof::OldTree;
 use actors::publisher::{Holds, OpenQuestion, Proposal, Question, Signal};
 use actors::scope::Scope;
+use actors::wording::short;
 use actors::words::Intent;
 use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
@@ -254,6 +255,7 @@ impl RunView {
                 (None, None) => self.waiting = Some(harmless(why)),
             },
             Signal::Paused(why) => self.waiting = Some(harmless(why)),
+            Signal::Unapprovable(why) => self.say(format!("  ! {}", harmless(why))),
             Signal::Confined(level) => self.tell_confined(&level.to_string()),
             Signal::Question(_) | Signal::Asked(_) => {}
         }
@@ -328,7 +330,10 @@ impl RunView {
         if let Some(why) = &self.waiting {
             write!(line, " · {why}").ok();
         } else if self.heard > 0 {
-            write!(line, " · about {}", counted(self.heard.div_ceil(4), "token")).ok();
+            write!(line, " · about {} out", counted(self.heard.div_ceil(4), "token")).ok();
+        }
+        if self.used.prompt > 0 {
+            write!(line, " · {} tokens in", short(self.used.prompt)).ok();
         }
         if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();

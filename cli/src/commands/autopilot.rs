@@ -6,7 +6,7 @@ mod pilot;
 
 use std::time::Duration;
 
-use actors::ledger::Amount;
+use actors::ledger::{Amount, Spending};
 use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use front::session::SessionChoice;
@@ -15,7 +15,7 @@ use orchestrator::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
 use serde_json::json;
 use tools::count::counted;
 
-use self::desk::{Desk, Doing, KeptWork, is_alive};
+use self::desk::{Desk, Doing, KeptWork, Wish, is_alive};
 use self::pilot::fly;
 use crate::flags::{Global, Output};
 use crate::render;
@@ -27,7 +27,9 @@ use crate::surroundings::Surroundings;
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
     after_help = "A step's changes are kept only if it is delivered. The budget applies to the whole task. Approvals work as for \
-        single requests: to run unattended, use `--approval auto`."
+        single requests: to run unattended, use `--approval auto`. `resume` keeps the settings of the start; flags given to it \
+        change them. Exit code 0 means that the task is done; a task that was stopped, or that reached a limit of steps or time, \
+        ends with 1."
 )]
 pub(crate) struct AutopilotArgs {
     /// The task, without quotes.
@@ -80,7 +82,7 @@ pub(crate) async fn run(
     let desk = Desk::of(around, &workspace)?;
     match args.action {
         Some(Action::Status) => {
-            status(around, global, &desk.kept()?);
+            status(around, global, &desk.kept()?, desk.wish());
             Ok(())
         }
         Some(Action::Pause) => instruct(&desk, "pause", "pausing after the current step"),
@@ -93,7 +95,7 @@ pub(crate) async fn run(
                 return Ok(());
             }
             if let Some(end) = &kept.work.end
-                && *end != End::Stopped
+                && !end.can_go_on()
             {
                 return Err(CliError::new(
                     Kind::Usage,
@@ -101,8 +103,17 @@ pub(crate) async fn run(
                 )
                 .hint("start another with `deepseek autopilot \"…\"`"));
             }
+            let settings = around.settings(global, &workspace)?;
+            let settings = match &kept.settings {
+                None => settings,
+                Some(record) => settings.resuming(record).ok_or_else(|| {
+                    CliError::new(Kind::Usage, "the settings of the start do not fit this version")
+                        .hint("start another with `deepseek autopilot \"…\"`")
+                })?,
+            };
             let work = Work { end: None, ..kept.work };
-            fly(around, global, workspace, desk, work, SessionChoice::Earlier(kept.session)).await
+            let which = SessionChoice::Earlier(kept.session);
+            Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
         }
         None => {
             desk.wishes(None)?;
@@ -121,10 +132,12 @@ pub(crate) async fn run(
                 rounds: Vec::new(),
                 later: Vec::new(),
                 choosing: Amount::default(),
+                choosing_unknown: Amount::default(),
                 worked: Duration::ZERO,
                 end: None,
             };
-            fly(around, global, workspace, desk, work, SessionChoice::New).await
+            let which = SessionChoice::New;
+            Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
         }
     }
 }
@@ -141,10 +154,18 @@ fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn status(around: &Surroundings, global: &Global, kept: &KeptWork) {
+fn status(around: &Surroundings, global: &Global, kept: &KeptWork, wish: Option<Wish>) {
     let alive = is_alive(kept);
+    let wish = wish.filter(|_| alive);
     if global.output != Output::Text {
-        render::json_line(&json!({"alive": alive, "autopilot": kept, "spent": kept.work.spent()}));
+        let spent = kept.work.spent();
+        render::json_line(&json!({
+            "alive": alive,
+            "wish": wish,
+            "autopilot": kept,
+            "spent": spent.known,
+            "spent_unknown": spent.unknown,
+        }));
         return;
     }
     let doing = match (&kept.work.end, kept.doing) {
@@ -159,7 +180,14 @@ fn status(around: &Surroundings, global: &Global, kept: &KeptWork) {
         (None, Doing::Paused) => "paused: `deepseek autopilot resume` resumes it".to_owned(),
         (None, Doing::Ended) => "ended".to_owned(),
     };
-    render::text(&format!("{}State    {doing}\n", report(&kept.work)));
+    let wanted = match (wish, kept.doing) {
+        (Some(Wish::Pause), Doing::Choosing | Doing::Working) => "; it pauses after this step",
+        (Some(Wish::Stop), Doing::Choosing | Doing::Working | Doing::Paused) => {
+            "; it is being stopped"
+        }
+        (None | Some(Wish::Pause), _) | (Some(Wish::Stop), Doing::Ended) => "",
+    };
+    render::text(&format!("{}State    {doing}{wanted}\n", report(&kept.work)));
 }
 
 /// Formats the report as text.
@@ -176,12 +204,21 @@ fn report(work: &Work) -> String {
     for step in &work.later {
         text.push_str(&format!("  · {}\n", render::harmless(step)));
     }
-    let (spent, seconds) = (work.spent(), work.worked.as_secs());
+    let (Spending { known, unknown }, seconds) = (work.spent(), work.worked.as_secs());
+    let unknown = match unknown.calls {
+        0 => String::new(),
+        calls => format!(
+            "; and {} of unknown cost, at most {} and {}",
+            counted(calls, "call"),
+            counted(unknown.tokens, "token"),
+            unknown.nano_usd
+        ),
+    };
     text.push_str(&format!(
-        "Used     {}, {}, {}, {seconds} s\n",
-        counted(spent.calls, "call"),
-        counted(spent.tokens, "token"),
-        spent.nano_usd
+        "Used     {}, {}, {}, {seconds} s{unknown}\n",
+        counted(known.calls, "call"),
+        counted(known.tokens, "token"),
+        known.nano_usd
     ));
     text
 }

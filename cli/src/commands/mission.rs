@@ -1,5 +1,6 @@
 //! `deepseek mission`: researches a goal, shows a card and executes it once approved.
 
+use actors::delivery::{Delivery, Limit};
 use actors::event::Event;
 use actors::words::{CardAnswer, CardStep};
 use clap::{Args, Subcommand};
@@ -18,13 +19,16 @@ use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 
+/// How many characters of a card's hash its approval takes at least.
+const LEAST_TO_APPROVE: usize = 8;
+
 /// Research a goal; execute it once you approve the mission card.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(crate) struct MissionArgs {
     /// The goal, without quotes.
     goal: Vec<String>,
-    /// Execute an earlier card for the same goal, by its hash, without asking.
+    /// Execute an earlier card for the same goal, by its hash (at least 8 characters), without asking.
     #[arg(long, value_name = "HASH", requires = "goal")]
     approve_mission: Option<String>,
     #[command(subcommand)]
@@ -47,7 +51,7 @@ enum Action {
     },
     /// Approve and execute a card.
     Approve {
-        /// The card's hash, or the start of it.
+        /// The card's hash, or at least 8 characters of its start.
         hash: String,
     },
     /// Reject a card.
@@ -75,6 +79,10 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     let past = || Past::find(around, global);
     let find = |hash: &str| one(cards(&past()?)?, hash);
+    let approved = |hash: &str| {
+        let known = find(hash)?;
+        may_approve(global, &known, hash).map(|()| known)
+    };
     let latest = |hash: &Option<String>| match hash {
         Some(hash) => find(hash),
         None => cards(&past()?)?.pop().ok_or_else(none_yet),
@@ -84,7 +92,7 @@ pub(crate) async fn run(
         Some(Action::Show { hash }) => show(global, &latest(hash)?),
         Some(Action::Explain { hash }) => explain(&past()?, &latest(hash)?)?,
         Some(Action::Approve { hash }) => {
-            return say(around, global, find(hash)?, CardAnswer::Approved).await;
+            return say(around, global, approved(hash)?, CardAnswer::Approved).await;
         }
         Some(Action::Reject { hash }) => {
             return say(around, global, find(hash)?, CardAnswer::Rejected).await;
@@ -100,10 +108,10 @@ pub(crate) async fn run(
             let Some(hash) = &args.approve_mission else {
                 return chat::once(around, global, goal, Some(Intent::Mission)).await;
             };
-            let known = find(hash)?;
-            if known.card.goal != goal {
-                let error =
-                    format!("card {} has a different goal: {}", known.hash, known.card.goal);
+            let known = approved(hash)?;
+            let its = &known.card.card().goal;
+            if *its != goal {
+                let error = format!("card {} has a different goal: {its}", known.hash);
                 return Err(CliError::new(Kind::Usage, render::harmless(&error))
                     .hint(format!("deepseek mission approve {}", known.hash)));
             }
@@ -132,9 +140,51 @@ async fn say(
     let mut drive =
         Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
     let card = Some(CardStep { hash: known.hash, answer });
-    let request = Request { card, ..Request::new(known.card.goal, Some(Intent::Mission)) };
+    let its = known.card.into_card();
+    let request = Request { card, ..Request::new(its.goal.clone(), Some(Intent::Mission)) };
     let outcome = drive.run(request, view.as_mut()).await?;
-    exit::of(&outcome.delivery, None)
+    let ended = exit::of(&outcome.delivery, None);
+    if let Delivery::BudgetExhausted { limit, .. } = outcome.delivery
+        && its.sets(limit, &settings.config.budget)
+    {
+        return ended.map_err(|error| error.hint(with_another_card(limit)));
+    }
+    ended
+}
+
+/// How the user can raise a limit that a card sets.
+fn with_another_card(limit: Limit) -> String {
+    let flag = match limit {
+        Limit::Usd => " --budget-usd USD",
+        Limit::Tokens => " --budget-tokens N",
+        Limit::Calls | Limit::Reasoning | Limit::WallTime | Limit::NoPrice => "",
+    };
+    format!(
+        "its card sets this limit: for a card with a higher one, start the mission again with `deepseek mission \"GOAL\"{flag}`; answered questions are not paid for again"
+    )
+}
+
+/// Checks that an approval means this card, and nothing that it does not say.
+fn may_approve(global: &Global, known: &Known, hash: &str) -> Result<(), CliError> {
+    let whole = format!("deepseek mission approve {}", known.hash);
+    if hash.len() < LEAST_TO_APPROVE {
+        let error = format!(
+            "`{hash}` is too short: a card is approved by at least {LEAST_TO_APPROVE} characters of its hash"
+        );
+        return Err(CliError::new(Kind::Usage, error).hint(whole));
+    }
+    let models = known.card.card().models();
+    if let Some(model) = &global.model
+        && models.iter().any(|named| named != model)
+    {
+        let models = known.card.card().carried_out_by();
+        let error =
+            render::harmless(&format!("the card is carried out by {models}, not by {model}"));
+        return Err(
+            CliError::new(Kind::Usage, error).hint(format!("approve it without --model: {whole}"))
+        );
+    }
+    Ok(())
 }
 
 /// Finds the only card whose hash starts with `hash`.
@@ -165,7 +215,7 @@ fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
         render::warn("there are no missions in this workspace yet");
     }
     for Known { hash, at, card, state, .. } in cards {
-        let (version, goal) = (card.version, render::harmless(&card.goal));
+        let (version, goal) = (card.card().version, render::harmless(&card.card().goal));
         let hash: String = hash.to_string().chars().take(HASH_SHOWN).collect();
         let (at, state) = (around.local(at), state.name());
         render::line(&format!("{hash}  {at}  {state:<15}  version {version}  {goal}"));
@@ -182,7 +232,7 @@ fn show(global: &Global, known: &Known) {
 
 fn as_json(Known { session, run, hash, at, card, state }: &Known) -> Value {
     let state = state.name().replace(' ', "_");
-    json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card})
+    json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card.card()})
 }
 
 /// Prints the steps of a card's research, with the events of each child question.
@@ -194,6 +244,7 @@ fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
             Some(
                 Event::MissionPhaseChanged { .. }
                     | Event::SourcesRead { .. }
+                    | Event::EvidenceCompared { .. }
                     | Event::ResearchStep { .. }
                     | Event::ResearchCut { .. }
                     | Event::CardMade { .. }

@@ -46,6 +46,9 @@ impl View for StreamJson {
                 tell(&within(json!({"kind": "Waiting", "data": {"why": why}}), &scope));
             }
             Signal::Paused(why) => tell(&json!({"kind": "Waiting", "data": {"why": why}})),
+            Signal::Unapprovable(why) => {
+                tell(&json!({"kind": "Unapprovable", "data": {"why": why}}));
+            }
             Signal::Confined(level) => {
                 let data = json!({"degree": level.degree(), "told": level.to_string()});
                 tell(&json!({"kind": "Confined", "data": data}));
@@ -141,11 +144,12 @@ fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
         "accept": criteria(outcome.plan.as_ref(), &outcome.delivery),
         "answer": outcome.answer,
         "review": outcome.review,
-        "card": outcome.card.as_ref().map(|card| json!({"hash": card.hash(), "card": card})),
+        "card": outcome.card.as_ref().map(|card| json!({"hash": card.hash(), "card": card.card()})),
         "changes": outcome.changes.iter().map(Change::summary).collect::<Vec<_>>(),
         "put_aside": outcome.put_aside,
         "rollbacks": outcome.rollbacks,
-        "spent": outcome.spent,
+        "spent": outcome.spent.known,
+        "spent_unknown": Some(outcome.spent.unknown).filter(|unknown| !unknown.is_zero()),
         "lanes": outcome.lanes,
         "kept": outcome.kept,
     })

@@ -142,6 +142,7 @@ impl View for Terminal {
             | Signal::Reasoning(..)
             | Signal::Waiting(..)
             | Signal::Paused(..)
+            | Signal::Unapprovable(_)
             | Signal::Confined(_) => Box::pin(std::future::ready(())),
         }
     }

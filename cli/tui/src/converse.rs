@@ -354,6 +354,7 @@ impl Converse {
             | Signal::Reasoning(..)
             | Signal::Waiting(..)
             | Signal::Paused(..)
+            | Signal::Unapprovable(_)
             | Signal::Confined(_) => {}
         }
     }

@@ -16,7 +16,7 @@ pub use decide::{
     Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, Why, decide,
 };
 pub use listed::quoted;
-pub use patch_total::{Counted, PatchTotal, Size};
+pub use patch_total::{Counted, PatchTotal, Size, Touch, Touched};
 pub use rules::{Act, Author, PolicyError, Rules};
 pub use spelling::{is_ignorable, spells};
 pub use table::{Case, Line, cases, lines};

@@ -1,20 +1,46 @@
 //! How much a run changes: its patches are counted together, so that many small ones weigh as much as a large one.
 //! Pure.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The total of the patches that a run applied so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchTotal {
-    files: BTreeSet<String>,
+    files: BTreeMap<String, FileTotal>,
+}
+
+/// How much of a file has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct FileTotal {
     lines: usize,
+    is_reshaped: bool,
+}
+
+/// A file that a patch touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touched<'p> {
+    /// Its path after the patch.
+    pub path: &'p str,
+    /// Lines added and removed.
+    pub lines: usize,
+    /// What else is done to it.
+    pub how: Touch,
+}
+
+/// How a patch touches a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// Lines are changed, and nothing else.
+    Edited,
+    /// It is created, deleted, moved, or made executable.
+    Reshaped,
 }
 
 /// How much a patch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Distinct files.
+    /// Distinct files that count.
     pub files: usize,
     /// Lines added and removed.
     pub lines: usize,
@@ -32,18 +58,26 @@ pub enum Counted {
 }
 
 impl PatchTotal {
-    /// Returns the size of a patch to `paths` with `lines` lines added and removed, plus everything counted before.
-    pub fn with(&self, paths: &[&str], lines: usize) -> Size {
-        let known = |path: &&&str| self.files.contains(**path);
-        let fresh: BTreeSet<&&str> = paths.iter().filter(|path| !known(path)).collect();
-        let of = if self.files.is_empty() { Counted::Patch } else { Counted::Run };
-        Size { files: self.files.len() + fresh.len(), lines: self.lines.saturating_add(lines), of }
+    /// Returns the size of a patch, plus everything counted before. A file counts if more than `lines_per_file` of its lines
+    /// change, or if it is reshaped.
+    pub fn with(&self, patch: &[Touched<'_>], lines_per_file: usize) -> Size {
+        let mut all = self.clone();
+        all.add(patch);
+        let counts = |file: &&FileTotal| file.is_reshaped || file.lines > lines_per_file;
+        Size {
+            files: all.files.values().filter(counts).count(),
+            lines: all.files.values().fold(0, |sum, file| sum.saturating_add(file.lines)),
+            of: if self.files.is_empty() { Counted::Patch } else { Counted::Run },
+        }
     }
 
     /// Counts a patch that was applied.
-    pub fn add(&mut self, paths: &[&str], lines: usize) {
-        self.files.extend(paths.iter().map(|path| (*path).to_owned()));
-        self.lines = self.lines.saturating_add(lines);
+    pub fn add(&mut self, patch: &[Touched<'_>]) {
+        for Touched { path, lines, how } in patch {
+            let file = self.files.entry((*path).to_owned()).or_default();
+            file.lines = file.lines.saturating_add(*lines);
+            file.is_reshaped |= *how == Touch::Reshaped;
+        }
     }
 }
 
@@ -64,10 +98,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patches_add_up_and_a_file_counts_once() {
-        let mut tally = PatchTotal::default();
-        assert_eq!(tally.with(&["a", "a"], 3), Size { files: 1, lines: 3, of: Counted::Patch });
-        tally.add(&["a", "b"], 10);
-        assert_eq!(tally.with(&["b", "c"], 5), Size { files: 3, lines: 15, of: Counted::Run });
+    fn patches_add_up_and_a_file_counts_once_and_if_much_of_it_changes() {
+        let edited = |path, lines| Touched { path, lines, how: Touch::Edited };
+        let created = |path| Touched { path, lines: 1, how: Touch::Reshaped };
+        let mut total = PatchTotal::default();
+        let size = |files, lines, of| Size { files, lines, of };
+        let small = [edited("a", 10), edited("b", 10), created("c")];
+        assert_eq!(total.with(&small, 10), size(1, 21, Counted::Patch));
+        total.add(&small);
+        // One more line makes ten of `a` eleven, also over several patches.
+        assert_eq!(total.with(&[edited("a", 1)], 10), size(2, 22, Counted::Run));
+        assert_eq!(total.with(&[edited("c", 30)], 10), size(1, 51, Counted::Run));
     }
 }

@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::command::{Command, SimpleCommand, base_name, hands_on};
 use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Stage, Verdict, decide};
 use crate::listed::{Listed, Rule, Unlisted, rule_for};
-use crate::patch_total::Size;
+use crate::patch_total::{PatchTotal, Size, Touched};
 use crate::spelling::{is_ignorable, spells};
 
 /// The user's policy, compiled.
@@ -96,6 +96,27 @@ impl Rules {
             let never = is_barred && why.is_question();
             if never { format!("{said}, and policy.approval is never") } else { said }
         })
+    }
+
+    /// Returns how much a patch changes, with the earlier patches of the run.
+    pub fn sized(&self, before: &PatchTotal, patch: &[Touched<'_>]) -> Size {
+        before.with(patch, self.gate.gate_lines_per_file)
+    }
+
+    /// Returns the flag with which an act that is asked about, staged or denied would happen; `None` if no flag allows it.
+    pub fn flag_for(
+        &self,
+        stage: Stage,
+        act: Act<'_>,
+        confinement: Confinement,
+    ) -> Option<&'static str> {
+        let action = self.classify(act).action;
+        let allows = |mode, approval| {
+            matches!(decide(mode, approval, stage, action, confinement), Verdict::Allow)
+        };
+        let flags =
+            [(self.mode, Approval::Auto, "--approval auto"), (Mode::Yolo, self.approval, "--yolo")];
+        flags.into_iter().find(|(mode, approval, _)| allows(*mode, *approval)).map(|it| it.2)
     }
 
     /// Decides whether `path` may be read into a prompt.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::command::{Assignment, Command, Join, SimpleCommand};
 use crate::decide::{Confinement, Stage, Verdict};
-use crate::patch_total::PatchTotal;
+use crate::patch_total::{PatchTotal, Touch, Touched};
 use crate::rules::{Act, Author, PolicyError, Rules};
 
 static DEFAULTS: LazyLock<Config> =
@@ -41,9 +41,15 @@ fn command(text: &str) -> Command {
     Command { segments: vec![segment], inner: Vec::new(), opaque: None }
 }
 
-fn patch(rules: &Rules, author: Author, paths: &[&str], before: &PatchTotal) -> Verdict {
+fn patch(rules: &Rules, author: Author, paths: &[&'static str], before: &PatchTotal) -> Verdict {
     let stage = if author == Author::User { Stage::User } else { Stage::Executing };
-    let size = before.with(paths, 9);
+    let touched = |(at, path): (usize, &&'static str)| Touched {
+        path,
+        lines: if at == 0 { 9 } else { 0 },
+        how: Touch::Reshaped,
+    };
+    let touched: Vec<Touched<'_>> = paths.iter().enumerate().map(touched).collect();
+    let size = rules.sized(before, &touched);
     rules.decide(stage, Act::Patch { author, paths, size }, Confinement::Off)
 }
 
@@ -51,7 +57,7 @@ fn patch(rules: &Rules, author: Author, paths: &[&str], before: &PatchTotal) -> 
 fn reasons_given_for_effects() {
     let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
     let mut many = PatchTotal::default();
-    many.add(&["x"], 600);
+    many.add(&[Touched { path: "x", lines: 600, how: Touch::Edited }]);
     let mut lines = Vec::new();
     for (mode, approval) in [
         (Mode::Agent, Approval::Suggest),
@@ -61,7 +67,8 @@ fn reasons_given_for_effects() {
         (Mode::Plan, Approval::Suggest),
     ] {
         let rules = rules(approval, mode);
-        let model = |paths: &[&str]| patch(&rules, Author::Model, paths, &PatchTotal::default());
+        let model =
+            |paths: &[&'static str]| patch(&rules, Author::Model, paths, &PatchTotal::default());
         let run = |text| {
             let command = command(text);
             rules.decide(Stage::Verifying, Act::Command(&command), Confinement::Off)
@@ -97,9 +104,31 @@ fn reasons_given_for_effects() {
 }
 
 #[test]
+fn the_flag_named_for_an_act_allows_it() {
+    let flag = |mode, approval, paths: &[&'static str]| {
+        let rules = rules(approval, mode);
+        let touched: Vec<Touched<'_>> =
+            paths.iter().map(|path| Touched { path, lines: 1, how: Touch::Reshaped }).collect();
+        let size = rules.sized(&PatchTotal::default(), &touched);
+        let act = Act::Patch { author: Author::Model, paths, size };
+        rules.flag_for(Stage::Executing, act, Confinement::Full)
+    };
+    let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    let workflow = [".github/workflows/ci.yml"];
+
+    assert_eq!(flag(Mode::Agent, Approval::Suggest, &["a"]), Some("--approval auto"));
+    assert_eq!(flag(Mode::Agent, Approval::Never, &["a"]), Some("--approval auto"));
+    for approval in [Approval::Suggest, Approval::Auto, Approval::Never] {
+        assert_eq!(flag(Mode::Agent, approval, &nine), Some("--yolo"), "{approval:?}");
+        assert_eq!(flag(Mode::Agent, approval, &workflow), Some("--yolo"), "{approval:?}");
+        assert_eq!(flag(Mode::Agent, approval, &[".git/config"]), None, "{approval:?}");
+    }
+}
+
+#[test]
 fn start_files_and_instructions_of_agents_are_asked_for() {
     let rules = rules(Approval::Auto, Mode::Agent);
-    let asks = |path: &str| {
+    let asks = |path: &'static str| {
         let verdict = patch(&rules, Author::Model, &[path], &PatchTotal::default());
         matches!(verdict, Verdict::Ask { .. })
     };

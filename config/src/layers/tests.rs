@@ -421,3 +421,21 @@ fn every_other_name_leads_to_a_key() {
         assert!(lookup(&defaults, &to).is_some_and(|value| !value.is_table()), "{name}: {to}");
     }
 }
+
+#[test]
+fn resumed_work_keeps_its_configuration_but_for_flags_and_what_is_forbidden_by_now() {
+    let flags = |flags: &[(&'static str, &str)]| Inputs {
+        flags: flags.iter().map(|(key, value)| (*key, "--flag", (*value).to_owned())).collect(),
+        ..Inputs::default()
+    };
+    let started =
+        resolve(&flags(&[("policy.approval", "auto"), ("budget.tokens", "900")])).unwrap();
+    let record = to_record(&started.config);
+    let user = Some(file("[policy]\nmode = \"plan\"\ndeny_commands = [\"...\", \"make it\"]\n"));
+    let now = resolve(&Inputs { user, ..flags(&[("budget.tokens", "500")]) }).unwrap();
+    let mut expected = started.config;
+    expected.budget.tokens = 500;
+    expected.policy.deny_commands.push("make it".to_owned());
+    assert_eq!(now.resuming(&record).unwrap().config, expected);
+    assert!(resolve(&flags(&[])).unwrap().resuming("policy = 1").is_none());
+}

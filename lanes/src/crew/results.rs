@@ -10,18 +10,22 @@ use actors::editor::EditorError;
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
 use actors::failure::FailureClass;
+use actors::plan::Plan;
 use actors::prompts::Prompt;
+use actors::publisher::Attendance;
 use actors::run::Run;
 use actors::talk::AnswerError;
+use actors::unapprovable::unapprovable;
 use actors::verifier::Checked;
 use actors::wording::Wording;
 use actors::workspace::{Denied, NotApplied};
 use model::AgentRole;
 use patch::PatchMismatch;
+use tree::RepoPath;
 
 use super::steps::nothing_checks;
 use super::{Fate, State, Untouched, call_failed};
-use crate::cycle::{Input, Judgement, Next, PlanReason, PlanTerms};
+use crate::cycle::{Goal, Input, Judgement, Next, PlanReason, PlanTerms};
 use crate::feedback;
 
 impl State {
@@ -30,7 +34,7 @@ impl State {
         planned: Result<Planned, ArchitectError>,
         derived: Vec<String>,
     ) -> Result<Input, JournalClosed> {
-        let Planned { plan, tolerances } = match planned {
+        let Planned { plan, tolerances, new } = match planned {
             Ok(planned) => planned,
             Err(ArchitectError::AnswerError(AnswerError::Unreadable(error))) => {
                 let detail =
@@ -65,6 +69,9 @@ impl State {
             Event::PlanRevised { version, plan: plan.clone(), tolerances }
         };
         self.publisher().publish(event).await?;
+        if plan.no_edit.is_none() {
+            self.tell_unapprovable(&plan, &new).await;
+        }
         let (reason, named) = (plan.no_edit.clone(), plan.verify.clone());
         let files = plan.files.clone();
         if !stands {
@@ -79,6 +86,18 @@ impl State {
         self.derived = named.is_empty() || nothing_checks(&named) && !derived.is_empty();
         let checks = if self.derived { derived } else { named };
         Ok(Input::Planned(PlanTerms { files, checks }))
+    }
+
+    /// Says before anything is drafted that a plan needs approval which nobody can give; what is drafted is staged then.
+    async fn tell_unapprovable(&self, plan: &Plan, new: &[RepoPath]) {
+        let run = &self.setup.run;
+        let is_asked = self.cycle.goal() == Goal::Deliver && !self.setup.workspace.is_approved();
+        if !is_asked || run.attendance == Attendance::Attended || run.publisher.follows() {
+            return;
+        }
+        if let Some(what) = unapprovable(&run.terms.rules, plan, new) {
+            run.publisher.tell_unapprovable(what).await;
+        }
     }
 
     /// Adds the derived checks that were tried on the unchanged tree, since none of the plan's can run.

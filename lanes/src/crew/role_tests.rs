@@ -178,9 +178,10 @@ async fn admission_survives_callers_that_leave() {
     }
     drop(first);
     let third = admission.admit(&role.model, ask).await.unwrap();
-    third.settle(actors::ledger::Amount { tokens: 7, calls: 1, ..Default::default() });
+    let used = actors::ledger::Amount { tokens: 7, calls: 1, ..Default::default() };
+    third.settle(actors::ledger::Charge::Known(used));
     assert_eq!(
-        admission.spent().await.unwrap().tokens,
+        admission.spent().await.unwrap().known.tokens,
         7,
         "nothing is charged for a caller that left"
     );

@@ -3,6 +3,7 @@
 use actors::checks::{CheckOutcome, Report};
 use actors::delivery::{Delivery, Unverified, Verified};
 use actors::failure::ErrorSet;
+use actors::wording::Wording;
 use actors::workspace::Denied;
 
 /// The results of the checks on what is applied.
@@ -53,8 +54,7 @@ impl Judgement {
             CheckOutcome::PreExisting if self.old_unchanged => Standing::Old,
             CheckOutcome::PreExisting | CheckOutcome::CodeFailure => Standing::Red,
             CheckOutcome::PolicyDenied => {
-                let (what, hint) = Default::default();
-                let unknown = Delivery::Denied { what, hint };
+                let unknown = Delivery::denied(Wording::default(), Wording::default());
                 Standing::Denied(self.denied.as_ref().map_or(unknown, Denied::delivery))
             }
             CheckOutcome::CommandMissing => {

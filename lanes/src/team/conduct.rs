@@ -326,9 +326,9 @@ impl Conductor {
                 let detail = format!("{detail}; the change is staged as {id}, not applied").into();
                 Delivery::NeedsWork { why: NeedsWork::Staged, detail }
             }
-            Delivery::Denied { what, hint } => {
+            Delivery::Denied { what, hint, card } => {
                 let hint = format!("{hint}; the change is staged: `deepseek diff {id}`").into();
-                Delivery::Denied { what, hint }
+                Delivery::Denied { what, hint, card }
             }
             ended @ (Delivery::Delivered { .. }
             | Delivery::NoEditNeeded { .. }

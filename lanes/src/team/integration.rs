@@ -180,7 +180,7 @@ impl Integration {
                 })
             }
             CheckOutcome::PolicyDenied => Verdict::Open(denied.map_or_else(
-                || Delivery::Denied { what: Wording::default(), hint: Wording::default() },
+                || Delivery::denied(Wording::default(), Wording::default()),
                 |denied| denied.delivery(),
             )),
             CheckOutcome::CommandMissing => unverifiable("a verification command is not installed"),

@@ -209,12 +209,12 @@ impl Lanes {
         .await
     }
 
-    /// Returns what each lane spent.
+    /// Returns what each lane spent, as far as it is known.
     pub(super) async fn spent(&self) -> BTreeMap<LaneId, Amount> {
         let mut spent = BTreeMap::new();
         for lane in &self.plan.lanes {
             let admission = self.setup.run.for_lane(lane.id).admission;
-            spent.insert(lane.id, admission.spent().await.unwrap_or_default());
+            spent.insert(lane.id, admission.spent().await.unwrap_or_default().known);
         }
         spent
     }
@@ -271,7 +271,7 @@ impl AtWork {
     async fn fail(&self, attempt: u32, why: Delivery) -> Ended {
         let name = format!("{}-{attempt}", self.setup.id);
         let worktree = self.setup.worktrees.join(&name).exists().then_some(name);
-        let spent = self.setup.run.admission.spent().await.unwrap_or_default();
+        let spent = self.setup.run.admission.spent().await.unwrap_or_default().known;
         let files = Vec::new();
         let result = FailedAttempt { why: why.clone(), worktree: worktree.clone() };
         let failed = Event::LaneFailed { attempt, why, files, worktree, spent };

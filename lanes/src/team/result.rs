@@ -260,7 +260,7 @@ fn reason(why: &Delivery) -> String {
         Delivery::NeedsWork { detail, .. } | Delivery::BudgetExhausted { detail, .. } => {
             detail.to_string()
         }
-        Delivery::Denied { what, hint } => format!("denied: {what} ({hint})"),
+        Delivery::Denied { what, hint, .. } => format!("denied: {what} ({hint})"),
         Delivery::Cancelled => "stopped".to_owned(),
         Delivery::Failed { message, .. } => message.to_string(),
     }

@@ -141,6 +141,7 @@ mod tests {
         let finished = |delivery| Event::RunFinished {
             delivery,
             spent: actors::ledger::Amount::default(),
+            spent_unknown: actors::ledger::Amount::default(),
             rollbacks: Vec::new(),
         };
         let ask = String::new();

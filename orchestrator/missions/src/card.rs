@@ -1,13 +1,18 @@
 //! The card of a mission: the findings, the tasks, and what they may touch and cost. Approval names the card's hash, so
 //! nothing in it can change afterwards. Values only.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use actors::delivery::Limit;
 use actors::lane_id::LaneId;
-use actors::ledger::Allowance;
+use actors::ledger::{Allowance, Amount};
+use config::{Config, NetworkReach};
 use lanes::pattern::Pattern;
+use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, RepoPath};
 
+use crate::changes::CardChange;
 use crate::finding::{Confidence, Observation};
 
 /// A group of findings and of further groups.
@@ -68,8 +73,11 @@ pub struct SubTask {
     pub acceptance: Vec<String>,
     /// Tasks that must end before it begins.
     pub after: Vec<LaneId>,
-    /// The model for this task.
+    /// The model that answers it, or edits its files.
     pub model: String,
+    /// The model that plans its changes; `None` if it only reads.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub planner: Option<String>,
 }
 
 /// A range: least and most.
@@ -104,27 +112,22 @@ pub struct Coverage {
 
 /// What the mission may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate capability")]
 pub struct Capabilities {
     /// May change files.
     pub write: bool,
     /// May run commands.
     pub shell: bool,
-    /// Commands may use the network; no card ever allows this.
+    /// Commands may use the network.
     pub network: bool,
-    /// Works in copies of the workspace.
-    pub worktree: bool,
 }
 
 /// Limits of the mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardLimits {
-    /// Calls, tokens and money of the run; each is absent if unlimited.
+    /// Calls, tokens and money of the whole mission; each is absent if unlimited.
     pub budget: Allowance,
-    /// Seconds; zero means no limit.
+    /// Seconds of one process; zero means no limit.
     pub wall_seconds: u64,
-    /// How deeply questions may nest.
-    pub max_depth: u32,
     /// Maximum number of lanes and questions at work at once.
     pub max_subagents: u32,
 }
@@ -152,32 +155,66 @@ pub struct Card {
     pub estimate: Estimate,
     /// The limits of the mission.
     pub limits: CardLimits,
+    /// What the mission had spent when the card was made.
+    #[serde(default)]
+    pub spent: Amount,
     /// How much was read for it.
     pub coverage: Coverage,
-    /// Hash of everything that was read for it.
-    pub base: FileHash,
+    /// Its base: the files that were read for it, with their hashes.
+    #[serde(default)]
+    pub files: BTreeMap<RepoPath, FileHash>,
     /// The limit that cut the research short, if one did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut_by: Option<Limit>,
+    /// How it differs from the version before; empty for the first version.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub changes: Vec<CardChange>,
 }
 
-impl Card {
-    /// Returns the hash that approval names.
-    pub fn hash(&self) -> FileHash {
-        FileHash::of(&self.to_json())
+/// A card in its recorded form, with the hash that approval names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedCard {
+    card: Card,
+    json: Vec<u8>,
+    hash: FileHash,
+}
+
+impl SealedCard {
+    /// Seals a new card.
+    pub fn new(card: Card) -> Self {
+        // Every card can be serialised.
+        let json = serde_json::to_vec(&card).unwrap_or_default();
+        Self { hash: FileHash::of(&json), card, json }
+    }
+
+    /// Reads a recorded card, also one of an earlier version of the program.
+    pub fn read(json: Vec<u8>) -> Option<Self> {
+        let card = serde_json::from_slice(&json).ok()?;
+        Some(Self { hash: FileHash::of(&json), card, json })
+    }
+
+    /// Returns the card.
+    pub const fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Returns the card without its seal.
+    pub fn into_card(self) -> Card {
+        self.card
     }
 
     /// Returns the recorded form.
-    pub fn to_json(&self) -> Vec<u8> {
-        // Every card can be serialised.
-        serde_json::to_vec(self).unwrap_or_default()
+    pub fn json(&self) -> &[u8] {
+        &self.json
     }
 
-    /// Reads what [`Self::to_json`] wrote.
-    pub fn from_json(json: &[u8]) -> Option<Self> {
-        serde_json::from_slice(json).ok()
+    /// Returns the hash that approval names.
+    pub const fn hash(&self) -> FileHash {
+        self.hash
     }
+}
 
+impl Card {
     /// Returns the task with this id.
     pub fn task(&self, id: LaneId) -> Option<&SubTask> {
         self.subtasks.iter().find(|task| task.id == id)
@@ -189,25 +226,119 @@ impl Card {
         findings.iter().filter(low).map(|finding| finding.id).collect()
     }
 
-    /// Returns what `other` allows and this card does not.
-    pub fn widened_by(&self, other: &Self) -> Vec<Widening> {
-        let own: Vec<Widening> = self.allowances().collect();
-        other.allowances().filter(|it| !own.contains(it)).collect()
+    /// Returns the names of the models that work on it.
+    pub fn models(&self) -> BTreeSet<&str> {
+        let tasks = self.subtasks.iter();
+        tasks
+            .flat_map(|task| task.planner.iter().chain([&task.model]))
+            .map(String::as_str)
+            .collect()
     }
 
-    fn allowances(&self) -> impl Iterator<Item = Widening> {
-        self.subtasks.iter().flat_map(|task| {
-            let writes = task.writes.iter().map(|it| Widening::Write(it.as_str().to_owned()));
-            writes.chain(task.commands.iter().cloned().map(Widening::Command))
-        })
+    /// Narrows a configuration to the card: its limits, its models, and the network only if it grants it.
+    pub fn narrow(&self, config: &mut Config) {
+        for SubTask { kind, model, planner, .. } in &self.subtasks {
+            let llm = &mut config.llm;
+            let role = match kind {
+                TaskKind::Read => &mut llm.flash_model,
+                TaskKind::Write => &mut llm.base_model,
+            };
+            role.model.clone_from(model);
+            if let Some(planner) = planner {
+                llm.max_think_model.model.clone_from(planner);
+            }
+        }
+        if !self.capabilities.network {
+            config.sandbox.network = NetworkReach::Own;
+        }
+        let CardLimits { wall_seconds, max_subagents, .. } = self.limits;
+        config.lanes.max_subagents = config.lanes.max_subagents.min(max_subagents);
+        let seconds = &mut config.budget.wall_seconds;
+        if wall_seconds > 0 && (*seconds == 0 || *seconds > wall_seconds) {
+            *seconds = wall_seconds;
+        }
+        let Allowance { usd, tokens, calls, reasoning } =
+            self.ledger(Allowance::from(&config.budget)).0;
+        config.budget.usd = usd.map_or(0.0, Usd::dollars);
+        config.budget.tokens = tokens.unwrap_or_default();
+        config.budget.calls = calls.unwrap_or_default();
+        config.budget.reasoning_tokens = reasoning.unwrap_or_default();
+    }
+
+    /// Returns true if a limit that a run with the budget `own` has reached is that of the card.
+    pub fn sets(&self, limit: Limit, own: &config::Budget) -> bool {
+        let CardLimits { budget, wall_seconds, .. } = self.limits;
+        let held = self.ledger(Allowance::from(own)).0;
+        match limit {
+            Limit::Usd => held.usd == budget.usd,
+            Limit::Tokens => held.tokens == budget.tokens,
+            Limit::Calls => held.calls == budget.calls,
+            Limit::Reasoning => held.reasoning == budget.reasoning,
+            Limit::WallTime => own.wall_seconds == 0 || wall_seconds <= own.wall_seconds,
+            Limit::NoPrice => false,
+        }
+    }
+
+    /// Returns the limits of a run that continues the mission under the limits `own`, and what counts as spent before it. Of
+    /// each quantity, the limit holds that leaves less.
+    pub fn ledger(&self, own: Allowance) -> (Allowance, Amount) {
+        let Allowance { usd, tokens, calls, reasoning } = self.limits.budget;
+        let (usd, nano_usd) =
+            limit(own.usd.map(Usd::nanos), usd.map(Usd::nanos), self.spent.nano_usd.nanos());
+        let (tokens, used) = limit(own.tokens, tokens, self.spent.tokens);
+        let (calls, made) = limit(own.calls, calls, self.spent.calls);
+        let (reasoning, thought) = limit(own.reasoning, reasoning, self.spent.reasoning);
+        let spent = Amount {
+            nano_usd: Usd::from_nanos(nano_usd),
+            tokens: used,
+            calls: made,
+            reasoning: thought,
+        };
+        (Allowance { usd: usd.map(Usd::from_nanos), tokens, calls, reasoning }, spent)
     }
 }
 
-/// A permission that one card grants and another does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Widening {
-    /// Changing files that match a pattern.
-    Write(String),
-    /// Running a command.
-    Command(String),
+/// Chooses between a run's own limit and that of a card, of which `spent` is spent: returns the limit that leaves less, and
+/// what counts as spent of it.
+const fn limit(own: Option<u64>, card: Option<u64>, spent: u64) -> (Option<u64>, u64) {
+    match (own, card) {
+        (Some(own), Some(card)) if own < card.saturating_sub(spent) => (Some(own), 0),
+        (None | Some(_), Some(card)) => (Some(card), spent),
+        (own, None) => (own, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_limits_the_one_that_leaves_less_holds() {
+        assert_eq!(limit(None, None, 7), (None, 0));
+        assert_eq!(limit(Some(50), None, 7), (Some(50), 0));
+        assert_eq!(limit(None, Some(100), 40), (Some(100), 40));
+        assert_eq!(limit(Some(100), Some(100), 40), (Some(100), 40));
+        assert_eq!(limit(Some(60), Some(100), 40), (Some(100), 40));
+        assert_eq!(limit(Some(59), Some(100), 40), (Some(59), 0));
+        assert_eq!(limit(Some(1), Some(100), 140), (Some(100), 140), "nothing is left");
+    }
+
+    /// A card as it was recorded before cards named their files and models of planning.
+    const EARLIER: &str = r#"{"mission_id":"r","version":1,"goal":"g","groups":[],"findings":[],"subtasks":[{"id":"01","kind":"write","title":"t","goal":"g","reads":[],"writes":["a.txt"],"commands":[],"acceptance":[],"after":[],"model":"m"}],"low_confidence":[],"capabilities":{"write":true,"shell":false,"network":false,"worktree":true},"estimate":{"calls":[2,12],"tokens":[10,20],"wall_seconds":[4,9]},"limits":{"budget":{"usd":null,"tokens":100,"calls":null},"wall_seconds":60,"max_depth":1,"max_subagents":4},"coverage":{"files_seen":1,"files_total":1,"bytes_seen":6,"bytes_total":6},"base":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}"#;
+
+    #[test]
+    fn a_card_of_an_earlier_version_keeps_its_hash_and_binds_as_far_as_it_says() {
+        let sealed = SealedCard::read(EARLIER.as_bytes().to_vec()).unwrap();
+        assert_eq!(sealed.hash(), FileHash::of(EARLIER.as_bytes()));
+        let mut config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let planner = config.llm.max_think_model.model.clone();
+        config.sandbox.network = NetworkReach::Host;
+        sealed.card().narrow(&mut config);
+        assert_eq!(config.llm.base_model.model, "m");
+        assert_eq!(config.llm.max_think_model.model, planner, "it names no model for planning");
+        assert_eq!((config.budget.tokens, config.budget.wall_seconds), (100, 60));
+        assert_eq!((config.lanes.max_subagents, config.sandbox.network), (4, NetworkReach::Own));
+        let again = SealedCard::new(sealed.card().clone());
+        assert_ne!(again.hash(), sealed.hash(), "a new card has the new form");
+    }
 }

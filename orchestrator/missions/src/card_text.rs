@@ -3,11 +3,13 @@
 use std::fmt::{self, Display};
 
 use actors::lane_id::LaneId;
-use actors::ledger::Amount;
+use actors::ledger::{Allowance, Amount};
 use actors::wording::short;
 use tools::count::counted;
 
-use crate::card::{Capabilities, Card, Coverage, Estimate, Group, Range, SubTask};
+use crate::card::{
+    Capabilities, Card, CardLimits, Coverage, Estimate, Group, Range, SealedCard, SubTask,
+};
 use crate::finding::{Confidence, Observation};
 
 /// A range, shown as one number if both ends are equal.
@@ -40,6 +42,36 @@ fn dollars(nanos: u64) -> String {
     format!("${dollars:.4}")
 }
 
+/// Formats limits, and how much of each is spent.
+pub(crate) fn limits(limits: &CardLimits, spent: Option<Amount>) -> String {
+    let CardLimits { budget, wall_seconds, max_subagents } = limits;
+    let Allowance { usd, tokens, calls, reasoning } = budget;
+    let of = |limit: String, spent: Option<String>| match spent {
+        Some(spent) => format!("{limit} ({spent} spent so far)"),
+        None => limit,
+    };
+    let seconds = (*wall_seconds > 0).then(|| format!("{wall_seconds} s"));
+    let parts = [
+        usd.map(|usd| of(usd.in_full(), spent.map(|it| it.nano_usd.in_full()))),
+        tokens.map(|most| of(counted(most, "token"), spent.map(|it| it.tokens.to_string()))),
+        calls.map(|most| of(counted(most, "call"), spent.map(|it| it.calls.to_string()))),
+        reasoning.map(|most| {
+            let limit = format!("{} for reasoning", counted(most, "token"));
+            of(limit, spent.map(|it| it.reasoning.to_string()))
+        }),
+        seconds,
+        Some(format!("{max_subagents} at once")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+impl Display for SealedCard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}Hash     {}", self.card(), self.hash())
+    }
+}
+
+/// The card without its hash; every line ends with a line break.
 impl Display for Card {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Mission card, version {}", self.version)?;
@@ -71,23 +103,41 @@ impl Display for Card {
         for task in &self.subtasks {
             task_lines(f, task)?;
         }
+        if !self.changes.is_empty() {
+            writeln!(f, "\nChanges since version {}", self.version.saturating_sub(1))?;
+            for change in &self.changes {
+                writeln!(f, "  {change}")?;
+            }
+        }
         writeln!(f, "\nMay      {}", self.may())?;
+        writeln!(f, "Models   {}", self.carried_out_by())?;
         writeln!(f, "Estimate {}", self.estimated())?;
+        writeln!(f, "Limits   {}", self.limited())?;
         writeln!(f, "Read     {}", self.covered())?;
         if self.cut_by.is_some() {
             f.write_str("The budget ended the research early.\n")?;
         }
-        write!(f, "Hash     {}", self.hash())
+        Ok(())
     }
 }
 
 impl Card {
     /// Lists what the mission may do.
     pub fn may(&self) -> String {
-        let Capabilities { write, shell, network, worktree: _ } = self.capabilities;
+        let Capabilities { write, shell, network } = self.capabilities;
         let may = [(write, "write"), (shell, "run commands"), (network, "use the network")];
         let may: Vec<&str> = may.iter().filter(|(may, _)| *may).map(|(_, what)| *what).collect();
         if may.is_empty() { "only read".to_owned() } else { may.join(", ") }
+    }
+
+    /// Lists the models that work on it.
+    pub fn carried_out_by(&self) -> String {
+        self.models().into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Formats the limits, and how much of each the research has spent.
+    pub fn limited(&self) -> String {
+        limits(&self.limits, Some(self.spent))
     }
 
     /// Formats the estimated cost.
@@ -111,19 +161,23 @@ impl Card {
         format!("{files_seen} of {}, {share} % of the text", counted(files_total, "file"))
     }
 
-    /// Formats the actual cost next to the estimate.
+    /// Formats the actual cost next to the estimate, and that of the whole mission.
     pub fn receipt(&self, spent: Amount) -> String {
         let Estimate { calls, tokens, nano_usd, .. } = self.estimate;
+        let whole = self.spent.plus(spent);
         let money = nano_usd.map_or_else(String::new, |(least, most)| {
             let spent = dollars(spent.nano_usd.nanos());
             format!(", {spent} (estimated {} to {})", dollars(least), dollars(most))
         });
         format!(
-            "{} (estimated {}), {} tokens (estimated {}){money}",
+            "{} (estimated {}), {} tokens (estimated {}){money}; with the research {}, {} tokens, {}",
             counted(spent.calls, "call"),
             Span(calls),
             short(spent.tokens),
             Span(tokens),
+            counted(whole.calls, "call"),
+            short(whole.tokens),
+            dollars(whole.nano_usd.nanos()),
         )
     }
 
@@ -155,11 +209,11 @@ fn task_lines(f: &mut fmt::Formatter<'_>, task: &SubTask) -> fmt::Result {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, finding: &Observation, depth: usize) -> fmt::Result {
-    let sure = match (finding.confidence(), &finding.doubt) {
+    let confidence = finding.confidence();
+    let sure = match (confidence, finding.objection()) {
         (Confidence::High, _) => String::new(),
-        (Confidence::Unchecked, _) => " (not checked)".to_owned(),
-        (Confidence::Low, None) => " (low confidence)".to_owned(),
-        (Confidence::Low, Some(doubt)) => format!(" (low confidence: {doubt})"),
+        (Confidence::Low, Some(why)) => format!(" ({}: {why})", confidence.name()),
+        (Confidence::Low | Confidence::Unchecked, _) => format!(" ({})", confidence.name()),
     };
     let Observation { id, claim, evidence, .. } = finding;
     writeln!(f, "{:indent$}{id}. {claim} [{evidence}]{sure}", "", indent = depth * 2)
@@ -173,22 +227,35 @@ pub struct MissionReport<'r> {
     pub answers: Vec<(LaneId, Option<String>)>,
     /// Numbers of findings whose lines have changed.
     pub stale: &'r [u32],
-    /// The actual cost.
+    /// The actual cost of the calls whose cost is known.
     pub spent: Amount,
+    /// The most that the other calls can have cost.
+    pub unknown: Amount,
 }
 
 impl Display for MissionReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { card, answers, stale, spent } = self;
+        let Self { card, answers, stale, spent, unknown } = self;
         let title = |id: LaneId| card.task(id).map(|task| task.title.as_str()).unwrap_or_default();
         for (id, answer) in answers {
             let answer = answer.as_deref().unwrap_or("There was no answer.");
             writeln!(f, "## {id} {}\n\n{}\n", title(*id), answer.trim_end())?;
         }
+        let criteria =
+            card.subtasks.iter().flat_map(|task| task.acceptance.iter().map(|it| (task.id, it)));
+        let criteria: Vec<String> =
+            criteria.map(|(id, it)| format!("- {id}: {it} — not checked\n")).collect();
+        if !criteria.is_empty() {
+            writeln!(f, "Accepted if:\n{}", criteria.concat())?;
+        }
         if !stale.is_empty() {
             let numbers: Vec<String> = stale.iter().map(ToString::to_string).collect();
             writeln!(f, "The lines of findings {} have changed since.\n", numbers.join(", "))?;
         }
-        write!(f, "Receipt: {}", card.receipt(*spent))
+        write!(f, "Receipt: {}", card.receipt(*spent))?;
+        if unknown.calls > 0 {
+            write!(f, "; not counting {} of unknown cost", counted(unknown.calls, "call"))?;
+        }
+        Ok(())
     }
 }

@@ -142,7 +142,12 @@ mod tests {
 
     fn finished(delivery: Delivery) -> Event {
         let spent = actors::ledger::Amount::default();
-        Event::RunFinished { delivery, spent, rollbacks: Vec::new() }
+        Event::RunFinished {
+            delivery,
+            spent,
+            spent_unknown: actors::ledger::Amount::default(),
+            rollbacks: Vec::new(),
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tree::RepoPath;
 
 use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;
+use crate::compared::Compared;
 use crate::finding::Observation;
 use crate::gate::Approved;
 use crate::lead::told;
@@ -31,16 +32,16 @@ pub struct Execution {
     pub approved: Approved,
     /// Answers of the tasks that only read.
     pub answers: BTreeMap<LaneId, Option<String>>,
-    /// Numbers of findings whose lines have changed.
-    pub stale: Vec<u32>,
+    /// How the files compared with the card when its execution began.
+    pub compared: Compared,
     /// True once the tasks that write are over.
     pub written: bool,
 }
 
 impl Execution {
     /// Starts with nothing done.
-    pub const fn new(approved: Approved) -> Self {
-        Self { approved, answers: BTreeMap::new(), stale: Vec::new(), written: false }
+    pub fn new(approved: Approved) -> Self {
+        Self { approved, answers: BTreeMap::new(), compared: Compared::default(), written: false }
     }
 
     fn card(&self) -> &Card {
@@ -60,15 +61,11 @@ impl Execution {
 
     /// Renders the brief of a lane.
     fn brief(&self, prompts: &Prompts, task: &SubTask) -> String {
-        let near = |it: &&Observation| {
+        let near = |it: &Observation| {
             task.writes.iter().any(|pattern| pattern.matches(&it.evidence.path))
                 || task.reads.contains(&it.evidence.path)
         };
-        let mut near: Vec<Observation> =
-            self.card().findings.iter().filter(near).cloned().collect();
-        near.sort_by_key(|it| std::cmp::Reverse(it.weight));
-        near.truncate(MOST_TOLD);
-        let findings = if near.is_empty() { listed(&[]) } else { told(prompts, &near) };
+        let findings = self.findings(prompts, near);
         let reads: Vec<String> = task.reads.iter().map(ToString::to_string).collect();
         let writes: Vec<String> = task.writes.iter().map(ToString::to_string).collect();
         prompts.render(
@@ -83,6 +80,17 @@ impl Execution {
                 ("acceptance", &listed(&task.acceptance)),
             ],
         )
+    }
+
+    /// Renders the weightiest findings that are `near` a task, as they were compared when the execution began.
+    fn findings(&self, prompts: &Prompts, near: impl Fn(&Observation) -> bool) -> String {
+        let card = self.card();
+        let mut near: Vec<Observation> =
+            card.findings.iter().filter(|it| near(it)).cloned().collect();
+        near.sort_by_key(|it| std::cmp::Reverse(it.weight));
+        near.truncate(MOST_TOLD);
+        self.compared.note(&mut near);
+        if near.is_empty() { listed(&[]) } else { told(prompts, &near) }
     }
 
     /// Returns true if a task waits for one that writes, directly or through others.
@@ -130,8 +138,8 @@ impl Execution {
         let paths: Vec<RepoPath> = wanted.into_iter().collect();
         let files = run.perform(&mut Rereading { paths, index }).await?;
         if !self.written {
-            let is_stale = |it: &&Observation| it.evidence.hash(&files) != Some(it.hash);
-            self.stale = self.card().findings.iter().filter(is_stale).map(|it| it.id).collect();
+            let card = self.card();
+            self.compared = Compared::of(&card.findings, &card.files, &files);
         }
         // Ask all ready tasks concurrently.
         loop {
@@ -186,6 +194,7 @@ impl Execution {
             &[
                 ("goal", &task.goal),
                 ("expected", task.expected.as_ref().unwrap_or(&task.title)),
+                ("findings", &self.findings(prompts, |it| task.reads.contains(&it.evidence.path))),
                 ("results", &listed(&self.results(task))),
             ],
         );

@@ -59,6 +59,17 @@ pub enum Confidence {
     High,
 }
 
+impl Confidence {
+    /// Returns the confidence in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low confidence",
+            Self::Unchecked => "not checked",
+            Self::High => "checked",
+        }
+    }
+}
+
 /// An observation with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
@@ -76,7 +87,7 @@ pub struct Observation {
     pub weight: u8,
     /// The sampling round that found it.
     pub level: u32,
-    /// Whether the lines are unchanged; `None` if not checked.
+    /// Whether the lines were unchanged when the file was last compared; `None` if it was not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mechanical: Option<bool>,
     /// Opinion of a small model.
@@ -130,14 +141,17 @@ impl Observation {
         }
     }
 
+    /// Returns what speaks against it, in words; `None` if nothing was said.
+    pub fn objection(&self) -> Option<&str> {
+        if self.mechanical == Some(false) {
+            return Some("its lines have changed");
+        }
+        self.doubt.as_deref()
+    }
+
     /// Returns true if a claim is the same as this one: about overlapping lines, in mostly the same words.
     pub fn says_the_same(&self, evidence: &Passage, claim: &str) -> bool {
         self.evidence.touches(evidence) && similarity(&self.claim, claim) >= SAME_WORDS
-    }
-
-    /// Checks whether the lines that show it are unchanged.
-    pub fn recheck(&mut self, sources: &[SourceFile]) {
-        self.mechanical = Some(self.evidence.hash(sources) == Some(self.hash));
     }
 }
 
@@ -168,7 +182,7 @@ pub(crate) fn take(
         return Taken::Known;
     }
     let id = u32::try_from(findings.len()).unwrap_or(u32::MAX).saturating_add(1);
-    let (mechanical, flash, pro, doubt) = (Some(true), None, None, None);
+    let (mechanical, flash, pro, doubt) = (None, None, None, None);
     findings.push(Observation {
         id,
         claim,

@@ -4,7 +4,7 @@ use actors::words::MissionPhase;
 use thiserror::Error;
 use tree::FileHash;
 
-use crate::card::Card;
+use crate::card::{Card, SealedCard};
 
 /// A step of a mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,30 +63,27 @@ pub const fn after(phase: MissionPhase, step: MissionStep) -> Result<MissionPhas
 
 /// A card whose hash the user approved. [`Approved::new`] is the only way to obtain one.
 #[derive(Debug, Clone)]
-pub struct Approved {
-    card: Card,
-    hash: FileHash,
-}
+pub struct Approved(SealedCard);
 
 impl Approved {
     /// Approves the card if its hash is the approved one and the mission is waiting for approval.
-    pub fn new(phase: MissionPhase, card: Card, approved: FileHash) -> Result<Self, Refused> {
+    pub fn new(phase: MissionPhase, card: SealedCard, approved: FileHash) -> Result<Self, Refused> {
         after(phase, MissionStep::Execute)?;
         let hash = card.hash();
         if hash != approved {
             return Err(Refused::Hash { approved, card: hash });
         }
-        Ok(Self { card, hash })
+        Ok(Self(card))
     }
 
     /// Returns the card.
     pub const fn card(&self) -> &Card {
-        &self.card
+        self.0.card()
     }
 
-    /// Returns the card's hash.
-    pub const fn hash(&self) -> FileHash {
-        self.hash
+    /// Returns the card as it was approved.
+    pub const fn sealed(&self) -> &SealedCard {
+        &self.0
     }
 }
 

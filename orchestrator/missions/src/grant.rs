@@ -11,6 +11,8 @@ use crate::gate::Approved;
 pub struct Grant {
     writes: Vec<Pattern>,
     commands: Vec<String>,
+    /// Whether commands may use the network.
+    pub network: bool,
 }
 
 impl From<&Approved> for Grant {
@@ -19,6 +21,7 @@ impl From<&Approved> for Grant {
         Self {
             writes: tasks().flat_map(|task| task.writes.clone()).collect(),
             commands: tasks().flat_map(|task| task.commands.clone()).collect(),
+            network: approved.card().capabilities.network,
         }
     }
 }

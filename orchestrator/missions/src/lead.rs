@@ -154,15 +154,13 @@ impl Grammar for PlanBounds {
 /// Summarises the checks of a finding.
 pub(crate) fn checks(finding: &Observation) -> String {
     let Observation { mechanical, flash, pro, doubt, .. } = finding;
-    let lines = if *mechanical == Some(false) {
-        "its lines have changed"
-    } else {
-        "its lines are unchanged"
-    };
+    let lines = mechanical.map(|same| {
+        if same { "its lines are unchanged" } else { "its lines have changed" }.to_owned()
+    });
     let flash = flash.map(|it| format!("small model: {}", it.name()));
     let pro = pro.map(|it| format!("you: {}", it.name()));
-    let said = [flash, pro, doubt.clone()].into_iter().flatten();
-    std::iter::once(lines.to_owned()).chain(said).collect::<Vec<_>>().join("; ")
+    let said = [lines, flash, pro, doubt.clone()].into_iter().flatten().collect::<Vec<_>>();
+    if said.is_empty() { "not checked yet".to_owned() } else { said.join("; ") }
 }
 
 /// Renders the findings for the researcher.

@@ -5,7 +5,9 @@
 pub mod card;
 pub mod card_text;
 pub mod cards;
+pub mod changes;
 pub mod children;
+pub mod compared;
 pub mod execution;
 pub mod finding;
 pub mod gate;

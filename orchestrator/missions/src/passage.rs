@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tools::redact::without_salt;
 use tree::{FileHash, RepoPath};
 
 /// A file at the time the mission read it.
@@ -18,6 +19,11 @@ impl SourceFile {
     /// Returns its number of lines.
     pub fn lines(&self) -> usize {
         self.text.lines().count()
+    }
+
+    /// Hashes its text. Two readings of a file agree also if they mask its secrets in different ways.
+    pub fn hash(&self) -> FileHash {
+        FileHash::of(without_salt(&self.text).as_bytes())
     }
 
     /// Returns the lines `first` to `last`, joined; `None` unless all of them exist.
@@ -86,7 +92,8 @@ impl Passage {
     /// Hashes its lines in `sources`; `None` if they do not exist.
     pub fn hash(&self, sources: &[SourceFile]) -> Option<FileHash> {
         let source = sources.iter().find(|source| source.path == self.path)?;
-        Some(FileHash::of(source.excerpt(self.first, self.last)?.as_bytes()))
+        let lines = source.excerpt(self.first, self.last)?;
+        Some(FileHash::of(without_salt(&lines).as_bytes()))
     }
 }
 
@@ -173,6 +180,22 @@ mod tests {
         sources[0].text = sources[0].text.replace("line 3", "line three");
         assert_ne!(passage.hash(&sources), Some(before));
         assert_eq!(Passage::read("a:4-5").unwrap().hash(&sources), None);
+    }
+
+    #[test]
+    fn a_secret_that_is_masked_differently_is_not_a_change() {
+        let of = |salt: &str, text: &str| {
+            let redactor = tools::redact::Redactor::new(salt, ["hunter2-hunter2".to_owned()]);
+            let text = redactor.redact(text).into_owned();
+            SourceFile { path: RepoPath::parse("a").unwrap(), text }
+        };
+        let text = "first\nkey = hunter2-hunter2\n";
+        let (one, other) = (of("one", text), of("two", text));
+        assert_ne!(one.text, other.text);
+        assert_eq!(one.hash(), other.hash());
+        let passage = Passage::read("a:2").unwrap();
+        assert_eq!(passage.hash(&[one]), passage.hash(std::slice::from_ref(&other)));
+        assert_ne!(other.hash(), of("two", "first\nkey = 1\n").hash());
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl Reader {
             acceptance: Vec::new(),
             after: Vec::new(),
             model: String::new(),
+            planner: None,
         };
         self.tasks.insert(id, task);
         Ok(())

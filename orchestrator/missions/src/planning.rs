@@ -1,18 +1,19 @@
 //! Turns findings into a card: the researcher plans the tasks, and their permissions and costs are added up.
 
-use actors::ledger::Allowance;
+use actors::call::CallError;
+use actors::ledger::{Allowance, Amount};
 use actors::prompts::Prompt;
 use actors::run::Run;
 use actors::talk::AnswerError;
-use config::Config;
+use config::{Config, NetworkReach};
 use model::price::Usd;
 use model::{AgentRole, BYTES_PER_TOKEN};
-use tree::FileHash;
 
 use crate::card::{Capabilities, Card, CardLimits, Estimate, Range, SubTask, TaskKind};
 use crate::passage::SourceFile;
 use crate::plan::{MissionPlan, PlanBounds};
 use crate::research::{Research, Researched};
+use crate::researcher::Thread;
 
 /// Most tasks of a mission.
 const MAX_TASKS: usize = 24;
@@ -24,14 +25,29 @@ const ANSWER_TOKENS: u64 = 600;
 const CALL_SECONDS: Range = (2, 60);
 
 impl Research<'_> {
-    /// Makes the card: the first version, or another with the changes in `wanted`.
-    pub async fn card(
+    /// Plans the tasks: for the first time, or again with the changes in `wanted`. If the budget does not cover the dialogue,
+    /// it starts over with only the findings.
+    pub async fn plan(
         self,
         researched: &mut Researched,
-        version: u32,
         wanted: Option<&str>,
-    ) -> Result<Card, AnswerError> {
+    ) -> Result<MissionPlan, AnswerError> {
         self.refresh(researched);
+        let is_long = !researched.thread.is_new();
+        match self.planned(researched, wanted).await {
+            Err(AnswerError::Call(CallError::Budget(_))) if is_long => {
+                researched.thread = Thread::new(self.run);
+                self.planned(researched, wanted).await
+            }
+            planned => planned,
+        }
+    }
+
+    async fn planned(
+        self,
+        researched: &mut Researched,
+        wanted: Option<&str>,
+    ) -> Result<MissionPlan, AnswerError> {
         let (prompts, config) = (self.run.prompts(), self.run.config());
         let bounds = PlanBounds {
             max_writes: config.lanes.max_lanes,
@@ -56,12 +72,12 @@ impl Research<'_> {
         };
         let plan = self.asked(&mut researched.thread, &request, &bounds).await?;
         researched.thread.told = researched.findings.len();
-        Ok(made(self.run, &self.brief.request, researched, plan, version))
+        Ok(plan)
     }
 }
 
-/// Assembles the card.
-fn made(
+/// Assembles the card of a plan.
+pub fn card(
     run: &Run,
     goal: &str,
     researched: &Researched,
@@ -75,8 +91,11 @@ fn made(
             TaskKind::Write => AgentRole::Editor,
         };
         task.model = run.caller(role).settings.model;
+        let planner = || run.caller(AgentRole::Architect).settings.model;
+        task.planner = (task.kind == TaskKind::Write).then(planner);
     }
     let writes = subtasks.iter().any(|task| task.kind == TaskKind::Write);
+    let shell = subtasks.iter().any(|task| !task.commands.is_empty());
     let estimate = estimate(run, &researched.sources, &subtasks);
     Card {
         mission_id: run.id().to_owned(),
@@ -87,15 +106,16 @@ fn made(
         low_confidence: Card::doubted(&researched.findings),
         capabilities: Capabilities {
             write: writes,
-            shell: subtasks.iter().any(|task| !task.commands.is_empty()),
-            network: false,
-            worktree: writes,
+            shell,
+            network: shell && config.sandbox.network == NetworkReach::Host,
         },
         estimate,
         limits: limits(config),
         coverage: researched.coverage,
-        base: base(&researched.sources),
+        files: researched.sources.iter().map(|it| (it.path.clone(), it.hash())).collect(),
         cut_by: researched.cut_by,
+        spent: Amount::default(),
+        changes: Vec::new(),
         subtasks,
     }
 }
@@ -104,15 +124,8 @@ fn limits(config: &Config) -> CardLimits {
     CardLimits {
         budget: Allowance::from(&config.budget),
         wall_seconds: config.budget.wall_seconds,
-        max_depth: 1,
         max_subagents: config.lanes.max_subagents,
     }
-}
-
-/// Hashes everything that was read for a card.
-pub fn base(sources: &[SourceFile]) -> FileHash {
-    // Paths and texts can always be serialised.
-    FileHash::of(&serde_json::to_vec(sources).unwrap_or_default())
 }
 
 /// Estimates the cost of tasks: the least if all goes well, the most if everything is retried as often as allowed.

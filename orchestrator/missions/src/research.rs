@@ -20,7 +20,7 @@ use interpreter::{Cite, HELPERS};
 use search::BYTES_PER_TOKEN;
 use tree::RepoPath;
 
-use crate::card::Coverage;
+use crate::card::{Card, Coverage};
 use crate::children::Children;
 use crate::finding::{
     Judge, Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
@@ -106,26 +106,18 @@ impl Research<'_> {
         Ok(researched)
     }
 
-    /// Restores an earlier research: its findings, rechecked against the current files.
-    pub async fn known(
-        self,
-        findings: Vec<Observation>,
-        coverage: Coverage,
-    ) -> Result<Researched, JournalClosed> {
-        let reading = &mut self.reading();
-        let read = self.run.perform(reading).await?;
-        let mut researched = Researched {
-            sources: read.files,
-            coverage,
-            findings,
-            thread: Thread::new(self.run),
-            cut_by: None,
+    /// Restores the research of an earlier card, on the current files.
+    pub async fn known(self, card: Card) -> Result<Researched, JournalClosed> {
+        let Card { findings, coverage, files, .. } = card;
+        let sources = if files.is_empty() {
+            // Early versions did not list the files.
+            self.run.perform(&mut self.reading()).await?.files
+        } else {
+            let paths = files.into_keys().collect();
+            self.run.perform(&mut Rereading { paths, index: self.index }).await?
         };
-        let Researched { findings, sources, .. } = &mut researched;
-        for finding in findings {
-            finding.recheck(sources);
-        }
-        Ok(researched)
+        let (thread, cut_by) = (Thread::new(self.run), None);
+        Ok(Researched { sources, coverage, findings, thread, cut_by })
     }
 
     fn reading(&self) -> Reading<'_> {

@@ -103,9 +103,8 @@ impl Effect for Rereading<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<Vec<SourceFile>, JournalClosed> {
-        let (index, paths, asked_by) = (self.index.clone(), self.paths.clone(), run.clone());
-        let files_total = paths.len();
-        let sources = on_a_thread(move || now(&index, &paths, &asked_by)).await;
+        let files_total = self.paths.len();
+        let sources = read_now(run, self.index, self.paths.clone()).await;
         let bytes: u64 = sources.iter().map(|source| source.text.len() as u64).sum();
         let read = Event::SourcesRead {
             files: sources.len(),
@@ -118,6 +117,12 @@ impl Effect for Rereading<'_> {
         run.record(read).await?;
         Ok(sources)
     }
+}
+
+/// Reads files in their current state; those that are gone or may not be read are left out.
+pub(crate) async fn read_now(run: &Run, index: &Index, paths: Vec<RepoPath>) -> Vec<SourceFile> {
+    let (index, run) = (index.clone(), run.clone());
+    on_a_thread(move || now(&index, &paths, &run)).await
 }
 
 /// Reads the wanted files. Blocks.

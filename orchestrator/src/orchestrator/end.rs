@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, Rollback, Target};
 use actors::event::Event;
+use actors::ledger::Spending;
 use actors::plan::Plan;
 use actors::review::Review;
 use actors::run::{Run, UserWord};
@@ -14,7 +15,7 @@ use actors::words::Side;
 use actors::workspace::Staged;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
-use missions::card::Card;
+use missions::card::SealedCard;
 use missions::children::Children;
 use tree::Change;
 
@@ -35,7 +36,7 @@ pub(crate) struct Ending {
     pub(super) plan: Option<Plan>,
     pub(super) answer: Option<String>,
     pub(super) review: Option<Review>,
-    pub(super) card: Option<Box<Card>>,
+    pub(super) card: Option<Box<SealedCard>>,
     pub(super) failing: Vec<FailedCheck>,
     pub(super) ways_back: Vec<(Target, Vec<Change>)>,
     pub(super) lanes: Vec<EndedLane>,
@@ -139,8 +140,13 @@ impl State {
         if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
             active.run.publish(Event::QaReport { review: review.clone() }).await.ok();
         }
-        let finished =
-            Event::RunFinished { delivery: delivery.clone(), spent, rollbacks: rollbacks.clone() };
+        let Spending { known, unknown } = spent;
+        let finished = Event::RunFinished {
+            delivery: delivery.clone(),
+            spent: known,
+            spent_unknown: unknown,
+            rollbacks: rollbacks.clone(),
+        };
         if is_over && active.run.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
             delivery = failed(FailureKind::Journal, why).delivery;
@@ -159,8 +165,9 @@ impl State {
             remember(&active.run, Delivered { request, plan, changes, verified }, place).await;
         }
         // A card that was not carried out may be approved again.
-        self.cards.extend(active.approved.take().filter(|_| is_over && !done));
-        let waits = |card: &Card| self.cards.contains_key(&card.hash());
+        let again = active.approved.take().filter(|_| is_over && !done);
+        self.cards.extend(again.map(|card| (card.hash(), card)));
+        let waits = |card: &SealedCard| self.cards.contains_key(&card.hash());
         let state = |waits| if waits { TurnCard::Waits } else { TurnCard::Answered };
         let turn_card = card.as_deref().map(|card| state(waits(card)));
         self.turns.push(Turn {

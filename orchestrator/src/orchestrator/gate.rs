@@ -14,11 +14,11 @@ use actors::scope::Scope;
 use actors::words::DeniedBy;
 use actors::workspace::{Denied, Extent, Purpose, Staged};
 use missions::grant::Grant;
-use policy::{Act, Confinement, PatchTotal, Rules, Stage, Verdict};
+use policy::{Act, Confinement, PatchTotal, Rules, Stage, Touch, Touched, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use sandbox::{Degree, Network};
 use shell::CommandLine;
-use tree::{Change, Note, RepoPath};
+use tree::{Change, FileState, Note, Op};
 
 use actors::always::Always;
 
@@ -198,13 +198,20 @@ impl State {
 
 /// Adds the changes of a patch to the total.
 fn count(written: &mut PatchTotal, changes: &[Change]) {
-    let paths: Vec<&str> = changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
-    written.add(&paths, lines_of(changes));
+    written.add(&touched(changes));
 }
 
-/// Counts the lines that a patch adds and removes.
-fn lines_of(changes: &[Change]) -> usize {
-    changes.iter().map(Change::line_counts).map(|(added, removed)| added + removed).sum()
+/// Returns the files that a patch touches.
+fn touched(changes: &[Change]) -> Vec<Touched<'_>> {
+    changes.iter().map(touch).collect()
+}
+
+fn touch(change: &Change) -> Touched<'_> {
+    let mode = |state: &Option<FileState>| state.as_ref().map(|it| it.mode);
+    let (added, removed) = change.line_counts();
+    let is_edited = matches!(change.op, Op::Modify) && mode(&change.before) == mode(&change.after);
+    let how = if is_edited { Touch::Edited } else { Touch::Reshaped };
+    Touched { path: change.path.as_str(), lines: added + removed, how }
 }
 
 /// Returns the beginning of a request, in one line.

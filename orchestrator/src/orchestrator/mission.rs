@@ -3,6 +3,7 @@
 
 mod card;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actors::Unanswered;
@@ -11,26 +12,33 @@ use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::event::{Blob, Event};
+use actors::ledger::{Allowance, Amount, Spending};
 use actors::run::Run;
-use actors::scope::Segment;
+use actors::scope::{Scope, Segment};
 use actors::talk::AnswerError;
 use actors::words::{CardAnswer, CardStep, MissionPhase};
+use config::Config;
 use index::Index;
 use lanes::crew::call_failed;
 use lanes::team::TeamReport;
-use missions::card::Card;
+use missions::card::{Card, SealedCard};
 use missions::card_text::MissionReport;
+use missions::changes::changes;
 use missions::children::Children;
+use missions::compared::Comparing;
 use missions::execution::Execution;
 use missions::gate::{self, Approved, MissionStep};
 use missions::grant::Grant;
+use missions::planning;
 use missions::research::{self, Research, Researched};
 use ractor::ActorRef;
 use tools::count::counted;
+use tree::RepoPath;
 
-use self::card::{Answering, Taking, not_carried_out};
+use self::card::{Answering, RecordedCard, Taking, not_carried_out};
 use super::end::{Ending, failed, journal_closed};
 use super::{Msg, News, State};
+use crate::request::Request;
 
 /// One part of the budget in this many is reserved for the card and the report.
 const KEPT_PARTS: u64 = 10;
@@ -44,7 +52,7 @@ pub(crate) enum MissionNews {
     /// The tasks that write are over.
     Written(Box<Execution>, Result<TeamReport, Unanswered>),
     /// Its card awaits approval.
-    Waits(Box<Card>),
+    Waits(Box<SealedCard>),
     /// It is over.
     Ended(Box<Ending>),
 }
@@ -68,8 +76,10 @@ struct Drafting {
     brief: Brief,
     index: Index,
     commands: Runner,
-    /// The user's answer to an earlier card, and that card as JSON, if this session knows it.
-    step: Option<(CardStep, Option<Vec<u8>>)>,
+    /// The user's answer to an earlier card, and that card, if this session knows it.
+    step: Option<(CardStep, Option<SealedCard>)>,
+    /// What the mission had spent before this run.
+    earlier: Amount,
 }
 
 impl State {
@@ -91,8 +101,17 @@ impl State {
             active.mission = Some(brief.clone());
         }
         let children = children.until(research::ends(&run));
-        let drafting = Drafting { run, children, brief, index, commands, step };
+        let earlier = Amount::default();
+        let drafting = Drafting { run, children, brief, index, commands, step, earlier };
         self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
+    }
+
+    /// Returns the configuration for a request that continues a mission: the current one, narrowed to the mission's card.
+    pub(super) fn narrowed(&self, request: &Request) -> Option<Arc<Config>> {
+        let card = self.cards.get(&request.card.as_ref()?.hash)?;
+        let mut config = self.idle.config().clone();
+        card.card().narrow(&mut config);
+        Some(Arc::new(config))
     }
 
     /// Starts the pool for child questions of the current request; `None` if that fails, which ends the request.
@@ -118,8 +137,7 @@ impl State {
                 if let Some(active) = &mut self.active {
                     active.spent_before = before;
                     active.grant = Some(Arc::new(Grant::from(&execution.approved)));
-                    let approved = &execution.approved;
-                    active.approved = Some((approved.hash(), approved.card().to_json()));
+                    active.approved = Some(execution.approved.sealed().clone());
                 }
                 self.read_for(myself, *execution);
             }
@@ -162,7 +180,7 @@ impl State {
                 }
             }
             MissionNews::Waits(card) => {
-                self.cards.insert(card.hash(), card.to_json());
+                self.cards.insert(card.hash(), SealedCard::clone(&card));
                 self.end(not_carried_out::waits(*card)).await;
             }
             MissionNews::Ended(ending) => self.end(*ending).await,
@@ -189,10 +207,10 @@ impl State {
         let run = active.run.clone();
         let before = active.spent_before;
         let total = run.admission.spent().await.unwrap_or_default();
-        let spent = total.minus(before);
-        let card = execution.approved.card().clone();
-        let hash = Some(execution.approved.hash());
-        let stale = execution.stale.clone();
+        let Spending { known: spent, unknown } = total.minus(before);
+        let card = execution.approved.sealed().clone();
+        let hash = Some(card.hash());
+        let stale = execution.compared.stale.clone();
         let reported = Event::MissionReported { hash, spent, stale: stale.clone() };
         if run.publish(reported).await.is_err() {
             self.end(journal_closed()).await;
@@ -204,7 +222,8 @@ impl State {
         }
         let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
         let answers = execution.answers.into_iter().collect();
-        let answer = MissionReport { card: &card, answers, stale: &stale, spent }.to_string();
+        let answer =
+            MissionReport { card: card.card(), answers, stale: &stale, spent, unknown }.to_string();
         let (delivery, lanes, kept) = end.unwrap_or_else(|| {
             let delivery = if unanswered == 0 {
                 Delivery::Delivered { verified: Verified::NotNeeded }
@@ -222,10 +241,10 @@ impl State {
 
 impl Drafting {
     /// Takes a mission to an approved card, or to its end.
-    async fn conduct(self) -> MissionNews {
-        let drafted = match &self.step {
+    async fn conduct(mut self) -> MissionNews {
+        let drafted = match self.step.take() {
             None => self.draft().await,
-            Some((step, known)) => self.take_up(step.clone(), known.clone()).await,
+            Some((step, known)) => self.take_up(step, known).await,
         };
         drafted.unwrap_or_else(MissionNews::from)
     }
@@ -244,14 +263,20 @@ impl Drafting {
         let kept = self.run.scope().within(Segment::Report);
         self.run.admission.share(vec![kept.clone()], KEPT_PARTS).await;
         let researched = self.research().conduct().await.map_err(|_| journal_closed())?;
-        self.show(phase, researched, 1, None).await
+        self.show(phase, researched, None).await
     }
 
     /// Continues a mission whose card was made before.
-    async fn take_up(&self, step: CardStep, known: Option<Vec<u8>>) -> Result<MissionNews, Ending> {
+    async fn take_up(
+        &mut self,
+        step: CardStep,
+        known: Option<SealedCard>,
+    ) -> Result<MissionNews, Ending> {
         let taking = &mut Taking { hash: step.hash, known };
         let card = self.run.perform(taking).await.map_err(|_| journal_closed())?;
         let Some(card) = card else { return Err(not_carried_out::unknown(step.hash)) };
+        self.earlier = card.card().spent;
+        charge_earlier(&self.run, card.card());
         let said = Event::CardAnswered { hash: step.hash, answer: step.answer.clone() };
         self.run.record(said).await.map_err(|_| journal_closed())?;
         self.answered(MissionPhase::AwaitingApproval, card, step, None).await
@@ -262,16 +287,21 @@ impl Drafting {
         &self,
         phase: MissionPhase,
         mut researched: Researched,
-        version: u32,
-        wanted: Option<String>,
+        revised: Option<(Card, String)>,
     ) -> Result<MissionNews, Ending> {
-        // The card is paid from the reserve.
+        // Nothing else is paid for now, so the card may use all that is left.
         let run = self.run.at(&self.run.scope().within(Segment::Report));
-        let research = Research { run: &run, ..self.research() };
-        let made = research.card(&mut researched, version, wanted.as_deref()).await;
         run.give_back();
-        let mut card = match made {
-            Ok(card) => card,
+        self.run.admission.share(vec![run.scope().clone()], 1).await;
+        let research = Research { run: &run, ..self.research() };
+        let (before, wanted) = revised.unzip();
+        self.compare(&mut researched).await.map_err(|_| journal_closed())?;
+        let planned = research.plan(&mut researched, wanted.as_deref()).await;
+        run.give_back();
+        // Planning takes time, in which files may change.
+        self.compare(&mut researched).await.map_err(|_| journal_closed())?;
+        let plan = match planned {
+            Ok(plan) => plan,
             Err(AnswerError::Unreadable(error)) => {
                 let detail =
                     format!("the model did not answer in the format of a mission plan: {error}")
@@ -288,26 +318,82 @@ impl Drafting {
                 return Err(without_card(call_failed(&error), &researched));
             }
         };
-        self.run.id().clone_into(&mut card.mission_id);
+        let version = before.as_ref().map_or(1, |card| card.version + 1);
+        let mut card = planning::card(&self.run, &self.brief.request, &researched, plan, version);
+        card.changes = before.map(|before| changes(&before, &card)).unwrap_or_default();
+        let card = self.seal(card).await.map_err(|_| journal_closed())?;
         let hash = card.hash();
-        let shown = Event::CardMade { version, hash, card: Blob::new(card.to_json()) };
+        let shown = Event::CardMade { version, hash, card: Blob::new(card.json().to_vec()) };
         self.run.record(shown).await.map_err(|_| journal_closed())?;
         let phase = advance(&self.run, phase, MissionStep::Show).await?;
-        let asking = &mut Answering { card: &card, hash };
+        let asking = &mut Answering { hash, shown: card.to_string() };
         let answer = self.run.perform(asking).await.map_err(|_| journal_closed())?;
         self.answered(phase, card, CardStep { hash, answer }, Some(researched)).await
+    }
+
+    /// Compares the lines of all findings with the files.
+    async fn compare(&self, researched: &mut Researched) -> Result<(), JournalClosed> {
+        let (findings, files) = (&researched.findings, &BTreeMap::new());
+        let comparing = &mut Comparing { findings, files, index: &self.index };
+        let compared = self.run.perform(comparing).await?;
+        compared.note(&mut researched.findings);
+        Ok(())
+    }
+
+    /// Completes a card with what the mission has spent. What a recorded run had spent then is in its card; the card of an
+    /// earlier version of the program is taken as it is.
+    async fn seal(&self, card: Card) -> Result<SealedCard, JournalClosed> {
+        let recorded = self.run.perform(&mut RecordedCard).await?;
+        let spent = match recorded {
+            Some(recorded) if self.run.publisher.takes_requests() => return Ok(recorded),
+            Some(recorded) => recorded.card().spent,
+            None => {
+                let spent = self.run.admission.spent().await.unwrap_or_default();
+                self.earlier.plus(spent.at_most())
+            }
+        };
+        Ok(SealedCard::new(Card { spent, ..card }))
+    }
+
+    /// Compares the files that an approved card rests on. If some have changed, returns them with the user's answer, asked
+    /// anew.
+    async fn asked_anew(
+        &self,
+        card: &SealedCard,
+    ) -> Result<Option<(Vec<RepoPath>, CardAnswer)>, JournalClosed> {
+        let Card { findings, files, .. } = card.card();
+        let comparing = &mut Comparing { findings, files, index: &self.index };
+        let changed = self.run.perform(comparing).await?.changed;
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let names = not_carried_out::names(&changed);
+        let shown = format!("{card}\n\nFiles that changed since the card was made: {names}");
+        let answer = self.run.perform(&mut Answering { hash: card.hash(), shown }).await?;
+        Ok(Some((changed, answer)))
     }
 
     /// Follows the user's answer.
     async fn answered(
         &self,
         phase: MissionPhase,
-        card: Card,
+        card: SealedCard,
         CardStep { hash, answer }: CardStep,
         researched: Option<Researched>,
     ) -> Result<MissionNews, Ending> {
         match answer {
             CardAnswer::Approved => {
+                let anew = self.asked_anew(&card).await.map_err(|_| journal_closed())?;
+                match anew {
+                    None | Some((_, CardAnswer::Approved)) => {}
+                    Some((changed, CardAnswer::NoOne)) => {
+                        return Err(not_carried_out::outdated(card, &changed));
+                    }
+                    Some((_, answer @ (CardAnswer::Rejected | CardAnswer::Modify(_)))) => {
+                        let step = CardStep { hash, answer };
+                        return Box::pin(self.answered(phase, card, step, researched)).await;
+                    }
+                }
                 let approved = Approved::new(phase, card, hash)
                     .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
                 advance(&self.run, phase, MissionStep::Execute).await?;
@@ -320,24 +406,28 @@ impl Drafting {
             }
             CardAnswer::Modify(words) => {
                 let most = self.run.config().missions.max_versions;
-                if card.version >= most {
+                if card.card().version >= most {
                     return Err(not_carried_out::too_many(card, most));
                 }
                 let phase = advance(&self.run, phase, MissionStep::Revise).await?;
-                let version = card.version + 1;
+                let card = card.into_card();
                 let researched = match researched {
                     Some(researched) => researched,
-                    None => self
-                        .research()
-                        .known(card.findings, card.coverage)
-                        .await
-                        .map_err(|_| journal_closed())?,
+                    None => {
+                        self.research().known(card.clone()).await.map_err(|_| journal_closed())?
+                    }
                 };
                 // A card may be revised as often as is allowed.
-                Box::pin(self.show(phase, researched, version, Some(words))).await
+                Box::pin(self.show(phase, researched, Some((card, words)))).await
             }
         }
     }
+}
+
+/// Counts what a mission had spent before this run against the limits of its card.
+pub(super) fn charge_earlier(run: &Run, card: &Card) {
+    let (_, spent) = card.ledger(Allowance::from(&run.config().budget));
+    run.admission.set_aside(Scope::of_run(&card.mission_id), spent);
 }
 
 /// Moves a mission to its next phase, if the step is allowed.

@@ -11,7 +11,7 @@ use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, Verified};
 use actors::effect::{Effect, Position, Trace};
 use actors::event::Event;
-use actors::ledger::Amount;
+use actors::ledger::Spending;
 use actors::looking::Sources;
 use actors::own_tools;
 use actors::prompts::Prompt;
@@ -40,6 +40,7 @@ use tools::redact::values_in;
 use super::NotSteered;
 use super::end::{Ending, failed, journal_closed};
 use super::gathering::{Gathering, Recall, begins_with};
+use super::mission::charge_earlier;
 use super::recorded_run::Beginning;
 use super::revisiting::Revisiting;
 use super::workspace::MainWorkspace;
@@ -66,6 +67,13 @@ impl State {
         if self.active.is_some() {
             tracing::error!("refused a request, because another one is running");
             return Ok(());
+        }
+        let own = Arc::clone(&self.idle.terms.config);
+        // A mission keeps to its card. The configuration is recorded for its replay.
+        let narrowed = self.narrowed(&request).filter(|_| recorded.is_none());
+        let is_narrowed = narrowed.is_some();
+        if let Some(config) = narrowed {
+            self.keep_to(config).await?;
         }
         let Beginning { id, terms, current_rules, publisher, redactor, elapsed } = match recorded {
             None => Beginning::new(self),
@@ -105,7 +113,7 @@ impl State {
             mission: None,
             grant: None,
             written_end: None,
-            spent_before: Amount::default(),
+            spent_before: Spending::default(),
             claim: None,
             said: Said::default(),
             written: BTreeMap::new(),
@@ -124,6 +132,9 @@ impl State {
         if run.publish(turn).await.is_err() {
             self.end(journal_closed()).await;
             return Ok(());
+        }
+        if is_narrowed {
+            self.keep_to(own).await?;
         }
         self.prepare(myself, request.intent);
         Ok(())
@@ -471,7 +482,7 @@ impl State {
             let on_the_way = recording.map(|recording| recording.on_the_way(&scope));
             let ledger =
                 supervision::recover_ledger(session, scope, on_the_way.unwrap_or_default()).await;
-            let Active { slot, run, .. } = active;
+            let Active { slot, run, approved, request, .. } = active;
             supervision::restart_admission(
                 slot,
                 &run.terms,
@@ -480,6 +491,9 @@ impl State {
                 myself.get_cell(),
             )
             .await?;
+            if let Some(card) = approved.as_ref().filter(|_| request.card.is_some()) {
+                charge_earlier(run, card.card());
+            }
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
             self.end(failed(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {

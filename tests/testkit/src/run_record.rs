@@ -41,6 +41,7 @@ impl RunRecord {
             | Signal::Reasoning(..)
             | Signal::Waiting(..)
             | Signal::Paused(..)
+            | Signal::Unapprovable(..)
             | Signal::Confined(..)
             | Signal::Asked(..) => {}
         };

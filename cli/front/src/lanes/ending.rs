@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use actors::lane_id::LaneId;
+use actors::ledger::Spending;
 use actors::team::{EndedLane, LaneEnd, Other};
 use anstyle::AnsiColor;
 use tree::RepoPath;
@@ -31,13 +32,13 @@ impl LaneTable {
                 Some(end) => outcome(end, paint),
                 None => lane.unreported(written, paint),
             };
-            let spent = end.map_or(lane.spent, |end| end.spent);
+            let known = end.map_or(lane.spent.known, |end| end.spent);
             let mut line = format!("lane {id} {} — {outcome}", harmless(&lane.title));
             if !lane.files.is_empty() {
                 let files: Vec<&str> = lane.files.iter().map(|file| file.path.as_str()).collect();
                 line.push_str(&format!(" · {}", list(&files)));
             }
-            line.push_str(&format!(" · {}", used(spent)));
+            line.push_str(&format!(" · {}", used(Spending { known, ..lane.spent })));
             lines.push(line);
             let own = kept.iter().filter(|path| is_of(path, id));
             lines.extend(own.map(|path| format!("  its worktree: {}", path.display())));

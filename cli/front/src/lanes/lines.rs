@@ -6,7 +6,7 @@ use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, Verified};
 use actors::event::{Event, StagedFile};
 use actors::lane_id::LaneId;
-use actors::ledger::Amount;
+use actors::ledger::{Amount, Spending};
 use actors::team::{Other, PlannedLane};
 use anstyle::{AnsiColor, Style};
 use tools::count::counted;
@@ -44,7 +44,8 @@ impl LaneTable {
         detail: Detail,
         paint: Paint,
     ) -> Vec<String> {
-        let ends = ends(event, paint);
+        let unknown = self.lanes.get(&lane).map(|lane| lane.spent.unknown).unwrap_or_default();
+        let ends = ends(event, unknown, paint);
         let lines = match detail {
             Detail::All if ends.is_empty() => self.steps(lane, event, paint),
             Detail::All | Detail::Beside => ends,
@@ -98,7 +99,8 @@ impl LaneTable {
 
 /// Returns the lines for the end of a lane, and for events that must always be shown.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is in the table, or a step")]
-fn ends(event: &Event, paint: Paint) -> Vec<String> {
+fn ends(event: &Event, unknown: Amount, paint: Paint) -> Vec<String> {
+    let used = |spent: &Amount| used(Spending { known: *spent, unknown });
     match event {
         Event::LaneSpawned { attempt, .. } if *attempt > 1 => {
             vec!["is planned again on top of the merged work".to_owned()]
@@ -113,7 +115,7 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
             let changed: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             let changed =
                 if changed.is_empty() { String::new() } else { format!(" · {}", list(&changed)) };
-            let mut lines = vec![format!("{how}{changed} · {}", used(*spent))];
+            let mut lines = vec![format!("{how}{changed} · {}", used(spent))];
             if !left_behind.is_empty() {
                 let paths: Vec<&str> = left_behind.iter().map(RepoPath::as_str).collect();
                 lines.push(format!(
@@ -125,7 +127,7 @@ fn ends(event: &Event, paint: Paint) -> Vec<String> {
         }
         Event::LaneFailed { why, spent, .. } => {
             let failed = style(paint, AnsiColor::Red, "failed:");
-            vec![format!("{failed} {} · {}", reason(why), used(*spent))]
+            vec![format!("{failed} {} · {}", reason(why), used(spent))]
         }
         Event::ApprovalDenied { action, why, .. } => {
             let denied = style(paint, AnsiColor::Red, "denied:");
@@ -192,8 +194,12 @@ pub(crate) fn file_line(file: &StagedFile, paint: Paint) -> String {
 }
 
 /// Formats tokens and cost.
-pub(crate) fn used(spent: Amount) -> String {
-    format!("{} · {}", counted(spent.tokens, "token"), spent.nano_usd)
+pub(crate) fn used(Spending { known, unknown }: Spending) -> String {
+    let used = format!("{} · {}", counted(known.tokens, "token"), known.nano_usd);
+    match unknown.calls {
+        0 => used,
+        calls => format!("{used} + {} of unknown cost", counted(calls, "call")),
+    }
 }
 
 pub(crate) fn style(paint: Paint, colour: AnsiColor, text: &str) -> String {

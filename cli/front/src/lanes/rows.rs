@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actors::lane_id::LaneId;
+use actors::ledger::Spending;
 use anstyle::{AnsiColor, Style};
 use model::price::Usd;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -139,12 +140,13 @@ impl Lane {
 
     /// Tokens used, including an estimate for the current answer.
     fn tokens(&self) -> u64 {
-        self.spent.tokens + u64::try_from(self.received / 4).unwrap_or_default()
+        self.spent.known.tokens + u64::try_from(self.received / 4).unwrap_or_default()
     }
 
     fn cost(&self) -> Option<String> {
-        let cost = self.spent.nano_usd;
-        match (self.cost_unknown, self.spent.calls) {
+        let Spending { known, unknown } = self.spent;
+        let cost = known.nano_usd;
+        match (self.cost_unknown || unknown.calls > 0, known.calls + unknown.calls) {
             (_, 0) => None,
             (true, _) if cost == Usd::default() => Some("?".to_owned()),
             (true, _) => Some(format!("> {cost}")),

@@ -3,7 +3,7 @@
 use actors::checks::CheckOutcome;
 use actors::delivery::{Delivery, NeedsWork, StagedFor, Verified};
 use actors::event::{Blob, StagedContent};
-use actors::ledger::Allowance;
+use actors::ledger::{Allowance, Amount};
 use actors::team::{Other, PlannedLane};
 use model::price::Usd;
 use model::{AgentRole, Usage};
@@ -113,6 +113,16 @@ fn table(events: &[(Option<LaneId>, Event)]) -> LaneTable {
 fn rows(table: &LaneTable, seconds: u64) -> Vec<String> {
     let rows = table.rows(80, at(seconds), Paint::Plain);
     rows.iter().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn a_stopped_call_is_of_unknown_cost_and_not_added_to_what_is_spent() {
+    let one = Some(id(1));
+    let dropped = Event::CallDropped { call: 1, charged: spent() };
+    let table = table(&[(None, planned(&["a"])), (one, spawned(1, "a")), (one, dropped)]);
+    let Lane { spent: now, .. } = table.lanes.get(&id(1)).unwrap();
+    assert_eq!(*now, Charge::AtMost(spent()).spending());
+    assert_eq!(lines::used(*now), "0 tokens · $0.0000 + 1 call of unknown cost");
 }
 
 #[test]

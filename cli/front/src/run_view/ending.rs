@@ -55,7 +55,7 @@ impl RunView {
         for line in self.next_steps(outcome) {
             self.say(format!("  {line}"));
         }
-        self.say(self.summary(outcome.spent.calls, session, at));
+        self.say(self.summary(outcome.spent.at_most().calls, session, at));
     }
 
     /// Returns the title of the ending, with the changes and, if the run delivered, how far they are verified.
@@ -103,7 +103,12 @@ impl RunView {
                 let mark = self.style(AnsiColor::Red, "✗ not delivered");
                 vec![of(mark, why_undelivered(*why)), so_far]
             }
-            Delivery::Denied { .. } => vec![self.style(AnsiColor::Red, "✗ denied"), so_far],
+            Delivery::Denied { card: None, .. } => {
+                vec![self.style(AnsiColor::Red, "✗ denied"), so_far]
+            }
+            Delivery::Denied { card: Some(card), .. } => {
+                vec![self.style(AnsiColor::Yellow, &format!("○ {}", card.name())), so_far]
+            }
             Delivery::Cancelled => vec![self.style(AnsiColor::Red, "✗ stopped"), so_far],
             Delivery::BudgetExhausted { .. } => {
                 vec![self.style(AnsiColor::Red, "✗ stopped by the budget"), so_far]

@@ -12,6 +12,7 @@ use actors::router::Choice;
 use actors::wording::Wording;
 use anstyle::AnsiColor;
 use model::AgentRole;
+use serde_json::Value;
 use tools::count::counted;
 use tree::{RepoPath, Settlement};
 
@@ -86,6 +87,16 @@ pub(crate) fn why_it_failed(outcome: CheckOutcome, output: &Blob) -> Vec<String>
     lines.iter().map(|line| harmless(line)).chain(more).collect()
 }
 
+/// Returns the only argument of a tool if it is text of several lines, such as a program.
+fn only_text(arguments: &str) -> Option<String> {
+    let Value::Object(arguments) = serde_json::from_str(arguments).ok()? else { return None };
+    let mut values = arguments.into_iter().map(|(_, value)| value);
+    match (values.next(), values.next()) {
+        (Some(Value::String(text)), None) if text.contains('\n') => Some(text),
+        _ => None,
+    }
+}
+
 /// Returns the lines for what models say and do other than plans and diffs.
 pub(super) fn said_by_models(event: &Event) -> Vec<String> {
     let who = |role: &AgentRole| match role {
@@ -105,8 +116,12 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
     }
     if let Event::ToolResult { role, tool, arguments, ok, .. } = event {
         let failed = if *ok { "" } else { " (failed)" };
-        let (tool, arguments) = (harmless(tool), harmless(arguments));
-        return vec![format!("  {} calls {tool} {arguments}{failed}", who(role))];
+        let (who, tool) = (who(role), harmless(tool));
+        if let Some(text) = only_text(arguments) {
+            let lines = text.lines().map(|line| format!("    {}", harmless(line)));
+            return std::iter::once(format!("  {who} calls {tool}{failed}")).chain(lines).collect();
+        }
+        return vec![format!("  {who} calls {tool} {}{failed}", harmless(arguments))];
     }
     if let Event::UserAnswered { answer: None } = event {
         return vec![

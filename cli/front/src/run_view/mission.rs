@@ -196,6 +196,19 @@ impl RunView {
                     "  the card needs approval, and there is no terminal to ask on"
                 }
             }),
+            Event::EvidenceCompared { stale, changed } => {
+                let findings = counted(stale.len(), "finding");
+                if !stale.is_empty() {
+                    self.say(format!(
+                        "  the lines of {findings} have changed since they were read"
+                    ));
+                }
+                let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
+                if !changed.is_empty() {
+                    let changed = harmless(&changed.join(", "));
+                    self.say(format!("  changed since the card was made: {changed}"));
+                }
+            }
             Event::TaskAnswered { task, answer } => {
                 let how = if answer.is_some() { "done" } else { "no answer" };
                 self.say(format!("  task {task}: {how}"));

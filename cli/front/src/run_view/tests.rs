@@ -3,11 +3,11 @@
 use actors::answered::{AnswerFrom, ChildEnd};
 use actors::checks::{CheckOutcome, Findings};
 use actors::delivery::{
-    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, Rollback, Target, Unverified,
-    Verified,
+    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, OpenCard, Rollback, Target,
+    Unverified, Verified,
 };
 use actors::event::{Blob, Envelope, StagedContent};
-use actors::ledger::Amount;
+use actors::ledger::{Amount, Spending};
 use actors::publisher::Speaker;
 use actors::scope::Segment;
 use actors::test_counts::TestCounts;
@@ -123,7 +123,7 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
         changes,
         put_aside: Vec::new(),
         rollbacks: Vec::new(),
-        spent: Amount::default(),
+        spent: Spending::default(),
         lanes: Vec::new(),
         kept: Vec::new(),
     }
@@ -205,7 +205,25 @@ fn the_activity_says_that_an_answer_arrives() {
     let at = Duration::from_secs(3);
     let speaker = Speaker { role: AgentRole::Analysis, scope: Scope::SESSION };
     view.signal(&Signal::Text(speaker, "It i".to_owned()), at);
-    assert_eq!(view.progress(at), "answering · 0 s · about 1 token");
+    assert_eq!(view.progress(at), "answering · 0 s · about 1 token out");
+}
+
+#[test]
+fn a_program_that_a_model_runs_is_shown_as_text() {
+    let calls = |arguments: &str| Event::ToolResult {
+        role: AgentRole::Analysis,
+        call: "c".to_owned(),
+        tool: "rlm_run".to_owned(),
+        arguments: arguments.to_owned(),
+        ok: true,
+        told: Blob::new(Vec::new()),
+    };
+    let program = r#"{"program": "hits = grep('x', files())\nFINAL(hits)"}"#;
+    let lines = lines::said_by_models(&calls(program));
+    let shown = ["  the model calls rlm_run", "    hits = grep('x', files())", "    FINAL(hits)"];
+    assert_eq!(lines, shown);
+    let lines = lines::said_by_models(&calls(r#"{"path": "a.rs"}"#));
+    assert_eq!(lines, [r#"  the model calls rlm_run {"path": "a.rs"}"#]);
 }
 
 #[test]
@@ -304,7 +322,15 @@ fn an_undelivered_run_shows_what_it_changed_so_far() {
         ("no diff", unchanged(needs(NeedsWork::NoDraft))),
         ("no answer", unchanged(needs(NeedsWork::NoAnswer))),
         ("lanes", unchanged(needs(NeedsWork::LanesFailed))),
-        ("denied", unchanged(Delivery::Denied { what: "patch p".into(), hint: "h".into() })),
+        ("denied", unchanged(Delivery::denied("patch p".into(), "h".into()))),
+        (
+            "a card waits",
+            unchanged(Delivery::Denied {
+                what: "the card waits".into(),
+                hint: "h".into(),
+                card: Some(OpenCard::Waits),
+            }),
+        ),
         ("stopped", unchanged(Delivery::Cancelled)),
         ("budget", unchanged(Delivery::BudgetExhausted { limit: Limit::Usd, detail: "d".into() })),
         ("failed", unchanged(Delivery::Failed { class, message: "m".into() })),

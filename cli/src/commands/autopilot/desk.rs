@@ -24,6 +24,9 @@ pub(super) struct KeptWork {
     /// The current step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) step: Option<String>,
+    /// The configuration that the steps are taken with. Absent in states of early versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) settings: Option<String>,
     pub(super) work: Work,
 }
 
@@ -41,7 +44,8 @@ pub(super) enum Doing {
 }
 
 /// An instruction from another terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Wish {
     Pause,
     Stop,

@@ -1,11 +1,13 @@
 //! The autopilot's loop: choose a step, run it, undo what was not delivered, and repeat.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use actors::delivery::{Delivery, Limit, StagedFor, Target};
 use actors::dialogue::fenced;
+use actors::ledger::Spending;
 use actors::prompts::Prompts;
+use actors::publisher::Attendance;
 use actors::workspace::{Staged, Taken};
 use config::Settings;
 use front::error::{CliError, Kind};
@@ -16,7 +18,7 @@ use orchestrator::chat::Intent;
 use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
 use serde_json::json;
-use shell::Exit;
+use shell::{CommandOutcome, Exit};
 use tools::clock::{Clock as _, SystemClock};
 use tools::regular;
 use tree::{Change, FileState, RepoPath};
@@ -40,14 +42,21 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub(super) async fn fly(
     around: &Surroundings,
     global: &Global,
+    settings: Settings,
     workspace: PathBuf,
     desk: Desk,
-    work: Work,
+    mut work: Work,
     which: SessionChoice,
 ) -> Result<(), CliError> {
-    let settings = around.settings(global, &workspace)?;
     let (prompts, _) = of_workspace(&settings, &workspace)?;
     let mut view = render::view(around, global);
+    if which == SessionChoice::New
+        && let Some(command) = &work.until
+        && passes(around, (&settings, &workspace), command).await?.exit == Exit::Code(0)
+    {
+        go_on_without(command, view.attendance()).await?;
+        work.until = None;
+    }
     let opened =
         Drive::open(around, &settings, workspace.clone(), which, Use::Write, view.as_mut()).await;
     let mut drive = opened?;
@@ -70,6 +79,7 @@ pub(super) async fn fly(
         step: None,
     };
     let end = pilot.fly(view.as_mut()).await?;
+    let is_wanted = pilot.desk.wish() == Some(Wish::Stop);
     pilot.work.end = Some(end.clone());
     pilot.keep(Doing::Ended)?;
     pilot.desk.wishes(None)?;
@@ -77,7 +87,9 @@ pub(super) async fn fly(
         render::text(&format!("\n{}Ended    {}\n", report(&pilot.work), in_words(&end)));
     } else {
         let spent = pilot.work.spent();
-        render::json_line(&json!({"autopilot": pilot.work, "spent": spent}));
+        render::json_line(
+            &json!({"autopilot": pilot.work, "spent": spent.known, "spent_unknown": spent.unknown}),
+        );
     }
     let error = |kind| CliError::new(kind, format!("the autopilot ended: {}", in_words(&end)));
     let look =
@@ -85,7 +97,12 @@ pub(super) async fn fly(
     match &end {
         End::Reached | End::Done { .. } => Ok(()),
         End::Budget => Err(error(Kind::Budget).hint(look)),
-        End::Denied { hint } => Err(error(Kind::Denied).hint(hint.clone())),
+        End::Denied { hint } => Err(error(Kind::Denied)
+            .hint(format!("{hint}; then go on with `deepseek autopilot resume`"))),
+        End::Stopped if is_wanted => {
+            let error = CliError::new(Kind::NotDelivered, "stopped before the task was done");
+            Err(error.hint("deepseek autopilot resume"))
+        }
         End::Stopped => Err(error(Kind::Interrupted).hint("deepseek autopilot resume")),
         End::Stuck { .. } | End::NoProgress | End::SameFailure | End::Iterations | End::Time => {
             Err(error(Kind::NotDelivered).hint(look))
@@ -113,14 +130,17 @@ struct Pilot<'a> {
 
 impl Pilot<'_> {
     async fn fly(&mut self, view: &mut dyn View) -> Result<End, CliError> {
-        // Finish an interrupted step first.
-        if self.drive.session.interrupted().is_some()
-            && let Some(outcome) = self.drive.resume(view).await?
-            && outcome.answer.is_none()
-        {
-            let step = "the interrupted step".to_owned();
-            if let Some(end) = self.record(step, outcome, view).await? {
-                return Ok(end);
+        // Finish an interrupted step, or the question about the next one, first.
+        if let Some(interrupted) = self.drive.session.interrupted() {
+            let step = interrupted.request().to_owned();
+            match self.drive.resume(view).await? {
+                Some(outcome) if outcome.answer.is_none() => {
+                    if let Some(end) = self.record(step, outcome, view).await? {
+                        return Ok(end);
+                    }
+                }
+                Some(outcome) => self.work.chose(outcome.spent),
+                None => {}
             }
         }
         loop {
@@ -182,16 +202,7 @@ impl Pilot<'_> {
     /// Runs the `--until` command, if there is one, and returns true if it passes.
     async fn is_reached(&mut self) -> Result<bool, CliError> {
         let Some(command) = self.work.until.clone() else { return Ok(false) };
-        let fence = sandbox::fence(self.around, &self.settings, &self.workspace)?;
-        let words = [command];
-        let outcome = sandbox::run_in(
-            fence,
-            self.around,
-            (&self.settings, &self.workspace),
-            &words,
-            &mut |_| {},
-        )
-        .await?;
+        let outcome = passes(self.around, (&self.settings, &self.workspace), &command).await?;
         self.work.failed_with(&outcome.output.text());
         self.said = fenced(&self.prompts, "output", &outcome.output.excerpt(TOLD));
         Ok(outcome.exit == Exit::Code(0))
@@ -205,7 +216,7 @@ impl Pilot<'_> {
             self.keep_to_bounds().await?;
             let request = Request::new(&asked, Some(Intent::Answer));
             let outcome = self.drive.run_quietly(request, view).await?;
-            self.count(&outcome);
+            self.work.chose(outcome.spent);
             if let Some(end) = ended(&outcome.delivery) {
                 return Ok(Err(end));
             }
@@ -225,11 +236,6 @@ impl Pilot<'_> {
         Ok(Err(End::Stuck {
             reason: "the model gave no usable answer about the next step".to_owned(),
         }))
-    }
-
-    /// Adds the cost of choosing a step; it is charged to the next step that is recorded.
-    fn count(&mut self, outcome: &Outcome) {
-        self.work.choosing = self.work.choosing.plus(outcome.spent);
     }
 
     /// Records the outcome of a step, undoing its changes if it was not delivered. Returns the reason to end, if there is one.
@@ -254,10 +260,12 @@ impl Pilot<'_> {
             };
         let sides = outcome.changes.iter().flat_map(Change::sides).filter(|_| stays);
         let turned = sides.map(turned).collect();
-        let spent = outcome.spent.plus(std::mem::take(&mut self.work.choosing));
+        let Spending { known: spent, unknown: spent_unknown } =
+            self.work.charged_to_step(outcome.spent);
         let end = front::describe::outcome(&outcome.delivery);
         let (to_come, failure) = (self.work.later.len(), None);
-        let taken = TakenStep { step, end, stays, files, turned, spent, to_come, failure };
+        let taken =
+            TakenStep { step, end, stays, files, turned, spent, spent_unknown, to_come, failure };
         self.work.rounds.push(taken);
         self.work.worked = self.before + self.begun.elapsed();
         self.step = None;
@@ -285,7 +293,7 @@ impl Pilot<'_> {
     /// Limits the next request to the remaining time and budget.
     async fn keep_to_bounds(&mut self) -> Result<(), CliError> {
         let mut config = self.settings.config.clone();
-        let spent = self.work.spent();
+        let spent = self.work.spent().at_most();
         let WorkBounds { time, usd, tokens, .. } = self.work.bounds;
         if let Some(most) = usd {
             // Zero would mean no limit.
@@ -311,6 +319,7 @@ impl Pilot<'_> {
             heartbeat: SystemClock.now().to_string(),
             doing,
             step: self.step.clone(),
+            settings: Some(config::to_record(&self.settings.config)),
             work: Work { worked: self.before + self.begun.elapsed(), ..self.work.clone() },
         };
         let failed = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
@@ -319,6 +328,28 @@ impl Pilot<'_> {
         regular::write(&half, &text).map_err(failed)?;
         std::fs::rename(half, &self.desk.state).map_err(failed)
     }
+}
+
+/// Runs the `--until` command.
+async fn passes(
+    around: &Surroundings,
+    (settings, workspace): (&Settings, &Path),
+    command: &str,
+) -> Result<CommandOutcome, CliError> {
+    let fence = sandbox::fence(around, settings, workspace)?;
+    let words = [command.to_owned()];
+    sandbox::run_in(fence, around, (settings, workspace), &words, &mut |_| {}).await
+}
+
+/// Asks whether to go on with a task whose command passes before the first step, until the model says that it is done.
+async fn go_on_without(command: &str, attendance: Attendance) -> Result<(), CliError> {
+    let passes = format!("`{}` passes already, so it shows nothing", render::harmless(command));
+    let question = format!("{passes}. Work until the model says that the task is done?");
+    if attendance == Attendance::Attended && render::ask::yes_or_no(&question, None).await? {
+        return Ok(());
+    }
+    Err(CliError::new(Kind::Usage, passes)
+        .hint("name a command that fails until the task is done, or leave out --until"))
 }
 
 /// Returns why the autopilot ends with this step, or `None` if it continues.

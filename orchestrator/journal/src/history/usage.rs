@@ -140,14 +140,14 @@ fn answered(seq: u64, event: &Event) -> Option<(u64, CallReply)> {
                 answer: answer.clone(),
             },
         )),
-        Event::CallDropped { call, charged } => Some((
+        Event::CallDropped { call, .. } => Some((
             *call,
             CallReply {
                 seq,
                 outcome: "dropped".to_owned(),
                 message: String::new(),
                 usage: None,
-                cost_nano_usd: Some(charged.nano_usd),
+                cost_nano_usd: None,
                 avoidable_misses: 0,
                 answer: None,
             },

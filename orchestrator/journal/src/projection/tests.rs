@@ -214,12 +214,17 @@ fn any_event() -> impl Strategy<Value = Event> {
             let ended = EndedLane { lane, title, end: LaneEnd::Empty, spent };
             Event::LanesFinished { lanes: vec![ended] }
         }),
-        text().prop_map(|limit| Event::RunFinished {
-            delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
-            spent: LARGEST,
-            rollbacks: vec![],
-        }),
+        text().prop_map(finished),
     ]
+}
+
+fn finished(limit: String) -> Event {
+    Event::RunFinished {
+        delivery: Delivery::BudgetExhausted { limit: Limit::Calls, detail: limit.into() },
+        spent: LARGEST,
+        spent_unknown: Amount::default(),
+        rollbacks: vec![],
+    }
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use actors::run::{Run, UserWord};
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
-use policy::{Act, Author, Stage, Verdict, quoted};
+use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
 use tools::ids::short;
@@ -18,7 +18,7 @@ use tree::{Change, RepoPath};
 use super::super::SaidTo;
 use super::decision::{Decision, Goes};
 use super::question::{AnsweredBefore, Question, Reply, about};
-use super::{Gate, lines_of};
+use super::{Gate, touched};
 
 impl Gate {
     /// Returns the decision of policy.
@@ -32,9 +32,7 @@ impl Gate {
     pub(super) async fn approve(mut self, patch: &str, changes: &[Change]) -> Result<(), Denied> {
         let lane = self.run.scope().lane().map(|lane| format!(" --lane {lane}"));
         let lane = lane.unwrap_or_default();
-        let hint = format!(
-            "see it with `deepseek diff{lane}`, or run again with `--approval auto`, which applies patches without asking"
-        );
+        let hint = format!("see it with `deepseek diff{lane}`");
         if self.run.publisher.follows() {
             return self.pass_copy(patch, changes, hint).await;
         }
@@ -64,7 +62,8 @@ impl Gate {
     ) -> Result<Extent, Denied> {
         let paths: Vec<&str> =
             changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
-        let size = self.written.with(&paths, lines_of(changes));
+        let rules = Arc::clone(&self.run.terms.rules);
+        let size = rules.sized(&self.written, &touched(changes));
         let (author, stage) = if self.run.id().is_empty() {
             (Author::User, Stage::User)
         } else {
@@ -73,6 +72,9 @@ impl Gate {
         let what = Asked::Patch(patch.to_owned());
         let act = Act::Patch { author, paths: &paths, size };
         let verdict = self.decide(stage, act, goes, &what).await;
+        // No flag widens what a card allows.
+        let flag = rules.flag_for(stage, act, Confinement::Full).filter(|_| self.grant.is_none());
+        let hint = flag.map_or(hint.clone(), |flag| format!("{hint}, or run again with `{flag}`"));
         self.pass(verdict, Proposal::Patch(changes.to_vec(), taken), what, hint).await
     }
 

@@ -26,7 +26,7 @@ impl Gate {
         }
         let id = short(&patch);
         let hint = format!(
-            "the patch is staged: see it with `deepseek diff {id}`, apply it with `deepseek apply {id}`, or run again with `--approval auto`"
+            "the patch is staged: see it with `deepseek diff {id}`, apply it with `deepseek apply {id}`"
         );
         let change = (staged.changes.as_slice(), staged.taken);
         let taken = match self.pass_patch(&patch, change, Goes::IntoTheWorkspace, hint).await {

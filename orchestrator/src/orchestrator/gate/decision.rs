@@ -87,7 +87,7 @@ impl Decision<'_> {
                 .filter(|beyond| !beyond.is_empty())
                 .map(|beyond| format!("does not name `{beyond}`")),
             (_, Asked::Command(text)) if grant.names(text) => None,
-            (_, Asked::Network(_)) => Some("allows no network".to_owned()),
+            (_, Asked::Network(_)) => (!grant.network).then(|| "allows no network".to_owned()),
             (_, Asked::Command(text) | Asked::Patch(text)) => {
                 Some(format!("does not name `{text}`"))
             }

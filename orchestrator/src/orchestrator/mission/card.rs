@@ -2,46 +2,63 @@
 //! answering or by naming its hash; no mode and no approval setting does.
 
 use actors::closed::JournalClosed;
-use actors::effect::{Effect, Trace};
+use actors::effect::{Effect, Position, Trace};
 use actors::event::{Blob, Event};
 use actors::publisher::{Answer, Attendance, Proposal};
 use actors::run::Run;
 use actors::words::CardAnswer;
-use missions::card::Card;
+use missions::card::SealedCard;
 use tree::FileHash;
 
 /// The effect of looking up an earlier card.
 pub(super) struct Taking {
     pub(super) hash: FileHash,
-    /// The card as JSON, if this session knows it.
-    pub(super) known: Option<Vec<u8>>,
+    /// The card, if this session knows it.
+    pub(super) known: Option<SealedCard>,
 }
 
 impl Effect for Taking {
-    type Outcome = Option<Card>;
+    type Outcome = Option<SealedCard>;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Trace<Option<Card>> {
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
         let Event::CardTaken { card, .. } = event else { return Trace::Absent };
-        Trace::Done(card.as_ref().and_then(|card| Card::from_json(&card.content)))
+        Trace::Done(card.as_ref().and_then(|card| SealedCard::read(card.content.to_vec())))
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Option<Card>, JournalClosed> {
-        let card = self.known.take();
-        let read = card.as_deref().and_then(Card::from_json);
-        let taken = Event::CardTaken { hash: self.hash, card: card.map(Blob::new) };
-        run.record(taken).await?;
-        Ok(read)
+    async fn act(&mut self, run: &Run) -> Result<Self::Outcome, JournalClosed> {
+        let card = self.known.as_ref().map(|card| Blob::new(card.json().to_vec()));
+        run.record(Event::CardTaken { hash: self.hash, card }).await?;
+        Ok(self.known.take())
+    }
+}
+
+/// Looks up the card that a recorded run made at this point; nothing is recorded for it.
+pub(super) struct RecordedCard;
+
+impl Effect for RecordedCard {
+    type Outcome = Option<SealedCard>;
+    type Stop = JournalClosed;
+    const POSITION: Position = Position::NextIfAtAll;
+
+    fn look(&mut self, event: &Event) -> Trace<Self::Outcome> {
+        let Event::CardMade { card, .. } = event else { return Trace::Foretold(None) };
+        Trace::Foretold(SealedCard::read(card.content.to_vec()))
+    }
+
+    async fn act(&mut self, _: &Run) -> Result<Self::Outcome, JournalClosed> {
+        Ok(None)
     }
 }
 
 /// The effect of asking the user whether to carry out a card.
-pub(super) struct Answering<'c> {
-    pub(super) card: &'c Card,
+pub(super) struct Answering {
     pub(super) hash: FileHash,
+    /// What the user is shown.
+    pub(super) shown: String,
 }
 
-impl Effect for Answering<'_> {
+impl Effect for Answering {
     type Outcome = CardAnswer;
     type Stop = JournalClosed;
 
@@ -53,7 +70,7 @@ impl Effect for Answering<'_> {
     async fn act(&mut self, run: &Run) -> Result<CardAnswer, JournalClosed> {
         let asked = match run.attendance {
             Attendance::Attended => {
-                let what = Proposal::Mission(self.card.to_string());
+                let what = Proposal::Mission(self.shown.clone());
                 run.publisher
                     .ask(what, "a mission starts only after its card is approved".to_owned())
                     .await
@@ -78,45 +95,63 @@ impl Effect for Answering<'_> {
 
 /// How a mission ends that is not carried out.
 pub(super) mod not_carried_out {
-    use actors::delivery::Delivery;
-    use missions::card::Card;
+    use actors::delivery::{Delivery, OpenCard};
+    use missions::card::SealedCard;
     use tools::count::counted;
-    use tree::FileHash;
+    use tree::{FileHash, RepoPath};
 
     use super::super::super::end::Ending;
 
-    fn denied(card: Option<Card>, what: String, hint: String) -> Ending {
-        let delivery = Delivery::Denied { what: what.into(), hint: hint.into() };
+    fn ending(state: OpenCard, card: Option<SealedCard>, what: String, hint: String) -> Ending {
+        let delivery = Delivery::Denied { what: what.into(), hint: hint.into(), card: Some(state) };
         let answer = card.as_ref().map(ToString::to_string);
         Ending { answer, card: card.map(Box::new), ..delivery.into() }
     }
 
     /// The card is not approved yet.
-    pub(in super::super) fn waits(card: Card) -> Ending {
+    pub(in super::super) fn waits(card: SealedCard) -> Ending {
         let hash = card.hash();
         let hint = format!(
             "carry it out with `deepseek mission approve {hash}`, or revise it with `deepseek mission modify {hash} \"…\"`"
         );
-        denied(Some(card), "the mission card awaits approval".to_owned(), hint)
+        let what = "the mission card awaits approval".to_owned();
+        ending(OpenCard::Waits, Some(card), what, hint)
     }
 
     /// The user rejected the card.
-    pub(in super::super) fn rejected(card: Card) -> Ending {
+    pub(in super::super) fn rejected(card: SealedCard) -> Ending {
         let hint = "say what should change, or start another mission".to_owned();
-        denied(Some(card), "the mission was rejected".to_owned(), hint)
+        let what = "the mission card was rejected".to_owned();
+        ending(OpenCard::Rejected, Some(card), what, hint)
+    }
+
+    /// Files that the card rests on have changed.
+    pub(in super::super) fn outdated(card: SealedCard, changed: &[RepoPath]) -> Ending {
+        let hash = card.hash();
+        let hint = format!(
+            "make a card for the files as they are with `deepseek mission modify {hash} \"look again\"`, or undo the changes"
+        );
+        let what = format!("{} changed since the card was made", names(changed));
+        ending(OpenCard::Outdated, Some(card), what, hint)
+    }
+
+    /// Lists files.
+    pub(in super::super) fn names(files: &[RepoPath]) -> String {
+        files.iter().map(RepoPath::as_str).collect::<Vec<_>>().join(", ")
     }
 
     /// The card was revised too often.
-    pub(in super::super) fn too_many(card: Card, most: u32) -> Ending {
+    pub(in super::super) fn too_many(card: SealedCard, most: u32) -> Ending {
         let what = format!("the card was changed {}", counted(most, "time"));
         let hint = "state more precisely in the goal what you want, or raise missions.max_versions"
             .to_owned();
-        denied(Some(card), what, hint)
+        ending(OpenCard::RevisedTooOften, Some(card), what, hint)
     }
 
     /// There is no such card.
     pub(in super::super) fn unknown(hash: FileHash) -> Ending {
         let hint = "`deepseek mission list` shows the cards of this workspace".to_owned();
-        denied(None, format!("no card {hash} awaits approval in this session"), hint)
+        let what = format!("no card {hash} awaits approval in this session");
+        ending(OpenCard::Unknown, None, what, hint)
     }
 }

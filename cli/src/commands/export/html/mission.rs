@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use actors::child::{AnswerFrom, ChildEnd};
 use actors::event::{Blob, Event};
 use actors::words::{CardAnswer, ResearchStep};
-use missions::card::{Card, SubTask};
+use missions::card::{Card, SealedCard, SubTask};
 use missions::finding::{Confidence, Observation};
 use model::price::Usd;
 use tools::count::counted;
@@ -70,7 +70,7 @@ pub(super) fn part(request: &Request<'_>, event: &Event, sources: &Sources<'_>) 
 }
 
 fn read(card: &Blob, sources: &Sources<'_>) -> Option<Card> {
-    Card::from_json(&(sources.kept)(card)?)
+    SealedCard::read((sources.kept)(card)?).map(SealedCard::into_card)
 }
 
 /// Renders a card in full, because it is what the user approves.
@@ -96,7 +96,24 @@ fn card(card: &Card, hash: FileHash) -> String {
         tasks.concat()
     )
     .ok();
-    let facts = [("May", card.may()), ("Estimate", card.estimated()), ("Read", card.covered())];
+    if !card.changes.is_empty() {
+        let title = format!("Changes since version {}", card.version.saturating_sub(1));
+        let changes =
+            card.changes.iter().map(|it| format!("<li>{}</li>\n", Escaped(&it.to_string())));
+        let changes: String = changes.collect();
+        writeln!(
+            text,
+            "<details open>\n<summary>{title}</summary>\n<ul>\n{changes}</ul>\n</details>"
+        )
+        .ok();
+    }
+    let facts = [
+        ("May", card.may()),
+        ("Models", card.carried_out_by()),
+        ("Estimate", card.estimated()),
+        ("Limits", card.limited()),
+        ("Read", card.covered()),
+    ];
     let facts = facts
         .map(|(name, text)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", Escaped(&text)));
     text + "<dl>\n" + &facts.concat() + "</dl>\n"
@@ -117,11 +134,11 @@ fn groups(card: &Card, above: Option<u32>) -> String {
 fn findings(findings: &[&Observation]) -> String {
     let mut text = String::new();
     for finding in findings {
-        let sure = match (finding.confidence(), &finding.doubt) {
+        let sure = match (finding.confidence(), finding.objection()) {
             (Confidence::High, _) => "<span class=\"mark good\">checked</span>".to_owned(),
             (Confidence::Unchecked, _) => "<span class=\"quiet\">not checked</span>".to_owned(),
             (Confidence::Low, doubt) => {
-                let doubt = doubt.as_ref().map(|doubt| format!(": {doubt}")).unwrap_or_default();
+                let doubt = doubt.map(|doubt| format!(": {doubt}")).unwrap_or_default();
                 let doubt = Escaped(&doubt).to_string();
                 format!("<span class=\"mark warn\">low confidence</span>{doubt}")
             }
