@@ -8,7 +8,7 @@ use crate::support::{
     Project, Provider, Run, Terminal, World, architect, diff, editor, short_or_long,
 };
 
-const GOAL: &str = "Greet the world, and say so in the notes";
+pub(crate) const GOAL: &str = "Greet the world, and say so in the notes";
 
 /// Returns the answers of the small models and the researcher about the greeting.
 fn research() -> Vec<Reply> {
@@ -75,9 +75,14 @@ fn hash(world: &World) -> String {
     card["hash"].as_str().unwrap().to_owned()
 }
 
+/// Creates a world whose models research the goal and plan it, as often as this.
+pub(crate) fn with_goals(times: usize) -> World {
+    world(vec![planned(card("greet.txt", "sh check.sh")); times].concat())
+}
+
 /// Creates a world with a card that waits for approval, and returns its hash.
 pub(crate) fn with_a_card() -> (World, String) {
-    let world = world(planned(card("greet.txt", "sh check.sh")));
+    let world = with_goals(1);
     mission(&world, &[]);
     let hash = hash(&world);
     (world, hash)
