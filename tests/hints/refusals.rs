@@ -14,7 +14,6 @@ fn command_lines(hints: &Printed) {
     let world = World::greeting(Vec::new());
     for fails in [
         &["rewnd"] as &[&str],
-        &["sesions"],
         &["login"],
         &["resume"],
         &["rewnd", "3"],
