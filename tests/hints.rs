@@ -1,130 +1,155 @@
-//! Hints of failures work: the commands that they name are run as written, and do not fail in the same way.
+//! Hints work: each has a test, and what it names can be run.
 
-use mock::Reply;
+mod coverage;
+mod follow;
+mod past;
+mod refusals;
+mod requests;
+mod sites;
+mod terminals;
+mod tokens;
 
-use crate::support::{Run, World, architect, greeting_fix};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::{self, ScopedJoinHandle};
 
-/// Returns the commands of this program that a text names, in backticks or after a colon.
-fn named(text: &str) -> Vec<String> {
-    let quoted = text.split('`').skip(1).step_by(2);
-    let after_colon =
-        text.split_once(": deepseek ").map(|(_, rest)| rest.split(';').next().unwrap());
-    let after_colon =
-        after_colon.filter(|_| !text.contains('`')).map(|rest| format!("deepseek {rest}"));
-    let commands = quoted.map(str::to_owned).chain(after_colon);
-    commands.filter(|command| command.starts_with("deepseek ")).collect()
+use follow::Printed;
+use sites::Source;
+use tokens::{Token, read_tokens};
+
+use crate::tidy::{ROOT, collect, crate_dirs};
+
+/// Runs a scenario and returns the hints that it printed.
+fn printed_by(scenario: fn(&Printed)) -> Vec<String> {
+    let printed = Printed::default();
+    scenario(&printed);
+    printed.into_hints()
 }
 
-/// Returns the error message of a failure, and its hint.
-fn failure(run: &Run) -> (String, String) {
-    let line = |start: &str| {
-        let line = run.stderr.lines().rfind(|line| line.starts_with(start));
-        line.unwrap_or_default().trim_start_matches(start).to_owned()
-    };
-    (line("error: "), line("hint: "))
+#[test]
+fn every_hint_has_a_test() {
+    let scenarios = [refusals::ALL, past::ALL, requests::ALL, terminals::ALL].concat();
+    let ended: Vec<_> = thread::scope(|scope| {
+        let running: Vec<_> =
+            scenarios.iter().map(|scenario| scope.spawn(|| printed_by(*scenario))).collect();
+        running.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    let failed = ended.iter().filter(|ended| ended.is_err()).count();
+    let printed: Vec<String> = ended.into_iter().flatten().flatten().collect();
+    let (sources, quotes) = sources_and_quotes();
+    let sites = sites::sites(&sources);
+    assert!(sites.len() > 100, "only {} hints were found", sites.len());
+    let untested = coverage::untested(&sites, &printed, &quotes);
+    let untested =
+        untested.iter().map(|it| format!("{}:{}: {}", it.place.0, it.place.1, it.template));
+    let mut untested: Vec<String> = untested.collect();
+    untested.sort();
+    assert!(
+        failed == 0 && untested.is_empty(),
+        "{failed} scenarios failed; these hints have no test: print each in a scenario in tests/hints/, which also follows it, \
+         or quote {} characters of its own in another test:\n{}",
+        coverage::QUOTE,
+        untested.join("\n")
+    );
 }
 
-/// Splits a command into words like a shell, as far as hints need it.
-fn words(command: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quoted = false;
-    for c in command.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ' ' if !quoted => words.push(String::new()),
-            c => words.last_mut().unwrap().push(c),
+/// Returns the sources without their tests, and the texts in all tests but these.
+fn sources_and_quotes() -> (Vec<Source>, Vec<String>) {
+    let root = Path::new(ROOT);
+    let mut files = Vec::new();
+    let mut dirs: Vec<PathBuf> =
+        crate_dirs().iter().map(|dir| root.join(dir).join("src")).collect();
+    dirs.push(root.join("tests"));
+    dirs.iter().for_each(|dir| collect(dir, &mut files));
+    let (mut sources, mut quotes) = (Vec::new(), Vec::new());
+    let text = |token: &Token| token.text().map(str::to_owned);
+    for file in files {
+        let path = file.strip_prefix(root).expect("it is below the root").to_string_lossy();
+        let (code, tests) = read_tokens(&fs::read_to_string(&file).expect("a source file is text"));
+        quotes.extend(tests.iter().filter_map(text));
+        if !path.starts_with("tests/")
+            && !path.ends_with("tests.rs")
+            && !path.ends_with("testing.rs")
+        {
+            sources.push(Source { path: path.into_owned(), tokens: code });
+        } else if !path.starts_with("tests/hints") {
+            quotes.extend(code.iter().filter_map(text));
         }
     }
-    words.into_iter().skip(1).filter(|word| !word.is_empty()).collect()
-}
-
-/// Returns true for a command with a placeholder.
-fn has_placeholder(command: &str) -> bool {
-    command.split(' ').any(|word| {
-        word.contains('…') || (word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase()))
-    })
-}
-
-/// Runs a command that fails, then runs the commands that its hint names. The editor is `true`. Returns how many were run.
-fn follow(world: &World, fails: &[&str]) -> usize {
-    let run = world.deepseek(fails.iter().copied()).run();
-    assert_ne!(run.code, Some(0), "{fails:?}: {}", run.stderr);
-    let (error, hint) = failure(&run);
-    let commands = named(&format!("{error} {hint}"));
-    let mut followed = 0;
-    for command in commands.iter().filter(|command| !has_placeholder(command)) {
-        let mut program = world.deepseek(words(command).iter().map(String::as_str));
-        let done = program.env("EDITOR", "true").run();
-        let (new_error, _) = failure(&done);
-        assert!(new_error != error, "{fails:?}: `{command}` fails in the same way: {error}");
-        let is_understood = !done.stderr.contains("unexpected argument")
-            && !done.stderr.contains("there is no command");
-        assert!(is_understood, "{fails:?}: `{command}`: {}", done.stderr);
-        followed += 1;
-    }
-    followed
+    (sources, quotes)
 }
 
 #[test]
-fn commands_named_by_hints_work() {
-    let world = World::greeting([greeting_fix(), greeting_fix()].concat());
-    let mut followed = 0;
-    for fails in [
-        &["rewnd"] as &[&str],
-        &["sesions"],
-        &["login"],
-        &["resume"],
-        &["exec", "fix the greeting"],
-        &["run", "fix the greeting"],
-        &["run"],
-        &["diff"],
-        &["diff", "HEAD"],
-        &["diff", "--lane", "02"],
-        &["diff", "--run", "nothing"],
-        &["apply"],
-        &["rewind", "99"],
-        &["commit"],
-        &["-c"],
-        &["sessions", "show", "nothing"],
-        &["explain", "99"],
-        &["replay", "nothing"],
-        &["export", "nothing"],
-        &["config", "get", "no.key"],
-        &["config", "set", "no.key", "1"],
-        &["--set", "no.key=1", "-p", "x"],
-        &["mission", "show", "nothing"],
-        &["autopilot", "resume"],
-        &["memory", "show", "99"],
-        &["--budget-usd", "0.000001", "--force-execute", "-p", "Fix the greeting"],
-        // The change is staged, and the hinted command shows it.
-        &["--force-execute", "-p", "Fix the greeting"],
-    ] {
-        followed += follow(&world, fails);
+fn keys_that_hints_name_exist() {
+    let defaults: toml::Table = config::DEFAULTS.parse().expect("the defaults are TOML");
+    for site in sites::sites(&sources_and_quotes().0) {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "_.*".contains(c);
+        for key in site.template.split(|c| !is_part(c)).map(|key| key.trim_matches('.')) {
+            let path: Vec<&str> = key.split('.').collect();
+            let names_a_key = path.len() > 1 && defaults.contains_key(path[0]);
+            assert!(!names_a_key || has_key(&defaults, &path), "{key}: {}", site.template);
+        }
     }
-    assert!(followed >= 24, "only {followed} commands were followed");
+}
+
+/// Returns true if a table has the key, where `*` is any table.
+fn has_key(table: &toml::Table, path: &[&str]) -> bool {
+    let Some((name, rest)) = path.split_first() else { return true };
+    let mut found = table.iter().filter(|(key, _)| *name == "*" || key == name);
+    found.any(|(_, value)| rest.is_empty() || value.as_table().is_some_and(|it| has_key(it, rest)))
 }
 
 #[test]
-fn the_hint_for_a_broken_configuration_opens_it() {
-    let world = World::greeting(Vec::new());
-    world.project.write(".deepseek/config.toml", "policy = [");
-    for fails in [&["config", "show"] as &[&str], &["-p", "x"], &["doctor"]] {
-        let run = world.deepseek(fails.iter().copied()).run();
-        let said = run.stdout + &run.stderr;
-        assert!(said.contains("`deepseek config edit --local` opens the file"), "{said}");
-    }
-    world.project.write("editor.sh", ": > \"$1\"\n");
-    let editor = format!("sh {}", world.project.path("editor.sh").display());
-    let run = world.deepseek(["config", "edit", "--local"]).env("EDITOR", editor).run();
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(world.deepseek(["config", "show"]).run().code, Some(0));
+fn a_hint_is_found_wherever_it_is_set() {
+    let code = r#"
+const ROOM: &str = "make room there";
+fn cure(class: Class) -> &'static str {
+    match class { Class::A => "try it later", Class::B => ROOM }
+}
+fn f(class: Class) -> Error {
+    let look = if true { "look at {}" } else { "look there" };
+    let (kind, hint) = (Kind::A, cure(class));
+    g("what", "say it again");
+    warn("hint: name {it}");
+    error.hint(look).hint(format!("use {} or {more}", x.join(", ")))
+}
+fn g(what: &str, hint: &str) -> Error { Error::new("no hint here").hint(hint) }
+#[cfg(test)]
+mod tests { fn t() { error.hint("in a test") } }
+"#;
+    let source = Source { path: "f.rs".to_owned(), tokens: read_tokens(code).0 };
+    let found = sites::sites(&[source]);
+    let found: Vec<&str> = found.iter().map(|site| site.template.as_str()).collect();
+    let expected = [
+        "look at {}",
+        "look there",
+        "make room there",
+        "name {it}",
+        "say it again",
+        "try it later",
+        "use {} or {more}",
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn hints_for_unreadable_answers_and_refused_calls_work() {
-    let world = World::greeting(vec![architect("Sure! I would mend it.").forever()]);
-    assert!(follow(&world, &["--force-execute", "-p", "Fix the greeting"]) >= 1);
-    let refused = Reply::of(mock::Behaviour::Http400).forever();
-    let world = World::greeting(vec![refused]);
-    assert!(follow(&world, &["--force-execute", "-p", "Fix the greeting"]) >= 1);
+fn a_hint_is_tested_if_it_was_printed_or_its_own_words_are_quoted() {
+    let site =
+        |template: &str| sites::Site { template: template.to_owned(), place: Default::default() };
+    let sites = [
+        site("the change is in the workspace: undo {it} or keep it"),
+        site("the change is in the workspace: ask again later for it"),
+    ];
+    let untested = |printed: &str, quote: &str| {
+        let (printed, quotes) = ([printed.to_owned()], [quote.to_owned()]);
+        coverage::untested(&sites, &printed, &quotes)
+            .iter()
+            .map(|it| it.template.len())
+            .sum::<usize>()
+    };
+    let all = untested("", "the change is in the workspace");
+    assert_eq!(all, sites[0].template.len() + sites[1].template.len());
+    assert_eq!(untested("", "ask again later for"), sites[0].template.len());
+    let printed = "the change is in the workspace: undo a.txt or keep it";
+    assert_eq!(untested(printed, ""), sites[1].template.len());
 }

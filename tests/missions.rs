@@ -113,9 +113,14 @@ fn a_later_turn_knows_that_a_card_waits_or_was_rejected() {
     assert!(told.contains(rejected) && !told.contains("denied"), "{told}");
 }
 
+/// Creates a world whose models research the goal and plan it, as often as this.
+pub(crate) fn with_goals(times: usize) -> World {
+    world(vec![planned(card("greet.txt", "sh check.sh")); times].concat())
+}
+
 /// Creates a world with a card that waits for approval, and returns its hash.
 pub(crate) fn with_a_card() -> (World, String) {
-    let world = world(planned(card("greet.txt", "sh check.sh")));
+    let world = with_goals(1);
     mission(&world, &[]);
     let hash = hash(&world);
     (world, hash)

@@ -193,7 +193,7 @@ fn twenty_calls_replay_byte_for_byte() {
 }
 
 /// Replaces text in the recorded answer of a call, and seals the journal again. Returns the sequence number of the event.
-fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
+pub(crate) fn forge(session: &Path, call: u64, old: &str, new: &str) -> u64 {
     let mut forged = 0;
     rewrite(session, |event| {
         if event["kind"] == "ModelReply@v1" && event["data"]["call"] == call {

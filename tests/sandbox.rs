@@ -380,6 +380,7 @@ fn without_full_confinement_a_run_needs_approval_and_the_hint_allows_it() {
     let run = world.request("Fix it").args(["--yolo"]).run();
     assert_eq!(run.ending(), "3 denied", "{}", run.stderr);
     let hint = run.stderr.lines().find(|line| line.starts_with("hint:")).unwrap();
+    assert!(hint.contains("to accept this level of confinement: deepseek "), "{hint}");
     let command = hint.split(": deepseek ").nth(1).unwrap();
     let done = world.deepseek_by_shell(command).run();
     assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);

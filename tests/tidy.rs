@@ -345,7 +345,8 @@ pub(crate) fn sources() -> Vec<(String, String)> {
     named.filter(|(name, _)| !tests.iter().any(|end| name.ends_with(end))).collect()
 }
 
-fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+/// Adds the source files below a directory.
+pub(crate) fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).expect("a source folder is readable") {
         let path = entry.expect("an entry is readable").path();
         if path.is_dir() {

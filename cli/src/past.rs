@@ -108,7 +108,7 @@ impl Past {
     pub(crate) fn talk(&self) -> Result<String, CliError> {
         self.latest(&has_request)?.ok_or_else(|| {
             CliError::new(Kind::Usage, "there is no session to continue in this workspace")
-                .hint("omit `-c` to start a new session")
+                .hint("leave out -c to start a new session")
         })
     }
 

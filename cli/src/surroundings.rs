@@ -215,7 +215,7 @@ impl Surroundings {
                 error.to_string()
             };
             let error = format!("cannot use the workspace {dir}: {why}");
-            CliError::new(Kind::Usage, error).hint("name an existing directory with --workspace")
+            CliError::new(Kind::Usage, error).hint("name an existing directory: `--workspace DIR`")
         };
         let dir = dir.canonicalize().map_err(unusable)?;
         if !dir.is_dir() {

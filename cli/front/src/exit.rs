@@ -91,14 +91,16 @@ pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
 /// How the user can raise a limit of the budget.
 const fn to_raise(limit: Limit) -> &'static str {
     match limit {
-        Limit::Usd => "raise the limit with --budget-usd USD, or set budget.usd",
-        Limit::Tokens => "raise the limit with --budget-tokens N, or set budget.tokens",
+        Limit::Usd => "raise the limit with `--budget-usd USD`, or set budget.usd",
+        Limit::Tokens => "raise the limit with `--budget-tokens N`, or set budget.tokens",
         Limit::Calls => "raise budget.calls in the configuration",
         Limit::Reasoning => {
             "raise budget.reasoning_tokens in the configuration, or think less: --thinking off"
         }
         Limit::WallTime => "raise budget.wall_seconds in the configuration",
-        Limit::NoPrice => "add the price of the model to llm.prices, or use another model: --model",
+        Limit::NoPrice => {
+            "add the price of the model to llm.prices, or use another model: `--model NAME`"
+        }
     }
 }
 
@@ -124,7 +126,7 @@ const fn next_step(why: NeedsWork) -> &'static str {
             "change the file yourself, or say in the request that it stays as it is"
         }
         NeedsWork::LanesFailed => {
-            "to see what a lane did: `deepseek diff --lane NN`; ask for the missing part, or try again with --teammate-mode off"
+            "to see what a lane did: `deepseek diff --lane NN`; ask for the missing part, or try again with `--teammate-mode off`"
         }
         NeedsWork::Staged => "to see the change: `deepseek diff`; to apply it: `deepseek apply`",
         NeedsWork::Crashed => "this is a bug; to see what was recorded: `deepseek sessions show`",
@@ -186,7 +188,7 @@ const fn cure(class: ErrorClass) -> &'static str {
         | ErrorClass::OutOfCapacity => "the problem is at the provider: try again later",
         ErrorClass::Lost => "make the request again",
         ErrorClass::Empty | ErrorClass::ContentFilter => {
-            "rephrase the request, or use another model: llm.*.model or --model"
+            "rephrase the request, or use another model: llm.*.model or `--model NAME`"
         }
         ErrorClass::Length => "raise llm.*.max_output_tokens",
     }
@@ -237,5 +239,27 @@ pub fn not_started(error: &StartError) -> CliError {
         StartError::Journal(_) => CliError::caused(Kind::Internal, error)
             .hint("check the free disk space and the permissions of DEEPSEEK_HOME, which holds the sessions"),
         StartError::Actors(_) => CliError::caused(Kind::Internal, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Failures that cannot be brought about from outside.
+    #[test]
+    fn what_goes_wrong_inside_has_a_way_on_as_well() {
+        let recorded = "to see what was recorded: `deepseek sessions show`";
+        let bug = "this is a bug; to see what was recorded: `deepseek sessions show`";
+        assert_eq!(died(&Died("why".to_owned())).advice(), Some(recorded));
+        for class in [FailureKind::Internal, FailureKind::Admission] {
+            assert_eq!(failure(class, "why").advice(), Some(bug));
+        }
+        assert_eq!(next_step(NeedsWork::Crashed), bug);
+        assert_eq!(cure(ErrorClass::Lost), "make the request again");
+        let not_written = NotApplied::NotWritten { message: "why".into() };
+        let refused = of_change(Some(Err(not_written.into())), Attendance::Unattended);
+        let again = "nothing was written; fix the cause and run the command again";
+        assert_eq!(refused.unwrap_err().advice(), Some(again));
     }
 }

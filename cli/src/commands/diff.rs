@@ -88,7 +88,7 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
             several => format!("`{wanted}` matches {several} runs and sessions"),
         };
         return Err(CliError::new(Kind::Usage, error)
-            .hint("`deepseek rewind` lists the changes, `--output json` their runs and sessions"));
+            .hint("`deepseek rewind` lists the changes, `deepseek rewind --output json` their runs and sessions"));
     };
     let changes = history.changes_of_run(id).map_err(|error| checkpoints::unreadable(&error))?;
     render::changes(around, global, &format!("run {id}"), json!({ "run": id }), &changes);

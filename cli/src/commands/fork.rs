@@ -64,9 +64,9 @@ pub(crate) async fn run(
     }
     if let Some(Lanes { run, before, finished }) = in_lanes(&records, args.at) {
         let what = format!("event {} is inside run {run}, while its lanes were working", args.at);
-        let after = finished.map_or_else(String::new, |at| format!(" or --at {at}"));
+        let after = finished.map_or_else(String::new, |at| format!(" or `--at {at}`"));
         return Err(CliError::new(Kind::Usage, what).hint(format!(
-            "the lanes' worktrees no longer exist; fork before or after them: --at {before}{after}"
+            "the lanes' worktrees no longer exist; fork before or after them: `--at {before}`{after}"
         )));
     }
     let id = RandomIds.fresh();
@@ -81,7 +81,7 @@ pub(crate) async fn run(
         let then = then(&records, args.at, &history)?;
         history.check_out(then, SystemClock.now(), &dir).map_err(|error| {
             CliError::caused(Kind::NotDelivered, &error)
-                .hint("--into must name a directory that does not exist yet")
+                .hint("name a directory that does not exist yet: `--into DIR`")
         })?;
         dir.canonicalize().unwrap_or(dir)
     } else {

@@ -201,3 +201,14 @@ fn failed(error: &StoreError) -> CliError {
     };
     CliError::caused(Kind::Internal, error).hint(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{StoreError, failed};
+
+    #[test]
+    fn an_index_that_cannot_be_read_is_rebuilt() {
+        let hint = "`deepseek index build` rebuilds it";
+        assert_eq!(failed(&StoreError::Missing).advice(), Some(hint));
+    }
+}

@@ -35,7 +35,11 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
-    let (prompts, warning) = of_workspace(&settings, &workspace)?;
+    let (prompts, warning) = match (of_workspace(&settings, &workspace), &args.action) {
+        // The list is how to find out what is wrong with a prompt of the workspace.
+        (Err(error), Action::List) => (Prompts::default(), Some(error.message().to_owned())),
+        (found, _) => found?,
+    };
     if let Some(warning) = warning {
         render::warn(&format!("warning: {warning}"));
     }

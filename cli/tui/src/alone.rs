@@ -26,10 +26,15 @@ pub async fn pick(
     screen: AlternateScreen,
 ) -> Result<Option<String>, CliError> {
     let picked = alone(Visit::Sessions(Picker::new(kept)), paint, screen).await;
-    match picked.map_err(|error| error.hint("name the session: deepseek -r ID"))? {
+    match picked.map_err(unpicked)? {
         Does::Resumes(id) => Ok(Some(id)),
         Does::Stays | Does::Leaves | Does::Answers(_) => Ok(None),
     }
+}
+
+/// The error of a list that cannot be shown.
+fn unpicked(error: CliError) -> CliError {
+    error.hint("name the session: `deepseek -r ID`")
 }
 
 /// Lets the user review a painted diff file by file. Returns the answer; `None` if the user goes back or the text is not a diff.
@@ -192,6 +197,12 @@ mod tests {
     use front::answer::Offers;
 
     use super::*;
+
+    #[test]
+    fn a_session_that_cannot_be_picked_can_be_named() {
+        let error = unpicked(CliError::new(Kind::Internal, "why"));
+        assert_eq!(error.advice(), Some("name the session: `deepseek -r ID`"));
+    }
 
     /// Asks a question, types this 1 s later, and returns the answer and what is left in the input.
     fn typed(text: &str) -> (Option<Answer>, String) {

@@ -457,3 +457,14 @@ async fn sleep_until(at: Option<Duration>, begun: Instant) {
 fn no_terminal(error: &std::io::Error) -> CliError {
     CliError::caused(Kind::Internal, error).hint("try --plain, which requires less of the terminal")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::no_terminal;
+
+    #[test]
+    fn without_its_terminal_a_conversation_needs_less_of_it() {
+        let error = no_terminal(&std::io::Error::from_raw_os_error(5));
+        assert_eq!(error.advice(), Some("try --plain, which requires less of the terminal"));
+    }
+}

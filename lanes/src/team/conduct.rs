@@ -320,22 +320,26 @@ impl Conductor {
         let patch = self.setup.run.fresh_id();
         let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
         self.publisher().publish(Event::staged(&patch, &staged)).await?;
-        let id = short(&patch);
-        Ok(Some(match delivery {
-            Delivery::NeedsWork { detail, .. } => {
-                let detail = format!("{detail}; the change is staged as {id}, not applied").into();
-                Delivery::NeedsWork { why: NeedsWork::Staged, detail }
-            }
-            Delivery::Denied { what, hint, card } => {
-                let hint = format!("{hint}; the change is staged: `deepseek diff {id}`").into();
-                Delivery::Denied { what, hint, card }
-            }
-            ended @ (Delivery::Delivered { .. }
-            | Delivery::NoEditNeeded { .. }
-            | Delivery::Cancelled
-            | Delivery::BudgetExhausted { .. }
-            | Delivery::Failed { .. }) => ended,
-        }))
+        Ok(Some(staged_as(short(&patch), delivery)))
+    }
+}
+
+/// Returns how a team ends whose change was staged instead of being written.
+fn staged_as(id: &str, delivery: Delivery) -> Delivery {
+    match delivery {
+        Delivery::NeedsWork { detail, .. } => {
+            let detail = format!("{detail}; the change is staged as {id}, not applied").into();
+            Delivery::NeedsWork { why: NeedsWork::Staged, detail }
+        }
+        Delivery::Denied { what, hint, card } => {
+            let hint = format!("{hint}; the change is staged: `deepseek diff {id}`").into();
+            Delivery::Denied { what, hint, card }
+        }
+        ended @ (Delivery::Delivered { .. }
+        | Delivery::NoEditNeeded { .. }
+        | Delivery::Cancelled
+        | Delivery::BudgetExhausted { .. }
+        | Delivery::Failed { .. }) => ended,
     }
 }
 
@@ -474,4 +478,20 @@ fn kept_changing() -> Delivery {
 fn in_the_way(path: &str) -> Delivery {
     let detail = format!("something else is at {path} than what was verified").into();
     Delivery::NeedsWork { why: NeedsWork::LanesFailed, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denied_change_of_a_team_is_staged_and_can_be_seen() {
+        let denied = Delivery::Denied {
+            what: "a command".into(),
+            hint: "allow it".into(),
+            card: None,
+        };
+        let hint = "allow it; the change is staged: `deepseek diff 01`".into();
+        assert_eq!(staged_as("01", denied), Delivery::Denied { what: "a command".into(), hint, card: None });
+    }
 }

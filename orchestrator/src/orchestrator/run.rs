@@ -345,7 +345,7 @@ impl State {
             Ok(claim) => claim,
             Err(error) => {
                 let why = format!("cannot create worktrees: {error}");
-                self.end(failed(FailureKind::Internal, &why)).await;
+                self.end(failed(FailureKind::Worktree, &why)).await;
                 return None;
             }
         };

@@ -238,5 +238,16 @@ async fn read_line(
 }
 
 fn no_terminal(error: &ReadlineError) -> CliError {
-    CliError::caused(Kind::Internal, error).hint("give the request with -p")
+    CliError::caused(Kind::Internal, error).hint("give the request with `-p TEXT`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ReadlineError, no_terminal};
+
+    #[test]
+    fn without_a_terminal_to_read_from_the_request_is_an_argument() {
+        let error = no_terminal(&ReadlineError::Io(std::io::Error::from_raw_os_error(5)));
+        assert_eq!(error.advice(), Some("give the request with `-p TEXT`"));
+    }
 }

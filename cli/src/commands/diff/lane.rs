@@ -53,7 +53,7 @@ fn team(all: Vec<LaneWork>, wanted: Option<&str>) -> Result<Vec<LaneWork>, CliEr
             None => "no task has used lanes in this workspace yet".to_owned(),
         };
         return Err(CliError::new(Kind::Usage, error)
-            .hint("run one with --teammate-mode on; `deepseek sessions` lists past requests"));
+            .hint("to use them: `deepseek --teammate-mode on -p TEXT`; `deepseek sessions` lists past requests"));
     };
     let (session, run) = (first.session.clone(), first.run.clone());
     Ok(all.into_iter().filter(|lane| lane.session == session && lane.run == run).collect())

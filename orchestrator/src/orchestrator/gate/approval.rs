@@ -9,7 +9,7 @@ use actors::run::{Run, UserWord};
 use actors::wording::Wording;
 use actors::words::{Asked, DeniedBy};
 use actors::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
-use policy::{Act, Author, Confinement, Stage, Verdict, quoted};
+use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
 use tools::ids::short;
@@ -102,8 +102,14 @@ impl Gate {
         let verdict = self.decide(stage, act, Goes::IntoTheWorkspace, &what).await;
         let level = self.run.confinement().await;
         let hint = match reach {
-            Network::Own => hint_for(&self.run, command, &verdict, &level),
-            Network::Host => "to let commands use the network in this run: --network".to_owned(),
+            Network::Own => hint_for(
+                &self.run.terms.rules,
+                command,
+                &verdict,
+                to_leave_walls(&self.run, &level),
+            ),
+            // A check that is refused the network leaves the change unverified, and that says how to allow it.
+            Network::Host => String::new(),
         };
         if !matches!(verdict, Verdict::Ask { .. }) {
             return self.pass(verdict, proposal, what, hint).await.map(drop);
@@ -263,27 +269,25 @@ impl Gate {
     }
 }
 
-/// Returns a hint on what would let a command run.
-fn hint_for(
-    run: &Run,
-    command: &CommandLine,
-    verdict: &Verdict,
-    level: &ConfinementLevel,
-) -> String {
-    let rules = &run.terms.rules;
-    let missing = rules.missing_rules(command.command());
-    if rules.denies_by_approval(command.command()) {
-        return "to run it in this run: --yolo; with --approval suggest, listed commands run and others need approval"
-            .to_owned();
-    }
-    // YOLO mode does not answer questions about confinement.
-    let walls = match level {
+/// Returns what would let a command run in spite of this level of confinement; empty if the level is no obstacle.
+fn to_leave_walls(run: &Run, level: &ConfinementLevel) -> &'static str {
+    match level {
         ConfinementLevel::Floor { .. } if !run.sandbox.is_accepted(level) => {
             "to accept this level of confinement: deepseek config set sandbox.floor accept"
         }
         ConfinementLevel::None(_) => "to run commands unconfined: --no-sandbox",
         ConfinementLevel::Full(_) | ConfinementLevel::Floor { .. } | ConfinementLevel::Off => "",
-    };
+    }
+}
+
+/// Returns a hint on what would let a command run, with what its confinement asks for.
+fn hint_for(rules: &Rules, command: &CommandLine, verdict: &Verdict, walls: &str) -> String {
+    let missing = rules.missing_rules(command.command());
+    if rules.denies_by_approval(command.command()) {
+        return "to run it in this run: --yolo; with `--approval suggest`, listed commands run and others need approval"
+            .to_owned();
+    }
+    // YOLO mode does not answer questions about confinement.
     let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
     let listing = match (rules.is_empty(), verdict) {
         (true, Verdict::Deny { .. }) => {
@@ -300,4 +304,37 @@ fn hint_for(
     };
     let both = [walls, &listing];
     both.into_iter().filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join("; and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use config::{Approval, Mode, Policy};
+
+    use super::*;
+
+    #[test]
+    fn the_hint_for_a_command_names_what_is_in_its_way() {
+        let config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let hint = |approval, mode, command: &str, walls: &str| {
+            let policy = Policy { approval, mode, ..config.policy.clone() };
+            let rules = Rules::new(&policy, config.agent_loop.safety_gate).unwrap();
+            let denied = mode == Mode::Plan;
+            let why = "why".to_owned();
+            let verdict = if denied { Verdict::Deny { why } } else { Verdict::Ask { why } };
+            hint_for(&rules, &CommandLine::parse(command).unwrap(), &verdict, walls)
+        };
+        let yolo = "to run it in this run: --yolo";
+        let listed = "to allow it from now on: deepseek config add policy.allow_commands 'touch a'; for this run only: --yolo";
+        let (auto, agent) = (Approval::Auto, Mode::Agent);
+        assert_eq!(hint(auto, agent, "touch a", ""), listed);
+        assert_eq!(hint(auto, agent, "touch a", "walls"), format!("walls; and {listed}"));
+        assert_eq!(hint(auto, agent, "cargo test $(cat a)", ""), yolo);
+        assert_eq!(hint(auto, agent, "cargo test $(cat a)", "walls"), "walls");
+        assert_eq!(
+            hint(Approval::Never, agent, "touch a", ""),
+            "to run it in this run: --yolo; with `--approval suggest`, listed commands run and others need approval"
+        );
+        let none = "no flag allows it: policy.deny_commands and plan mode take precedence";
+        assert_eq!(hint(auto, Mode::Plan, "touch a", ""), none);
+    }
 }

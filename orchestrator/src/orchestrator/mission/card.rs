@@ -155,3 +155,20 @@ pub(super) mod not_carried_out {
         ending(OpenCard::Unknown, None, what, hint)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use actors::delivery::Delivery;
+    use tree::FileHash;
+
+    use super::not_carried_out::unknown;
+
+    #[test]
+    fn whoever_answers_an_unknown_card_is_told_where_the_known_ones_are() {
+        let Delivery::Denied { what, hint, .. } = unknown(FileHash::of(b"card")).delivery else {
+            panic!("it is not denied");
+        };
+        assert!(what.to_string().starts_with("no card "), "{what}");
+        assert_eq!(hint.to_string(), "`deepseek mission list` shows the cards of this workspace");
+    }
+}
