@@ -333,7 +333,7 @@ impl RunView {
             write!(line, " · about {} out", counted(self.heard.div_ceil(4), "token")).ok();
         }
         if self.used.prompt > 0 {
-            write!(line, " · {} tokens in", short(self.used.prompt)).ok();
+            write!(line, " · {} tokens sent", short(self.used.prompt)).ok();
         }
         if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();
