@@ -526,7 +526,8 @@ mod tests {
     fn a_call_of_unknown_cost_counts_against_the_budget_but_not_as_spent() {
         let mut ledger = Ledger::new(Allowance { tokens: Some(10_000), ..Allowance::default() });
         let [lost, known] = [(), ()].map(|()| reserve(&mut ledger, 1000, 512).unwrap().id);
-        let used = |tokens| Amount { tokens, calls: 1, nano_usd: Usd::from_nanos(tokens), reasoning: 0 };
+        let used =
+            |tokens| Amount { tokens, calls: 1, nano_usd: Usd::from_nanos(tokens), reasoning: 0 };
         ledger.settle(None, lost, Charge::AtMost(used(6000)));
         ledger.settle(None, known, Charge::Known(used(1100)));
         let spent = ledger.spent();

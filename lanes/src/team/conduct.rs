@@ -486,12 +486,12 @@ mod tests {
 
     #[test]
     fn a_denied_change_of_a_team_is_staged_and_can_be_seen() {
-        let denied = Delivery::Denied {
-            what: "a command".into(),
-            hint: "allow it".into(),
-            card: None,
-        };
+        let denied =
+            Delivery::Denied { what: "a command".into(), hint: "allow it".into(), card: None };
         let hint = "allow it; the change is staged: `deepseek diff 01`".into();
-        assert_eq!(staged_as("01", denied), Delivery::Denied { what: "a command".into(), hint, card: None });
+        assert_eq!(
+            staged_as("01", denied),
+            Delivery::Denied { what: "a command".into(), hint, card: None }
+        );
     }
 }
