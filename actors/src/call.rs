@@ -216,7 +216,7 @@ impl Caller {
         self.run.publisher.recorded_next(|event| {
             let Event::ModelRequest { max_tokens, reserved, body, .. } = event else { return None };
             let prompt_tokens = reserved.tokens.saturating_sub(u64::from(*max_tokens));
-            let (output_tokens, reasons) = (*max_tokens, self.settings.thinking);
+            let (output_tokens, reasons) = (*max_tokens, reserved.reasoning > 0);
             let ask = Ask { prompt_tokens, output_tokens, reasons, was_granted: is_child };
             Some((ask, takes_body.then(|| body.clone())))
         })
