@@ -42,11 +42,11 @@ impl Before {
 }
 
 /// Creates the dialogue of a question. The model is offered tools if it can call them.
-pub(crate) fn dialogue(run: &Run, own: &[OwnTool]) -> Dialogue {
+pub(crate) fn dialogue(run: &Run, (tools, own): (&[Tool], &[OwnTool])) -> Dialogue {
     let prompts = run.prompts();
     if calls_tools(run) {
         let dialogue = Dialogue::new(prompts.render(Prompt::Common, &[]), &run.redactor);
-        return dialogue.offering(toolbox::offers(own));
+        return dialogue.offering(toolbox::offers(tools, own));
     }
     Dialogue::new(introduction(prompts), &run.redactor)
 }
@@ -61,7 +61,11 @@ pub(crate) fn may_look(run: &Run) -> bool {
 }
 
 /// Returns the instructions of a role that answers a question, including how to call tools.
-pub(crate) fn instructions(run: &Run, own: &[OwnTool], instructions: String) -> String {
+pub(crate) fn instructions(
+    run: &Run,
+    (tools, own): (&[Tool], &[OwnTool]),
+    instructions: String,
+) -> String {
     let prompts = run.prompts();
     if !may_look(run) {
         return instructions;
@@ -72,7 +76,7 @@ pub(crate) fn instructions(run: &Run, own: &[OwnTool], instructions: String) -> 
         let line = |tool: &Tool| format!("- {} {}: {}", tool.name, tool.takes(), tool.description);
         let of_workspace =
             |tool: &OwnTool| format!("- {} {}: {}", tool.name(), tool.parameters, tool.description);
-        let tools = toolbox::tools().iter().map(line).chain(own.iter().map(of_workspace));
+        let tools = tools.iter().map(line).chain(own.iter().map(of_workspace));
         let tools: Vec<String> = tools.collect();
         prompts.render(Prompt::ToolsInText, &[("tools", &tools.join("\n"))])
     };

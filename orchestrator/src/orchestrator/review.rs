@@ -10,7 +10,6 @@ use actors::contract::ContractError;
 use actors::delivery::{Delivery, NeedsWork, Verified};
 use actors::event::Event;
 use actors::looking::Sources;
-use actors::own_tools;
 use actors::prompts::{Prompt, Prompts};
 use actors::publisher::Attendance;
 use actors::review::{Review, Reviewed, ShownDiff, shown};
@@ -20,7 +19,6 @@ use actors::wording::Wording;
 use actors::words::Intent;
 use index::FileKind;
 use lanes::crew::call_failed;
-use missions::rlm::Rlm;
 use model::AgentRole;
 use ractor::ActorRef;
 use search::BYTES_PER_TOKEN;
@@ -37,7 +35,6 @@ use crate::turn;
 impl State {
     /// Starts a review of the change that the request names.
     pub(super) async fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
-        let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = &self.active else { return };
         let words = active.request.text.trim().to_owned();
         let mut run = active.run.clone();
@@ -51,16 +48,8 @@ impl State {
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
-            let Ok(own) = own_tools::found(&commands).await else {
-                return News::Reviewed(Box::new(journal_closed()));
-            };
-            let rlm = Rlm { run: commands.run.clone(), children, index: index.clone() };
-            let sources = Sources {
-                commands: &commands,
-                index: Some(&index),
-                own: &own,
-                programs: Some(&rlm),
-            };
+            let sources =
+                Sources { commands: &commands, index: Some(&index), own: &[], programs: None };
             let options = begins_with(&commands.run, Intent::Review);
             let index = index.clone();
             let gather =
@@ -120,13 +109,14 @@ async fn ask(
     (of, change): (&Reviewed, ShownDiff),
 ) -> Result<Review, AnswerError> {
     let (prompts, paths) = (run.prompts(), change.paths.clone());
-    let mut dialogue = routing::dialogue(run, sources.own);
+    let tools = (toolbox::reading_tools(), &[][..]);
+    let mut dialogue = routing::dialogue(run, tools);
     let introduction = brief.introduction(
         prompts,
         &mut dialogue,
         AgentRole::Analysis,
         Reads::Everything,
-        &routing::instructions(run, sources.own, prompts.render(Prompt::Reviewer, &[])),
+        &routing::instructions(run, tools, prompts.render(Prompt::Reviewer, &[])),
     );
     let files: Vec<String> =
         change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();

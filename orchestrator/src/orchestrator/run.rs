@@ -276,13 +276,14 @@ impl State {
             let Ok(own) = own_tools::found(&commands).await else {
                 return News::Answered(Err(JournalClosed.into()));
             };
-            let mut dialogue = routing::dialogue(&run, &own);
+            let tools = (toolbox::tools(), &own[..]);
+            let mut dialogue = routing::dialogue(&run, tools);
             let question = brief.introduction(
                 run.prompts(),
                 &mut dialogue,
                 AgentRole::Analysis,
                 Reads::Everything,
-                &routing::instructions(&run, &own, run.prompts().render(Prompt::Analysis, &[])),
+                &routing::instructions(&run, tools, run.prompts().render(Prompt::Analysis, &[])),
             );
             dialogue.say(question.trim_end());
             let rlm = Rlm { run: run.clone(), children, index: index.clone() };

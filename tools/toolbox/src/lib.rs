@@ -19,6 +19,6 @@ mod user_ask;
 
 pub use self::look::{Look, ranged};
 pub use self::own::{OwnTool, is_own, own_tools};
-pub use self::registry::{look_of, offers, schema_hash, tool_named, tools};
+pub use self::registry::{look_of, offers, reading_tools, schema_hash, tool_named, tools};
 pub use self::schema::{check_arguments, check_schema};
 pub use self::tool::{BadCall, Tool};

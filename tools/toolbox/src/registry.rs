@@ -11,6 +11,7 @@ use crate::{
     symbol_find, user_ask,
 };
 
+/// Those that read the workspace come first.
 static TOOLS: [Tool; 10] = [
     fs_list::TOOL,
     fs_read::TOOL,
@@ -27,6 +28,13 @@ static TOOLS: [Tool; 10] = [
 /// Returns all tools, in the order in which they are offered.
 pub fn tools() -> &'static [Tool] {
     &TOOLS
+}
+
+/// Returns the tools that read the workspace, without those that run programs or ask the user.
+pub fn reading_tools() -> &'static [Tool] {
+    let others = [rlm_run::TOOL.name, user_ask::TOOL.name];
+    let count = TOOLS.iter().take_while(|tool| !others.contains(&tool.name)).count();
+    TOOLS.get(..count).unwrap_or_default()
 }
 
 /// Finds a tool by its name, in either spelling.
@@ -47,7 +55,7 @@ pub fn look_of(name: &str, arguments: &str) -> Result<Look, BadCall> {
 }
 
 /// Returns the tools as they are offered in a request, followed by those of the workspace.
-pub fn offers(own: &[OwnTool]) -> Vec<ToolOffer> {
+pub fn offers(tools: &[Tool], own: &[OwnTool]) -> Vec<ToolOffer> {
     let offer = |tool: &Tool| ToolOffer {
         name: tool.wire_name(),
         description: tool.description.to_owned(),
@@ -58,7 +66,7 @@ pub fn offers(own: &[OwnTool]) -> Vec<ToolOffer> {
         description: tool.description.clone(),
         parameters: tool.parameters.clone(),
     };
-    tools().iter().map(offer).chain(own.iter().map(of_workspace)).collect()
+    tools.iter().map(offer).chain(own.iter().map(of_workspace)).collect()
 }
 
 /// Returns the SHA-256 of the offered tools.
@@ -77,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_is_offered_is_a_schema_of_each() {
-        let offers = offers(&[]);
+        let offers = offers(tools(), &[]);
         insta::assert_snapshot!(serde_json::to_string_pretty(&offers).unwrap());
         let is_wire = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         assert!(offers.iter().all(|offer| offer.name.chars().all(is_wire)));
