@@ -307,7 +307,7 @@ fn report(around: &Surroundings, global: &Global, local: bool, what: &str) -> Re
     let later = match around.given {
         Given::Shell => "",
         Given::PlainLines | Given::LiveRows => {
-            "; it applies from the next conversation on (/clear)"
+            "; what `/approval` and `/mode` set holds at once, the rest from the next conversation on (/clear)"
         }
     };
     render::warn(&format!("{what} in {}{later}", file(around, global, local)?.display()));

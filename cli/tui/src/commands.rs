@@ -219,6 +219,17 @@ pub(crate) fn of_the_program(words: &[&str], rest: &str) -> Result<Vec<String>, 
     Ok(words.iter().copied().chain(part).map(str::to_owned).chain(given_words(rest)?).collect())
 }
 
+/// Returns the setting that a command of the program stores, if conversations have it: then it also holds at once.
+pub fn also_sets(words: &[String]) -> Option<(Setting, String)> {
+    let [config, set, key, value] = words else { return None };
+    let setting = match key.as_str() {
+        "policy.approval" => Setting::Approval,
+        "policy.mode" => Setting::Mode,
+        _ => return None,
+    };
+    (config == "config" && set == "set").then(|| (setting, value.clone()))
+}
+
 /// Splits a text into words, at blanks outside of quotation marks, as a shell does.
 fn given_words(text: &str) -> Result<Vec<String>, String> {
     // A shell would also take `#3` for a comment.

@@ -20,7 +20,7 @@ mod terminal;
 mod visit;
 
 pub use alone::{QuestionOptions, QuestionResult, ask, pick, review};
-pub use commands::{PlainLine, as_slash_commands, line, open_elsewhere};
+pub use commands::{PlainLine, also_sets, as_slash_commands, line, open_elsewhere};
 pub use completion::{Completion, Named};
 pub use conversation::{AlternateScreen, Calls, Facts, Setting};
 pub use converse::{ConversationEnd, Opening, converse};

@@ -16,7 +16,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{ConversationEnd, Facts, Host, PlainLine};
+use tui::{ConversationEnd, Facts, Host, PlainLine, Setting};
 
 use crate::commands::review;
 use crate::drive::Drive;
@@ -100,7 +100,13 @@ impl Plain<'_> {
                 }
                 Err(error) => self.view.note(&not(&error)),
             },
-            PlainLine::Program(words) => self.program(words).await?,
+            PlainLine::Program(words) => {
+                let also = tui::also_sets(&words);
+                self.program(words).await?;
+                if let Some((setting, value)) = also {
+                    self.set(setting, &value).await;
+                }
+            }
             PlainLine::Undo => match self.view.start() {
                 Some(checkpoint) => {
                     self.program(vec!["rewind".to_owned(), checkpoint.to_string()]).await?;
@@ -112,21 +118,7 @@ impl Plain<'_> {
                 }
             },
             PlainLine::Shell(line) => self.shell(&line).await?,
-            PlainLine::Set(setting, value) => {
-                let said = match self.host.configured(setting, &value) {
-                    Ok(config) => {
-                        self.facts.update(&config);
-                        let kept = self.drive.session.configure(config).await;
-                        let Facts { mode, approval, model, .. } = &self.facts;
-                        kept.map_or_else(
-                            |error| format!("error: {error}"),
-                            |()| format!("from the next request on: {mode} · {approval} · {model}"),
-                        )
-                    }
-                    Err(why) => why,
-                };
-                self.view.note(&render::harmless(&said));
-            }
+            PlainLine::Set(setting, value) => self.set(setting, &value).await,
             PlainLine::Help(lines) => self.view.note(&lines),
             PlainLine::Status => self.view.note(&self.facts.lines()),
             PlainLine::Compact => {
@@ -161,6 +153,23 @@ impl Plain<'_> {
         let outcome = self.drive.run(request, self.view).await?;
         tell(&outcome.delivery, self.global, self.view);
         Ok(())
+    }
+
+    /// Changes a setting for the requests that follow.
+    async fn set(&mut self, setting: Setting, value: &str) {
+        let said = match self.host.configured(setting, value) {
+            Ok(config) => {
+                self.facts.update(&config);
+                let kept = self.drive.session.configure(config).await;
+                let Facts { mode, approval, model, .. } = &self.facts;
+                kept.map_or_else(
+                    |error| format!("error: {error}"),
+                    |()| format!("from the next request on: {mode} · {approval} · {model}"),
+                )
+            }
+            Err(why) => why,
+        };
+        self.view.note(&render::harmless(&said));
     }
 
     /// Runs a command of the program, which prints what it has to say.

@@ -152,7 +152,12 @@ impl Conversation {
 
     /// Runs a command of the program. It needs the terminal and the workspace for itself.
     fn program(&mut self, words: Vec<String>, text: &str, at: Duration) -> Vec<Act> {
-        self.alone(Act::Program(words), text, at)
+        let also = commands::also_sets(&words);
+        let mut acts = self.alone(Act::Program(words), text, at);
+        if !acts.is_empty() {
+            acts.extend(also.map(|(setting, value)| Act::Set(setting, value)));
+        }
+        acts
     }
 
     /// Starts what cannot run at the same time as anything else.

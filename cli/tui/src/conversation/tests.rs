@@ -366,3 +366,14 @@ fn the_input_and_the_question_fit_a_terminal_of_any_size() {
         }
     }
 }
+
+#[test]
+fn a_setting_that_is_stored_also_holds_now() {
+    let mut it = conversation();
+    let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+    let acts = types(&mut it, "/config set policy.approval auto\n", 0);
+    let stored = Act::Program(words(&["config", "set", "policy.approval", "auto"]));
+    assert_eq!(acts[1..], [stored, Act::Set(Setting::Approval, "auto".to_owned())]);
+    let acts = types(&mut it, "/config set budget.usd 1\n", 1);
+    assert!(!acts.iter().any(|act| matches!(act, Act::Set(..))), "{acts:?}");
+}
