@@ -1,6 +1,6 @@
 //! Answers of which a part was once lost, or something else was written: each gives the intended change or a refusal.
 
-use super::testing::{Files, applied, open_plan_of, path, plan_of};
+use super::testing::{Files, applied, path, plan_of};
 use super::{Reason, Refusal, Tolerance};
 
 /// Applies `answer` to the file `f`; returns the new text or the first reason for refusing it.
@@ -69,16 +69,6 @@ fn a_fence_that_is_closed_twice_did_not_end_the_first_time() {
 }
 
 #[test]
-fn a_summary_is_told_apart_from_changes_or_refused() {
-    let answer =
-        |blank: &str| format!("{NAMES}@@ -1,2 +1,2 @@\n{blank}-b\n+B\n\n+ Added the line\n");
-    assert_eq!(after(ABC, &answer(" a\n")), Err(Reason::StrayLine));
-    assert_eq!(after("a\nb\nc\n", &answer(" a\n")).unwrap(), "a\nB\nc\n");
-    let uncounted = answer(" a\n").replace("-1,2 +1,2", "-1,9 +1,9");
-    assert_eq!(after(ABC, &uncounted), Err(Reason::StrayLine));
-}
-
-#[test]
 fn other_formats_next_to_a_diff_are_refused() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for other in [
@@ -89,7 +79,7 @@ fn other_formats_next_to_a_diff_are_refused() {
         "```python\n# g.py\nx = 1\n```\n",
         "*** Begin Patch\n*** Add File: g.py\n+x = 1\n*** End Patch\n",
     ] {
-        for diff in [diff.clone(), format!("```diff\n{diff}```\n\n")] {
+        for diff in [format!("{diff}\n"), format!("```diff\n{diff}```\n\n")] {
             assert_eq!(after(ABC, &(diff + other)), Err(Reason::UnsupportedFormat), "{other}");
         }
     }
@@ -104,11 +94,6 @@ fn reasoning_without_an_opening_tag_is_removed() {
         format!("{draft}</think>\n"),
         format!("Hm. <think>\n{draft}</think>\n"),
         format!("<thinking>\n{draft}</thinking>\n"),
-        format!("< think >\n{draft}< /think >\n"),
-        format!("&lt;think&gt;\n{draft}&lt;/think&gt;\n"),
-        format!("Thinking...\n{draft}...done thinking.\n"),
-        format!("<unused94>thought\n{draft}<unused95>\n"),
-        format!("{draft}<\u{ff5c}end\u{2581}of\u{2581}thinking\u{ff5c}>\n"),
     ] {
         assert_eq!(after(ABC, &(thought.clone() + &diff)).unwrap(), "a\nB\n\nc\n", "{thought}");
     }
@@ -155,17 +140,6 @@ fn an_incomplete_change_is_refused() {
     assert_eq!(after("a\nb", &cut), Err(Reason::TruncatedDiff));
     let left_out = format!("{NAMES}@@ -1,2 +1,9 @@\n a\n-b\n\n[... remaining lines omitted ...]\n");
     assert_eq!(after(ABC, &left_out), Err(Reason::ElidedCode));
-}
-
-#[test]
-fn changes_of_one_file_in_two_blocks_are_recorded() {
-    let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
-    let first = block("@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
-    let second = block("@@ -4 +4 @@\n-c\n+C\n");
-    let answer = format!("{first}\nOr:\n\n{second}");
-    let plan = plan_of(&Files::default().file("f", ABC), &["f"], &answer).unwrap();
-    let told: Vec<Tolerance> = plan.repairs.iter().map(|repair| repair.tolerance).collect();
-    assert_eq!(told, [Tolerance::Blocks]);
 }
 
 #[test]
@@ -392,11 +366,6 @@ fn drafts_before_the_answer_are_removed_in_every_form() {
         format!("{draft}</think>Here it is:\n{last}"),
         format!("<think>Hm.</think>\nOr so:\n<think>\n{draft}</think>\n{last}"),
         format!("<Think>\n{draft}</Think>\n{last}"),
-        format!("[THINK]\n{draft}[/THINK]\n{last}"),
-        format!("<draft>\n{draft}</draft>\n{last}"),
-        format!(
-            "<|channel|>analysis<|message|>\n{draft}<|end|><|channel|>final<|message|>\n{last}"
-        ),
     ] {
         assert_eq!(after(ABC, &answer).as_deref(), Ok("a\nb\n\nD\n"), "{answer}");
     }
@@ -404,8 +373,7 @@ fn drafts_before_the_answer_are_removed_in_every_form() {
     assert_eq!(after(ABC, &tags), Err(Reason::ContradictoryFileOps));
     let files = Files::default().file("f", ABC);
     let words = format!("{draft}\nThat is wrong. Instead of the above:\n\n{last}");
-    let plan = plan_of(&files, &["f"], &words).unwrap();
-    assert!(plan.repairs.iter().any(|repair| repair.tolerance == Tolerance::Blocks));
+    assert!(plan_of(&files, &["f"], &words).is_err());
 }
 
 #[test]
@@ -413,23 +381,15 @@ fn hunks_for_another_file_are_not_applied_to_the_previous_one() {
     let first = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for heading in ["### g.py", "Then in `g.py`:", "Index: g.py\n====", "*** g.py ***"] {
         let answer = format!("{first}\n{heading}\n\n@@ -4 +4 @@\n-c\n+C\n");
-        assert_eq!(after(ABC, &answer), Err(Reason::ContradictoryHeaders), "{heading}");
+        assert_eq!(after(ABC, &answer), Err(Reason::ContradictoryFileOps), "{heading}");
     }
-    let remark = format!("{first}\nAnd further down:\n\n@@ -4 +4 @@\n-c\n+C\n");
-    assert_eq!(after(ABC, &remark).as_deref(), Ok("a\nB\n\nC\n"));
 }
 
 #[test]
 fn a_block_about_a_declared_file_is_not_skipped() {
     let first = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
-    for rest in [
-        "2. Second:\n   ```diff\n   --- a/g.py\n   +++ b/g.py\n   @@ -1 +1 @@\n   -x\n   +y\n   ```\n",
-        "```json\n{\"path\": \"g.py\", \"new\": \"y\"}\n```\n",
-        "```xml\n<edit path=\"g.py\">y</edit>\n```\n",
-        "Finally, create g.py.\n\nIt holds the words.\n\n```text\nhello\n```\n",
-    ] {
-        assert_eq!(after(ABC, &format!("{first}{rest}")), Err(Reason::UnsupportedFormat), "{rest}");
-    }
+    let second = "2. Second:\n   ```diff\n   --- a/g.py\n   +++ b/g.py\n   @@ -1 +1 @@\n   -x\n   +y\n   ```\n";
+    assert_eq!(after(ABC, &format!("{first}{second}")), Err(Reason::StrayLine));
     for rest in [
         "Try it:\n\n```sh\nmake\nmake check FILES=g.py\n```\n",
         "g.py stays.\n",
@@ -447,8 +407,10 @@ fn code_directly_after_a_hunk_is_not_skipped() {
         let fenced = format!("```diff\n{hunk}{code}```\n");
         assert_eq!(after(ABC, &fenced), Err(Reason::StrayLine), "{fenced}");
     }
-    for remark in ["That is all.\n", "**Note**\n", "</diff>\n", "\n---\n\nDone.\n"] {
-        assert!(after(ABC, &format!("{hunk}{remark}")).is_ok(), "{remark}");
+    for (above, below) in
+        [("", "\n---\n\nDone.\n"), ("<diff>\n", "</diff>\n"), ("cat <<'E'\n", "E\n")]
+    {
+        assert!(after(ABC, &format!("{above}{hunk}{below}")).is_ok(), "{below}");
     }
     // A line that closes something that the hunk opens belongs to the hunk.
     let script =
@@ -503,49 +465,15 @@ fn a_refusal_of_an_added_line_shows_the_line() {
         (
             "a.py",
             "x = 1\n",
-            "@@ -1 +1 @@\n-x = 1\n+x = 2\"\"\"\n",
+            "@@ -1 +1 @@\n-x = 1\n+x =\u{a0}2\n",
             Reason::DamagedLine,
-            "Line 5 of the diff ends in `\"\"\"`, which closes nothing in the file: `x = 2\"\"\"`.",
+            "Line 5 of the diff has an invisible character",
         ),
     ] {
         let (given, text) = refused(name, before, &format!("--- a/{name}\n+++ b/{name}\n{hunk}"));
         assert_eq!(given, reason, "{hunk}");
         assert!(text.contains(told), "{text}");
     }
-    let new = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,2 @@\n+x = 1\n+y = 2\"\"\"\n";
-    let refusal = plan_of(&Files::default(), &["a.py"], new).unwrap_err();
-    assert!(refusal.for_model().contains("Line 5 of the diff ends in"), "{refusal}");
-}
-
-#[test]
-fn quotes_around_the_diff_are_removed_from_its_last_line() {
-    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B");
-    assert_eq!(after(ABC, &format!("diff = \"\"\"\n{diff}\"\"\"")).unwrap(), "a\nB\n\nc\n");
-    let glued = format!("{diff}\"\"\"");
-    assert_eq!(after(ABC, &glued), Err(Reason::DamagedLine));
-    assert_eq!(after(&format!("\"\"\"\n{ABC}"), &glued).unwrap(), "\"\"\"\na\nB\"\"\"\n\nc\n");
-}
-
-#[test]
-fn a_statement_that_the_answer_is_incomplete_is_told_apart_from_remarks() {
-    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
-    for end in [
-        "\n# (remaining hunks omitted for brevity)\n```\n",
-        "```\n\n(continued in the next message…)\n",
-        "```\n\n[output truncated]\n",
-    ] {
-        let reason = after(ABC, &format!("{diff}{end}")).unwrap_err();
-        assert!([Reason::StrayLine, Reason::ElidedCode].contains(&reason), "{end}: {reason}");
-    }
-    for end in [
-        "\n(The tests pass.)\n",
-        "\n+1 line, -1 line in total.\n",
-        "\n+-----+-----+\n| old | new |\n+-----+-----+\n",
-        "\nThe rest of the file is unchanged.\n",
-    ] {
-        assert_eq!(after(ABC, &format!("{diff}```\n{end}")).unwrap(), "a\nB\n\nc\n", "{end}");
-    }
-    assert_eq!(after(ABC, &format!("{diff}```\n\n+1 more\n")), Err(Reason::StrayLine));
 }
 
 #[test]
@@ -559,9 +487,6 @@ fn names_that_are_not_headers_must_name_the_only_declared_file() {
         let both = plan_of(&files, &["f", "g.py"], &format!("```diff\n{names}\n{hunk}```\n"));
         assert_eq!(both.unwrap_err().mismatches[0].reason, Reason::NoFileHeader, "{names}");
     }
-    let files = Files::default().file("f", ABC).file("g.py", ABC);
-    let other = plan_of(&files, &["f"], &format!("```diff\n### a/g.py\n{hunk}```\n"));
-    assert_eq!(other.unwrap_err().mismatches[0].reason, Reason::ContradictoryHeaders);
 }
 
 #[test]
@@ -581,26 +506,6 @@ fn lines_that_end_in_a_lone_carriage_return_are_refused() {
     let (reason, text) = refused("f", ABC, &diff.replace('\n', "\r"));
     assert_eq!(reason, Reason::UnsupportedFormat);
     assert!(text.contains("carriage return"), "{text}");
-}
-
-#[test]
-fn blocks_that_repeat_or_complete_each_other_are_applied_and_recorded() {
-    let block = |hunk: &str| format!("```diff\n{NAMES}{hunk}```\n");
-    let [first, second] = ["@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -4 +4 @@\n-c\n+C\n"].map(block);
-    let files = Files::default().file("f", ABC);
-    let told = |answer: &str| {
-        let plan = plan_of(&files, &["f"], answer).unwrap();
-        plan.repairs.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    let is_told =
-        "f: applied every block of the answer that changes the file; they may be alternatives";
-    assert_eq!(told(&format!("First attempt:\n\n{first}\nAnd the rest:\n\n{second}")), [is_told]);
-    let twice = format!("Option A:\n\n{first}\nOption B:\n\n{first}");
-    assert!(told(&twice).contains(&is_told.to_owned()), "{:?}", told(&twice));
-    assert_eq!(after(ABC, &twice).unwrap(), "a\nB\n\nc\n");
-    let other = block("@@ -1,2 +1,2 @@\n a\n-b\n+other\n");
-    let reason = after(ABC, &format!("Option A:\n\n{first}\nOption B:\n\n{other}"));
-    assert_eq!(reason, Err(Reason::ConflictingHunks));
 }
 
 /// Two functions with the same lines, far apart, the second with the lines `changed` inserted.
@@ -641,20 +546,6 @@ fn the_same_change_of_two_places_is_not_merged_into_one() {
         assert!(both(twice, twice).is_ok(), "{twice}");
     }
     assert!(both("@@ -2,2 +2,2 @@", "@@ -4,2 +4,2 @@").is_ok());
-}
-
-#[test]
-fn a_new_file_that_is_far_too_short_was_cut_off() {
-    let lines = "+x\n".repeat(20);
-    let new = |said: usize| format!("```diff\n{NEW}@@ -0,0 +1,{said} @@\n{lines}```\n");
-    for said in [31, 100] {
-        assert_eq!(after("", &new(said)), Err(Reason::TruncatedDiff), "{said}");
-    }
-    for said in [15, 20, 21, 29] {
-        assert_eq!(after("", &new(said)).unwrap(), "x\n".repeat(20), "{said}");
-    }
-    let short = format!("{NEW}@@ -0,0 +1,5 @@\n+x\n");
-    assert_eq!(after("", &short).unwrap(), "x\n", "a few are miscounted");
 }
 
 #[test]
@@ -716,17 +607,6 @@ fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
 }
 
 #[test]
-fn a_token_in_brackets_is_removed_from_an_added_line_if_nothing_else_has_its_name() {
-    let diff = |old: &str| format!("{NAMES}@@ -1,2 +1,3 @@\n a\n {old}\n+d()[EOS]\n");
-    assert_eq!(after("a\nb\n", &diff("b")).unwrap(), "a\nb\nd()\n");
-    assert_eq!(after("a\nEOS = 3\n", &diff("EOS = 3")).unwrap(), "a\nEOS = 3\nd()[EOS]\n");
-    let file = "a\nb\nc\nEOS = 3\n";
-    assert_eq!(after(file, &diff("b")), Err(Reason::StrayLine), "the file has that name");
-    let context = format!("{NAMES}@@ -1,2 +1,2 @@\n-a\n+A\n b[EOS]\n");
-    assert_eq!(after("a\nb[EOS]\n", &context).unwrap(), "A\nb[EOS]\n");
-}
-
-#[test]
 fn a_fence_before_a_token_is_removed_although_it_is_not_opened() {
     let diff = |old: &str, last: &str| format!("{NAMES}@@ -1,2 +1,3 @@\n a\n {old}\n+{last}\n");
     assert_eq!(after("a\nb\n", &diff("b", "d```<|im_end|>")).unwrap(), "a\nb\nd\n");
@@ -743,7 +623,7 @@ fn code_in_a_fence_is_not_a_remark() {
         assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
     }
     let remark = format!("{diff}Now the end of it:\n\n@@ -4 +4 @@\n-c\n+C\n```\n");
-    assert_eq!(after(ABC, &remark).unwrap(), "a\nB\n\nC\n");
+    assert_eq!(after(ABC, &remark), Err(Reason::StrayLine));
 }
 
 #[test]
@@ -759,49 +639,6 @@ fn headers_below_the_name_of_another_file_contradict_it() {
         let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
         assert!(plan_of(&files(), &["f", "g.py"], &answer).is_ok(), "{heading}");
     }
-}
-
-#[test]
-fn sentences_around_a_diff_may_begin_like_its_lines() {
-    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
-    for said in [
-        "-1 is returned if nothing is found.",
-        "-v prints more.",
-        "-> see the docs",
-        "@@ marks a hunk, by the way.",
-        "+3 \u{2212}1",
-        "\u{2212}1 line",
-    ] {
-        for answer in [format!("{said}\n\n{diff}"), format!("{diff}\n{said}\n")] {
-            assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{answer}");
-        }
-    }
-    let heading = format!("{NAMES}@@ The beginning of it all.\n\n+B\n c\n");
-    assert_eq!(after(ABC, &heading).unwrap(), "a\nb\n\nB\nc\n");
-    let bare = format!("{NAMES}@@ The beginning of it all.\na\n-b\n+B\n");
-    assert_eq!(after(ABC, &bare).unwrap(), "a\nB\n\nc\n");
-    let second = format!("{NAMES}@@ @@\n-b\n+B\n@@ The end of it all.\n\n-c\n+C\n");
-    assert_eq!(after(ABC, &second).unwrap(), "a\nB\n\nC\n");
-    for line in ["-x = 1", "+x is new.", "@@ -4 +4 @@ the end of it.", "@@ the end of it. @@"] {
-        assert!(after(ABC, &format!("{diff}\n{line}\n")).is_err(), "{line}");
-    }
-}
-
-#[test]
-fn code_after_a_diff_is_not_prose() {
-    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
-    for (code, fenced) in
-        [("fn helper() -> u32 {\n    1\n}\n", false), ("def f():\n", false), ("}\n", true)]
-    {
-        let answer = if fenced {
-            format!("```diff\n{diff}```\n\n{code}")
-        } else {
-            format!("{diff}\n{code}")
-        };
-        assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
-    }
-    assert!(after(ABC, &format!("{diff}\nNow run the tests:\n\n    make\n")).is_ok());
-    assert!(after(ABC, &format!("Instead of\n}}\nthere is:\n\n{diff}")).is_ok(), "before it");
 }
 
 #[test]
@@ -831,101 +668,10 @@ fn a_fence_in_a_list_may_be_closed_with_its_indentation() {
 }
 
 #[test]
-fn reasoning_is_recognized_by_the_name_of_its_tag() {
-    let draft = format!("{NAMES}@@ -4 +4 @@\n-c\n+draft\n");
-    let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
-    for [open, close] in [
-        ["<seed:think>", "</seed:think>"],
-        ["<THINK>", "</THINK>"],
-        ["<reflection>", "</reflection>"],
-        ["<|begin_of_thought|>", "<|end_of_thought|>"],
-    ] {
-        let answer = format!("{open}\n{draft}{close}\n\n{diff}");
-        assert_eq!(after(ABC, &answer).unwrap(), "a\nB\n\nc\n", "{open}");
-    }
-    // Text between two blocks of reasoning is not reasoning.
-    let open = "<reflection>\nno</reflection>\n";
-    let two = format!("{open}{diff}<reflection>\nyes\n</reflection>\n");
-    assert_ne!(after(ABC, &two), Err(Reason::NoDiff));
-    let other = format!("<steps>\n{draft}</steps>\n\n{diff}");
-    assert_eq!(after(ABC, &other), Err(Reason::ContradictoryFileOps));
-}
-
-#[test]
-fn a_sentence_after_the_diff_may_begin_with_a_dash() {
-    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
-    for said in [
-        "-1 is returned if nothing is found.",
-        "-> see the docs",
-        "rename from the UI is as before.",
-    ] {
-        assert_eq!(after(ABC, &format!("{diff}\n{said}\n")).unwrap(), "a\nB\n\nc\n", "{said}");
-    }
-    let miscounted = diff.replace("+1,2 @@", "+1,3 @@");
-    let said = format!("{miscounted}\n-1 is returned if nothing is found.\n");
-    assert_eq!(after(ABC, &said), Err(Reason::StrayLine));
-}
-
-#[test]
 fn a_rename_after_a_broken_header_needs_no_other_names() {
     let answer = "dif --git a/f b/g.py\nsimilarity index 100%\nrename from f\nrename to g.py\n";
     let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
     assert!(plan.repairs.is_empty() && plan.changes.len() == 1, "{:?}", plan.repairs);
-}
-
-#[test]
-fn a_note_quotes_the_first_line_that_was_left_out() {
-    let notes = |answer: &str| {
-        let files = Files::default().file("f", "a\nb\nc\nd\ne\nf\n");
-        let plan = plan_of(&files, &["f", "g"], answer).unwrap();
-        let noted = plan.repairs.iter().filter(|repair| repair.last_line.is_some());
-        noted.map(ToString::to_string).collect::<Vec<_>>()
-    };
-    let (first, second) = ("@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -5,2 +5,2 @@\n e\n-f\n+F\n");
-    let names = "--- a/f\n+++ b/f\n";
-    let dropped = "dropped blank lines or prose around the hunk";
-    // Among the hunks of a fence, one note for each run of lines.
-    let among = format!(
-        "```diff\n{names}{first}\nNext, the last line.\nIt is short.\n{second}\nThat is it.\n```\n"
-    );
-    assert_eq!(
-        notes(&among),
-        [
-            format!("{dropped}, lines 9 to 10 of the answer: `Next, the last line.`"),
-            format!("{dropped}, line 16 of the answer: `That is it.`")
-        ]
-    );
-    // After a hunk with wrong counts.
-    let after = format!(
-        "{names}{}\nThat is it.\n\nDone.\n",
-        first.replace("1,2 @@", "1,1 @@").replace("-1,2", "-1,1")
-    );
-    assert_eq!(
-        notes(&after),
-        [format!("f: hunk 1: {dropped}, lines 8 to 10 of the answer: `That is it.`")]
-    );
-    let mentioned = format!("{names}{first}\nSee also `g`.\n");
-    assert_eq!(notes(&mentioned), [format!("{dropped}, line 8 of the answer: `See also `g`.`")]);
-    let other = format!("```diff\n{names}{first}```\n\n```\nx\ny\n```\n");
-    let skipped = "skipped a block that is not part of the diff";
-    assert_eq!(notes(&other), [format!("{skipped}, lines 10 to 13 of the answer: `` ``` ``")]);
-    assert!(notes(&format!("{names}{first}")).is_empty());
-}
-
-#[test]
-fn a_change_that_is_only_described_next_to_a_translated_one_is_noted() {
-    let noted = |above: &str, below: &str| {
-        let files = Files::default().file("f.py", "a\nb\n").file("g.py", "c\n");
-        let block = "f.py\n<<<<<<< SEARCH\nb\n=======\nB\n>>>>>>> REPLACE\n";
-        let plan = plan_of(&files, &["f.py", "g.py"], &format!("{above}{block}{below}")).unwrap();
-        let tail = plan.repairs.into_iter().filter(|it| it.tolerance == Tolerance::Tail);
-        tail.map(|repair| (repair.line.unwrap(), repair.text.unwrap())).collect::<Vec<_>>()
-    };
-    let also = "Also update `g.py` accordingly.";
-    assert_eq!(noted("", &format!("\n{also}\n")), [(8, also.to_owned())]);
-    let promise = "I will change `f.py` and `g.py`.";
-    assert_eq!(noted(&format!("{promise}\n\n"), ""), [(1, promise.to_owned())]);
-    assert!(noted("I replace it in `f.py`.\n\n", "\nThat is all.\n").is_empty());
 }
 
 #[test]
@@ -948,55 +694,95 @@ fn a_hunk_that_was_cut_below_its_change_is_refused() {
     assert!(of("-7,9 +7,9", last).is_ok());
 }
 
+/// Returns the text outside of the diff, and the tolerances used.
+fn remark(answer: &str) -> Result<(Option<String>, Vec<Tolerance>), Reason> {
+    let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer);
+    let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;
+    Ok((plan.remark, plan.repairs.iter().map(|repair| repair.tolerance).collect()))
+}
+
+const HUNKS: [&str; 2] = ["@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -4 +4 @@\n-c\n+C\n"];
+
 #[test]
-fn a_remark_that_the_answer_was_cut_off_is_refused() {
-    let answer = |said: &str| {
-        let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
-        [
-            format!("```diff\n{NAMES}{hunk}```\n\n{said}\n"),
-            format!("{NAMES}{hunk}\n{said}\n"),
-            format!("{NAMES}{}\n{said}\n", hunk.replace("+1,2", "+1,1")),
-        ]
-    };
-    for said in ["(The response was cut off; ask me to continue.)", "I ran out of tokens."] {
-        for answer in answer(said) {
-            assert_eq!(after(ABC, &answer), Err(Reason::ElidedCode), "{answer}");
+fn text_outside_of_the_diff_is_kept_and_not_read() {
+    let diff = format!("{NAMES}{}", HUNKS[0]);
+    let uncounted = diff.replace("1,2 @@", "1,9 @@");
+    for text in ["That is all.", "Do not apply this!", "Auch g.py anpassen.", "NEED_CONTEXT|g.py"] {
+        let kept = Some(format!("{text}\n"));
+        for answer in [format!("{text}\n\n{diff}"), format!("{diff}\n{text}\n")] {
+            assert_eq!(remark(&answer), Ok((kept.clone(), vec![])), "{answer}");
         }
+        let fenced = format!("{text}\n\n```diff\n{diff}```\n\n- one\n- two\n");
+        assert_eq!(remark(&fenced), Ok((Some(format!("{text}\n\n- one\n- two\n")), vec![])));
+        let (after, used) = remark(&format!("{uncounted}\n{text}\n")).unwrap();
+        assert_eq!((after, used.contains(&Tolerance::Tail)), (kept, true), "{text}");
     }
-    for said in ["The response was cut off.", "It ran out of space.", "Nothing is cut off."] {
-        for answer in answer(said) {
-            assert!(after(ABC, &answer).is_ok(), "{answer}");
-        }
-    }
+    let other = format!("```diff\n{diff}```\n\nRun:\n```sh\nmake\n```\n");
+    let told = remark(&other).unwrap();
+    assert_eq!(told, (Some("Run:\n```sh\nmake\n```\n".to_owned()), vec![Tolerance::PassedOver]));
+    assert_eq!(remark(&format!("```diff\n{diff}```\n")), Ok((None, vec![])));
 }
 
 #[test]
-fn what_is_beside_a_diff_but_not_in_it_is_noted() {
-    let files = Files::default().file("f", ABC).file("src/g.py", "x\n").file("Makefile", "x\n");
-    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
-    let notes = |answer: &str| {
-        let plan = open_plan_of(&files, answer)?;
-        Ok(plan.repairs.into_iter().filter_map(|it| it.text).collect::<Vec<_>>())
+fn text_outside_of_the_diff_is_refused_where_nobody_sees_it() {
+    let files = Files::default().file("f", ABC);
+    let answer = format!("Never mind.\n\n{NAMES}{}", HUNKS[0]);
+    let read = |allowed| {
+        let (auto, limits) = (config::ApplyStrategy::Auto, super::PatchLimits::default());
+        let scope = super::PatchScope::default();
+        let current = |path: &tree::RepoPath| files.read(path);
+        super::prepare_with(answer.as_bytes(), &scope, auto, &limits, &current, allowed)
     };
-    for said in [
-        "Il faut aussi modifier src/g.py.",
-        "`Makefile`: [-x-]{+y+}",
-        "NEED_CONTEXT|src/g.py:1-20",
-        "~~--- a/src/g.py~~",
-        "In line 12 of the same file you should also replace `a`.",
+    assert!(read(super::Tolerances::UNATTENDED).is_ok());
+    let refusal = read(super::Tolerances::ALL.without(Tolerance::Remark)).unwrap_err();
+    assert_eq!(refusal.mismatches[0].reason, Reason::RemarkOutside);
+    assert!(refusal.to_string().contains("`Never mind.`"), "{refusal}");
+}
+
+#[test]
+fn a_file_is_changed_in_one_block() {
+    let [first, second] = HUNKS.map(|hunk| format!("{NAMES}{hunk}"));
+    let fence = |diff: &str| format!("```diff\n{diff}```\n");
+    for answer in [
+        format!("Option A:\n{}\nOption B:\n{}", fence(&first), fence(&second)),
+        fence(&first) + &fence(&second),
+        format!("{first}\nThen:\n\n{second}"),
+        format!("{}\nThen:\n\n{second}", first.replace("@@ -1,2 +1,2 @@", "@@ @@")),
+        format!("{}\n{}", fence(&first), fence(&format!("--- a/f\n+++ /dev/null\n{}", HUNKS[1]))),
     ] {
-        let told: Result<_, Refusal> = notes(&format!("{diff}\n{said}\n"));
-        assert_eq!(told.unwrap(), [said]);
+        assert_eq!(remark(&answer), Err(Reason::ContradictoryFileOps), "{answer}");
     }
-    for said in ["NEED_CONTEXT|src/g.py:1-20", "src/g.py | 2 +-", "I will change src/g.py as well."]
-    {
-        assert_eq!(notes(&format!("{said}\n\n{diff}")).unwrap(), [said]);
+    assert_eq!(after(ABC, &fence(&(first.clone() + &second))).unwrap(), "a\nB\n\nC\n");
+    assert_eq!(after(ABC, &(first.clone() + "\n" + &second)).unwrap(), "a\nB\n\nC\n");
+    let new = "--- /dev/null\n+++ b/g.py\n@@ -0,0 +1 @@\n+x\n";
+    let text = format!("First:\n{}\nThen:\n{}", fence(&first), fence(new));
+    assert_eq!(remark(&text).unwrap().0.as_deref(), Some("First:\n\nThen:\n"));
+}
+
+#[test]
+fn no_line_of_a_diff_is_text() {
+    let diff = format!("```diff\n{NAMES}{}```\n", HUNKS[0]);
+    for line in [
+        "-x = 1",
+        "+x is new.",
+        "@@ -4 +4 @@",
+        "  --- a/g.py",
+        "> diff --git a/g.py b/g.py",
+        "rename from g.py",
+        "\u{2212}x",
+    ] {
+        assert!(remark(&format!("{diff}\n{line}\n")).is_err(), "{line}");
     }
-    for said in ["It uses `os.path`.", "See src/g.py for how it is called."] {
-        assert!(notes(&format!("{said}\n\n{diff}")).unwrap().is_empty(), "{said}");
+    for line in ["[... 2 more hunks ...]", "// ... and so on", "# …"] {
+        assert_eq!(remark(&format!("{diff}\n{line}\n")), Err(Reason::ElidedCode), "{line}");
     }
-    let call =
-        "<tool_call>{\"name\": \"write\", \"arguments\": {\"path\": \"n\", \"content\": \"x\"}}";
-    let told = notes(&format!("{diff}\n{call}</tool_call>\n"));
-    assert_eq!(told.unwrap_err().mismatches[0].reason, Reason::StrayLine);
+    for line in ["Done.", "# Note", "x"] {
+        let inside = diff.replace("+B\n", &format!("+B\n{line}\n"));
+        assert_eq!(remark(&inside), Err(Reason::StrayLine), "{line}");
+        assert_eq!(
+            remark(&format!("{NAMES}{}{line}\n", HUNKS[0])),
+            Err(Reason::StrayLine),
+            "{line}"
+        );
+    }
 }

@@ -96,7 +96,7 @@ pub(super) fn has_all_old(body: &[HunkLine<'_>], numbers: Numbers) -> bool {
 }
 
 /// Returns true if the lines from `len` on, whatever their markers were, are exactly the ones that the header still
-/// announces.
+/// announces, and some of them new.
 pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numbers>) -> bool {
     let (Some(numbers), Some((rest, tail))) = (numbers, body.split_at_checked(len)) else {
         return false;
@@ -107,7 +107,9 @@ pub(super) fn is_counted(body: &[HunkLine<'_>], len: usize, numbers: Option<Numb
     let blank = blank + tail.iter().take_while(is_blank).count();
     let to_come = [numbers.old_count.checked_sub(old), numbers.new_count.checked_sub(new)];
     let [Some(old), Some(new)] = to_come else { return false };
-    let fits = |lines: usize| old.max(new) <= lines && lines <= old.saturating_add(new);
+    // Old lines are compared with the file anyway.
+    let fits =
+        |lines: usize| old.max(new) <= lines && lines <= old.saturating_add(new) && old < lines;
     (old > 0 || new > 0) && (tail.len().saturating_sub(blank)..=tail.len()).any(fits)
 }
 
@@ -233,14 +235,12 @@ pub(super) fn read_all<'a>(lines: &[&'a [u8]], at: usize) -> Body<'a> {
 
 /// Returns how many lines of `body` remain without the blank lines or prose after it; `None` if nothing is removed.
 ///
-/// Prose begins after a blank line, or with a line that closes a wrapping of the diff: a line without a marker directly
-/// after the last one may be code that lost it.
+/// Prose begins after a blank line: a line without a marker directly after the last one may be code that lost it.
 pub(super) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     let is_loose =
         |line: &HunkLine<'_>| line.kind == Kind::Context && (line.raw.is_empty() || line.is_bare());
     let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
-    let ends = |line: &HunkLine<'_>| line.raw.is_empty() || is_terminator(line.raw, body);
-    let tail = body.get(run..)?.iter().position(ends)?;
+    let tail = body.get(run..)?.iter().position(|line| line.raw.is_empty())?;
     let is_lost = body.get(run..)?.iter().any(|line| has_look_alike_marker(line.raw));
     (!is_lost).then_some(run + tail)
 }
@@ -253,66 +253,9 @@ pub(super) fn has_look_alike_marker(line: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
 }
 
-/// Returns true if a tail is more than blank lines and the end of a wrapping.
+/// Returns true if a tail is more than blank lines.
 pub(super) fn is_prose(tail: &[HunkLine<'_>]) -> bool {
-    tail.iter().find(|line| line.is_bare()).is_some_and(|line| !is_terminator(line.raw, tail))
-}
-
-/// Returns how many lines of `body` remain without a list, and the text around it, after a blank line; `None` if there
-/// is no list.
-pub(super) fn without_list(body: &[HunkLine<'_>]) -> Option<usize> {
-    let is_loose = |line: &HunkLine<'_>| line.raw.is_empty() || line.is_bare() || is_item(line);
-    let run = body.len() - body.iter().rev().take_while(|line| is_loose(line)).count();
-    let blank =
-        run + body.get(run..)?.iter().position(|line| line.raw.is_empty() && !is_item(line))?;
-    body.get(blank..)?.iter().any(is_item).then_some(blank)
-}
-
-/// Returns true if a line may be an item of a list: a marker, one space, and a word.
-fn is_item(line: &HunkLine<'_>) -> bool {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"`*\"'".contains(byte);
-    line.kind != Kind::Context && matches!(line.text, [b' ', first, _, ..] if is_word(first))
-}
-
-/// Tags that diffs are wrapped in.
-const WRAPPINGS: [&[u8]; 27] = [
-    b"answer",
-    b"artifact",
-    b"change",
-    b"changes",
-    b"code",
-    b"content",
-    b"details",
-    b"diff",
-    b"document",
-    b"edit",
-    b"edits",
-    b"file",
-    b"files",
-    b"final",
-    b"fix",
-    b"function_calls",
-    b"git_diff",
-    b"invoke",
-    b"output",
-    b"parameter",
-    b"patch",
-    b"pre",
-    b"response",
-    b"result",
-    b"solution",
-    b"tool_call",
-    b"udiff",
-];
-
-/// Returns true if a line closes a wrapping of the diff, rather than something that the lines of `body` open.
-pub(super) fn is_terminator(raw: &[u8], body: &[HunkLine<'_>]) -> bool {
-    let has = |text: &[u8]| body.iter().any(|line| memchr::memmem::find(line.text, text).is_some());
-    let closed = raw.strip_prefix(b"</").and_then(|rest| rest.strip_suffix(b">"));
-    let is_wrapping = |name: &[u8]| WRAPPINGS.contains(&name) && !has(&[b"<", name].concat());
-    closed.is_some_and(is_wrapping)
-        || matches!(raw, b"EOF" | b"PATCH" | b"DIFF" | b"END") && !has(b"<<") && !has(b"BEGIN")
-        || raw.starts_with(b"*** End")
+    tail.iter().any(HunkLine::is_bare)
 }
 
 #[cfg(test)]
@@ -376,8 +319,6 @@ mod tests {
     fn tails() {
         let tail = |text| without_tail(&read_all(&lines(text), 1));
         assert_eq!(tail("-a\n b\n\nThat was it."), Some(2));
-        assert_eq!(tail("-a\n b\n</diff>"), Some(2));
-        assert_eq!(tail("-a\nEOF\ngit apply"), Some(1));
         assert_eq!(tail("-a\nlost\n\n"), Some(2));
         assert_eq!(tail("-a\nlost"), None);
         assert_eq!(tail("-a\n b"), None);

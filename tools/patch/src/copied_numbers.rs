@@ -33,7 +33,6 @@ pub(super) fn without_numbers<'a>(
         Some(Hunk {
             numbers: Some(Numbers { old: first, old_count, new, new_count }),
             readings: vec![Reading { body, tolerates: reading.tolerates }],
-            rival: None,
             ..*hunk
         })
     })
@@ -138,7 +137,7 @@ mod tests {
     fn bare_of(file: &str, body: &str, shift: isize) -> Option<String> {
         let lines: Vec<&[u8]> = body.lines().map(str::as_bytes).collect();
         let readings = vec![Reading { body: read_all(&lines, 1), tolerates: None }];
-        let hunk = Hunk { header: b"@@", at: 1, numbers: None, readings, rival: None };
+        let hunk = Hunk { header: b"@@", at: 1, numbers: None, readings };
         let bare = without_numbers(&Image::of(file.as_bytes()), &hunk, shift)?;
         let line = |line: &HunkLine<'_>| {
             let marker = match line.kind {

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 
 use super::fence::Fence;
 use super::header::is_structural;
-use super::joined_lines::{self, Glue};
 use super::leak;
 use super::lines::pieces;
 use super::refuse::{PatchMismatch, Reason, Refusal};
@@ -90,15 +89,6 @@ pub(super) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
             *line = bare.or_else(|| quoted().filter(|_| is_quote)).unwrap_or(line);
         }
     }
-    if allowed.allow(Tolerance::Leaked) {
-        match joined_lines::cut(&mut lines) {
-            Glue::None => {}
-            Glue::Cut => repaired(Tolerance::Leaked),
-            Glue::Unclear(at) => {
-                return Err(PatchMismatch::line(Reason::StrayLine, &lines, at).into());
-            }
-        }
-    }
     if ends_in_a_second_end(&lines) {
         return Err(PatchMismatch::answer(Reason::StrayLine).into());
     }
@@ -149,7 +139,7 @@ fn ends_in_a_second_end(lines: &[&[u8]]) -> bool {
     is_glued && open_fence(lines).is_none()
 }
 
-/// Skips a byte order mark and anything before the answer itself: reasoning, and drafts between tags.
+/// Skips a byte order mark and reasoning before the answer itself.
 pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
     let mut rest = answer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(answer);
     while let Some(after) = after_reasoning(rest)? {
@@ -158,96 +148,35 @@ pub(super) fn without_preamble(answer: &[u8]) -> Result<&[u8], Refusal> {
     Ok(rest)
 }
 
-/// Returns what follows a block at the start of an answer whose tag is named for reasoning: `<seed:think>`, `<THINK>`,
-/// `<|begin_of_thought|>`. Its closing tag must be on its own line.
-fn after_named_reasoning(rest: &[u8]) -> Option<&[u8]> {
-    const STEMS: [&str; 7] =
-        ["think", "thought", "reason", "analysis", "reflect", "scratch", "draft"];
-    let text = rest.trim_ascii_start().strip_prefix(b"<")?;
-    let name = text.split(|byte| b">\n ".contains(byte)).next()?;
-    let name = std::str::from_utf8(name).ok()?;
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "_:-|".contains(c));
-    let is_thought = STEMS.iter().any(|stem| name.to_ascii_lowercase().contains(stem));
-    if !is_name || !is_thought {
-        return None;
-    }
-    let close = match name.strip_prefix("|begin_of_") {
-        Some(name) => format!("<|end_of_{name}>"),
-        None => format!("</{name}>"),
-    };
-    let is_alone = |at: &usize| {
-        let [before, after] =
-            [text.get(..*at), text.get(at + close.len()..)].map(Option::unwrap_or_default);
-        before.ends_with(b"\n")
-            && pieces(after).next().is_some_and(|line| line.trim_ascii().is_empty())
-    };
-    let at = memchr::memmem::find(text, close.as_bytes()).filter(is_alone)?;
-    text.get(at + close.len()..)
-}
-
 /// Returns what follows a block of reasoning, whose opening tag the model's template may have kept; `None` if there is
-/// no such block.
+/// no such block. Any other tag is text above the diff.
 fn after_reasoning(rest: &[u8]) -> Result<Option<&[u8]>, Refusal> {
-    // Opening tag, closing tag, and whether the opening tag may be missing.
-    const TAGS: [(&str, &str, bool); 17] = [
-        ("<think>", "</think>", true),
-        ("<Think>", "</Think>", true),
-        ("[THINK]", "[/THINK]", true),
-        ("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}", true),
-        ("<thinking>", "</thinking>", true),
-        ("<reasoning>", "</reasoning>", true),
-        ("<thought>", "</thought>", false),
-        ("<analysis>", "</analysis>", false),
-        ("<scratchpad>", "</scratchpad>", false),
-        ("<draft>", "</draft>", false),
-        ("<details type=\"reasoning\"", "</details>", false),
-        ("< think >", "< /think >", false),
-        ("&lt;think&gt;", "&lt;/think&gt;", false),
-        (
-            "<\u{ff5c}begin\u{2581}of\u{2581}thinking\u{ff5c}>",
-            "<\u{ff5c}end\u{2581}of\u{2581}thinking\u{ff5c}>",
-            true,
-        ),
-        ("Thinking...\n", "...done thinking.", false),
-        ("<unused94>thought", "<unused95>", false),
-        ("<|channel|>analysis", "<|channel|>final<|message|>", false),
-    ];
-    if let Some(after) = after_named_reasoning(rest) {
-        return Ok(Some(after));
-    }
-    for (open, close, may_be_lost) in TAGS {
-        let (open, close) = (open.as_bytes(), close.as_bytes());
+    const NAMES: [&str; 3] = ["think", "thinking", "reasoning"];
+    for name in NAMES {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let after = |at: usize| rest.get(at + close.len()..).unwrap_or_default();
-        if let Some(thought) = rest.trim_ascii_start().strip_prefix(open) {
-            let end = memchr::memmem::find(thought, close);
-            let end = end.ok_or_else(|| {
-                let open = String::from_utf8_lossy(open.trim_ascii_end()).into_owned();
+        let text = rest.trim_ascii_start();
+        let opened = text.get(..open.len()).filter(|tag| tag.eq_ignore_ascii_case(open.as_bytes()));
+        if opened.is_some() {
+            let lower = rest.to_ascii_lowercase();
+            let end = memchr::memmem::find(&lower, close.as_bytes()).ok_or_else(|| {
                 let note = format!("The answer begins with `{open}`, which is never closed.");
                 PatchMismatch::answer(Reason::TruncatedDiff).note(note)
             })?;
-            return Ok(thought.get(end + close.len()..));
+            return Ok(Some(after(end)));
         }
-        // If the tag begins a line, or ends one that no diff can have, everything before it is reasoning.
-        let line = |at: usize| rest.get(..at).and_then(|before| pieces(before).last());
         // Searching forwards is much faster, and almost no answer has the tag.
-        let ends =
-            memchr::memmem::find(rest, close).and_then(|_| memchr::memmem::rfind(rest, close));
-        let ends = ends.filter(|at| {
-            let before = line(*at).unwrap_or_default();
-            let behind = pieces(after(*at)).next().unwrap_or_default();
-            let has_line =
-                before.is_empty() || before.starts_with(b"<|") || behind.trim_ascii().is_empty();
-            has_line && before.first().is_none_or(|byte| !b" +-\t".contains(byte))
-        });
-        // If a diff precedes the reasoning, it must not be lost.
-        let is_first = |at: &usize| {
-            let before = rest.get(..*at).unwrap_or_default();
-            let opened = memchr::memmem::find(before, open);
-            let is_diff =
-                |at: usize| pieces(before.get(..at).unwrap_or_default()).any(is_structural);
-            opened.map_or(may_be_lost, |at| !is_diff(at))
-        };
-        if let Some(at) = ends.filter(is_first) {
+        let Some(_) = memchr::memmem::find(rest, close.as_bytes()) else { continue };
+        let Some(at) = memchr::memmem::rfind(rest, close.as_bytes()) else { continue };
+        let before = rest.get(..at).unwrap_or_default();
+        let line = pieces(before).last().unwrap_or_default();
+        let is_of_a_diff = line.first().is_some_and(|byte| b" +-\t".contains(byte));
+        // Everything before a closing tag at the end of a line is reasoning. If it was opened in the answer, a diff
+        // before it must not be lost.
+        let ends_its_line = pieces(after(at)).next().is_none_or(|it| it.trim_ascii().is_empty());
+        let is_lost = memchr::memmem::find(before, open.as_bytes())
+            .is_some_and(|at| pieces(before.get(..at).unwrap_or_default()).any(is_structural));
+        if (line.is_empty() || ends_its_line) && !is_of_a_diff && !is_lost {
             return Ok(Some(after(at)));
         }
     }

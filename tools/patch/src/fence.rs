@@ -16,11 +16,6 @@ impl Fence {
         (run >= 3).then_some(Fence { byte, run })
     }
 
-    /// Returns true if the fence consists of this character.
-    pub(super) fn is_of(self, byte: u8) -> bool {
-        self.byte == byte
-    }
-
     /// Returns true if `line` closes the fence.
     pub(super) fn is_closed_by(self, line: &[u8]) -> bool {
         let line = line.trim_ascii_end();

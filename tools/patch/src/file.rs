@@ -2,22 +2,18 @@
 
 use std::collections::HashSet;
 
+use super::added::{self, Damage, FileHabits};
 use super::already_applied;
 use super::body::{self, HunkLine, Kind};
 use super::copied_numbers;
-use super::damage;
-use super::damaged_line::Damage;
 use super::edit::{self, Edit};
 use super::feedback;
-use super::file_style::FileStyle;
-use super::glued_closers;
 use super::header;
 use super::lines::{Eol, Lines};
 use super::locate::{
     Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
     locate_once, under_another_heading,
 };
-use super::lost_minus;
 use super::refuse::{PatchMismatch, Reason};
 use super::section::{Hunk, Reading};
 use super::tolerance::{Tolerance, Tolerances};
@@ -57,8 +53,6 @@ const MAX_FOLLOWING: usize = 50;
 struct Placed<'a> {
     edits: Vec<Edit<'a>>,
     tolerated: Vec<Tolerated>,
-    /// The hunks, from 0, that end in an added line, with that line.
-    last: Vec<(usize, HunkLine<'a>)>,
     /// The places of hunks whose headers state a line.
     found: Vec<Found>,
     /// The hunks, from 0, that have no place, and why.
@@ -95,9 +89,9 @@ impl Reader {
             return Ok(made);
         }
         let image = Image::of(base);
-        let style = FileStyle::of(base, name);
-        let Placed { edits, mut tolerated, last, found, mut refused } =
-            self.place(&image, &style, hunks, name);
+        let habits = FileHabits::of(base, name);
+        let Placed { edits, mut tolerated, found, mut refused } =
+            self.place(&image, &habits, hunks, name);
         refused.extend(against_neighbours(&image, hunks, &found, name));
         refused.sort_by_key(|(index, _)| *index);
         if hunks.len() > 1
@@ -120,18 +114,13 @@ impl Reader {
             ]
         })?;
         tolerated.extend(folded);
-        if let Some(mismatch) = marked_throughout(&style, hunks, name) {
+        if let Some(mismatch) = marked_throughout(&habits, hunks, name) {
             return Err(vec![mismatch]);
         }
         let bytes = edit::apply(&image.lines, &edits);
         if base.starts_with(MARK) && has_mark_inside(&bytes) {
             let mismatch = PatchMismatch::file(Reason::DamagedLine, name);
             return Err(vec![mismatch.note("The file begins with a byte order mark, which would no longer be at its start. Write the first line without it.")]);
-        }
-        if let Some((index, damage)) = glued_closers::glued(&style, [base, &bytes], &last) {
-            let hunk = hunks.get(index).map(|hunk| hunk.reference(index, hunks.len()));
-            let mismatch = PatchMismatch::file(damage.reason, name);
-            return Err(vec![PatchMismatch { hunk, ..mismatch }.note(damage.note)]);
         }
         let left_behind = left_behind(&bytes, hunks, &tolerated, &edits, name);
         if !left_behind.is_empty() {
@@ -192,7 +181,7 @@ impl Reader {
     fn place<'a>(
         self,
         image: &Image<'_>,
-        style: &FileStyle<'_>,
+        habits: &FileHabits<'_>,
         hunks: &[&Hunk<'a>],
         name: &str,
     ) -> Placed<'a> {
@@ -208,7 +197,6 @@ impl Reader {
         let at_their_lines =
             hunks.iter().map(|hunk| exactly_at_its_line(image, hunk, self.allowed));
         let taken: Vec<usize> = at_their_lines.flatten().collect();
-        let counted = lost_minus::Counted::of(hunks);
         for (index, hunk) in hunks.iter().enumerate() {
             let mut refuse_as = |mismatch: PatchMismatch| {
                 let (file, hunk) =
@@ -253,9 +241,6 @@ impl Reader {
                 Search::Found(place) if is_cut_off(image, hunk, &place) => {
                     refuse(Reason::TruncatedDiff, &[]);
                 }
-                Search::Found(place) if let Some(mismatch) = counted.kept(hunk, place.reading) => {
-                    refuse_as(mismatch);
-                }
                 Search::Found(place) if adds_its_neighbours(image, &place) => {
                     refuse(Reason::StrayLine, &[place.start]);
                 }
@@ -272,13 +257,10 @@ impl Reader {
                     match edit::edits(&image.lines, &place, index, self.blind_eol) {
                         Ok(edits) => {
                             if let Some(Damage { reason, note }) =
-                                damage::found(style, place.reading)
+                                added::found(habits, place.reading)
                             {
                                 refuse_as(PatchMismatch::answer(reason).note(note));
                             } else {
-                                let last = place.reading.last();
-                                let last = last.filter(|line| line.kind == Kind::Added);
-                                placed.last.extend(last.map(|line| (index, *line)));
                                 placed.edits.extend(edits);
                             }
                         }
@@ -321,7 +303,7 @@ impl Reader {
             let hunk = hunks.get(*index)?;
             let place = locate_once(&image, hunk, self.allowed)?;
             let found = edit::edits(&image.lines, &place, *index, self.blind_eol).ok()?;
-            if damage::found(&FileStyle::of(&bytes, name), place.reading).is_some() {
+            if added::found(&FileHabits::of(&bytes, name), place.reading).is_some() {
                 return None;
             }
             let sequential = Tolerated::in_file(Tolerance::Sequential);
@@ -392,11 +374,10 @@ impl Reader {
             let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
             return Err((reason, None));
         };
-        if hunk.numbers.is_some_and(|numbers| is_cut_short(reading.body.len(), numbers.new_count)) {
-            return Err((Reason::TruncatedDiff, None));
-        }
-        let style = FileStyle::of(b"", name);
-        if let Some(Damage { reason, note }) = damage::found(&style, &reading.body) {
+        let habits = FileHabits::of(b"", name);
+        let damage = added::found(&habits, &reading.body)
+            .or_else(|| added::found_throughout(&habits, &[&reading.body]));
+        if let Some(Damage { reason, note }) = damage {
             return Err((reason, Some(note)));
         }
         if reading.body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
@@ -407,39 +388,21 @@ impl Reader {
             bytes.extend_from_slice(line.text);
             bytes.extend_from_slice(line.eol.as_bytes());
         }
-        let last: Vec<(usize, HunkLine<'_>)> =
-            reading.body.last().map(|line| (0, *line)).into_iter().collect();
-        if let Some((_, Damage { reason, note })) =
-            glued_closers::glued(&style, [b"", &bytes], &last)
-        {
-            return Err((reason, Some(note)));
-        }
         Ok((bytes, reading.tolerates))
     }
 }
 
-/// Explains what is wrong with the added lines of several hunks, if all have the same mark.
+/// Explains what is wrong with the added lines of all hunks, if they have a mark in common.
 fn marked_throughout(
-    style: &FileStyle<'_>,
+    habits: &FileHabits<'_>,
     hunks: &[&Hunk<'_>],
     name: &str,
 ) -> Option<PatchMismatch> {
-    if hunks.len() < 2 {
-        return None;
-    }
-    let readings = hunks.iter().filter_map(|hunk| hunk.readings.first());
-    let added = readings.flat_map(|it| &it.body).filter(|line| line.kind == Kind::Added);
-    let Damage { reason, note } = damage::in_all(style, added)?;
+    let readings = hunks.iter().filter_map(|hunk| hunk.readings.last());
+    let bodies: Vec<&[HunkLine<'_>]> = readings.map(|reading| &reading.body[..]).collect();
+    let Damage { reason, note } = added::found_throughout(habits, &bodies)?;
     Some(PatchMismatch::file(reason, name).note(note))
 }
-
-/// Returns true if a new file lacks so many of the announced lines that it was cut off, not miscounted.
-fn is_cut_short(lines: usize, said: usize) -> bool {
-    lines + FEW < said && lines.saturating_mul(3) < said.saturating_mul(2)
-}
-
-/// The number of lines by which a new file may be miscounted, however short it is.
-const FEW: usize = 5;
 
 /// A byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -465,7 +428,7 @@ fn are_apart(hunks: &[&Hunk<'_>], a: usize, b: usize) -> bool {
 /// aside.
 fn left_out(tolerance: Tolerance, hunk: &Hunk<'_>) -> Option<[usize; 2]> {
     let short = hunk.readings.last().filter(|_| tolerance == Tolerance::Tail)?;
-    let whole = hunk.rival.as_ref().or(hunk.readings.first().map(|reading| &reading.body))?;
+    let whole = hunk.readings.first().map(|reading| &reading.body)?;
     let is_left = |line: &&HunkLine<'_>| short.body.iter().all(|kept| kept.at != line.at);
     let is_blank = |line: &&HunkLine<'_>| line.raw.trim_ascii().is_empty();
     let left: Vec<&HunkLine<'_>> = whole.iter().filter(is_left).collect();

@@ -1,7 +1,5 @@
 //! Recognizes change formats other than unified diffs by lines that only those have. Pure.
 
-use super::leak;
-
 /// Returns true if `line` belongs to a change in another format and cannot be prose.
 pub(super) fn is_foreign(line: &[u8]) -> bool {
     const MARKS: [&[u8]; 6] =
@@ -28,52 +26,12 @@ pub(super) fn is_block_mark(line: &[u8]) -> bool {
     let opens = word.eq_ignore_ascii_case(b"SEARCH") || word.eq_ignore_ascii_case(b"ORIGINAL");
     let closes = word.eq_ignore_ascii_case(b"REPLACE") || word.eq_ignore_ascii_case(b"UPDATED");
     let is_mark = match line.first() {
-        Some(b'<') => run >= 5 && opens || run >= 7 && line.get(run) == Some(&b' '),
+        Some(b'<') => run >= 4 && opens || run >= 7 && line.get(run) == Some(&b' '),
         Some(b'-') => run >= 5 && opens,
-        Some(b'>' | b'+') => run >= 5 && closes,
+        Some(b'>' | b'+') => run >= 4 && closes,
         _ => false,
     };
     is_mark || PATCH.iter().any(|mark| line.starts_with(mark))
-}
-
-/// Returns true if `line` can only belong to a change that is not read: an indented or quoted one, or one in JSON or
-/// between tags or other marks.
-pub(super) fn is_elsewhere(line: &[u8]) -> bool {
-    let inner = leak::without_zero_width(line.trim_ascii_start());
-    let quoted = inner.strip_prefix(b">").or(inner.strip_prefix(b"|"));
-    let bare = quoted.map_or(inner, <[u8]>::trim_ascii_start);
-    let is_header = || {
-        let marks: [&[u8]; 4] = [b"--- a/", b"+++ b/", b"@@ ", b"diff --git "];
-        marks.iter().any(|mark| bare.starts_with(mark)) || is_block_mark(bare) || is_command(bare)
-    };
-    let is_json = inner.starts_with(b"{\"") || inner.starts_with(b"[{");
-    let names_a_file = || {
-        let attributes: [&[u8]; 3] = [b" path=", b" file=", b" name="];
-        attributes.iter().any(|it| memchr::memmem::find(inner, it).is_some())
-    };
-    let runs = ["<<<", ">>>>", "\u{ff1c}\u{ff1c}", "[SEARCH]", "<find>"];
-    let is_mark = runs.iter().any(|run| inner.starts_with(run.as_bytes()));
-    bare.len() < line.len() && is_header()
-        || is_json
-        || is_mark
-        || inner.starts_with(b"<") && (names_a_file() || is_call(inner))
-}
-
-/// Returns true if `line` calls a tool that writes a file: `<call>{"path": "a.py", "content": "…"}</call>`.
-fn is_call(line: &[u8]) -> bool {
-    const FILES: [&[u8]; 5] =
-        [b"\"path\"", b"\"file\"", b"\"file_path\"", b"\"filename\"", b"\"target_file\""];
-    const TEXTS: [&[u8]; 7] = [
-        b"\"content",
-        b"\"text\"",
-        b"\"new",
-        b"\"replace",
-        b"\"diff\"",
-        b"\"patch\"",
-        b"\"edits\"",
-    ];
-    let has = |text: &&[u8]| memchr::memmem::find(line, text).is_some();
-    has(&&b">{\""[..]) && FILES.iter().any(has) && TEXTS.iter().any(has)
 }
 
 /// Returns true if `line` is a command of a diff without context: `3c3`, `12,14d11`, `5a6,9`.

@@ -98,7 +98,8 @@ impl<'a> Subject<'a> {
 }
 
 /// Converts the patch between `*** Begin Patch` and `*** End Patch`, in a fence or a shell command. `None` if it
-/// deletes a file, whose lines it does not state, or locates a hunk by the text above it.
+/// creates a file, whose last newline it cannot state, deletes one, whose lines it does not state, or locates a hunk by
+/// the text above it.
 pub(super) fn apply_patch(answer: &str) -> Option<String> {
     let lines = core(answer)?;
     let mut lines = lines.iter().copied().peekable();
@@ -106,8 +107,8 @@ pub(super) fn apply_patch(answer: &str) -> Option<String> {
     let call = lines.next_if(|line| line.starts_with("apply_patch <<"));
     lines.next_if_eq(&"*** Begin Patch")?;
     let mut text = String::with_capacity(answer.len());
-    // Whether hunks may follow, and whether only new lines may.
-    let (mut is_changed, mut is_made) = (false, false);
+    // Whether hunks may follow.
+    let mut is_changed = false;
     loop {
         let line = lines.next()?;
         if line == "*** End Patch" {
@@ -122,27 +123,18 @@ pub(super) fn apply_patch(answer: &str) -> Option<String> {
             if lines.peek().is_some_and(|next| is_body(next)) {
                 text.push_str(HUNK);
             }
-            (is_changed, is_made) = (true, false);
-        } else if let Some(path) = line.strip_prefix("*** Add File: ") {
-            let has_lines = lines.peek().is_some_and(|next| next.starts_with('+'));
-            if !is_path(path) || !has_lines {
-                return None;
-            }
-            text.extend(["--- /dev/null\n+++ b/", path, "\n", HUNK]);
-            (is_changed, is_made) = (false, true);
+            is_changed = true;
         } else if line.starts_with("--- ") && lines.peek().is_some_and(|it| it.starts_with("+++ "))
         {
             text.extend([line, "\n", lines.next()?, "\n"]);
-            (is_changed, is_made) = (true, false);
+            is_changed = true;
         } else if is_changed && line.trim_end() == "@@" {
             text.push_str(HUNK);
-        } else if is_changed && (line.starts_with("@@ -") || is_body(line))
-            || is_made && line.starts_with('+')
-        {
+        } else if is_changed && (line.starts_with("@@ -") || is_body(line)) {
             text.extend([line, "\n"]);
         } else if is_changed && line.is_empty() && lines.peek().is_some_and(|next| is_body(next)) {
             text.push_str(" \n");
-        } else if !line.is_empty() || is_made && lines.peek().is_some_and(|next| is_body(next)) {
+        } else if !line.is_empty() {
             return None;
         }
     }

@@ -129,28 +129,10 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Searches for the place of a hunk; no other reading of the hunk may also match there. `shift` is the number of lines
+/// Searches for the place of a hunk, in the order that docs/patching.md lists. `shift` is the number of lines
 /// by which earlier hunks of the file have moved new line numbers. `taken` are the places of hunks that match exactly
 /// at their stated lines.
 pub(super) fn locate<'h, 'a>(
-    image: &Image<'_>,
-    hunk: &'h Hunk<'a>,
-    shift: isize,
-    taken: &[usize],
-    allowed: Tolerances,
-) -> Search<'h, 'a> {
-    let search = locate_first(image, hunk, shift, taken, allowed);
-    if let (Search::Found(place), Some(rival)) = (&search, &hunk.rival) {
-        let old: Vec<&HunkLine<'_>> = rival.iter().filter(|line| line.is_old()).collect();
-        if image.fits(&old, place.start, Tier::Trailing) {
-            return Search::Nowhere(Reason::StrayLine, Vec::new());
-        }
-    }
-    search
-}
-
-/// Searches for the place of a hunk, in the order that docs/patching.md lists.
-fn locate_first<'h, 'a>(
     image: &Image<'_>,
     hunk: &'h Hunk<'a>,
     shift: isize,

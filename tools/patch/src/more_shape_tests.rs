@@ -414,7 +414,7 @@ fn shapes() -> Vec<Shape> {
 }
 
 /// The shapes that are refused in at least one case: they may mean something else, or lack the change.
-const REFUSED: [&str; 29] = [
+const REFUSED: [&str; 33] = [
     "entities in context only",
     "entities in a page",
     "curly quotes throughout",
@@ -443,7 +443,11 @@ const REFUSED: [&str; 29] = [
     "sed",
     "old and new swapped",
     "a bar before every line",
+    "a fence for every hunk, with prose",
+    "the same hunk in two fences",
     "blank lines without a marker among new ones",
+    "binary files after it",
+    "end marks in words",
 ];
 
 #[test]
@@ -489,7 +493,7 @@ fn an_answer_in_another_form_is_applied_completely_or_not_at_all() {
     };
     for (answer, outcome) in [
         (patch(update), done.clone()),
-        (patch(&format!("{update}*** Add File: c\n+new\n")), and("c \"new\\n\"")),
+        (patch(&format!("{update}*** Add File: c\n+new\n")), Err("unsupported_format")),
         (patch(&format!("{update}*** Update File: b\n x\n-y\n+z\n")), and("b \"x\\nz\\n\"")),
         // A text above the hunk says where it belongs, which is not supported.
         (

@@ -4,7 +4,8 @@ use super::advice;
 use super::blocks;
 use super::body;
 use super::envelope::Opened;
-use super::line_use::{self, Finding, Use};
+use super::header::Name;
+use super::line_use::{self, Use};
 use super::parser::{Counts, Parser, Stop};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Section};
@@ -28,13 +29,13 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         let shown = PatchMismatch::line(Reason::UnsupportedFormat, lines, at);
         return Err(shown.note("It shows a diff inside another text: send the diff alone.").into());
     }
-    let mut parser = Parser::new(lines, answer.complete, Counts::Trusted, allowed);
+    let mut parser = Parser::new(lines, answer.complete, Counts::Trusted);
     let mut repairs = Vec::new();
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
             repairs.push(Repair::answer(Tolerance::Counts));
-            parser = Parser::new(lines, answer.complete, Counts::Ignored, allowed);
+            parser = Parser::new(lines, answer.complete, Counts::Ignored);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
         Err(stop) => return Err(refusal(&stop, lines)),
@@ -44,24 +45,14 @@ pub(super) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     }
     let is_cut =
         !answer.complete && parser.ends_in_a_header(&sections) || parser.ends_in_an_opening();
-    if is_cut || parser.lacks_lines(&sections) || only_the_last_lacks(&sections) {
+    if is_cut || parser.lacks_lines(&sections) || only_the_last_lacks(&sections, answer.complete) {
         return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
     }
     keep_what_is_counted(&mut sections);
-    match line_use::judge(lines, &parser.uses, &sections) {
-        Finding::Sound => {}
-        Finding::Among(runs) if allowed.allow(Tolerance::Tail) => {
-            let note = |[first, last]: [usize; 2]| {
-                Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1)
-            };
-            repairs.extend(runs.into_iter().map(note));
-        }
-        Finding::Among(runs) => {
-            let at = runs.first().map_or(0, |[first, _]| *first);
-            return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into());
-        }
-        Finding::Elided(at) => return Err(refusal(&Stop::Elided(at), lines)),
-        Finding::Stray(at) => return Err(PatchMismatch::line(Reason::StrayLine, lines, at).into()),
+    if let Some(at) = line_use::stray(lines, &parser.uses, &sections) {
+        let stray = PatchMismatch::line(Reason::StrayLine, lines, at);
+        let note = advice::on_lost_names(lines).or(stray.note);
+        return Err(PatchMismatch { note, ..stray }.into());
     }
     // An answer that ends inside a fence may have been cut anywhere.
     let is_whole = answer.complete && is_last_whole(&sections);
@@ -76,7 +67,6 @@ fn refusal(stop: &Stop, lines: &[&[u8]]) -> Refusal {
     match *stop {
         Stop::CountsFail => PatchMismatch::answer(Reason::TruncatedDiff),
         Stop::Foreign(at) => PatchMismatch::line(Reason::UnsupportedFormat, lines, at),
-        Stop::Elided(at) => PatchMismatch::line(Reason::ElidedCode, lines, at),
     }
     .into()
 }
@@ -95,7 +85,7 @@ fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
         return PatchMismatch::answer(Reason::UnsupportedFormat)
             .note("It is escaped: write real line breaks, not `\\n`.");
     }
-    if let Some(block) = blocks::blocks(lines, uses).first() {
+    if let Some(block) = blocks::blocks(uses).first() {
         return PatchMismatch::answer(Reason::UnsupportedFormat)
             .note(format!("Line {} opens a code block that is not a diff.", block.at + 1));
     }
@@ -146,8 +136,12 @@ fn is_last_whole(sections: &[Section<'_>]) -> bool {
 }
 
 /// Returns true if the counts hold for every hunk of several but the last, which has too few lines: the answer was cut
-/// off.
-fn only_the_last_lacks(sections: &[Section<'_>]) -> bool {
+/// off. A new file in a complete answer has no old lines that could be missing, and is only miscounted.
+fn only_the_last_lacks(sections: &[Section<'_>], is_complete: bool) -> bool {
+    let creates = sections.last().is_some_and(|last| last.old == Some(Name::Null));
+    if creates && is_complete {
+        return false;
+    }
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).rev();
     let Some(last) = hunks.next() else { return false };
     let holds = |hunk: &Hunk<'_>| {

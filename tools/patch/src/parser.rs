@@ -1,14 +1,12 @@
 //! Parses an answer in one pass that assigns a use to every line. Neither files nor policy are known here.
 
 use super::body::{self, Body, HunkLine};
-use super::elision;
 use super::fence::Fence;
 use super::foreign;
 use super::header::{self, Name, Numbers};
 use super::line_use::{self, Use};
 use super::section::{Hunk, Reading, Section};
-use super::tolerance::{Tolerance, Tolerances};
-use super::unfinished;
+use super::tolerance::Tolerance;
 
 /// Says whether the counts of hunk headers determine where bodies end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +20,7 @@ pub(super) enum Stop {
     CountsFail,
     /// This line, from 0, belongs to another format.
     Foreign(usize),
-    /// This line, from 0, is a placeholder for omitted lines.
-    Elided(usize),
 }
-
-/// The maximum number of lines of a signature at the end of an answer.
-const SIGNATURE: usize = 3;
-
-/// The readings of a hunk's body, and the one that must not match as well.
-type Readings<'a> = (Vec<Reading<'a>>, Option<Body<'a>>);
 
 /// A pass through the lines of an answer.
 pub(super) struct Parser<'l, 'a> {
@@ -39,7 +29,6 @@ pub(super) struct Parser<'l, 'a> {
     pub(super) uses: Vec<Use>,
     complete: bool,
     counts: Counts,
-    allowed: Tolerances,
     /// The open fence.
     fence: Option<Fence>,
     /// The indentation of the open fence, in a list item.
@@ -48,16 +37,11 @@ pub(super) struct Parser<'l, 'a> {
 }
 
 impl<'l, 'a> Parser<'l, 'a> {
-    pub(super) fn new(
-        lines: &'l [&'a [u8]],
-        complete: bool,
-        counts: Counts,
-        allowed: Tolerances,
-    ) -> Parser<'l, 'a> {
+    pub(super) fn new(lines: &'l [&'a [u8]], complete: bool, counts: Counts) -> Parser<'l, 'a> {
         let unread =
             |line: &&[u8]| if line.trim_ascii().is_empty() { Use::Blank } else { Use::Prose };
         let uses = lines.iter().map(unread).collect();
-        Parser { lines, uses, complete, counts, allowed, fence: None, fence_indent: 0, next: 0 }
+        Parser { lines, uses, complete, counts, fence: None, fence_indent: 0, next: 0 }
     }
 
     /// Assigns `what` to the lines from `start` up to the next one.
@@ -120,7 +104,7 @@ impl<'l, 'a> Parser<'l, 'a> {
             } else if line.starts_with(b"@@") && self.line(start + 1) == line {
                 self.next += 1;
                 self.take(start, Use::Header);
-            } else if line.starts_with(b"@@") && !self.is_about_hunks(start) {
+            } else if line.starts_with(b"@@") {
                 if !open {
                     sections.push(Section::default());
                     open = true;
@@ -143,28 +127,12 @@ impl<'l, 'a> Parser<'l, 'a> {
         Ok(sections)
     }
 
-    /// Returns true if a line that begins like a hunk header is a sentence outside of a fence.
-    fn is_about_hunks(&self, index: usize) -> bool {
-        let line = self.line(index).trim_ascii_end();
-        let is_sentence = line.ends_with(b".") && line.split(|byte| *byte == b' ').count() > 3;
-        // The first lines of a hunk may be blank ones that lost their space.
-        let rest = self.lines.get(index + 1..).unwrap_or_default();
-        let below = rest.iter().find(|line| !line.is_empty()).copied().unwrap_or_default();
-        let is_alone = !below.first().is_some_and(|byte| b" +-\\".contains(byte))
-            || below.starts_with(b"--- ");
-        let is_below_names =
-            index.checked_sub(1).is_some_and(|at| self.uses.get(at) == Some(&Use::Header));
-        let has_numbers = memchr::memmem::rfind(line, b"@@").is_some_and(|at| at > 0)
-            || header::numbers(line).is_some();
-        self.fence.is_none() && is_sentence && is_alone && !is_below_names && !has_numbers
-    }
-
     /// Skips a line outside of all sections; returns true if it closed a fence.
     fn pass(&mut self, line: &[u8]) -> bool {
         let start = self.next;
         self.next += 1;
-        if self.is_signature(start) {
-            self.next += 1;
+        if self.is_signature(start) || self.is_separator(start) {
+            self.next += usize::from(self.is_signature(start));
             self.take(start, Use::Header);
         } else if self.closes_fence(line) {
             self.fence = None;
@@ -286,16 +254,16 @@ impl<'l, 'a> Parser<'l, 'a> {
         {
             return Ok(None);
         }
-        let (readings, rival) = match self.counts {
+        let readings = match self.counts {
             Counts::Trusted => self.read_trusted(numbers)?,
-            Counts::Ignored => self.read_to_structure(numbers)?,
+            Counts::Ignored => self.read_to_structure(numbers),
         };
         self.take(start, Use::Body);
         let header = header.strip_suffix(b"\r").unwrap_or(header);
-        Ok(Some(Hunk { header, at, numbers, readings, rival }))
+        Ok(Some(Hunk { header, at, numbers, readings }))
     }
 
-    fn read_trusted(&mut self, numbers: Option<Numbers>) -> Result<Readings<'a>, Stop> {
+    fn read_trusted(&mut self, numbers: Option<Numbers>) -> Result<Vec<Reading<'a>>, Stop> {
         let counted = numbers
             .and_then(|numbers| {
                 body::read_counted(
@@ -306,15 +274,12 @@ impl<'l, 'a> Parser<'l, 'a> {
                 )
             })
             .ok_or(Stop::CountsFail)?;
-        let start = self.next;
         self.next += counted.taken;
-        let rival = self.with_list(start, counted.body.len());
-        if rival.is_none() && self.continues() || self.ends_in_names(&counted.body) {
+        if self.continues() || self.ends_in_names(&counted.body) {
             return Err(Stop::CountsFail);
         }
         let body = counted.body;
-        let readings = match counted.supplied {
-            0 if rival.is_some() => vec![Reading { body, tolerates: Some(Tolerance::Tail) }],
+        Ok(match counted.supplied {
             // Without other old lines, the counts alone say that blank lines are context.
             0 => with_shorter(body)
                 .filter(|reading| {
@@ -323,20 +288,7 @@ impl<'l, 'a> Parser<'l, 'a> {
                 .collect(),
             // Supplied lines must be in the file; otherwise the answer was cut in the middle.
             _ => vec![Reading { body, tolerates: Some(Tolerance::CutBlank) }],
-        };
-        Ok((readings, rival))
-    }
-
-    /// Returns a body that continues with a list after a blank line, outside of a fence, after `len` lines, including
-    /// the list.
-    fn with_list(&self, start: usize, len: usize) -> Option<Body<'a>> {
-        let is_blank = self.lines.get(self.next).is_some_and(|line| line.is_empty());
-        let is_open = is_blank && self.fence.is_none() && self.allowed.allow(Tolerance::Tail);
-        if !is_open {
-            return None;
-        }
-        let whole = body::read_all(self.to_structure(start)?, start + 1);
-        (body::without_list(&whole) == Some(len)).then_some(whole)
+        })
     }
 
     /// Returns true if the names of the next file were counted as the last lines of `body`: a change directly before
@@ -354,13 +306,14 @@ impl<'l, 'a> Parser<'l, 'a> {
             index += 1;
         }
         let line = self.line(index);
-        // Dashes after a blank line are a rule.
-        let is_rule = index > self.next && line.len() > 2 && line.iter().all(|byte| *byte == b'-');
-        if is_rule && self.fence.is_none() {
+        let is_marked = line.first().is_some_and(|byte| b" +-".contains(byte));
+        // After a blank line outside of a fence, this may be a rule or an item of a list.
+        let is_rule = line.len() > 2 && line.iter().all(|byte| *byte == b'-');
+        let is_item = matches!(line, [b'+' | b'-', b' ', next, ..] if !next.is_ascii_whitespace());
+        if index > self.next && self.fence.is_none() && (is_rule || is_item) {
             return false;
         }
-        line.starts_with(b"\\") && !line.starts_with(b"\\end{") && index == self.next
-            || line.first().is_some_and(|byte| b" +-".contains(byte)) && !self.is_structural(index)
+        line.starts_with(b"\\") && index == self.next || is_marked && !self.is_structural(index)
     }
 
     /// Returns true if no body can continue at `index`.
@@ -385,19 +338,12 @@ impl<'l, 'a> Parser<'l, 'a> {
             && (index + 1..=index + 2).any(|below| self.is_pair(below))
     }
 
-    /// Returns true for the `-- ` above the git version of a mailed patch, or above a name at the end of the answer.
+    /// Returns true for the `-- ` above the git version of a mailed patch.
     fn is_signature(&self, index: usize) -> bool {
-        if self.line(index).trim_ascii_end() != b"--" {
-            return false;
-        }
         let version = self.line(index + 1);
-        let is_version = version.first().is_some_and(u8::is_ascii_digit) && version.contains(&b'.');
-        let rest = self.lines.get(index + 1..).unwrap_or_default();
-        let is_name = |line: &&[u8]| line.first().is_none_or(u8::is_ascii_alphabetic);
-        is_version
-            || self.fence.is_none()
-                && (1..=SIGNATURE).contains(&rest.len())
-                && rest.iter().all(is_name)
+        self.line(index).trim_ascii_end() == b"--"
+            && version.first().is_some_and(u8::is_ascii_digit)
+            && version.contains(&b'.')
     }
 
     /// Returns the lines from `start` up to where no body can continue.
@@ -406,62 +352,31 @@ impl<'l, 'a> Parser<'l, 'a> {
         self.lines.get(start..end.unwrap_or(self.lines.len()))
     }
 
-    fn read_to_structure(&mut self, numbers: Option<Numbers>) -> Result<Readings<'a>, Stop> {
+    fn read_to_structure(&mut self, numbers: Option<Numbers>) -> Vec<Reading<'a>> {
         let start = self.next;
         // There is no line after the last newline of the answer.
         let lines = self.to_structure(start).unwrap_or_default();
         self.next += lines.len();
         let whole = body::read_all(lines, start + 1);
-        if self.fence.is_none()
-            && self.allowed.allow(Tolerance::Tail)
-            && let Some(len) = body::without_list(&whole)
-            && !body::holds(&whole, numbers)
-        {
-            let short = whole.get(..len).unwrap_or_default().to_vec();
-            return Ok(if body::holds(&short, numbers) {
-                (vec![Reading { body: short, tolerates: Some(Tolerance::Tail) }], Some(whole))
-            } else {
-                (vec![Reading { body: whole, tolerates: None }], Some(short))
-            });
-        }
         let blank = whole.iter().take_while(|line| line.raw.is_empty()).count();
         let rest = whole.get(blank..).unwrap_or_default();
         if blank > 0 && body::holds(rest, numbers) {
             let rest = Reading { body: rest.to_vec(), tolerates: Some(Tolerance::Tail) };
-            return Ok((vec![Reading { body: whole, tolerates: None }, rest], None));
+            return vec![Reading { body: whole, tolerates: None }, rest];
         }
-        let Some(len) = body::without_tail(&whole) else {
-            return Ok((vec![Reading { body: whole, tolerates: None }], None));
-        };
-        let tail = whole.get(len..).unwrap_or_default();
-        if body::is_prose(tail) {
-            let is_elided = |raw: &[u8]| {
-                line_use::is_elision(raw)
-                    || elision::announces_more(raw)
-                    || unfinished::says_so(raw)
-            };
-            let elided = tail.iter().find(|line| line.is_bare() && is_elided(line.raw));
-            if let Some(line) = elided {
-                return Err(Stop::Elided(line.at.saturating_sub(1)));
-            }
-            // There is no prose inside a fence.
-            if self.fence.is_some() {
-                return Ok((vec![Reading { body: whole, tolerates: None }], None));
-            }
+        let tail = body::without_tail(&whole).and_then(|len| whole.get(len..));
+        // There is no prose inside a fence.
+        if self.fence.is_some() && tail.is_some_and(body::is_prose) {
+            return vec![Reading { body: whole, tolerates: None }];
         }
-        Ok((with_shorter(whole).collect(), None))
+        with_shorter(whole).collect()
     }
 
-    /// Returns true if the last line opens a fence, or is the start of a line that opens a block.
+    /// Returns true if the last line opens a fence with a language.
     pub(super) fn ends_in_an_opening(&self) -> bool {
-        const OPENINGS: [&[u8]; 3] = [b"*** Begin Patch", b"<<<<<<< SEARCH", b"------- SEARCH"];
         let at = self.lines.iter().rposition(|line| !line.trim_ascii().is_empty());
         let last = at.and_then(|at| Some((self.lines.get(at)?, self.uses.get(at)?)));
-        last.is_some_and(|(line, what)| {
-            let begins = |opening: &&[u8]| line.len() > 3 && opening.starts_with(line);
-            *what == Use::Opens && !Fence::info(line).is_empty()
-                || *what == Use::Prose && OPENINGS.iter().any(begins)
-        })
+        last.is_some_and(|(line, what)| *what == Use::Opens && !Fence::info(line).is_empty())
     }
 
     /// Returns true if a fence is open at the end of the answer.

@@ -9,18 +9,16 @@ use serde::Serialize;
 
 use super::advice;
 use super::blocks;
+use super::difference;
 use super::envelope::{self, Opened};
 use super::file::Reader;
 use super::line_use::Use;
 use super::lines::show;
-use super::lost_text::{self, Lost};
 use super::parse;
 use super::planner::{self, Planner};
 use super::put_aside::{self, PutAside};
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::resolve::{Intent, Known, Target, resolve};
-use super::same_file;
-use super::surrounding_text;
 use super::texts::Texts;
 use super::tolerance::{Repair, Tolerance, Tolerances};
 use super::translate::{self, Translation};
@@ -76,6 +74,8 @@ pub struct ApplyPlan {
     pub repairs: Vec<Repair>,
     /// The sections left out, in the order of the answer.
     pub put_aside: Vec<PutAside>,
+    /// The text that stands outside of the diff, if there is any. Nothing was concluded from it.
+    pub remark: Option<String>,
 }
 
 /// A plan without file contents.
@@ -88,6 +88,9 @@ pub struct PlanSummary {
     /// The sections left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub put_aside: Vec<PutAside>,
+    /// The text that stands outside of the diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
 }
 
 impl ApplyPlan {
@@ -107,6 +110,7 @@ impl ApplyPlan {
             files: self.changes.iter().map(Change::summary).collect(),
             repairs: self.repairs.clone(),
             put_aside: self.put_aside.clone(),
+            remark: self.remark.clone(),
         }
     }
 }
@@ -149,9 +153,13 @@ pub fn prepare_with(
     let current: &Current<'_> = &|path| texts.entry(path);
     let read =
         |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, &texts, allowed);
+    let alone = |plan: ApplyPlan| match &plan.remark {
+        Some(remark) if !allowed.allow(Tolerance::Remark) => Err(Refusal::from(beside(remark))),
+        Some(_) | None => Ok(plan),
+    };
     let refusal = match read(answer, allowed) {
         Err(refusal) if allowed.allow(Tolerance::Translated) && refusal.is_of_form() => refusal,
-        read => return read,
+        read => return read.and_then(alone),
     };
     let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
     // A translation has to match more strictly: only the files confirm that it is what the answer means.
@@ -181,26 +189,22 @@ pub fn prepare_with(
         return Err(refusal);
     }
     plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
-    let above =
-        memchr::memchr_iter(b'\n', answer.get(..answer.len() - said.len()).unwrap_or_default())
-            .count();
     let (lines, uses) = translate::prose(said);
-    let touched: Vec<&RepoPath> = plan.changes.iter().map(|change| &change.path).collect();
-    let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
-    let declared = scope.declared.as_ref();
-    let more = surrounding_text::says_more(&lines, &uses, &touched, declared, &exists);
-    let notes = more.into_iter().map(|at| {
-        let mut note = Repair::answer(Tolerance::Tail).left_out(at + 1, at + 1);
-        note.quote(&lines);
-        Repair { line: Some(at + above + 1), last_line: Some(at + above + 1), ..note }
-    });
-    let notes: Vec<Repair> = notes.collect();
-    plan.repairs.extend(notes);
-    Ok(plan)
+    plan.remark = blocks::remark(&lines, &uses);
+    alone(plan)
+}
+
+/// Refuses an answer with text outside of the diff, where nobody would see it.
+fn beside(remark: &str) -> PatchMismatch {
+    let first = remark.lines().next().unwrap_or_default();
+    PatchMismatch::answer(Reason::RemarkOutside).note(format!(
+        "It begins with `{}`. If it matters, change the diff accordingly.",
+        difference::cut(first, 1)
+    ))
 }
 
 /// The tolerances that do not apply to a translated answer.
-const LOOSE: [Tolerance; 17] = [
+const LOOSE: [Tolerance; 16] = [
     Tolerance::Preamble,
     Tolerance::Tail,
     Tolerance::Eol,
@@ -216,7 +220,6 @@ const LOOSE: [Tolerance; 17] = [
     Tolerance::AlreadyApplied,
     Tolerance::NoHeader,
     Tolerance::Accents,
-    Tolerance::Sides,
     Tolerance::Aside,
 ];
 
@@ -233,10 +236,9 @@ fn as_written(
     let answer = envelope::without_escapes(answer, allowed);
     let escaped = matches!(answer, Cow::Owned(_));
     let answer = envelope::open(&answer, allowed)?;
-    let mut patch = parse::parse(&answer, allowed)?;
+    let patch = parse::parse(&answer, allowed)?;
     let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
     let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
-    same_file::name_sections(&mut patch.sections, &answer.lines, &patch.uses, &known, current);
     let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
     let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
     if let Some(bare) = without_others(&targets) {
@@ -247,22 +249,12 @@ fn as_written(
         let is_declared = scope.declared.as_ref().is_some_and(|declared| declared.contains(path));
         is_declared || matches!(current(path), Ok(Entry::File(_)))
     };
-    if let Some(path) = blocks::may_be_drafts(&answer.lines, &patch.uses, &targets) {
-        let mismatch = PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str());
-        return Err(mismatch
-            .note("A tag is closed between two changes of this file: if one is a draft, send only the other.")
-            .into());
-    }
     let declared = scope.declared.as_ref();
     let (lines, uses) = (&answer.lines, &patch.uses);
-    if let Some(mismatch) = surrounding_text::against(lines, uses, &targets, declared, &is_known) {
+    let contradicted =
+        targets.iter().find_map(|it| blocks::against_a_heading(lines, it, &is_known));
+    if let Some(mismatch) = contradicted.or_else(|| blocks::against_two(&targets, uses)) {
         return Err(mismatch.into());
-    }
-    if let Some(other) =
-        targets.iter().find(|target| blocks::names_another(&answer.lines, target, &is_known))
-    {
-        let mismatch = PatchMismatch::file(Reason::ContradictoryHeaders, other.path.as_str());
-        return Err(mismatch.note("The text around its hunks names another file: write the same path there and in the headers.").into());
     }
     let (strays, targets): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|target| target.stray.is_some());
@@ -270,12 +262,7 @@ fn as_written(
         return Err(undeclared(&strays));
     }
     let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) = blocks::whole_file(lines, uses, &touched, declared, &exists) {
-        return Err(block.into());
-    }
-    if let Some(declared) = declared
-        && let Some(block) = blocks::left_out(lines, uses, &touched, declared, &exists)
-    {
+    if let Some(block) = blocks::against_a_whole_file(lines, uses, &touched, declared) {
         return Err(block.into());
     }
     let jobs = planner::group(&targets)?;
@@ -290,22 +277,11 @@ fn as_written(
         repairs.push(Repair::answer(Tolerance::Leaked));
     }
     repairs.extend(patch.repairs.iter().cloned());
-    for block in blocks::blocks(&answer.lines, &patch.uses) {
+    for block in blocks::blocks(uses) {
         if !allowed.allow(Tolerance::PassedOver) {
-            return Err(
-                PatchMismatch::line(Reason::UnsupportedFormat, &answer.lines, block.at).into()
-            );
+            return Err(PatchMismatch::line(Reason::UnsupportedFormat, lines, block.at).into());
         }
         repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
-    }
-    let notes = text_to_note(lines, uses, &targets, &touched, declared, &exists)?;
-    note_text(&mut repairs, lines, &notes, allowed)?;
-    for path in blocks::in_several(&targets, &patch.uses) {
-        if !allowed.allow(Tolerance::Blocks) {
-            return Err(alternatives(path).into());
-        }
-        let file = Some(path.clone());
-        repairs.push(Repair { file, ..Repair::answer(Tolerance::Blocks) });
     }
     if targets.iter().any(|target| target.tolerates.contains(&Tolerance::NoHeader)) {
         repairs.push(Repair::answer(Tolerance::NoHeader));
@@ -321,6 +297,14 @@ fn as_written(
     let reader = Reader { allowed, blind_eol: answer.crlf };
     let mut plan = Planner::new(scope, strategy, limits, texts, reader, repairs).plan(&jobs)?;
     plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
+    let uses = with_prose(uses, &plan.repairs, lines);
+    if let Some(mismatch) = blocks::against_two(&targets, &uses) {
+        return Err(mismatch.into());
+    }
+    if let Some(at) = blocks::announces_more(lines, &uses) {
+        return Err(PatchMismatch::line(Reason::ElidedCode, lines, at).into());
+    }
+    plan.remark = blocks::remark(lines, &uses);
     if strays.is_empty() {
         Ok(plan)
     } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {
@@ -330,45 +314,19 @@ fn as_written(
     }
 }
 
-/// Returns the text, by its first and last line from 0, that is left out although it may be about a change.
-fn text_to_note(
-    lines: &[&[u8]],
-    uses: &[Use],
-    targets: &[Target<'_, '_>],
-    touched: &[&RepoPath],
-    declared: Option<&BTreeSet<RepoPath>>,
-    exists: &dyn Fn(&RepoPath) -> bool,
-) -> Result<Vec<[usize; 2]>, Refusal> {
-    let mut notes: Vec<[usize; 2]> = Vec::new();
-    for lost in lost_text::below_added_lines(lines, uses, targets) {
-        match lost {
-            Lost::Line(at) => return Err(lost_text::refuse(lines, at).into()),
-            Lost::Text(text) => notes.push(text),
+/// Returns the uses of lines, now that it is known where hunks end and prose begins.
+fn with_prose(uses: &[Use], repairs: &[Repair], lines: &[&[u8]]) -> Vec<Use> {
+    let mut uses = uses.to_vec();
+    let tails = repairs.iter().filter(|repair| repair.tolerance == Tolerance::Tail);
+    for (first, last) in tails.filter_map(|tail| Some((tail.line?, tail.last_line?))) {
+        for at in first.saturating_sub(1)..last {
+            let is_blank = lines.get(at).is_none_or(|line| line.trim_ascii().is_empty());
+            if let Some(what) = uses.get_mut(at) {
+                *what = if is_blank { Use::Blank } else { Use::Prose };
+            }
         }
     }
-    let more = surrounding_text::says_more(lines, uses, touched, declared, exists);
-    let more = more.into_iter().chain(surrounding_text::doubts(lines, uses, targets));
-    notes.extend(more.map(|at| [at, at]));
-    Ok(notes)
-}
-
-/// Records text of the answer, by its first and last line from 0, that is left out although it may be about a change.
-fn note_text(
-    repairs: &mut Vec<Repair>,
-    lines: &[&[u8]],
-    notes: &[[usize; 2]],
-    allowed: Tolerances,
-) -> Result<(), Refusal> {
-    for [first, last] in notes {
-        if !allowed.allow(Tolerance::Tail) {
-            return Err(PatchMismatch::line(Reason::StrayLine, lines, *first).into());
-        }
-        let note = Repair::answer(Tolerance::Tail).left_out(first + 1, last + 1);
-        if !repairs.contains(&note) {
-            repairs.push(note);
-        }
-    }
-    Ok(())
+    uses
 }
 
 /// Explains hunks without names if the answer has names that could not be read.
@@ -411,12 +369,6 @@ fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: T
 /// Refuses a diff for the files that it must not touch.
 fn undeclared(strays: &[Target<'_, '_>]) -> Refusal {
     Refusal { mismatches: strays.iter().filter_map(|target| target.stray.clone()).collect() }
-}
-
-/// Refuses an answer with several blocks for a file.
-fn alternatives(path: &RepoPath) -> PatchMismatch {
-    PatchMismatch::file(Reason::ContradictoryFileOps, path.as_str())
-        .note("Two blocks of the answer change this file, and may be alternatives: send one diff.")
 }
 
 /// Adds the omitted sections to the plan.

@@ -439,7 +439,7 @@ impl<'s> Planner<'s> {
                 (None, None) => None,
             });
         }
-        Ok(ApplyPlan { changes, repairs: self.repairs, put_aside: Vec::new() })
+        Ok(ApplyPlan { changes, repairs: self.repairs, put_aside: Vec::new(), remark: None })
     }
 }
 

@@ -14,6 +14,7 @@ struct Case {
     scope: PatchScope,
     limits: PatchLimits,
     strategy: ApplyStrategy,
+    allowed: Tolerances,
 }
 
 fn tree() -> Case {
@@ -36,6 +37,7 @@ fn tree() -> Case {
         scope: PatchScope::default(),
         limits: PatchLimits::default(),
         strategy: ApplyStrategy::Auto,
+        allowed: Tolerances::ALL,
     }
 }
 
@@ -52,7 +54,13 @@ impl Case {
             }
             _ => self.files.read(path),
         };
-        prepare(answer.as_bytes(), &self.scope, self.strategy, &self.limits, &read).unwrap_err()
+        let Case { scope, limits, strategy, allowed, .. } = self;
+        prepare_with(answer.as_bytes(), scope, *strategy, limits, &read, *allowed).unwrap_err()
+    }
+
+    fn without(mut self, tolerance: Tolerance) -> Case {
+        self.allowed = self.allowed.without(tolerance);
+        self
     }
 
     fn declare(mut self, paths: &[&str]) -> Case {
@@ -124,6 +132,10 @@ fn every_reason() -> Vec<(Reason, Refusal)> {
         (
             Reason::StrayLine,
             tree().refuse(&format!("```diff\n{}\n```\n+and more\n", diff("a", good).trim_end())),
+        ),
+        (
+            Reason::RemarkOutside,
+            tree().without(Tolerance::Remark).refuse(&format!("Done.\n\n{}", modify("a"))),
         ),
         (Reason::NoAnchor, tree().refuse(&diff("a", "@@ ... @@\n+new"))),
         (

@@ -62,12 +62,14 @@ reasons! {
     NewFileHasOldLines "new_file_has_old_lines" => "Begin every line of a new file with `+`.",
     /// A line that looks like part of a hunk is, or may be, outside every hunk.
     StrayLine "stray_line" => "Begin every line of a hunk with `+`, `-` or a space, including code fences in the file's text, and put no list directly after a hunk.",
+    /// There is text outside of the diff, and nobody who would read it.
+    RemarkOutside "remark_outside" => "Send the diff alone, without any text before or after it.",
     /// A hunk has no context lines, no removed lines and no usable line numbers.
     NoAnchor "no_anchor" => "Keep 3 context lines around every insertion.",
     /// The headers of a file contradict each other.
     ContradictoryHeaders "contradictory_headers" => "Use the same path and operation in all headers of a file.",
-    /// The diff contains two operations for the same path, or a block that the text around it rejects.
-    ContradictoryFileOps "contradictory_file_ops" => "Use one operation per file, and send only blocks that are meant.",
+    /// The diff contains two operations for the same path, or changes it in two blocks.
+    ContradictoryFileOps "contradictory_file_ops" => "Use one operation per file, and one block with all hunks of a file.",
     /// Added lines contain text that does not belong in the file: line numbers, escaped characters, or marks of a diff or a code block.
     DamagedLine "damaged_line" => "Write added lines exactly as they should appear in the file, each after a single `+`.",
     /// A placeholder stands for code, or for hunks that the answer does not have.

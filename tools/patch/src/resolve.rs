@@ -9,7 +9,6 @@ use super::header::{self, Name};
 use super::lines::show;
 use super::refuse::{PatchMismatch, Reason, Refusal};
 use super::section::{Hunk, Section};
-use super::sides;
 use super::tolerance::{Tolerance, Tolerances};
 use tree::{PathError, RepoPath};
 use unicode_normalization::UnicodeNormalization as _;
@@ -126,18 +125,10 @@ pub(super) fn resolve<'p, 'a>(
         return Err(refusal);
     }
     let names = Names::of(section, known).map_err(refuse)?;
-    let mut has_two_sides = false;
     let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
         names.rename(known).map_err(refuse)?
     } else {
-        let sides = |reason| {
-            let may_differ =
-                reason == Reason::PathMismatch && known.allowed.allow(Tolerance::Sides);
-            let meant = sides::meant(section, known).filter(|_| may_differ);
-            has_two_sides = meant.is_some();
-            meant.map(|path| (path, Intent::Modify)).ok_or(reason)
-        };
-        names.single(section, known).or_else(sides).map_err(refuse)?
+        names.single(section, known).map_err(refuse)?
     };
     let from = match &intent {
         Intent::Rename { from } => Some(from),
@@ -163,9 +154,8 @@ pub(super) fn resolve<'p, 'a>(
         return Err(refuse(Reason::EmptyFileSection));
     }
     let tolerates = [
-        (headerless || section.is_continued).then_some(Tolerance::NoHeader),
+        headerless.then_some(Tolerance::NoHeader),
         names.respelled.then_some(Tolerance::Accents),
-        has_two_sides.then_some(Tolerance::Sides),
         is_bare.then_some(Tolerance::Unchanged),
     ];
     Ok(Target {

@@ -10,7 +10,6 @@ use super::tolerance::Tolerance;
 
 /// One file of a diff, as described by its headers.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "they are independent facts about one section")]
 pub(super) struct Section<'a> {
     /// The text after `diff --git `.
     pub(super) git: Option<&'a [u8]>,
@@ -25,8 +24,6 @@ pub(super) struct Section<'a> {
     pub(super) changes_mode: bool,
     pub(super) copies: bool,
     pub(super) is_binary: bool,
-    /// True if it has no names of its own, but those of the section above.
-    pub(super) is_continued: bool,
     pub(super) hunks: Vec<Hunk<'a>>,
     /// The lines of the answer that it spans, from 0.
     pub(super) span: Range<usize>,
@@ -40,8 +37,6 @@ pub(super) struct Hunk<'a> {
     pub(super) at: usize,
     pub(super) numbers: Option<Numbers>,
     pub(super) readings: Vec<Reading<'a>>,
-    /// Another possible reading. If it also matches the file, the meaning of the hunk is unknown.
-    pub(super) rival: Option<Body<'a>>,
 }
 
 /// A reading of a body, and the tolerance it needs.
@@ -52,12 +47,6 @@ pub(super) struct Reading<'a> {
 }
 
 impl Section<'_> {
-    /// Returns true if nothing names a file.
-    pub(super) fn is_nameless(&self) -> bool {
-        let names = [&self.old, &self.new, &self.rename_from, &self.rename_to];
-        self.git.is_none() && names.iter().all(|name| name.is_none())
-    }
-
     /// Returns true if the section creates an empty file, and `names` are those of another file, which exists.
     pub(super) fn is_complete_without(&self, names: &(Option<Name>, Option<Name>)) -> bool {
         let (Some(git), Some(_)) = (self.git, self.new_file_mode) else { return false };

@@ -6,8 +6,6 @@ use config::ApplyStrategy;
 use tree::{Entry, FileMode, FileState, RepoPath, TreeError};
 
 use super::body::{HunkLine, read_all};
-use super::damaged_line::Damage;
-use super::file_style::FileStyle;
 use super::{ApplyPlan, PatchLimits, PatchScope, Reason, Refusal, Tolerance, prepare};
 
 /// Entries by path.
@@ -69,14 +67,8 @@ pub(super) fn applied(before: &str, hunks: &str) -> Result<(String, Vec<Tolerate
     Ok((String::from_utf8(after.to_vec()).unwrap(), repairs))
 }
 
-/// Returns why a check refuses the lines that a hunk, given without its header, adds to a file.
-pub(super) fn reason_of(
-    found: fn(&FileStyle<'_>, &[HunkLine<'_>]) -> Option<Damage>,
-    name: &str,
-    file: &str,
-    hunk: &str,
-) -> Option<Reason> {
-    let lines: Vec<&[u8]> = hunk.lines().map(str::as_bytes).collect();
-    let damage = found(&FileStyle::of(file.as_bytes(), name), &read_all(&lines, 1));
-    damage.map(|damage| damage.reason)
+/// Reads the lines of a hunk, given without its header.
+pub(super) fn hunk_of<'a>(lines: &[&'a str]) -> Vec<HunkLine<'a>> {
+    let lines: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+    read_all(&lines, 1)
 }

@@ -45,22 +45,20 @@ pub enum Tolerance {
     Gaps,
     /// A hunk shows the result of earlier hunks of the file.
     Sequential,
-    /// Several blocks change the same file; they may be alternatives.
-    Blocks,
     /// A code block next to the diff.
     PassedOver,
+    /// Text outside of the diff, which is shown and never read.
+    Remark,
     /// A hunk that changes nothing, or a file that is named without a change.
     Unchanged,
     /// The same edit twice.
     Duplicate,
     /// The file already has the new lines.
     AlreadyApplied,
-    /// The diff has hunks but no file headers, and only one file is declared or in the block before.
+    /// The diff has hunks but no file headers, and only one file is declared.
     NoHeader,
     /// The path differs from that of a file only in how its accents are encoded, or in blanks.
     Accents,
-    /// The two names differ only in words for the old and the new side.
-    Sides,
     /// An undeclared file is changed, and the rest of the diff does not need that change.
     Aside,
     /// The file has changed elsewhere since it was shown.
@@ -71,7 +69,7 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// All tolerances, in order of declaration.
-    pub const ALL: [Tolerance; 28] = [
+    pub const ALL: [Tolerance; 27] = [
         Tolerance::Preamble,
         Tolerance::Leaked,
         Tolerance::Indented,
@@ -89,14 +87,13 @@ impl Tolerance {
         Tolerance::Space,
         Tolerance::Gaps,
         Tolerance::Sequential,
-        Tolerance::Blocks,
         Tolerance::PassedOver,
+        Tolerance::Remark,
         Tolerance::Unchanged,
         Tolerance::Duplicate,
         Tolerance::AlreadyApplied,
         Tolerance::NoHeader,
         Tolerance::Accents,
-        Tolerance::Sides,
         Tolerance::Aside,
         Tolerance::Merged,
         Tolerance::Translated,
@@ -107,7 +104,7 @@ impl Tolerance {
         match self {
             Tolerance::Preamble => "skipped a byte order mark or reasoning before the answer",
             Tolerance::Leaked => {
-                "removed escape codes or a special token, or split a line that ran into another"
+                "removed escape codes, a special token, or a fence glued to the last line"
             }
             Tolerance::Indented => "removed indentation or quoting from the whole diff",
             Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
@@ -124,18 +121,15 @@ impl Tolerance {
             Tolerance::Space => "ignored white space in context",
             Tolerance::Gaps => "ignored white space between words, also in removed lines",
             Tolerance::Sequential => "placed the hunk on the result of earlier hunks",
-            Tolerance::Blocks => {
-                "applied every block of the answer that changes the file; they may be alternatives"
-            }
             Tolerance::PassedOver => "skipped a block that is not part of the diff",
+            Tolerance::Remark => "left out text that is not part of the diff",
             Tolerance::Unchanged => "skipped a hunk or file that changes nothing",
             Tolerance::Duplicate => "made a repeated edit once",
             Tolerance::AlreadyApplied => "skipped a change that the file already has",
-            Tolerance::NoHeader => "used the only declared file, or the file of the block before",
+            Tolerance::NoHeader => "used the only declared file",
             Tolerance::Accents => {
                 "used the file whose path looks the same, but encodes its accents or blanks differently"
             }
-            Tolerance::Sides => "used the file whose name both sides contain",
             Tolerance::Aside => "put aside, because the file is not declared",
             Tolerance::Merged => "merged with a change made in the meantime",
             Tolerance::Translated => {
@@ -146,7 +140,7 @@ impl Tolerance {
 
     /// Returns true if something was chosen or left out, which whoever approves the change should know.
     pub fn is_a_choice(self) -> bool {
-        matches!(self, Tolerance::Near | Tolerance::Blocks | Tolerance::Aside)
+        matches!(self, Tolerance::Near | Tolerance::Aside)
     }
 
     const fn bit(self) -> u32 {
@@ -162,10 +156,8 @@ impl Tolerances {
     /// All tolerances.
     pub const ALL: Tolerances = Tolerances(u32::MAX);
     /// The tolerances that are safe when no one reviews the change: nothing is chosen or left out.
-    pub const UNATTENDED: Tolerances = Tolerances::ALL
-        .without(Tolerance::Near)
-        .without(Tolerance::Blocks)
-        .without(Tolerance::Aside);
+    pub const UNATTENDED: Tolerances =
+        Tolerances::ALL.without(Tolerance::Near).without(Tolerance::Aside);
     /// No tolerances: a diff must be correct in everything but the prose around it.
     pub const NONE: Tolerances = Tolerances(0);
 

@@ -1,20 +1,20 @@
 //! The description of a damaged line. Pure.
 
-use super::body::HunkLine;
-use super::difference;
-use super::lines::show;
-use super::refuse::Reason;
+use crate::body::HunkLine;
+use crate::difference;
+use crate::lines::show;
+use crate::refuse::Reason;
 
 /// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Damage {
-    pub(super) reason: Reason,
-    pub(super) note: String,
+pub(crate) struct Damage {
+    pub(crate) reason: Reason,
+    pub(crate) note: String,
 }
 
 impl Damage {
     /// Describes `line`; `has` completes a sentence that begins with the line.
-    pub(super) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
+    pub(crate) fn at(reason: Reason, line: &HunkLine<'_>, has: &str) -> Damage {
         let text = difference::cut(&show(line.text), 1);
         Damage { reason, note: format!("Line {} of the diff {has}: `{text}`.", line.at) }
     }
