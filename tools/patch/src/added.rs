@@ -9,15 +9,15 @@ mod indentation;
 mod placeholder;
 mod unseen;
 
-pub(super) use damage::Damage;
-pub(super) use file_habits::FileHabits;
-pub(super) use placeholder::announces_more;
+pub(crate) use damage::Damage;
+pub(crate) use file_habits::FileHabits;
+pub(crate) use placeholder::announces_more;
 
-use super::body::{HunkLine, Kind};
-use super::refuse::Reason;
+use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::refusal::reasons::Reason;
 
 /// Returns what is wrong with the lines that a hunk adds to a file, or creates it from.
-pub(super) fn found(habits: &FileHabits<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
+pub(crate) fn found(habits: &FileHabits<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
     if !body.iter().any(|line| line.kind == Kind::Added) {
         return None;
     }
@@ -32,7 +32,7 @@ pub(super) fn found(habits: &FileHabits<'_>, body: &[HunkLine<'_>]) -> Option<Da
 }
 
 /// Returns what is wrong with the lines that all hunks of a file add, if they have a mark in common.
-pub(super) fn found_throughout(
+pub(crate) fn found_throughout(
     habits: &FileHabits<'_>,
     bodies: &[&[HunkLine<'_>]],
 ) -> Option<Damage> {

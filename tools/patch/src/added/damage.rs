@@ -1,9 +1,9 @@
 //! The description of a damaged line. Pure.
 
-use crate::body::HunkLine;
-use crate::difference;
-use crate::lines::show;
-use crate::refuse::Reason;
+use crate::diff::hunk_lines::HunkLine;
+use crate::diff::lines::show;
+use crate::refusal::difference;
+use crate::refusal::reasons::Reason;
 
 /// What is wrong with an added line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use crate::lines::pieces;
+use crate::diff::lines::pieces;
 
 /// Extensions of text for people, which may show anything that would be damage elsewhere.
 const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff", "patch", "snap"];
@@ -135,7 +135,7 @@ impl<'f> FileHabits<'f> {
 mod tests {
     use super::*;
     use crate::added::found;
-    use crate::testing::hunk_of;
+    use crate::tests::testing::hunk_of;
 
     #[test]
     fn a_file_is_read_once_per_question_however_many_hunks_need_it() {

@@ -1,10 +1,10 @@
 //! Finds a mark that stands before, behind or around all lines that are added to a file, and belongs to none of them. Pure.
 
 use super::file_habits::FileHabits;
-use crate::body::{HunkLine, Kind};
-use crate::fence::Fence;
-use crate::gutter;
-use crate::lines::show;
+use crate::answer::fence::Fence;
+use crate::diff::gutter;
+use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::lines::show;
 
 /// Marks that make a line a comment wherever it is: code behind them is switched off.
 const COMMENTS: [&[u8]; 6] = [b"#", b"//", b"--", b";", b"%", b"'"];
@@ -89,7 +89,7 @@ fn is_fenced(texts: &[&[u8]]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::hunk_of;
+    use crate::tests::testing::hunk_of;
 
     fn is_marked(name: &str, file: &str, hunk: &[&str]) -> bool {
         found(&FileHabits::of(file.as_bytes(), name), &[&hunk_of(hunk)]).is_some()

@@ -1,7 +1,7 @@
 //! Finds added lines that are indented with spaces in a file with tabs throughout, or with tabs in one with spaces. Pure.
 
 use super::file_habits::FileHabits;
-use crate::body::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, Kind};
 
 /// The maximum number of old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
@@ -119,7 +119,7 @@ fn is_of_make(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::hunk_of;
+    use crate::tests::testing::hunk_of;
 
     fn is_found(name: &str, file: &str, hunk: &[&str]) -> bool {
         found(&FileHabits::of(file.as_bytes(), name), &hunk_of(hunk)).is_some()

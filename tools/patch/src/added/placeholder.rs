@@ -1,7 +1,7 @@
 //! Finds an added line that stands for code which its author did not write out, by its form and by what it replaces. Pure.
 
 use super::file_habits::FileHabits;
-use crate::body::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, Kind};
 
 /// The marks that open a comment, longest first, and those that close one.
 const OPENERS: [&str; 10] = ["{/*", "<!--", "\"\"\"", "//", "/*", "(*", "--", "#", ";", "%"];
@@ -12,8 +12,10 @@ const MANY: usize = 10;
 /// How a line stands for code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A remark that begins with dots: `# ... as before`, `[... the rest ...]`.
+    /// A remark that begins with dots: `# ... as before ...`, `[... the rest ...]`.
     Remark,
+    /// A comment that begins with dots and does not end in them: beside another comment, it goes on with its sentence.
+    Sentence,
     /// Nothing but dots in brackets.
     Omission,
     /// Nothing but dots, or a comment that ends in them or in a full stop: it stands for code only if it replaces some.
@@ -29,9 +31,11 @@ pub(super) fn found<'h, 'a>(
 ) -> Option<&'h HunkLine<'a>> {
     let breaks_off_before =
         || body.iter().any(|line| line.is_old() && form(line.text) == Some(Form::BreaksOff));
-    let stands = |line: &HunkLine<'_>, replaces: bool| match form(line.text) {
+    let stands = |line: &HunkLine<'_>, replaces: bool, beside_a_comment: bool| match form(line.text)
+    {
+        Some(Form::Remark) => true,
+        Some(Form::Sentence) => replaces || !beside_a_comment,
         // Data may have any dots, and quotations have them for omitted words.
-        Some(Form::Remark) => !habits.is_data() || replaces,
         Some(Form::Omission) => !habits.is_data() && !habits.is_prose() || replaces,
         Some(Form::Dots) => replaces,
         Some(Form::BreaksOff) => habits.is_code() && !breaks_off_before(),
@@ -45,7 +49,11 @@ pub(super) fn found<'h, 'a>(
         let is_comment = |line: &HunkLine<'_>| in_comment(line.text).is_some();
         let code = |kind| of(kind).filter(|line| !is_comment(line)).count();
         let in_place = code(Kind::Removed) > of(Kind::Added).count();
-        let told = of(Kind::Added).find(|line| stands(line, in_place) && is_new(line));
+        let is_beside = |line: &HunkLine<'_>| {
+            run.iter().any(|it| it.at.abs_diff(line.at) == 1 && it.is_new() && is_comment(it))
+        };
+        let told =
+            of(Kind::Added).find(|line| is_new(line) && stands(line, in_place, is_beside(line)));
         let mut added = of(Kind::Added);
         let alone = added.next().filter(|line| added.next().is_none() && is_comment(line));
         let alone = alone.filter(|_| habits.is_code() && code(Kind::Removed) >= MANY);
@@ -55,7 +63,7 @@ pub(super) fn found<'h, 'a>(
 
 /// Returns true if a line next to a diff stands for hunks or lines that the answer does not have.
 pub(crate) fn announces_more(line: &[u8]) -> bool {
-    matches!(form(line), Some(Form::Remark | Form::Omission))
+    matches!(form(line), Some(Form::Remark | Form::Sentence | Form::Omission))
 }
 
 /// Returns how a line may stand for code.
@@ -76,6 +84,7 @@ fn form(line: &[u8]) -> Option<Form> {
         return match dots(inner) {
             // A full stop ends a sentence that began above.
             Some(rest) if rest.ends_with('.') && !rest.ends_with("..") => Some(Form::Dots),
+            Some(rest) if rest.ends_with(char::is_alphanumeric) => Some(Form::Sentence),
             Some(_) => Some(Form::Remark),
             None if inner.ends_with("...") || inner.ends_with('…') => Some(Form::Dots),
             None => None,
@@ -120,7 +129,7 @@ fn breaks_off(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::hunk_of;
+    use crate::tests::testing::hunk_of;
 
     fn stands(name: &str, file: &str, hunk: &[&str]) -> bool {
         found(&FileHabits::of(file.as_bytes(), name), &hunk_of(hunk)).is_some()
@@ -134,6 +143,8 @@ mod tests {
             ("a.c", &[" f();", "+/* … existing code … */", " h();"]),
             ("a.tsx", &["-<p>a</p>", "+{/* ... existing JSX ... */}"]),
             ("a.html", &["+<!-- ... -->"]),
+            ("a.json", &["+  \"x\": {", "+    # ... (unchanged) ...", "+  }"]),
+            ("a.rs", &["+// ... existing code", "+f();"]),
             ("a.sql", &["-a int,", "+a text,", "+    -- ... other columns"]),
             ("a.py", &["+x = 1", "+[...]"]),
             ("a.md", &["+[... the rest of it is omitted ...]"]),
@@ -145,6 +156,7 @@ mod tests {
         for (name, hunk) in [
             ("a.py", &["+# wait for it..."][..]),
             ("a.rs", &["+// ... but no more than needed."]),
+            ("a.rs", &["+// ... but no more", "+// than needed."]),
             ("a.py", &[" class A:", "+    ..."]),
             ("a.ts", &["+[...a, ...b]", "+  ...rest,", "+  {...props}"]),
             ("a.md", &["+ucg 0.3.3", "+[...]"]),

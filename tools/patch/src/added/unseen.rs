@@ -2,8 +2,8 @@
 //! encoding, lost letters; and the marks of a conflict. What the file has already is left alone. Pure.
 
 use super::file_habits::FileHabits;
-use crate::body::{HunkLine, Kind};
-use crate::lines::Eol;
+use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::lines::Eol;
 
 /// The maximum number of old lines of a hunk that an added line is compared with.
 const LOOKED_AT: usize = 50;
@@ -124,7 +124,7 @@ fn has_conflict<'h, 'a: 'h>(mut lines: impl Iterator<Item = &'h HunkLine<'a>>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::hunk_of;
+    use crate::tests::testing::hunk_of;
 
     fn is_found(name: &str, file: &str, hunk: &[&str]) -> bool {
         found(&FileHabits::of(file.as_bytes(), name), &hunk_of(hunk)).is_some()
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn bytes_that_do_not_fit_the_file_are_found() {
         let found = |file: &[u8], lines: &[&[u8]]| {
-            let body = crate::body::read_all(lines, 1);
+            let body = crate::diff::hunk_lines::read_all(lines, 1);
             found(&FileHabits::of(file, "a.py"), &body).is_some()
         };
         assert!(found(b"a\r\n", &[b" a\r", b"+b\r\r"]));
