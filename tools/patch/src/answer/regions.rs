@@ -30,6 +30,8 @@ pub(crate) enum Use {
 pub(crate) fn stray(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> Option<usize> {
     let mut walk = Walk::default();
     let mut above: Vec<&[u8]> = Vec::new();
+    let is_fence = |what: &Use| matches!(what, Use::Opens | Use::Closes);
+    let last_fence = uses.iter().rposition(is_fence).unwrap_or(0);
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).peekable();
     let mut sections = sections.iter().peekable();
     for (at, (line, what)) in lines.iter().zip(uses).enumerate() {
@@ -52,7 +54,13 @@ pub(crate) fn stray(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
         if *what == Use::Prose {
             // Directly below a complete hunk is the end of what the diff is wrapped in, or a line that lost its marker.
             let is_below = walk.before == Some(Use::Body) && !walk.lacks;
-            let is_stray = if is_below { !closes(line, &above) } else { walk.is_stray(line) };
+            // A fence that ended too early is followed by the one that was meant.
+            let is_fenced = |line: &[u8]| line.ends_with(b"```") || line.ends_with(b"~~~");
+            let ended_early = walk.before == Some(Use::Closes)
+                && walk.lacks
+                && (at < last_fence || is_fenced(line.trim_ascii_end()));
+            let is_stray =
+                if is_below { !closes(line, &above) } else { ended_early || walk.is_stray(line) };
             if is_stray {
                 return Some(at);
             }
@@ -89,9 +97,9 @@ struct Walk {
 impl Walk {
     /// Returns true if a line outside of the blocks can belong to one.
     fn is_stray(&self, line: &[u8]) -> bool {
-        // Directly below a fence that ended too early, and where a line of context would be.
-        let continues = self.before == Some(Use::Closes) && self.lacks
-            || self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace());
+        // Where a line of context would be, if the fence ended too early.
+        let continues =
+            self.is_cut && matches!(line, [b' ', next, ..] if !next.is_ascii_whitespace());
         self.in_block
             || self.expects_hunks
             || self.in_break

@@ -75,6 +75,11 @@ pub(crate) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
     )
 }
 
+/// Returns the number of new lines of a hunk.
+pub(crate) fn new_lines(body: &[HunkLine<'_>]) -> usize {
+    body.iter().filter(|line| line.is_new()).count()
+}
+
 /// Returns true if a body has as many lines as its header says.
 pub(crate) fn holds(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     numbers.is_some_and(|numbers| counts(body) == (numbers.old_count, numbers.new_count))

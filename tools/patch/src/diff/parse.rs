@@ -45,7 +45,10 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     }
     let is_cut =
         !answer.complete && parser.ends_in_a_header(&sections) || parser.ends_in_an_opening();
-    if is_cut || parser.lacks_lines(&sections) || only_the_last_lacks(&sections, answer.complete) {
+    if is_cut
+        || parser.lacks_lines(&sections)
+        || only_the_last_lacks(&sections, &parser.uses, answer.complete)
+    {
         return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
     }
     keep_what_is_counted(&mut sections);
@@ -136,10 +139,14 @@ fn is_last_whole(sections: &[Section<'_>]) -> bool {
 }
 
 /// Returns true if the counts hold for every hunk of several but the last, which has too few lines: the answer was cut
-/// off. A new file in a complete answer has no old lines that could be missing, and is only miscounted.
-fn only_the_last_lacks(sections: &[Section<'_>], is_complete: bool) -> bool {
+/// off. A fence that is closed below it, and a new file in a complete answer, are only miscounted.
+fn only_the_last_lacks(sections: &[Section<'_>], uses: &[Use], is_complete: bool) -> bool {
     let creates = sections.last().is_some_and(|last| last.old == Some(Name::Null));
-    if creates && is_complete {
+    let last = uses.iter().rposition(|what| *what == Use::Body);
+    let is_closed = last
+        .and_then(|at| uses.get(at + 1..))
+        .is_some_and(|below| below.iter().find(|what| **what != Use::Blank) == Some(&Use::Closes));
+    if is_closed || creates && is_complete {
         return false;
     }
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).rev();

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 
 use crate::added::{self, Damage, FileHabits};
 use crate::diff::headers;
-use crate::diff::hunk_lines::{self, HunkLine, Kind};
+use crate::diff::hunk_lines::{self, HunkLine, Kind, new_lines};
 use crate::diff::lines::{Eol, Lines};
 use crate::diff::sections::{Hunk, Reading};
 use crate::place::already_applied;
 use crate::place::copied_numbers;
 use crate::place::edits::{self, Edit};
+use crate::place::left_behind::left_behind;
 use crate::place::locate::{
-    Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, is_made_again, locate,
-    locate_once, under_another_heading,
+    Image, NEAR, Place, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
+    under_another_heading,
 };
 use crate::place::witnesses::{self, Contradiction, Found};
 use crate::plan::tolerance::{Tolerance, Tolerances};
@@ -39,6 +40,12 @@ pub(crate) struct Tolerated {
 }
 
 impl Tolerated {
+    /// Returns the hunk, from 0, and its line, from 1, if it is not at its stated line.
+    fn moved(&self) -> Option<(usize, usize)> {
+        let is_move = matches!(self.tolerance, Tolerance::Position | Tolerance::Near);
+        Some((self.hunk.filter(|_| is_move)?.checked_sub(1)?, self.line?))
+    }
+
     /// Creates a record of a tolerance that concerns the file as a whole.
     pub(crate) fn in_file(tolerance: Tolerance) -> Tolerated {
         Tolerated { tolerance, hunk: None, line: None, left: None }
@@ -122,7 +129,8 @@ impl Reader {
             let mismatch = PatchMismatch::file(Reason::DamagedLine, name);
             return Err(vec![mismatch.note("The file begins with a byte order mark, which would no longer be at its start. Write the first line without it.")]);
         }
-        let left_behind = left_behind(&bytes, hunks, &tolerated, &edits, name);
+        let moved: Vec<(usize, usize)> = tolerated.iter().filter_map(Tolerated::moved).collect();
+        let left_behind = left_behind(&bytes, hunks, &moved, &edits, name);
         if !left_behind.is_empty() {
             return Err(left_behind);
         }
@@ -438,11 +446,6 @@ fn left_out(tolerance: Tolerance, hunk: &Hunk<'_>) -> Option<[usize; 2]> {
     Some([first.at, last.at])
 }
 
-/// Returns the number of new lines of a hunk.
-fn new_lines(body: &[HunkLine<'_>]) -> usize {
-    body.iter().filter(|line| line.is_new()).count()
-}
-
 /// The number of old lines by which a hunk may be miscounted.
 const MISCOUNTED: usize = 2;
 
@@ -554,74 +557,6 @@ fn holds_most(image: &Image<'_>, place: &Place<'_, '_>) -> bool {
         texts.filter(|text| !text.is_empty()).partition(|text| added.contains(text));
     let only_adds = place.reading.iter().all(|line| line.kind == Kind::Added);
     only_adds && held.len() > rest.len()
-}
-
-/// Returns the hunks that were placed elsewhere although the result of the others matches at their stated line.
-fn left_behind(
-    bytes: &[u8],
-    hunks: &[&Hunk<'_>],
-    tolerated: &[Tolerated],
-    edits: &[Edit<'_>],
-    name: &str,
-) -> Vec<PatchMismatch> {
-    let moved = tolerated
-        .iter()
-        .filter(|tolerated| matches!(tolerated.tolerance, Tolerance::Position | Tolerance::Near));
-    let mut moved =
-        moved.filter_map(|moved| Some((moved.hunk?.checked_sub(1)?, moved.line?))).peekable();
-    if hunks.len() < 2 || moved.peek().is_none() {
-        return Vec::new();
-    }
-    let image = Image::of(bytes);
-    let growth = Growth::of(edits);
-    let hunks_left = moved.filter_map(|(index, line)| Some((index, line, hunks.get(index)?)));
-    hunks_left
-        .filter(|(index, line, hunk)| {
-            let start = growth.moved(line.saturating_sub(1));
-            let body = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
-            let own = start..start + new_lines(body);
-            let made_before = || {
-                let before = edits.iter().filter(|edit| edit.hunk + 1 == *index);
-                before
-                    .map(|edit| {
-                        let at = growth.moved(edit.start);
-                        at..at + edit.insert.len()
-                    })
-                    .collect::<Vec<_>>()
-            };
-            is_left_behind(&image, hunk, own.clone())
-                || hunk.numbers.is_none() && is_made_again(&image, hunk, own, &made_before())
-        })
-        .map(|(index, _, hunk)| {
-            let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
-            let hunk = Some(hunk.reference(index, hunks.len()));
-            PatchMismatch { hunk, ..mismatch }
-                .note("Once the other hunks are applied, its old lines are also in another place, which may be the intended one.")
-        })
-        .collect()
-}
-
-/// How far edits move the lines of a file.
-struct Growth(Vec<(usize, isize)>);
-
-impl Growth {
-    /// Computes it from sorted edits.
-    fn of(edits: &[Edit<'_>]) -> Growth {
-        let mut sum = 0;
-        let sums = edits.iter().map(|edit| {
-            sum += edit.insert.len().cast_signed() - (edit.end - edit.start).cast_signed();
-            (edit.start, sum)
-        });
-        Growth(sums.collect())
-    }
-
-    /// Returns the new position of line `at`; lines inserted directly before it count as below it.
-    fn moved(&self, at: usize) -> usize {
-        let before = self.0.partition_point(|(start, _)| *start < at);
-        let sum =
-            before.checked_sub(1).and_then(|last| self.0.get(last)).map_or(0, |(_, sum)| *sum);
-        at.saturating_add_signed(sum)
-    }
 }
 
 /// Returns by how many lines a hunk makes the file longer.

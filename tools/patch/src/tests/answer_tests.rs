@@ -135,7 +135,8 @@ fn a_no_newline_marker_may_have_a_plus_before_it() {
 #[test]
 fn an_incomplete_change_is_refused() {
     let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -4 +4,3 @@\n-c\n";
-    assert_eq!(after(ABC, &format!("```diff\n{NAMES}{hunks}```\n")), Err(Reason::TruncatedDiff));
+    assert_eq!(after(ABC, &format!("{NAMES}{hunks}")), Err(Reason::TruncatedDiff));
+    assert!(after(ABC, &format!("```diff\n{NAMES}{hunks}```\nDone!\n")).is_ok(), "miscounted");
     let cut = format!("{NAMES}@@ -1,2 +1,4 @@\n a\n-b\n\\ No ");
     assert_eq!(after("a\nb", &cut), Err(Reason::TruncatedDiff));
     let left_out = format!("{NAMES}@@ -1,2 +1,9 @@\n a\n-b\n\n[... remaining lines omitted ...]\n");
