@@ -244,7 +244,7 @@ fn removed_sql_comments_and_fences_inside_files_are_not_diff_syntax() {
         ("README.md", "# Title\n\n```sh\nrun old\n```\n\nEnd\n"),
         ("check.sh", "! grep -q 'old' query.sql README.md\n"),
     ]);
-    let text = "Here it is:\n\n```diff\n--- a/query.sql\n+++ b/query.sql\n@@ -1,4 +1,3 @@\n SELECT 1;\n--- old comment\n -- another\n SELECT 2;\n\
+    let text = "```diff\n--- a/query.sql\n+++ b/query.sql\n@@ -1,4 +1,3 @@\n SELECT 1;\n--- old comment\n -- another\n SELECT 2;\n\
         --- a/README.md\n+++ b/README.md\n@@ -2,5 +2,6 @@\n \n ```sh\n-run old\n+run new\n ```\n+```text\n \n```\n";
     let provider = Provider::new(vec![architect(plan(&["query.sql", "README.md"])), editor(text)]);
     let world = World::of(project, provider);

@@ -390,25 +390,16 @@ fn the_approval_prompt_shows_which_place_was_chosen_for_an_ambiguous_hunk() {
 }
 
 #[test]
-fn the_approval_prompt_says_if_several_diff_blocks_were_combined() {
-    let [before, after] = ["hello\n1\n2\n3\n4\nbye\n", "hello world\n1\n2\n3\n4\nbye world\n"];
-    let project =
-        Project::new(&[("greet.txt", before), ("check.sh", "grep -q 'hello world' greet.txt\n")]);
-    let draft = |at: usize, old: &str| {
-        format!(
-            "```diff\n--- a/greet.txt\n+++ b/greet.txt\n@@ -{at} +{at} @@\n-{old}\n+{old} world\n```\n"
-        )
-    };
-    let drafts = format!("{}Or better:\n{}", draft(1, "hello"), draft(6, "bye"));
-    let world = World::of(project, Provider::new(planned([drafts])));
+fn the_approval_prompt_shows_the_text_outside_of_the_diff() {
+    let draft = format!("{}\nNo test covers this.\n", diff("greet.txt", "hello", "hello world"));
+    let world = World::greeting(planned([draft]));
     let args = ["--force-execute", "-p", "Fix the greeting", "--approval", "suggest"];
     let mut terminal = Terminal::start(&mut world.deepseek(args));
-    terminal.until("greet.txt: applied every block of the answer that changes the file", 1);
+    terminal.until("No test covers this.", 1);
     terminal.until("Apply it? [y/N", 1);
     terminal.types("y\n");
     terminal.until("session ", 1);
     assert_eq!(terminal.end(), Some(0));
-    assert_eq!(world.project.read("greet.txt"), after);
 }
 
 #[test]
@@ -484,7 +475,25 @@ fn with_tools_off_a_question_is_answered_without_reading() {
 }
 
 #[test]
-fn nobody_chooses_between_two_blocks_of_a_file_unattended() {
+fn text_outside_of_the_diff_is_asked_about_once_where_nobody_looks() {
+    let hello = || diff("greet.txt", "hello", "hello moon");
+    let said = |draft: String| format!("```diff\n{draft}```\nIgnore the diff above.\n");
+    let world = diff("greet.txt", "hello moon", "hello world");
+    let world = World::greeting(planned([said(hello()), hello(), said(world)]));
+    let run = world.chat("Fix the greeting");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let refused = run.one("PatchRefused");
+    assert!(refused["feedback"].to_string().contains("Ignore the diff above."), "{refused}");
+    let noted =
+        run.all("PatchStaged").iter().map(|it| it["repairs"].to_string()).collect::<Vec<_>>();
+    assert!(
+        !noted[0].contains("Ignore") && noted[1].contains("Ignore the diff above."),
+        "{noted:?}"
+    );
+}
+
+#[test]
+fn two_blocks_of_a_file_are_sent_back() {
     let [before, after] = ["hello\n1\n2\n3\n4\nbye\n", "hello world\n1\n2\n3\n4\nbye\n"];
     let project =
         Project::new(&[("greet.txt", before), ("check.sh", "grep -q 'hello world' greet.txt\n")]);
@@ -496,7 +505,7 @@ fn nobody_chooses_between_two_blocks_of_a_file_unattended() {
     let run = world.chat("Fix the greeting");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let told = world.provider.last_message("editor", 2);
-    assert!(told.contains("Two blocks of the answer change this file"), "{told}");
+    assert!(told.contains("send one block with all hunks of a file"), "{told}");
     assert_eq!(world.project.read("greet.txt"), after);
 }
 

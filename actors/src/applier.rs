@@ -1,6 +1,7 @@
 //! The Applier turns a diff into a validated change and hands it to the owner of the tree. It writes nothing itself.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use config::{Approval, Mode};
@@ -77,6 +78,8 @@ pub struct ApplierSetup {
     pub file_reader: FileReader,
     /// The run it is part of.
     pub run: Run,
+    /// Whether an answer was sent back for the text outside of its diff. Once is enough: its author has been asked.
+    has_asked: Arc<AtomicBool>,
 }
 
 impl Applier {
@@ -107,6 +110,11 @@ impl Work for ApplierSetup {
 }
 
 impl ApplierSetup {
+    /// Creates the setup of an Applier for `workspace`.
+    pub fn new(workspace: Arc<dyn Workspace>, file_reader: FileReader, run: Run) -> ApplierSetup {
+        ApplierSetup { workspace, file_reader, run, has_asked: Arc::default() }
+    }
+
     /// Returns the time limit of an answer, including time for an approval.
     fn timeout(&self) -> Duration {
         let limits = &self.run.config().limits;
@@ -127,11 +135,12 @@ impl ApplierSetup {
             max_file_bytes: Some(bounds.max_file_bytes),
             max_files: Some(bounds.max_files_per_iteration),
         };
-        // Where nobody looks at the patch before it is written, nobody can choose between two blocks.
+        // Where nobody looks at the patch before it is written, nobody reads what its author says about it.
         let policy = &self.run.config().policy;
         let is_looked_at = policy.mode == Mode::Agent && policy.approval == Approval::Suggest;
+        let may_remark = is_looked_at || self.has_asked.load(Ordering::Relaxed);
         let allowed =
-            if is_looked_at { Tolerances::ALL } else { Tolerances::ALL.without(Tolerance::Blocks) };
+            if may_remark { Tolerances::ALL } else { Tolerances::ALL.without(Tolerance::Remark) };
         let most = limits.max_file_bytes.unwrap_or(u64::MAX);
         let redactor = self.run.redactor.clone();
         let ApplyAsk { title, diff, scope } = ask;
@@ -149,6 +158,11 @@ impl ApplierSetup {
         });
         let (look, prepared) = prepared.await.map_err(|panic| not_written(panic.to_string()))?;
         look.done().await.map_err(|_| Unanswered::Stopped)?;
+        if let Err(refusal) = &prepared
+            && refusal.mismatches.iter().any(|it| it.reason == Reason::RemarkOutside)
+        {
+            self.has_asked.store(true, Ordering::Relaxed);
+        }
         let plan = prepared
             .and_then(|plan| self.keeps_to_its_own(plan))
             .map_err(|refusal| ApplyError::Mismatch(Box::new(self.naming_owners(refusal))))?;
@@ -160,7 +174,15 @@ impl ApplierSetup {
             purpose: StagedFor::Change,
             title: title.into(),
             changes: plan.changes.clone(),
-            repairs: plan.repairs.iter().map(|repair| described(repair).into()).collect(),
+            repairs: plan
+                .repairs
+                .iter()
+                .map(described)
+                .chain(
+                    plan.remark.as_deref().map(|remark| format!("the answer also says:\n{remark}")),
+                )
+                .map(Into::into)
+                .collect(),
             put_aside: plan.put_aside,
             taken: Taken::ByFile,
         };

@@ -13,8 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use config::{AgentLoop, ApplyStrategy, Limits};
 use front::error::{CliError, Kind};
 use patch::{
-    ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Refusal, Repair, Tolerances,
-    prepare_with,
+    ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, PlanSummary, Refusal, Repair,
+    Tolerances, prepare_with,
 };
 use serde::Serialize;
 use tree::{
@@ -123,6 +123,9 @@ struct PatchReport {
     applied: bool,
     files: Vec<ChangeSummary>,
     repairs: Vec<Repair>,
+    /// The text outside of the diff, if there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
     refusal: Option<Explained>,
 }
 
@@ -353,12 +356,14 @@ fn tell_json(answer: Answer) -> io::Result<()> {
     let report = match answer {
         Ok((plan, written)) => {
             let (applied, summary) = (written == Written::Yes, plan.summary());
-            PatchReport { applied, files: summary.files, repairs: summary.repairs, refusal: None }
+            let PlanSummary { files, repairs, remark, .. } = summary;
+            PatchReport { applied, files, repairs, remark, refusal: None }
         }
         Err(refusal) => PatchReport {
             applied: false,
             files: Vec::new(),
             repairs: Vec::new(),
+            remark: None,
             refusal: Some(refusal.into()),
         },
     };
@@ -396,5 +401,8 @@ fn tell_text(answer: &Answer) -> io::Result<()> {
     }
     out.flush()?;
     let mut notes = io::stderr().lock();
-    plan.repairs.iter().try_for_each(|repair| writeln!(notes, "repaired {repair}"))
+    plan.repairs.iter().try_for_each(|repair| writeln!(notes, "repaired {repair}"))?;
+    let Some(remark) = &plan.remark else { return Ok(()) };
+    writeln!(notes, "not part of the diff:")?;
+    remark.lines().try_for_each(|line| writeln!(notes, "  {}", harmless(line)))
 }

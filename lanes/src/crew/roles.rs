@@ -42,7 +42,7 @@ impl Roles {
             commands: commands.clone(),
             brief,
         };
-        let applier = ApplierSetup { workspace, file_reader: file_reader.clone(), run };
+        let applier = ApplierSetup::new(workspace, file_reader.clone(), run);
         let verifier = VerifierSetup { commands };
         Ok(Self {
             architect: Architect::spawn(architect, crew.clone()).await?,

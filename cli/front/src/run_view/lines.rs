@@ -42,7 +42,8 @@ pub fn settled(patch: &str, outcome: Settlement, left: &[RepoPath]) -> String {
 pub(super) fn tolerated(repairs: &[Wording]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for repair in repairs {
-        let line = format!("  read leniently: {}\n", harmless(&repair.to_string()));
+        let text = harmless(&repair.to_string()).trim_end().replace('\n', "\n    ");
+        let line = format!("  read leniently: {text}\n");
         if !lines.contains(&line) {
             lines.push(line);
         }

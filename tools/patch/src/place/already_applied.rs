@@ -1,0 +1,136 @@
+//! Detects hunks that the file already contains. Nothing else is searched for here.
+
+use crate::diff::hunk_lines::{self, HunkLine, Kind};
+use crate::diff::sections::Hunk;
+use crate::place::compare::Tier;
+use crate::place::locate::Image;
+use crate::plan::tolerance::{Tolerance, Tolerances};
+
+/// The maximum number of places at which the context of a hunk is checked; context in more places identifies nothing.
+const MAX_PLACES: usize = 200;
+
+/// Returns the line, from 0, if the new lines are already where the header puts them or the old ones. Earlier hunks
+/// that still have to be applied will move the new lines by `shift`.
+///
+/// The absence of old lines proves nothing: the rest of a hunk without added lines can match by chance.
+pub(crate) fn at_its_line(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    shift: isize,
+    allowed: Tolerances,
+) -> Option<usize> {
+    let numbers = hunk.numbers.filter(|_| allowed.allow(Tolerance::AlreadyApplied))?;
+    results(hunk).find_map(|new| {
+        let now = numbers.new.saturating_add_signed(-shift);
+        let starts = [now, numbers.old].map(|line| line.saturating_sub(1));
+        // Compare exactly: the hunk may change nothing but white space.
+        starts.into_iter().find(|start| image.fits(&new, *start, Tier::Exact))
+    })
+}
+
+/// Returns the line, from 0, where a hunk that changes nothing, and has as many lines as its header says, matches the
+/// file.
+pub(crate) fn only_shows(image: &Image<'_>, hunk: &Hunk<'_>) -> Option<usize> {
+    let body = &hunk.readings.first()?.body;
+    if hunk_lines::has_change(body) || !hunk_lines::holds(body, hunk.numbers) {
+        return None;
+    }
+    let shown = lines_of(body, HunkLine::is_old);
+    image.places(&shown, Tier::Exact).first().copied()
+}
+
+/// Returns the only place, from 0, of the new lines of a hunk whose old lines are nowhere.
+///
+/// They must be between context of the hunk, and that context must not occur elsewhere around other lines: otherwise an
+/// author who misread the file would be told that the change is already made.
+pub(crate) fn elsewhere(image: &Image<'_>, hunk: &Hunk<'_>, allowed: Tolerances) -> Option<usize> {
+    if !allowed.allow(Tolerance::AlreadyApplied) || !allowed.allow(Tolerance::Position) {
+        return None;
+    }
+    let readings = || hunk.readings.iter().map(|reading| reading.body.as_slice());
+    let old = |body| lines_of(body, HunkLine::is_old);
+    if readings().any(|body| !image.places(&old(body), Tier::LOOSEST).is_empty()) {
+        return None;
+    }
+    readings().find_map(|body| {
+        if is_due(image, body) {
+            return None;
+        }
+        let new = lines_of(body, HunkLine::is_new);
+        let [start] = image.places(&new, Tier::Exact)[..] else { return None };
+        let is_held = is_held(image, body, start, new.len());
+        (is_held && !stands_elsewhere(image, &old(body), start..start + new.len())).then_some(start)
+    })
+}
+
+/// Returns true if a file has both the old and the new lines of one of the hunks: it may still have to be applied in
+/// one place, or be applied already in the other.
+pub(crate) fn is_open(bytes: &[u8], hunks: &[&Hunk<'_>]) -> bool {
+    let image = Image::of(bytes);
+    let is_there =
+        |lines: &[&HunkLine<'_>], tier| lines.is_empty() || !image.places(lines, tier).is_empty();
+    let mut bodies = hunks.iter().flat_map(|hunk| &hunk.readings).map(|reading| &reading.body);
+    bodies.any(|body| {
+        is_there(&lines_of(body, HunkLine::is_old), Tier::LOOSEST)
+            && is_there(&lines_of(body, HunkLine::is_new), Tier::Exact)
+    })
+}
+
+/// Yields the new lines of every reading that adds some.
+pub(crate) fn results<'h, 'a>(hunk: &'h Hunk<'a>) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
+    let adds = |body: &&Vec<HunkLine<'_>>| body.iter().any(|line| line.kind == Kind::Added);
+    let bodies = hunk.readings.iter().map(|reading| &reading.body);
+    bodies.filter(adds).map(|body| lines_of(body, HunkLine::is_new))
+}
+
+fn lines_of<'h, 'a>(
+    body: &'h [HunkLine<'a>],
+    is_wanted: impl Fn(&HunkLine<'a>) -> bool,
+) -> Vec<&'h HunkLine<'a>> {
+    body.iter().filter(|line| is_wanted(line)).collect()
+}
+
+/// Returns true if the rarest line that a body removes is still in the file.
+fn is_due(image: &Image<'_>, body: &[HunkLine<'_>]) -> bool {
+    let stays =
+        |gone: &HunkLine<'_>| body.iter().any(|line| line.is_new() && line.text == gone.text);
+    let gone = body.iter().filter(|line| line.kind == Kind::Removed && !stays(line));
+    let rarest = gone
+        .filter(|line| !line.text.trim_ascii().is_empty())
+        .min_by_key(|line| image.count(line.text));
+    rarest.is_some_and(|line| image.count(line.text) > 0)
+}
+
+/// Returns true if the lines that a body adds at `start` have non-blank context, or an end of the file, on both sides.
+fn is_held(image: &Image<'_>, body: &[HunkLine<'_>], start: usize, len: usize) -> bool {
+    let is_added = |line: &HunkLine<'_>| line.kind == Kind::Added;
+    let says = |lines: &[HunkLine<'_>]| {
+        let mut context = lines.iter().take_while(|line| line.kind == Kind::Context);
+        context.any(|line| !line.text.trim_ascii().is_empty())
+    };
+    let back: Vec<HunkLine<'_>> = body.iter().rev().copied().collect();
+    body.iter().any(is_added)
+        && (start == 0 || says(body))
+        && (start + len == image.lines.len() || says(&back))
+}
+
+/// Returns true if the context of these old lines also occurs outside `there`, whatever is in place of the removed
+/// lines.
+fn stands_elsewhere(
+    image: &Image<'_>,
+    old: &[&HunkLine<'_>],
+    there: std::ops::Range<usize>,
+) -> bool {
+    let context = old.iter().enumerate().filter(|(_, line)| line.kind == Kind::Context);
+    let Some((offset, rarest)) = context.min_by_key(|(_, line)| image.count(line.text)) else {
+        return true;
+    };
+    let fits = |start: usize| {
+        let pairs = old.iter().zip(image.lines.from(start));
+        let same = pairs
+            .filter(|(line, file)| line.kind == Kind::Removed || Tier::LOOSEST.same(line, file));
+        same.count() == old.len()
+    };
+    let mut starts = image.like(rarest.text).filter_map(|at| at.checked_sub(offset));
+    image.count(rarest.text) > MAX_PLACES || starts.any(|at| !there.contains(&at) && fits(at))
+}

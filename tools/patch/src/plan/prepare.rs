@@ -1,0 +1,395 @@
+//! Turns a model's answer into a complete set of changes, or a refusal. Files are read only by the caller's closure.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use config::ApplyStrategy;
+use serde::Serialize;
+
+use crate::answer::blocks;
+use crate::answer::envelope::{self, Opened};
+use crate::answer::regions::Use;
+use crate::answer::translate::{self, Translation};
+use crate::diff::lines::show;
+use crate::diff::parse;
+use crate::names::put_aside::{self, PutAside};
+use crate::names::resolve::{Intent, Known, Target, resolve};
+use crate::place::rewrite::Reader;
+use crate::plan::planner::{self, Planner};
+use crate::plan::texts::Texts;
+use crate::plan::tolerance::{Repair, Tolerance, Tolerances};
+use crate::refusal::advice;
+use crate::refusal::difference;
+use crate::refusal::reasons::{PatchMismatch, Reason, Refusal};
+use tree::{Change, ChangeSummary, Entry, FileHash, RepoPath, TreeError};
+
+/// The files that a diff may touch, and what its author saw.
+#[derive(Debug, Clone, Default)]
+pub struct PatchScope {
+    /// The only paths that the diff may touch; `None` allows every path inside the root.
+    pub declared: Option<BTreeSet<RepoPath>>,
+    /// The files as the author saw them. Files not listed are assumed unchanged since.
+    pub bases: BTreeMap<RepoPath, BaseState>,
+}
+
+/// A file as the author of a diff saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BaseState {
+    /// The file did not exist.
+    Missing,
+    /// The file existed.
+    File {
+        /// The hash of its bytes.
+        hash: FileHash,
+        /// Its bytes. Without them, a file that has changed since is refused; with them, the changes are merged.
+        bytes: Option<Bytes>,
+    },
+}
+
+impl BaseState {
+    /// Creates the state of a file whose bytes are known.
+    pub fn of(bytes: Bytes) -> BaseState {
+        BaseState::File { hash: FileHash::of(&bytes), bytes: Some(bytes) }
+    }
+}
+
+/// Limits on a diff; `None` stands for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PatchLimits {
+    /// The maximum size of the answer, in bytes.
+    pub max_diff_bytes: Option<usize>,
+    /// The maximum size of each touched file, before and after, in bytes.
+    pub max_file_bytes: Option<u64>,
+    /// The maximum number of touched paths.
+    pub max_files: Option<usize>,
+}
+
+/// A diff that can be applied completely.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplyPlan {
+    /// The changes in path order; empty if the files already are as the diff wants them.
+    pub changes: Vec<Change>,
+    /// The tolerances used.
+    pub repairs: Vec<Repair>,
+    /// The sections left out, in the order of the answer.
+    pub put_aside: Vec<PutAside>,
+    /// The text that stands outside of the diff, if there is any. Nothing was concluded from it.
+    pub remark: Option<String>,
+}
+
+/// A plan without file contents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanSummary {
+    /// The change of each path.
+    pub files: Vec<ChangeSummary>,
+    /// The tolerances used.
+    pub repairs: Vec<Repair>,
+    /// The sections left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub put_aside: Vec<PutAside>,
+    /// The text that stands outside of the diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
+}
+
+impl ApplyPlan {
+    /// Returns the number of added lines, over all files.
+    pub fn added(&self) -> usize {
+        self.changes.iter().map(|change| change.line_counts().0).sum()
+    }
+
+    /// Returns the number of removed lines, over all files.
+    pub fn removed(&self) -> usize {
+        self.changes.iter().map(|change| change.line_counts().1).sum()
+    }
+
+    /// Returns the plan without file contents, for the journal and the screen.
+    pub fn summary(&self) -> PlanSummary {
+        PlanSummary {
+            files: self.changes.iter().map(Change::summary).collect(),
+            repairs: self.repairs.clone(),
+            put_aside: self.put_aside.clone(),
+            remark: self.remark.clone(),
+        }
+    }
+}
+
+impl AsRef<[Change]> for ApplyPlan {
+    fn as_ref(&self) -> &[Change] {
+        &self.changes
+    }
+}
+
+/// Reads the current entry at a path.
+pub type Current<'c> = dyn Fn(&RepoPath) -> Result<Entry, TreeError> + 'c;
+
+/// Plans `answer`, tolerating every deviation that leaves it with exactly one meaning.
+pub fn prepare(
+    answer: &[u8],
+    scope: &PatchScope,
+    strategy: ApplyStrategy,
+    limits: &PatchLimits,
+    current: &Current<'_>,
+) -> Result<ApplyPlan, Refusal> {
+    prepare_with(answer, scope, strategy, limits, current, Tolerances::ALL)
+}
+
+/// Like [`prepare`], but with only the `allowed` tolerances.
+pub fn prepare_with(
+    answer: &[u8],
+    scope: &PatchScope,
+    strategy: ApplyStrategy,
+    limits: &PatchLimits,
+    current: &Current<'_>,
+    allowed: Tolerances,
+) -> Result<ApplyPlan, Refusal> {
+    if limits.max_diff_bytes.is_some_and(|max| answer.len() > max) {
+        return Err(PatchMismatch::answer(Reason::DiffTooLarge).into());
+    }
+    let texts = Texts::new(answer, current);
+    let bases = scope.bases.iter().map(|(path, base)| (path.clone(), texts.base(path, base)));
+    let scope = &PatchScope { declared: scope.declared.clone(), bases: bases.collect() };
+    let current: &Current<'_> = &|path| texts.entry(path);
+    let read =
+        |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, &texts, allowed);
+    let alone = |plan: ApplyPlan| match &plan.remark {
+        Some(remark) if !allowed.allow(Tolerance::Remark) => Err(Refusal::from(beside(remark))),
+        Some(_) | None => Ok(plan),
+    };
+    let refusal = match read(answer, allowed) {
+        Err(refusal) if allowed.allow(Tolerance::Translated) && refusal.is_of_form() => refusal,
+        read => return read.and_then(alone),
+    };
+    let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
+    // A translation has to match more strictly: only the files confirm that it is what the answer means.
+    let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
+    let has_entities = |plan: &ApplyPlan| {
+        let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
+        before.any(|file| translate::has_entities(&file.bytes))
+    };
+    let (mut plans, mut unfit) = (Vec::new(), None);
+    for Translation { diff, of_entities } in translate::readings(said) {
+        match read(&diff, strictly) {
+            Ok(plan) if !(of_entities && has_entities(&plan)) => plans.push(plan),
+            Ok(_) => {}
+            Err(other) => unfit = unfit.or(Some(other)),
+        }
+    }
+    let mut plans = plans.into_iter();
+    let Some(mut plan) = plans.next() else { return Err(refusal.although_understood(unfit)) };
+    // A declared file that does not exist yet and is left out may be something that the format cannot express.
+    let is_left_out = |path: &&RepoPath| {
+        matches!(current(path), Ok(Entry::Missing))
+            && plan.changes.iter().all(|it| it.path != **path)
+    };
+    if plans.any(|other| other.changes != plan.changes)
+        || scope.declared.iter().flatten().any(|path| is_left_out(&path))
+    {
+        return Err(refusal);
+    }
+    plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
+    let (lines, uses) = translate::prose(said);
+    plan.remark = blocks::remark(&lines, &uses);
+    alone(plan)
+}
+
+/// Refuses an answer with text outside of the diff, where nobody would see it.
+fn beside(remark: &str) -> PatchMismatch {
+    let first = remark.lines().next().unwrap_or_default();
+    PatchMismatch::answer(Reason::RemarkOutside).note(format!(
+        "It begins with `{}`. If it matters, change the diff accordingly.",
+        difference::cut(first, 1)
+    ))
+}
+
+/// The tolerances that do not apply to a translated answer.
+const LOOSE: [Tolerance; 16] = [
+    Tolerance::Preamble,
+    Tolerance::Tail,
+    Tolerance::Eol,
+    Tolerance::Trailing,
+    Tolerance::Leaked,
+    Tolerance::Indented,
+    Tolerance::Near,
+    Tolerance::Numbered,
+    Tolerance::Marker,
+    Tolerance::Punctuation,
+    Tolerance::Space,
+    Tolerance::Gaps,
+    Tolerance::AlreadyApplied,
+    Tolerance::NoHeader,
+    Tolerance::Accents,
+    Tolerance::Aside,
+];
+
+/// Plans an answer as it is written, without translating it.
+fn as_written(
+    answer: &[u8],
+    scope: &PatchScope,
+    strategy: ApplyStrategy,
+    limits: &PatchLimits,
+    texts: &Texts<'_>,
+    allowed: Tolerances,
+) -> Result<ApplyPlan, Refusal> {
+    let current: &Current<'_> = &|path| texts.entry(path);
+    let answer = envelope::without_escapes(answer, allowed);
+    let escaped = matches!(answer, Cow::Owned(_));
+    let answer = envelope::open(&answer, allowed)?;
+    let patch = parse::parse(&answer, allowed)?;
+    let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
+    let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
+    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
+    let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
+    if let Some(bare) = without_others(&targets) {
+        return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
+    }
+    // The file exists or is declared.
+    let is_known = |path: &RepoPath| {
+        let is_declared = scope.declared.as_ref().is_some_and(|declared| declared.contains(path));
+        is_declared || matches!(current(path), Ok(Entry::File(_)))
+    };
+    let declared = scope.declared.as_ref();
+    let (lines, uses) = (&answer.lines, &patch.uses);
+    let contradicted =
+        targets.iter().find_map(|it| blocks::against_a_heading(lines, it, &is_known));
+    if let Some(mismatch) = contradicted.or_else(|| blocks::against_two(&targets, uses)) {
+        return Err(mismatch.into());
+    }
+    let (strays, targets): (Vec<_>, Vec<_>) =
+        targets.into_iter().partition(|target| target.stray.is_some());
+    if !strays.is_empty() && (targets.is_empty() || !may_be_put_aside(&strays, current, allowed)) {
+        return Err(undeclared(&strays));
+    }
+    let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
+    if let Some(block) = blocks::against_a_whole_file(lines, uses, &touched, declared) {
+        return Err(block.into());
+    }
+    let jobs = planner::group(&targets)?;
+    if let Some(path) = answer.token.and_then(|token| about(token, &touched, current)) {
+        let mismatch = PatchMismatch::file(Reason::StrayLine, path.as_str());
+        return Err(mismatch
+            .note("The answer ends in a template token that this file also contains: leave it out, or add a context line after it.")
+            .into());
+    }
+    let mut repairs = answer.repairs.clone();
+    if escaped {
+        repairs.push(Repair::answer(Tolerance::Leaked));
+    }
+    repairs.extend(patch.repairs.iter().cloned());
+    for block in blocks::blocks(uses) {
+        if !allowed.allow(Tolerance::PassedOver) {
+            return Err(PatchMismatch::line(Reason::UnsupportedFormat, lines, block.at).into());
+        }
+        repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
+    }
+    if targets.iter().any(|target| target.tolerates.contains(&Tolerance::NoHeader)) {
+        repairs.push(Repair::answer(Tolerance::NoHeader));
+    }
+    for Target { path, tolerates, .. } in &targets {
+        let in_file = tolerates.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
+        let of = |tolerance: &Tolerance| Repair {
+            file: Some(path.clone()),
+            ..Repair::answer(*tolerance)
+        };
+        repairs.extend(in_file.map(of));
+    }
+    let reader = Reader { allowed, blind_eol: answer.crlf };
+    let mut plan = Planner::new(scope, strategy, limits, texts, reader, repairs).plan(&jobs)?;
+    plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
+    let uses = with_prose(uses, &plan.repairs, lines);
+    if let Some(mismatch) = blocks::against_two(&targets, &uses) {
+        return Err(mismatch.into());
+    }
+    if let Some(at) = blocks::announces_more(lines, &uses) {
+        return Err(PatchMismatch::line(Reason::ElidedCode, lines, at).into());
+    }
+    plan.remark = blocks::remark(lines, &uses);
+    if strays.is_empty() {
+        Ok(plan)
+    } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {
+        Ok(without(&strays, &answer, plan))
+    } else {
+        Err(undeclared(&strays))
+    }
+}
+
+/// Returns the uses of lines, now that it is known where hunks end and prose begins.
+fn with_prose(uses: &[Use], repairs: &[Repair], lines: &[&[u8]]) -> Vec<Use> {
+    let mut uses = uses.to_vec();
+    let tails = repairs.iter().filter(|repair| repair.tolerance == Tolerance::Tail);
+    for (first, last) in tails.filter_map(|tail| Some((tail.line?, tail.last_line?))) {
+        for at in first.saturating_sub(1)..last {
+            let is_blank = lines.get(at).is_none_or(|line| line.trim_ascii().is_empty());
+            if let Some(what) = uses.get_mut(at) {
+                *what = if is_blank { Use::Blank } else { Use::Prose };
+            }
+        }
+    }
+    uses
+}
+
+/// Explains hunks without names if the answer has names that could not be read.
+fn explained(mut refusal: Refusal, lines: &[&[u8]]) -> Refusal {
+    let is_bare = |it: &&mut PatchMismatch| it.reason == Reason::NoFileHeader && it.note.is_none();
+    if let Some(mismatch) = refusal.mismatches.iter_mut().find(is_bare) {
+        mismatch.note = advice::on_lost_names(lines);
+    }
+    refusal
+}
+
+/// Returns the file that contains this token.
+fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Option<&'p RepoPath> {
+    let has_it = |path: &&&RepoPath| match current(path) {
+        Ok(Entry::File(state)) => memchr::memmem::find(&state.bytes, token).is_some(),
+        _ => false,
+    };
+    paths.iter().find(has_it).copied()
+}
+
+/// Returns a file that is named without a change at the end of the diff: the rest may be lost.
+fn without_others<'t>(targets: &'t [Target<'_, '_>]) -> Option<&'t RepoPath> {
+    let is_bare = |target: &&Target<'_, '_>| target.tolerates.contains(&Tolerance::Unchanged);
+    targets.last().filter(is_bare).map(|target| &target.path)
+}
+
+/// Returns true if these sections for undeclared files apply to the current tree, and to ordinary files only.
+fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: Tolerances) -> bool {
+    let is_sound = |Target { path, intent, .. }: &Target<'_, '_>| match intent {
+        Intent::Create { .. } => matches!(current(path), Ok(Entry::Missing)),
+        Intent::Modify | Intent::Delete => matches!(current(path), Ok(Entry::File(_))),
+        Intent::Rename { .. } => false,
+    };
+    let may_go = |target: &Target<'_, '_>| {
+        target.is_named && is_sound(target) && !target.path.is_in_our_directory()
+    };
+    allowed.allow(Tolerance::Aside) && strays.iter().all(may_go)
+}
+
+/// Refuses a diff for the files that it must not touch.
+fn undeclared(strays: &[Target<'_, '_>]) -> Refusal {
+    Refusal { mismatches: strays.iter().filter_map(|target| target.stray.clone()).collect() }
+}
+
+/// Adds the omitted sections to the plan.
+fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) -> ApplyPlan {
+    for Target { path, span, .. } in strays {
+        let lines = answer.lines.get(span.clone()).unwrap_or_default();
+        plan.put_aside.push(PutAside { path: path.clone(), text: show(&lines.join(&b'\n')) });
+        let file = Some(path.clone());
+        plan.repairs.push(Repair { file, ..Repair::answer(Tolerance::Aside) });
+    }
+    plan
+}
+
+/// Collects all values, or all errors.
+fn all<T>(results: impl Iterator<Item = Result<T, Refusal>>) -> Result<Vec<T>, Refusal> {
+    let (mut values, mut mismatches) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(refusal) => mismatches.extend(refusal.mismatches),
+        }
+    }
+    if mismatches.is_empty() { Ok(values) } else { Err(Refusal { mismatches }) }
+}

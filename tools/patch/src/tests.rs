@@ -1,0 +1,12 @@
+//! Tests of the whole engine, on files in memory.
+
+mod all_or_nothing_tests;
+mod answer_tests;
+mod apply_tests;
+mod choice_tests;
+mod encoding_tests;
+mod loose_match_tests;
+mod more_shape_tests;
+mod reason_tests;
+mod shape_tests;
+pub(crate) mod testing;
