@@ -35,9 +35,8 @@ pub(super) fn found<'h, 'a>(
     {
         Some(Form::Remark) => true,
         Some(Form::Sentence) => replaces || !beside_a_comment,
-        // Data may have any dots, and quotations have them for omitted words.
-        Some(Form::Omission) => !habits.is_data() && !habits.is_prose() || replaces,
-        Some(Form::Dots) => replaces,
+        // Data and quotations may have any dots.
+        Some(Form::Omission | Form::Dots) => replaces,
         Some(Form::BreaksOff) => habits.is_code() && !breaks_off_before(),
         None => false,
     };
@@ -146,7 +145,7 @@ mod tests {
             ("a.json", &["+  \"x\": {", "+    # ... (unchanged) ...", "+  }"]),
             ("a.rs", &["+// ... existing code", "+f();"]),
             ("a.sql", &["-a int,", "+a text,", "+    -- ... other columns"]),
-            ("a.py", &["+x = 1", "+[...]"]),
+            ("a.py", &["-x = 1", "-y = 2", "+[...]"]),
             ("a.md", &["+[... the rest of it is omitted ...]"]),
             ("a.c", &["-a();", "-b();", "+…"]),
             ("a.c", &["-a();", "-b();", "+// as before..."]),
