@@ -84,7 +84,10 @@ fn the_models_of_a_card_carry_it_out() {
     );
     let run = approve(&world, &hash, &["--model", "deepseek-v4-pro"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert_has(&run.stderr, &["not by deepseek-v4-pro", "without --model"]);
+    assert_has(
+        &run.stderr,
+        &["not by deepseek-v4-pro", "approve it without --model: deepseek mission approve"],
+    );
     let seen = world.provider.requests().len();
     let run = approve(&world, &hash, &[]);
     assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
@@ -126,7 +129,11 @@ fn a_card_is_not_carried_out_on_files_that_changed_since() {
     assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);
     assert_has(
         &run.stderr,
-        &["check.sh", "changed since the card was made", "deepseek mission modify"],
+        &[
+            "check.sh",
+            "changed since the card was made",
+            "make a card for the files as they are with",
+        ],
     );
     assert!(world.provider.of("architect").is_empty());
     let list = world.deepseek(["mission", "list"]).run();

@@ -419,6 +419,7 @@ fn a_command_in_a_conversation_is_about_its_own_session() {
     assert_eq!(world.asks("What is elsewhere?").code, Some(0));
     terminal.types("/sessions show\r");
     terminal.until("What is here?", 2);
+    terminal.until("›", 3);
     assert!(!terminal.shown().contains("What is elsewhere?"), "{}", terminal.shown());
     terminal.types("\x04");
     terminal.end();

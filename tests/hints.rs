@@ -60,7 +60,9 @@ fn sources_and_quotes() -> (Vec<Source>, Vec<String>) {
     let mut dirs: Vec<PathBuf> =
         crate_dirs().iter().map(|dir| root.join(dir).join("src")).collect();
     dirs.push(root.join("tests"));
-    dirs.iter().for_each(|dir| collect(dir, &mut files));
+    for dir in &dirs {
+        collect(dir, &mut files);
+    }
     let (mut sources, mut quotes) = (Vec::new(), Vec::new());
     let text = |token: &Token| token.text().map(str::to_owned);
     for file in files {

@@ -109,7 +109,7 @@ fn a_later_turn_knows_that_a_card_waits_or_was_rejected() {
     let run = world.deepseek(["mission", "reject", &hash(&world)]).run();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     let told = asked(2);
-    let rejected = "Outcome: not carried out: the mission was rejected.";
+    let rejected = "Outcome: not carried out: the mission card was rejected.";
     assert!(told.contains(rejected) && !told.contains("denied"), "{told}");
 }
 

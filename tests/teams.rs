@@ -531,7 +531,7 @@ fn a_fork_can_start_before_or_after_lanes_but_not_among_them() {
     assert!(among.stderr.contains("lanes were working") && !into.exists(), "{}", among.stderr);
     // The numbers that it names instead are good.
     let named = among.stderr.split("--at ").skip(1);
-    let named = named.map(|rest| rest.split_whitespace().next().unwrap().to_owned());
+    let named = named.map(|rest| rest.split([' ', '`', '\n']).next().unwrap().to_owned());
     for (nth, seq) in named.collect::<Vec<_>>().iter().enumerate() {
         let into = parent.path().join(seq);
         let fork = ["fork", "--at", seq, "--into", into.to_str().unwrap()];

@@ -498,7 +498,9 @@ mod tests {
         let mut dialogue = Dialogue::new("s".to_owned(), &run.redactor);
         let asked = caller.ask(&mut dialogue).await;
         assert_eq!(asked.unwrap_err(), CallError::Breach(Breach::Reasoning));
+        // What is on disk has everything before it on disk.
+        run.publisher.note(Event::AnswerRefused { error: "none".into() }).await.unwrap();
         let kinds: Vec<String> = events().iter().map(Event::kind).collect();
-        assert_eq!(kinds, ["RequestBlocked@v1"]);
+        assert_eq!(kinds, ["RequestBlocked@v1", "AnswerRefused@v1"]);
     }
 }

@@ -12,7 +12,7 @@ use actors::prompts::Prompts;
 use actors::recording::{AtRecordingEnd, Recorded, Recording, Requests};
 use actors::run::{Terms, UserWord};
 use actors::seen::SeenFile;
-use actors::words::{Asked, CardAnswer, Side};
+use actors::words::{Asked, Side};
 use journal::changes;
 use lanes::trail::Trail;
 use missions::card::SealedCard;
@@ -23,7 +23,7 @@ use tree::{Change, FileHash, RepoPath};
 
 use crate::request::Request;
 use crate::turn::fates::Was;
-use crate::turn::{FailedCheck, Turn, TurnCard};
+use crate::turn::{FailedCheck, Turn};
 use journal::read::{ReadError, Record, content, read};
 
 /// Why a session cannot be resumed.
@@ -190,7 +190,6 @@ impl<'r> RunRecords<'r> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
         let Request { text: request, .. } = self.request();
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
-        let mut card = None;
         let (mut failing, mut in_lanes) = (Vec::new(), false);
         let mut staged: Vec<(String, Vec<StagedFile>)> = Vec::new();
         let own = self.records.iter().filter(|record| !record.scope().is_part());
@@ -201,10 +200,6 @@ impl<'r> RunRecords<'r> {
                 }
                 Event::TurnAdded { speaker: Side::Assistant, text, .. } => answer = Some(text),
                 Event::LanesBegun { .. } => in_lanes = true,
-                Event::CardAnswered { answer, .. } => {
-                    let waits = answer == CardAnswer::NoOne;
-                    card = Some(if waits { TurnCard::Waits } else { TurnCard::Answered });
-                }
                 Event::VerifyStarted { .. } => failing.clear(),
                 // Failures while lanes are merged are covered by how the merge ends.
                 Event::VerificationRun { baseline: false, .. } if !in_lanes => {
@@ -222,7 +217,7 @@ impl<'r> RunRecords<'r> {
         }
         let changes = trail.changes();
         let (run, said) = (self.id.to_owned(), self.user_said());
-        Ok(Some(Turn { run, request, delivery, plan, said, answer, card, changes, failing }))
+        Ok(Some(Turn { run, request, delivery, plan, said, answer, changes, failing }))
     }
 
     /// Returns what the user said while it was worked on.

@@ -7,7 +7,7 @@ pub(crate) mod fates;
 pub(crate) mod summary;
 
 use actors::checks::Check;
-use actors::delivery::Delivery;
+use actors::delivery::{Delivery, OpenCard};
 use actors::fate::ChangeFate;
 use actors::plan::Plan;
 use actors::prompts::{Prompt, Prompts};
@@ -39,21 +39,10 @@ pub(crate) struct Turn {
     pub(crate) said: Vec<UserWord>,
     /// The answer, if it was a question.
     pub(crate) answer: Option<String>,
-    /// The state of its mission's card, if it had one.
-    pub(crate) card: Option<TurnCard>,
     /// Its changes in the workspace.
     pub(crate) changes: Vec<Change>,
     /// The checks that failed when last run.
     pub(crate) failing: Vec<FailedCheck>,
-}
-
-/// The state of a mission's card when its turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TurnCard {
-    /// It waits for the user's approval.
-    Waits,
-    /// It was answered.
-    Answered,
 }
 
 /// A check that failed.
@@ -82,19 +71,16 @@ impl Turn {
     /// Summarises how it ended. An answered question does not count as delivered.
     fn outcome(&self) -> String {
         match &self.delivery {
-            Delivery::Denied { .. } if self.card == Some(TurnCard::Waits) => {
-                "a mission card that waited for the user's approval".to_owned()
-            }
-            Delivery::Denied { what, .. } if self.card.is_some() => {
-                format!("not carried out: {what}")
-            }
             Delivery::Delivered { .. } if self.answer.is_some() => "answered".to_owned(),
             Delivery::Delivered { .. } if self.changes.is_empty() => "planned only".to_owned(),
             Delivery::Delivered { .. } => "delivered".to_owned(),
             Delivery::NoEditNeeded { reason } => format!("no edit was needed: {reason}"),
             Delivery::NeedsWork { detail, .. } => format!("not delivered: {detail}"),
             Delivery::Denied { what, card: None, .. } => format!("denied: {what}"),
-            Delivery::Denied { what, card: Some(_), .. } => what.to_string(),
+            Delivery::Denied { card: Some(OpenCard::Waits), .. } => {
+                "a mission card that waited for the user's approval".to_owned()
+            }
+            Delivery::Denied { what, card: Some(_), .. } => format!("not carried out: {what}"),
             Delivery::Cancelled => "cancelled".to_owned(),
             Delivery::BudgetExhausted { .. } => "the budget was exhausted".to_owned(),
             Delivery::Failed { class, .. } => format!("failed: {}", class.name()),
@@ -296,17 +282,7 @@ mod tests {
         let delivery = Delivery::Delivered { verified: Verified::Passed };
         let (changes, failing) = (Vec::new(), Vec::new());
         let (run, request, said) = (String::new(), request.into(), Vec::new());
-        Turn {
-            run,
-            request,
-            delivery,
-            plan: None,
-            said,
-            answer: None,
-            card: None,
-            changes,
-            failing,
-        }
+        Turn { run, request, delivery, plan: None, said, answer: None, changes, failing }
     }
 
     fn change(path: &str, before: &str, after: &str) -> Change {

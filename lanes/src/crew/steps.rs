@@ -253,7 +253,9 @@ impl State {
             }
             Untouched::Known(_) | Untouched::NotChecked | Untouched::Running { .. } => Vec::new(),
         };
-        if self.trail.is_empty() && none_can_run(&fresh) {
+        // If the workspace itself is gone, applying says so, and no other check would help.
+        let is_here = self.publisher().follows() || self.setup.workspace.reader().is_in_place();
+        if self.trail.is_empty() && is_here && none_can_run(&fresh) {
             self.try_derived(myself, fresh);
             return Ok(());
         }

@@ -24,7 +24,7 @@ use super::{Outcome, State};
 use crate::memory::{self, Delivered, Place, remember};
 use crate::request::LAST_REQUEST;
 use crate::supervision;
-use crate::turn::{FailedCheck, Turn, TurnCard};
+use crate::turn::{FailedCheck, Turn};
 use crate::worktrees;
 
 /// How long work may take to stop.
@@ -60,6 +60,11 @@ impl From<Delivery> for Ending {
 }
 
 impl State {
+    fn place_of_memory(&self) -> Place {
+        let (tree, session) = (self.reader.clone(), self.session.clone());
+        Place { tree, file: memory::file_of(&self.places), session }
+    }
+
     /// Ends the run: kills the remaining work, and records how it ended.
     pub(super) async fn end(&mut self, ending: Ending) {
         let Some(active) = &mut self.active else { return };
@@ -160,19 +165,14 @@ impl State {
             && !changes.is_empty()
         {
             let (request, plan, changes) = (&active.request.text, plan.as_ref(), &changes);
-            let (tree, session) = (self.reader.clone(), self.session.clone());
-            let place = Place { tree, file: memory::file_of(&self.places), session };
-            remember(&active.run, Delivered { request, plan, changes, verified }, place).await;
+            let delivered = Delivered { request, plan, changes, verified };
+            remember(&active.run, delivered, self.place_of_memory()).await;
         }
         // A card that was not carried out may be approved again.
         let again = active.approved.take().filter(|_| is_over && !done);
         self.cards.extend(again.map(|card| (card.hash(), card)));
-        let waits = |card: &SealedCard| self.cards.contains_key(&card.hash());
-        let state = |waits| if waits { TurnCard::Waits } else { TurnCard::Answered };
-        let turn_card = card.as_deref().map(|card| state(waits(card)));
         self.turns.push(Turn {
             run: active.run.id().to_owned(),
-            card: turn_card,
             said: said(&active.run),
             request: active.run.redactor.redact(&active.request.text).into_owned(),
             delivery: delivery.clone(),
@@ -181,8 +181,7 @@ impl State {
             changes: changes.clone(),
             failing,
         });
-        let (run, reply) = (active.run.id().to_owned(), active.reply);
-        let put_aside = active.put_aside;
+        let (run, reply, put_aside) = (active.run.id().to_owned(), active.reply, active.put_aside);
         let outcome = Outcome {
             run,
             delivery,

@@ -34,7 +34,7 @@ use crate::turn;
 
 impl State {
     /// Starts a review of the change that the request names.
-    pub(super) async fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
+    pub(super) fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
         let Some(active) = &self.active else { return };
         let words = active.request.text.trim().to_owned();
         let mut run = active.run.clone();

@@ -218,7 +218,7 @@ impl State {
                 self.last_brief.clone_from(&brief);
                 match intent {
                     Intent::Answer => self.start_answer(myself, brief).await,
-                    Intent::Review => self.start_review(myself, brief.earlier).await,
+                    Intent::Review => self.start_review(myself, brief.earlier),
                     Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
                     Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
                     Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
