@@ -39,6 +39,7 @@ mod environment;
 mod fence;
 mod files;
 mod full_disk;
+mod hands;
 mod hints;
 mod hostile;
 mod hostile_commands;
