@@ -228,6 +228,8 @@ fn the_user_compacts_a_conversation_and_sees_what_fills_its_context() {
     terminal.until("summary of 1 turn", 1);
     terminal.types("/ask Is that all?\r");
     terminal.until("tokens in", 3);
+    // The prompt is back: before, the end of the input would be lost.
+    terminal.until("›", 8);
     terminal.types("\x04");
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let told = world.provider.last_message("analysis", 3);

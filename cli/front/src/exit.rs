@@ -174,7 +174,7 @@ const fn cure(class: ErrorClass) -> &'static str {
             "check that llm.base_url is the address of an API (`deepseek doctor`), and that it has the model of llm.*.model (`deepseek config show`); to use another model: `deepseek --model NAME`"
         }
         ErrorClass::Transport => {
-            "check the network and llm.base_url, also whether it is http or https: `deepseek doctor`"
+            "check the network, llm.base_url (also whether it is http or https) and, if one is set, the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY; NO_PROXY excepts a host): `deepseek doctor`"
         }
         ErrorClass::Malformed => {
             "check that llm.base_url is the address of an API, not of a web page: `deepseek doctor`; if it is, the problem is at the provider"
