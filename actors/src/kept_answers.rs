@@ -20,7 +20,7 @@ const MAX_KEPT_BYTES: u64 = 1 << 20;
 /// What is known of a question.
 #[derive(Debug)]
 enum Slot {
-    /// Somebody asks it; the channel closes when it has ended, answered or not.
+    /// Another task asks it; the channel closes when it has ended, answered or not.
     Asked(watch::Receiver<()>),
     /// Its answer.
     Answered(Arc<str>),
@@ -35,24 +35,24 @@ pub struct KeptAnswers {
 
 /// Who asks a question.
 #[derive(Debug)]
-pub enum Turn {
-    /// Nobody has to: here is its answer.
+pub enum WhoAsks {
+    /// No one: here is its answer.
     Answered(Arc<str>),
     /// The caller.
-    Yours(Claim),
-    /// Somebody else does.
+    Yours(QuestionClaim),
+    /// Another task.
     Theirs(Waiting),
 }
 
 /// The duty to ask a question. Dropping it without an answer passes the question on to whoever waits.
 #[derive(Debug)]
-pub struct Claim {
+pub struct QuestionClaim {
     slots: Arc<DashMap<FileHash, Slot>>,
     key: FileHash,
     _ended: watch::Sender<()>,
 }
 
-/// The end of somebody else's question.
+/// The end of a question that another task asks.
 #[derive(Debug)]
 pub struct Waiting(watch::Receiver<()>);
 
@@ -63,16 +63,16 @@ impl KeptAnswers {
     }
 
     /// Returns whose turn it is to ask a question, by its hash.
-    pub fn turn(&self, key: FileHash) -> Turn {
+    pub fn who_asks(&self, key: FileHash) -> WhoAsks {
         match self.slots.entry(key) {
             Entry::Occupied(slot) => match slot.get() {
-                Slot::Answered(answer) => Turn::Answered(Arc::clone(answer)),
-                Slot::Asked(ended) => Turn::Theirs(Waiting(ended.clone())),
+                Slot::Answered(answer) => WhoAsks::Answered(Arc::clone(answer)),
+                Slot::Asked(ended) => WhoAsks::Theirs(Waiting(ended.clone())),
             },
             Entry::Vacant(slot) => {
                 let (ended, waiting) = watch::channel(());
                 slot.insert(Slot::Asked(waiting));
-                Turn::Yours(Claim { slots: Arc::clone(&self.slots), key, _ended: ended })
+                WhoAsks::Yours(QuestionClaim { slots: Arc::clone(&self.slots), key, _ended: ended })
             }
         }
     }
@@ -104,14 +104,14 @@ impl KeptAnswers {
     }
 }
 
-impl Claim {
+impl QuestionClaim {
     /// Gives the answer to everybody who waits or will ask.
     pub fn answer(self, answer: &str) {
         self.slots.insert(self.key, Slot::Answered(answer.into()));
     }
 }
 
-impl Drop for Claim {
+impl Drop for QuestionClaim {
     fn drop(&mut self) {
         self.slots.remove_if(&self.key, |_, slot| matches!(slot, Slot::Asked(_)));
     }
@@ -174,23 +174,23 @@ mod tests {
     #[tokio::test]
     async fn a_claim_without_an_answer_is_passed_on() {
         let answers = KeptAnswers::new(Path::new("/nowhere"));
-        let Turn::Yours(claim) = answers.turn(key(1)) else { panic!("nobody asks it yet") };
-        let Turn::Theirs(waiting) = answers.turn(key(1)) else { panic!("it is asked") };
+        let WhoAsks::Yours(claim) = answers.who_asks(key(1)) else { panic!("no task asks it yet") };
+        let WhoAsks::Theirs(waiting) = answers.who_asks(key(1)) else { panic!("it is asked") };
         drop(claim);
         waiting.ended().await;
-        let Turn::Yours(claim) = answers.turn(key(1)) else { panic!("it was passed on") };
+        let WhoAsks::Yours(claim) = answers.who_asks(key(1)) else { panic!("it was passed on") };
         claim.answer("yes");
-        let Turn::Answered(answer) = answers.turn(key(1)) else { panic!("it is answered") };
+        let WhoAsks::Answered(answer) = answers.who_asks(key(1)) else { panic!("it is answered") };
         assert_eq!(&*answer, "yes");
     }
 
     /// Asks until there is an answer, and fails every seventh time in between.
     async fn ask(answers: &KeptAnswers, question: usize, calls: &[AtomicUsize]) -> Arc<str> {
         loop {
-            match answers.turn(key(question)) {
-                Turn::Answered(answer) => return answer,
-                Turn::Theirs(waiting) => waiting.ended().await,
-                Turn::Yours(claim) => {
+            match answers.who_asks(key(question)) {
+                WhoAsks::Answered(answer) => return answer,
+                WhoAsks::Theirs(waiting) => waiting.ended().await,
+                WhoAsks::Yours(claim) => {
                     tokio::task::yield_now().await;
                     let call = calls[question].fetch_add(1, Ordering::Relaxed);
                     if question.is_multiple_of(7) && call == 0 {
@@ -235,7 +235,7 @@ mod tests {
                 for question in (0..50).cycle().take(500) {
                     if stop {
                         // Killed while it holds a claim, as a worker of a mission that is stopped.
-                        let _held = answers.turn(key(question));
+                        let _held = answers.who_asks(key(question));
                         std::future::pending::<()>().await;
                     }
                     ask(&answers, question, &calls).await;

@@ -10,7 +10,7 @@ use actors::call::CallError;
 use actors::child::{self, Child, NoAnswer, Reads};
 use actors::closed::JournalClosed;
 use actors::dialogue::Dialogue;
-use actors::kept_answers::{Claim, KeptAnswers, Turn};
+use actors::kept_answers::{KeptAnswers, QuestionClaim, WhoAsks};
 use actors::run::Run;
 use ractor::factory::queues::DefaultQueue;
 use ractor::factory::routing::QueuerRouting;
@@ -31,7 +31,7 @@ struct Asked {
     run: Run,
     answers: Arc<KeptAnswers>,
     /// None if others have its answer, but it was recorded as asked.
-    claim: Option<Claim>,
+    claim: Option<QuestionClaim>,
     reply: oneshot::Sender<Result<Answer, JournalClosed>>,
 }
 
@@ -115,13 +115,13 @@ impl Children {
         while !open.is_empty() {
             let (mut mine, mut theirs) = (Vec::new(), Vec::new());
             for child in open.drain(..) {
-                let (claim, known) = match self.answers.turn(child.key(&self.run)) {
-                    Turn::Theirs(waiting) => {
+                let (claim, known) = match self.answers.who_asks(child.key(&self.run)) {
+                    WhoAsks::Theirs(waiting) => {
                         theirs.push((child, waiting));
                         continue;
                     }
-                    Turn::Yours(claim) => (Some(claim), None),
-                    Turn::Answered(answer) => (None, Some(answer)),
+                    WhoAsks::Yours(claim) => (Some(claim), None),
+                    WhoAsks::Answered(answer) => (None, Some(answer)),
                 };
                 match (child.recall(&self.run, &self.answers, known).await?, claim) {
                     (Some(known), claim) => {
@@ -158,7 +158,7 @@ impl Children {
     fn dispatch(
         &self,
         child: Child,
-        claim: Option<Claim>,
+        claim: Option<QuestionClaim>,
     ) -> (String, u32, oneshot::Receiver<Result<Answer, JournalClosed>>) {
         let (reply, answer) = oneshot::channel();
         let (question, number) = (child.question.clone(), child.number);
