@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 mod seeds;
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-pub(crate) const EVENTS: &str = include_str!("../actors/src/event.rs");
+pub(crate) const EVENTS: &str = include_str!("../actors/facts/src/event.rs");
 const BEGIN: &str = "<!-- generated: do not edit below -->\n";
 const END: &str = "<!-- end of the generated part -->\n";
 

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use actors::prompts::{Prompt, variables};
+use actors::talk::prompts::{Prompt, variables};
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Files and folders without side effects. A file whose first paragraph says `Pure` also counts as one.
-const PURE: [&str; 49] = [
+const PURE: [&str; 45] = [
     "config/policy/src/",
     "config/src/access.rs",
     "config/src/layers.rs",
@@ -32,15 +32,11 @@ const PURE: [&str; 49] = [
     "tools/shell/src/command.rs",
     "tools/shell/src/command/",
     "tools/tree/src/path.rs",
-    "actors/src/checks.rs",
-    "actors/src/contract.rs",
-    "actors/src/dialogue.rs",
-    "actors/src/draft.rs",
-    "actors/src/failure.rs",
-    "actors/src/lane_id.rs",
-    "actors/src/ledger.rs",
-    "actors/src/plan.rs",
-    "actors/src/prompts/",
+    "actors/checks/src/",
+    "actors/facts/src/",
+    "actors/src/talk/dialogue.rs",
+    "actors/src/calls/ledger.rs",
+    "actors/src/talk/prompts/",
     "lanes/src/cycle.rs",
     "lanes/src/cycle/",
     "lanes/src/feedback.rs",
@@ -127,7 +123,7 @@ fn time_and_randomness_come_from_one_file() {
 #[test]
 fn monotonic_time_is_used_only_for_waits() {
     let places = [
-        "actors/src/scratch_tree.rs",
+        "actors/src/roles/verifier/scratch_tree.rs",
         "tools/model/src/",
         "tools/mock/src/",
         "tools/sandbox/src/probe.rs",
@@ -165,10 +161,16 @@ fn symbols_of_the_legacy_runtime_are_denied() {
     for words in legacy {
         only_in(words, &[]);
     }
-    for words in ["RouterDecision", "RouterEscalation", "router::"] {
+    for words in ["RouterDecision", "RouterEscalation", "model_choice::"] {
         only_in(
             words,
-            &["actors/src/", "orchestrator/src/routing.rs", "cli/front/src/", "cli/src/render/"],
+            &[
+                "actors/facts/src/",
+                "actors/src/",
+                "orchestrator/src/routing.rs",
+                "cli/front/src/",
+                "cli/src/render/",
+            ],
         );
     }
 }
@@ -262,7 +264,7 @@ fn sources_of_roles() -> Vec<(String, String)> {
     let mut sources = sources();
     sources.retain(|(path, _)| {
         crates.iter().any(|krate| path.starts_with(krate))
-            && !path.starts_with("actors/src/prompts")
+            && !path.starts_with("actors/src/talk/prompts")
     });
     sources
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use actors::event::Event;
-use actors::v1;
 use ciborium::Value as Binary;
+use facts::event::Event;
+use facts::upgrade_v1;
 use serde_json::{Value, json};
 
 use crate::replay::{GOLDEN, SESSIONS, copy, replayed, session};
@@ -38,7 +38,7 @@ fn reword(session: &Path, noise: impl Fn(&str) -> String) -> usize {
     rewrite(session, |line| {
         let kind = line["kind"].as_str().unwrap().to_owned();
         // Sentences of journal version 1 are read as states, so events are upgraded to this version first.
-        let (kind, data) = v1::upgraded(&kind, line["data"].clone());
+        let (kind, data) = upgrade_v1::upgraded(&kind, line["data"].clone());
         let mut value = json!({ "kind": kind, "data": data });
         let event: Event = serde_json::from_value(value.clone()).unwrap();
         replaced += replace(&mut value, &Binary::serialized(&event).unwrap(), &noise);

@@ -1,11 +1,29 @@
 //! The context of a run, shared by everything that works in it: its terms, its publisher, its admission, and the only
 //! way to perform an effect.
+//!
+//! What only one role does, or only one kind of look, does not belong here.
+
+pub mod always_allowed;
+pub mod command_runner;
+pub mod effect;
+pub mod file_reader;
+pub mod publisher;
+pub mod recording;
+pub mod staged;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod trace;
+pub mod workspace;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use config::{Config, Llm, Mode, ModelRole};
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::lane_id::LaneId;
+use facts::scope::{Scope, Segment};
 use model::price::{PriceError, Prices};
 use model::{AgentRole, ChatModel};
 use policy::{PolicyError, Rules};
@@ -17,17 +35,13 @@ use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource, Timestamp};
 use tools::redact::Redactor;
 
-use crate::admission::Admission;
-use crate::call::Caller;
-use crate::closed::JournalClosed;
-use crate::effect::Effect;
-use crate::event::Event;
-use crate::lane_id::LaneId;
-use crate::prompts::Prompts;
-use crate::publisher::{Attendance, Publisher, Written};
-use crate::recording::AtRecordingEnd;
-use crate::scope::{Scope, Segment};
-use crate::steering::Steering;
+use crate::calls::admission::Admission;
+use crate::calls::model_call::Caller;
+use crate::calls::steering::Steering;
+use crate::run::effect::Effect;
+use crate::run::publisher::{Attendance, Publisher, Written};
+use crate::run::recording::AtRecordingEnd;
+use crate::talk::prompts::Prompts;
 
 /// The settings that are fixed for a run from start to end.
 #[derive(Clone)]

@@ -1,25 +1,34 @@
 //! Asks a model a question until an answer keeps its contract. Looks are answered, and an answer that breaks the
 //! contract is sent back with the broken rule. Both are bounded.
+//!
+//! This folder has what is said to a model; how the call is paid and what a look shows do not belong here.
 
+pub(crate) mod asking_user;
+pub mod brief;
+pub mod child_question;
+pub mod dialogue;
+pub mod dialogues;
+pub mod prompts;
+
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::grammar::contract::{ContractError, NO_LOOK_LEFT, quoted};
+use facts::grammar::look::{self, Look, Looks};
 use model::{AgentRole, ModelError, ToolCall};
 use search::BYTES_PER_TOKEN;
 use thiserror::Error;
 
-use crate::call::{CallError, Caller};
-use crate::closed::JournalClosed;
-use crate::contract::{ContractError, NO_LOOK_LEFT, quoted};
-use crate::dialogue::Dialogue;
-use crate::effect::{Effect, Position, Trace};
-use crate::event::Event;
-use crate::inquiry::{Heard, Inquiry, Step};
-use crate::instructing::instructions_for;
-use crate::look::{self, Look, Looks};
-use crate::looking::{Elsewhere, Looking, Sources, WantedBy, asked_elsewhere};
-use crate::prompts::{Prompt, Prompts};
+use crate::calls::model_call::{CallError, Caller};
+use crate::calls::steering::untold;
+use crate::looks::instructions::instructions_for;
+use crate::looks::look_effect::{Elsewhere, Looking, Sources, WantedBy, asked_elsewhere};
+use crate::looks::look_or_answer::{Heard, Inquiry, Step};
+use crate::looks::tool_call::{ToolUse, refused, wanted};
 use crate::run::Run;
-use crate::steering::untold;
-use crate::tool_use::{ToolUse, refused, wanted};
-use crate::wording::Wording;
+use crate::run::effect::{Effect, Position, Trace};
+use crate::talk::dialogue::Dialogue;
+use crate::talk::prompts::{Prompt, Prompts};
 
 /// Each call gets at least this fraction of a round's space, or is not carried out.
 const LEAST_SHARE: usize = 16;

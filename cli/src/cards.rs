@@ -1,6 +1,6 @@
 //! The mission cards of a workspace, read from its journals.
 
-use actors::event::Event;
+use facts::event::Event;
 use front::error::CliError;
 use journal::Reach;
 use missions::card::SealedCard;

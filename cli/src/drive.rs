@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::publisher::{Attendance, Question, Signal};
-use actors::workspace::{CommitRefused, Extent, Staged};
+use actors::run::publisher::{Attendance, Question, Signal};
+use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
 use front::error::{CliError, Kind};
 use front::exit;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::num::IntErrorKind;
 use std::path::PathBuf;
 
-use actors::delivery::Level;
 use clap::{Args, ValueEnum};
+use facts::delivery::Level;
 use orchestrator::chat::Intent;
 
 /// Flags that every command accepts.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use actors::prompts::Prompts;
+use actors::talk::prompts::Prompts;
 use config::{Settings, WorkspaceTrust};
 use front::error::{CliError, Kind};
 use tools::regular::{self, MAX_NOTE_BYTES};

@@ -1,8 +1,8 @@
 //! The last turns of a session that is resumed, in a few lines. Pure.
 
-use actors::delivery::{Delivery, Verified};
-use actors::event::Event;
-use actors::words::Side;
+use facts::delivery::{Delivery, Verified};
+use facts::event::Event;
+use facts::words::Side;
 use front::describe;
 use front::diff::harmless;
 use orchestrator::request::LAST_REQUEST;
@@ -80,7 +80,7 @@ fn beginning(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use actors::ledger::Amount;
+    use facts::amounts::Amount;
 
     use super::*;
 

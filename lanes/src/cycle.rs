@@ -13,8 +13,8 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use actors::delivery::{Delivery, NeedsWork, Unverified, Verified};
-use actors::failure::{FailureClass, FailureHistory};
+use checks::failure_class::{FailureClass, FailureHistory};
+use facts::delivery::{Delivery, NeedsWork, Unverified, Verified};
 use tree::RepoPath;
 
 use self::after::After;

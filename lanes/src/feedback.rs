@@ -1,10 +1,11 @@
 //! Builds the feedback to roles about what went wrong: short, concrete, data only. Pure.
 
-use actors::checks::{Check, CheckOutcome, Report, WrittenByCheck};
-use actors::dialogue::fenced;
-use actors::failure::{FailureClass, first_failure};
-use actors::prompts::{Prompt, Prompts};
-use actors::workspace::LeftOut;
+use actors::run::workspace::LeftOut;
+use actors::talk::dialogue::fenced;
+use actors::talk::prompts::{Prompt, Prompts};
+use checks::error_lines::first_failure;
+use checks::failure_class::FailureClass;
+use checks::outcome::{Check, CheckOutcome, Report, WrittenByCheck};
 use tools::count::counted;
 use tools::plain::plain_output;
 use tree::{Change, RepoPath};

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actors::brief::Brief;
-use actors::closed::JournalClosed;
-use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
-use actors::effect::{Effect, Position, Trace};
-use actors::event::{Event, StagedFile};
-use actors::lane_id::LaneId;
-use actors::ledger::Allowance;
-use actors::publisher::Publisher;
 use actors::run::Run;
-use actors::workspace::Workspace;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::run::publisher::Publisher;
+use actors::run::workspace::Workspace;
+use actors::talk::brief::Brief;
+use facts::amounts::Allowance;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
+use facts::event::{Event, StagedFile};
+use facts::lane_id::LaneId;
 use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, DerivedActorRef, SpawnErr, SupervisionEvent,

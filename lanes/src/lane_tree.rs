@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Trace};
-use actors::event::Event;
-use actors::lane_id::LaneId;
 use actors::run::Run;
-use actors::workspace::{
-    CommitRefused, Denied, Extent, NotApplied, Purpose, Staged, Unapproved, Workspace,
+use actors::run::effect::{Effect, Trace};
+use actors::run::workspace::{
+    CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace,
 };
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::lane_id::LaneId;
+use facts::not_applied::NotApplied;
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use thiserror::Error;
@@ -223,7 +224,7 @@ impl LaneTree {
     async fn commit_staged(&self, staged: Staged) -> Result<(), CommitRefused> {
         let patch = self.run.fresh_id();
         // Recorded before the first byte is written; otherwise a crash would leave changes of unknown origin.
-        let event = Event::staged(&patch, &staged);
+        let event = staged.event(&patch, None);
         let changes = staged.changes;
         self.run.record(event).await.map_err(|_| CommitRefused::Gone)?;
         self.above.approve(&patch, &changes).await?;

@@ -1,16 +1,16 @@
 //! The lane planner asks a model how to split a task. It keeps no state: the dialogue ends with the plan.
 
-use actors::brief::{Brief, Reads};
-use actors::closed::JournalClosed;
-use actors::commands::Runner;
-use actors::contract::{ContractError, Leniency};
-use actors::dialogue::Dialogue;
-use actors::dialogues::introduction;
-use actors::event::Event;
-use actors::looking::Sources;
-use actors::prompts::{Prompt, Prompts};
+use actors::looks::look_effect::Sources;
+use actors::run::command_runner::Runner;
+use actors::talk::brief::{Brief, Reads};
+use actors::talk::dialogue::Dialogue;
+use actors::talk::dialogues::introduction;
+use actors::talk::prompts::{Prompt, Prompts};
 use actors::talk::{AnswerError, Grammar, Talk};
-use actors::wording::Wording;
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::grammar::contract::{ContractError, Leniency};
 use model::AgentRole;
 
 use crate::team_plan::{TeamLimits, TeamPlan, instructions};
@@ -71,6 +71,6 @@ impl Grammar for TeamLimits {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        error.for_planner(prompts)
+        prompts.refused_plan(error)
     }
 }

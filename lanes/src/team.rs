@@ -17,14 +17,14 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::brief::Brief;
-use actors::closed::JournalClosed;
-use actors::delivery::Delivery;
-use actors::lane_id::LaneId;
 use actors::run::Run;
-use actors::team::EndedLane;
-use actors::workspace::{Workspace, Workspaces};
+use actors::run::workspace::{Workspace, Workspaces};
+use actors::talk::brief::Brief;
 use actors::{Unanswered, answered};
+use facts::closed::JournalClosed;
+use facts::delivery::Delivery;
+use facts::lane_id::LaneId;
+use facts::team::EndedLane;
 use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent,

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use actors::contract::{Contract, ContractError, Leniency, filled, quoted, without_dot_slash};
-use actors::lane_id::LaneId;
-use actors::prompts::{Prompt, Prompts};
-use actors::team::PlannedLane;
+use actors::talk::prompts::{Prompt, Prompts};
+use facts::grammar::contract::{
+    Contract, ContractError, Leniency, filled, quoted, without_dot_slash,
+};
+use facts::lane_id::LaneId;
+use facts::team::PlannedLane;
 use serde::{Deserialize, Serialize};
 use tools::count::counted;
 use tree::RepoPath;

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::delivery::{Delivery, Verified};
-use actors::event::{Envelope, Event};
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
+use facts::delivery::{Delivery, Verified};
+use facts::event::{Envelope, Event};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
 use testkit::{AnswerSource, RunRecord, World};

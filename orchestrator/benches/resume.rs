@@ -12,13 +12,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::delivery::Delivery;
-use actors::event::{Blob, Event, FORMAT};
-use actors::ledger::Amount;
-use actors::publisher::Signal;
+use actors::run::publisher::Signal;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
+use facts::amounts::Amount;
+use facts::delivery::Delivery;
+use facts::event::{Blob, Event, FORMAT};
 use journal::log::{Capacity, Journal};
 use journal::read::read;
 use model::{ChatRequest, ModelError};
@@ -28,7 +28,7 @@ use tools::clock::{RandomIds, SystemClock};
 
 fn event(n: usize) -> Event {
     Event::TurnAdded {
-        speaker: actors::words::Side::User,
+        speaker: facts::words::Side::User,
         text: format!("event {n}: {}", "x".repeat(100)),
         intent: None,
         card: None,

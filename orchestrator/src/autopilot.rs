@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use actors::contract::{Contract, ContractError, filled};
-use actors::failure::{Numbers, diagnostics};
-use actors::ledger::{Amount, Spending};
-use actors::prompts::{Prompt, Prompts};
+use actors::talk::prompts::{Prompt, Prompts};
+use checks::error_lines::{Numbers, diagnostics};
+use facts::amounts::{Amount, Spending};
+use facts::grammar::contract::{Contract, ContractError, filled};
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use tree::FileHash;

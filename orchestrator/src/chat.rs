@@ -1,15 +1,15 @@
 //! Classifies a message of the user as an edit or a question. A flag or command decides, or else a small model; if its
 //! answer says neither, it is a question, because a question can do no harm. No word list decides.
 
-use actors::call::{CallError, Caller};
-use actors::closed::JournalClosed;
-use actors::contract::ContractError;
-use actors::dialogue::Dialogue;
-use actors::event::Event;
-use actors::prompts::{Prompt, Prompts};
+use actors::calls::model_call::{CallError, Caller};
 use actors::talk::Grammar;
-use actors::wording::Wording;
-pub use actors::words::Intent;
+use actors::talk::dialogue::Dialogue;
+use actors::talk::prompts::{Prompt, Prompts};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::grammar::contract::ContractError;
+pub use facts::words::Intent;
 use model::AgentRole;
 
 /// Asks the small model what `message` is; `before` describes the previous turn. `None` if it does not say.

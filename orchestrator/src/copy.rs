@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use actors::run::Run;
-use actors::workspace::{Copied, NoCopy};
+use actors::run::workspace::{Copied, NoCopy};
 use futures_util::future::BoxFuture;
 use lanes::worktrees::{Claim, claim_named, tidy};
 use policy::Verdict;

@@ -1,7 +1,7 @@
 //! Renders the evidence for a request, for models and for the journal. `search` gathers it. Pure.
 
-use actors::event::{Blob, Event};
-use actors::prompts::{Prompt, Prompts};
+use actors::talk::prompts::{Prompt, Prompts};
+use facts::event::{Blob, Event};
 use search::{Evidence, Titles, estimate_tokens, render, render_stable};
 use tools::redact::Redactor;
 

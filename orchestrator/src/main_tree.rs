@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use actors::workspace::{CommitRefused, NotApplied};
+use actors::run::workspace::CommitRefused;
 use config::Config;
+use facts::not_applied::NotApplied;
 use lanes::lane_tree::holds;
 use tools::clock::Timestamp;
 use tree::{

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use actors::prompts::{Prompt, Prompts};
+use actors::talk::prompts::{Prompt, Prompts};
 use search::estimate_tokens;
 use serde::{Deserialize, Serialize};
 use tools::regular;

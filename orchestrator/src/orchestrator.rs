@@ -20,23 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::Unanswered;
-use actors::admission::{Admission, Slot};
-use actors::brief::Brief;
-use actors::closed::JournalClosed;
-use actors::delivery::{Delivery, Rollback};
-use actors::event::Event;
-use actors::ledger::Spending;
-use actors::plan::Plan;
-use actors::prompts::Prompts;
-use actors::publisher::{Attendance, Publisher};
-use actors::review::Review;
+use actors::calls::admission::{Admission, Slot};
+use actors::run::publisher::{Attendance, Publisher};
+use actors::run::workspace::{CommitRefused, Denied, Extent, Purpose, Staged};
 use actors::run::{Run, Terms, TermsError};
-use actors::scope::Scope;
 use actors::talk::AnswerError;
-use actors::team::EndedLane;
-use actors::words::DeniedBy;
-use actors::workspace::{CommitRefused, Denied, Extent, Purpose, Staged};
+use actors::talk::brief::Brief;
+use actors::talk::prompts::Prompts;
 use config::Config;
+use facts::amounts::Spending;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, Rollback};
+use facts::event::Event;
+use facts::grammar::plan::Plan;
+use facts::grammar::review::Review;
+use facts::scope::Scope;
+use facts::team::EndedLane;
+use facts::words::DeniedBy;
 use index::Index;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::{Team, TeamReport};
@@ -431,7 +431,7 @@ impl Actor for OrchestratorActor {
                 conversation: session.as_str().into(),
                 until: None,
                 user_said: Arc::default(),
-                steering: actors::steering::Steering::default(),
+                steering: actors::calls::steering::Steering::default(),
                 stop,
             },
             _idle: running,

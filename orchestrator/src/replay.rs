@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::prompts::Prompts;
-use actors::publisher::{Attendance, Signal};
-use actors::recording::{AtRecordingEnd, Difference, Recording};
+use actors::run::publisher::{Attendance, Signal};
+use actors::run::recording::{AtRecordingEnd, Difference, Recording};
+use actors::talk::prompts::Prompts;
 use config::Config;
 use model::NoModel;
 use shell::Environment;

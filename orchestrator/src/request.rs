@@ -1,6 +1,6 @@
 //! A request of the user. Values only.
 
-use actors::words::CardStep;
+use facts::words::CardStep;
 
 use crate::chat::Intent;
 

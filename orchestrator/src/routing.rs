@@ -1,18 +1,18 @@
-//! Asks a question outside the edit loop: [`actors::router`] decides which model is asked. The decision is recorded and
+//! Asks a question outside the edit loop: [`facts::model_choice`] decides which model is asked. The decision is recorded and
 //! changes at most once.
 
-use actors::brief::Brief;
-use actors::call::{CallError, Caller};
-use actors::closed::JournalClosed;
-use actors::dialogue::Dialogue;
-use actors::dialogues::introduction;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
-use actors::looking::Sources;
-use actors::prompts::Prompt;
-use actors::router::{Assessment, Choice, Reason, Signals, assess};
+use actors::calls::model_call::{CallError, Caller};
+use actors::looks::look_effect::Sources;
 use actors::run::Run;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::talk::brief::Brief;
+use actors::talk::dialogue::Dialogue;
+use actors::talk::dialogues::introduction;
+use actors::talk::prompts::Prompt;
 use actors::talk::{AnswerError, Grammar, Talk};
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::model_choice::{Assessment, Choice, Reason, Signals, assess};
 use model::{AgentRole, ModelError};
 use toolbox::{OwnTool, Tool};
 use tree::FileHash;

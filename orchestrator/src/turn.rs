@@ -6,12 +6,12 @@
 pub(crate) mod fates;
 pub(crate) mod summary;
 
-use actors::checks::Check;
-use actors::delivery::{Delivery, OpenCard};
-use actors::fate::ChangeFate;
-use actors::plan::Plan;
-use actors::prompts::{Prompt, Prompts};
 use actors::run::UserWord;
+use actors::talk::prompts::{Prompt, Prompts};
+use checks::outcome::Check;
+use facts::delivery::{Delivery, OpenCard};
+use facts::fate::ChangeFate;
+use facts::grammar::plan::Plan;
 use lanes::feedback;
 use similar::TextDiff;
 use tools::encoding::decode_lossy;
@@ -273,7 +273,7 @@ fn diff(changes: &[Change]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use actors::delivery::Verified;
+    use facts::delivery::Verified;
     use tree::{FileMode, FileState, Op, RepoPath};
 
     use super::*;

@@ -30,7 +30,7 @@ fn path(session: &Path, blob: &Value) -> PathBuf {
 
 /// Returns the content of a blob. The program's own reader is used, because a blob may be stored as a difference to another.
 pub(crate) fn kept(session: &Path, blob: &Value) -> String {
-    let blob: actors::event::Blob = serde_json::from_value(blob.clone()).unwrap();
+    let blob: facts::event::Blob = serde_json::from_value(blob.clone()).unwrap();
     String::from_utf8(journal::read::content(session, &blob).unwrap()).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Requests for approval as they are shown, and answers as they are typed. Pure.
 
-use actors::publisher::Answer;
-use actors::workspace::Taken;
+use actors::run::publisher::Answer;
+use actors::run::workspace::Taken;
 
 use crate::diff::harmless;
 

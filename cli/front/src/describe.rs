@@ -1,16 +1,16 @@
 //! Describes recorded events in words. Text of the user and of models is quoted unchanged, so callers must make lines harmless
 //! before they show them.
 
-use actors::checks::{Findings, WrittenByCheck};
-use actors::child::ChildEnd;
-use actors::delivery::{Delivery, Verified};
-use actors::event::Event;
-use actors::own_tools::OwnTool;
-use actors::plan::{Criterion, Plan};
-use actors::proof::OldTree;
-use actors::router::{Assessment, Choice, Reason};
-use actors::words::{CardAnswer, IntentBy};
+use actors::looks::own_tools::OwnTool;
+use actors::talk::child_question::ChildEnd;
+use checks::outcome::{Findings, WrittenByCheck};
+use checks::proof::OldTree;
 use config::{Mode, Policy};
+use facts::delivery::{Delivery, Verified};
+use facts::event::Event;
+use facts::grammar::plan::{Criterion, Plan};
+use facts::model_choice::{Assessment, Choice, Reason};
+use facts::words::{CardAnswer, IntentBy};
 use journal::{Call, CallReply, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;

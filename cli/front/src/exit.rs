@@ -2,9 +2,10 @@
 
 use std::io;
 
-use actors::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
-use actors::publisher::Attendance;
-use actors::workspace::{CommitRefused, Extent, NotApplied};
+use actors::run::publisher::Attendance;
+use actors::run::workspace::{CommitRefused, Extent};
+use facts::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
+use facts::not_applied::NotApplied;
 use journal::log::LogError;
 use model::ErrorClass;
 use orchestrator::lock::LockError;

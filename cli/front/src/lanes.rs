@@ -7,10 +7,10 @@ pub(crate) mod rows;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use actors::event::{Event, StagedFile};
-use actors::lane_id::LaneId;
-use actors::ledger::{Charge, Spending};
-use actors::team::{EndedLane, LaneEnd};
+use facts::amounts::{Charge, Spending};
+use facts::event::{Event, StagedFile};
+use facts::lane_id::LaneId;
+use facts::team::{EndedLane, LaneEnd};
 
 /// The stage of a lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
-use actors::delivery::Delivery;
-use actors::publisher::Signal;
-use actors::workspace::{CommitRefused, Extent, Staged};
+use actors::run::publisher::Signal;
+use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Config;
+use facts::delivery::Delivery;
 use futures_util::future::BoxFuture;
 use orchestrator::chat::Intent;
 use orchestrator::earlier::InterruptedRun;

@@ -1,6 +1,6 @@
 //! `deepseek apply`: applies a staged patch set to the workspace, through the same gate as any other patch.
 
-use actors::workspace::{Extent, LeftOut, Staged, Taken};
+use actors::run::workspace::{Extent, LeftOut, Staged, Taken};
 use clap::Args;
 use front::error::{CliError, Kind};
 use front::exit;

@@ -6,8 +6,8 @@ mod pilot;
 
 use std::time::Duration;
 
-use actors::ledger::{Amount, Spending};
 use clap::{Args, Subcommand};
+use facts::amounts::{Amount, Spending};
 use front::error::{CliError, Kind};
 use front::session::SessionChoice;
 use model::price::Usd;

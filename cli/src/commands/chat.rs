@@ -7,8 +7,8 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use actors::delivery::Delivery;
 use config::Settings;
+use facts::delivery::Delivery;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::run_view::{CommandsGiven, UndoPoint};

@@ -10,9 +10,9 @@ mod status;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use actors::event::Event;
-use actors::words::Side;
 use clap::Args;
+use facts::event::Event;
+use facts::words::Side;
 use front::describe;
 use front::error::{CliError, Kind};
 use front::exit;

@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use actors::delivery::Delivery;
-use actors::words::{CardAnswer, CardStep};
 use clap::Args;
+use facts::delivery::Delivery;
+use facts::words::{CardAnswer, CardStep};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::run_view::CommandsGiven;

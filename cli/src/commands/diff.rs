@@ -2,8 +2,8 @@
 
 mod lane;
 
-use actors::lane_id::{LaneId, NoLaneId};
 use clap::Args;
+use facts::lane_id::{LaneId, NoLaneId};
 use front::error::{CliError, Kind};
 use journal::{StagedPatch, changes};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `deepseek explain`: shows an event and its causes, back to the user's request.
 
-use actors::event::Event;
 use clap::Args;
+use facts::event::Event;
 use front::error::{CliError, Kind};
 use journal::read::content;
 use journal::{Story, StoryEntry, changes};

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use actors::event::Event;
-use actors::words::Side;
 use clap::{Args, ValueEnum};
+use facts::event::Event;
+use facts::words::Side;
 use front::error::{CliError, Kind};
 use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};

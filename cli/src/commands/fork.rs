@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use actors::event::Event;
 use clap::Args;
+use facts::event::Event;
 use front::error::{CliError, Kind};
 use journal::fork::fork;
 use journal::read::{Record, read};

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use actors::checks::{Project, derive};
+use checks::derive::{Project, derive};
 use clap::Args;
 use front::error::{CliError, Kind};
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! `deepseek mission`: researches a goal, shows a card and executes it once approved.
 
-use actors::delivery::{Delivery, Limit};
-use actors::event::Event;
-use actors::words::{CardAnswer, CardStep};
 use clap::{Args, Subcommand};
+use facts::delivery::{Delivery, Limit};
+use facts::event::Event;
+use facts::words::{CardAnswer, CardStep};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::SessionChoice;

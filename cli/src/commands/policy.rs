@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use actors::always::Always;
+use actors::run::always_allowed::Always;
 use clap::{Args, Subcommand, ValueEnum};
 use config::{Approval, Mode, Settings, Source};
 use front::error::{CliError, Kind};

@@ -1,6 +1,6 @@
 //! `deepseek prompts`: shows the prompts sent to models, and the source of each.
 
-use actors::prompts::{Prompt, Prompts, may_name};
+use actors::talk::prompts::{Prompt, Prompts, may_name};
 use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 

@@ -1,8 +1,8 @@
 //! `deepseek replay`: re-runs a recorded session and checks that the result is identical.
 
-use actors::event::{Blob, Event};
-use actors::recording::Difference;
+use actors::run::recording::Difference;
 use clap::Args;
+use facts::event::{Blob, Event};
 use front::error::{CliError, Kind};
 use journal::read::content;
 use orchestrator::earlier::EarlierError;

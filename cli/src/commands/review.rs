@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use actors::review::Reviewed;
+use facts::grammar::review::Reviewed;
 use front::error::{CliError, Kind};
 use shell::Git;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use actors::delivery::StagedFor;
-use actors::workspace::{Staged, Taken};
+use actors::run::workspace::{Staged, Taken};
 use clap::Args;
+use facts::delivery::StagedFor;
 use front::error::{CliError, Kind};
 use front::exit;
 use orchestrator::checkpoints::{RestoreMode, RestorePlan};

@@ -253,7 +253,7 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
 
 #[cfg(test)]
 mod tests {
-    use actors::words::SessionState;
+    use facts::words::SessionState;
     use journal::Tally;
 
     use super::*;

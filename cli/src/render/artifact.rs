@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use actors::delivery::Delivery;
-use actors::event::Event;
-use actors::plan::{Plan, StepMark};
-use actors::verified::Verified;
-use actors::words::Intent;
+use checks::verified::Verified;
+use facts::delivery::Delivery;
+use facts::event::Event;
+use facts::grammar::plan::{Plan, StepMark};
+use facts::words::Intent;
 use orchestrator::orchestrator::Outcome;
 use serde_json::{Value, json};
 

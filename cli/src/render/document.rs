@@ -1,6 +1,6 @@
 //! Recorded events as JSON documents: a category, and the fields that are meaningful to consumers.
 
-use actors::event::Event;
+use facts::event::Event;
 use front::describe::{iteration, plan, refusal};
 use journal::{Story, StoryEntry};
 use serde_json::{Map, Value, json};

@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::event::{Envelope, Event};
-use actors::publisher::Signal;
-use actors::scope::Scope;
+use actors::run::publisher::Signal;
+use facts::event::{Envelope, Event};
+use facts::scope::Scope;
 use front::describe::criteria;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;

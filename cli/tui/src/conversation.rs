@@ -2,16 +2,16 @@
 //! its own and returns them as [`Act`]s; callers pass the time.
 
 mod act;
-mod facts;
 mod lines;
 mod output;
 mod pressed;
+mod settings;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actors::publisher::{Answer, OpenQuestion, Question};
+use actors::run::publisher::{Answer, OpenQuestion, Question};
 use front::answer::{self, ShownQuestion, Typed};
 use front::command_output::CommandOutput;
 use front::diff::{harmless, harmless_text};
@@ -30,9 +30,9 @@ use crate::screen::Size;
 use crate::visit::{Does, Pages, Review, Visit};
 
 pub(crate) use self::act::{Act, Work};
-pub(crate) use self::facts::YOLO;
-pub use self::facts::{AlternateScreen, Calls, Facts, Setting};
 use self::output::Output;
+pub(crate) use self::settings::YOLO;
+pub use self::settings::{AlternateScreen, Calls, Facts, Setting};
 
 /// Keys are not taken as the answer to a question that appeared less than this ago.
 const DEAF: Duration = Duration::from_millis(300);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use actors::plan::StepMark;
-use actors::wording::short;
 use anstyle::{AnsiColor, Style};
+use checks::wording::short;
+use facts::grammar::plan::StepMark;
 use front::answer::{self, Offers, ShownQuestion, Typed};
 use front::diff::harmless;
 use model::price::Usd;

@@ -3,7 +3,7 @@
 mod pages;
 mod review;
 
-use actors::publisher::Answer;
+use actors::run::publisher::Answer;
 use anstyle::{AnsiColor, Style};
 use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;

@@ -1,6 +1,6 @@
 //! Generates model answers from bytes: ASCII is kept, and every other byte becomes a piece that answers are made of.
 
-use actors::contract::ContractError;
+use facts::grammar::contract::ContractError;
 
 /// The pieces that answers are made of.
 const PIECES: [&str; 48] = [

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use actors::draft::{self, EditorAnswer, MayEnd};
-use actors::look::{self, Looks};
-use actors::plan::{Plan, PlanLimits};
-use actors::vacuous::hides_failure;
+use checks::proves_nothing::hides_failure;
+use facts::grammar::draft::{self, EditorAnswer, MayEnd};
+use facts::grammar::look::{self, Looks};
+use facts::grammar::plan::{Plan, PlanLimits};
 use shell::CommandLine;
 
 use super::answer::{count, is_of, parts, written};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actors::delivery::{Delivery, Verified};
-use actors::event::Event;
+use facts::delivery::{Delivery, Verified};
+use facts::event::Event;
 use ractor::ActorCell;
 use testkit::children_of;
 
@@ -117,7 +117,7 @@ async fn a_role_that_always_dies_ends_the_run() {
     assert!(
         matches!(
             report.delivery,
-            Delivery::NeedsWork { why: actors::delivery::NeedsWork::Crashed, .. }
+            Delivery::NeedsWork { why: facts::delivery::NeedsWork::Crashed, .. }
         ),
         "{:?}",
         report.delivery

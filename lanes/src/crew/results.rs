@@ -1,24 +1,26 @@
 //! Processes the result of a step: keeps it, publishes it, and turns it into the input of the next step.
 
-use actors::applier::{Applied, ApplyError};
-use actors::architect::{ArchitectError, Planned};
-use actors::checks::{Check, CheckOutcome, Report, can_check};
-use actors::closed::JournalClosed;
-use actors::delivery::{Delivery, FailureKind, NeedsWork};
-use actors::draft::{EditorAnswer, NeededFile};
-use actors::editor::EditorError;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
-use actors::failure::FailureClass;
-use actors::plan::Plan;
-use actors::prompts::Prompt;
-use actors::publisher::Attendance;
+use actors::roles::applier::{Applied, ApplyError};
+use actors::roles::architect::unapprovable::unapprovable;
+use actors::roles::architect::{ArchitectError, Planned};
+use actors::roles::editor::EditorError;
+use actors::roles::verifier::Checked;
 use actors::run::Run;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::run::publisher::Attendance;
+use actors::run::workspace::Denied;
 use actors::talk::AnswerError;
-use actors::unapprovable::unapprovable;
-use actors::verifier::Checked;
-use actors::wording::Wording;
-use actors::workspace::{Denied, NotApplied};
+use actors::talk::prompts::Prompt;
+use checks::baseline::can_check;
+use checks::failure_class::FailureClass;
+use checks::outcome::{Check, CheckOutcome, Report};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, FailureKind, NeedsWork};
+use facts::event::Event;
+use facts::grammar::draft::{EditorAnswer, NeededFile};
+use facts::grammar::plan::Plan;
+use facts::not_applied::NotApplied;
 use model::AgentRole;
 use patch::PatchMismatch;
 use tree::RepoPath;
@@ -261,7 +263,7 @@ impl State {
 }
 
 /// Returns the errors that the commands failing now had before the change.
-fn failing_again(baseline: &Report, report: &Report) -> actors::failure::ErrorSet {
+fn failing_again(baseline: &Report, report: &Report) -> checks::error_lines::ErrorSet {
     let fails_now = |command: &str| report.failing().any(|check| check.command == command);
     let before = baseline.checks.iter().filter(|check| fails_now(&check.command));
     before.flat_map(|check| check.exact.iter().cloned()).collect()

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use actors::applier::{ApplyAsk, ApplyError};
-use actors::architect::{PlanAsk, PlanWhy};
-use actors::checks::CheckOutcome;
-use actors::dialogue::Dialogue;
-use actors::draft::MayEnd;
-use actors::editor::DraftAsk;
-use actors::file_reader::FileReader;
-use actors::ledger::Ask;
-use actors::verifier::Subject;
+use actors::calls::ledger::Ask;
+use actors::roles::applier::{ApplyAsk, ApplyError};
+use actors::roles::architect::{PlanAsk, PlanWhy};
+use actors::roles::editor::DraftAsk;
+use actors::roles::verifier::Subject;
+use actors::run::file_reader::FileReader;
+use actors::talk::dialogue::Dialogue;
+use checks::outcome::CheckOutcome;
+use facts::grammar::draft::MayEnd;
 use futures_util::future::BoxFuture;
 use model::ModelError;
 use patch::{BaseState, PatchScope};
@@ -178,8 +178,8 @@ async fn admission_survives_callers_that_leave() {
     }
     drop(first);
     let third = admission.admit(&role.model, ask).await.unwrap();
-    let used = actors::ledger::Amount { tokens: 7, calls: 1, ..Default::default() };
-    third.settle(actors::ledger::Charge::Known(used));
+    let used = facts::amounts::Amount { tokens: 7, calls: 1, ..Default::default() };
+    third.settle(facts::amounts::Charge::Known(used));
     assert_eq!(
         admission.spent().await.unwrap().known.tokens,
         7,

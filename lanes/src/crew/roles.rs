@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use actors::applier::{Applier, ApplierSetup};
-use actors::architect::{Architect, ArchitectSetup};
-use actors::commands::Runner;
-use actors::editor::{Editor, EditorSetup};
-use actors::file_reader::FileReader;
-use actors::verifier::{Verifier, VerifierSetup};
-use actors::words::Role;
+use actors::roles::applier::{Applier, ApplierSetup};
+use actors::roles::architect::{Architect, ArchitectSetup};
+use actors::roles::editor::{Editor, EditorSetup};
+use actors::roles::verifier::{Verifier, VerifierSetup};
+use actors::run::command_runner::Runner;
+use actors::run::file_reader::FileReader;
+use facts::words::Role;
 use model::AgentRole;
 use ractor::ActorCell;
 

@@ -1,7 +1,8 @@
 //! What follows a verification: the end of the run, or who is asked about what fails. Pure.
 
-use actors::delivery::NeedsWork;
-use actors::failure::{ErrorSet, FailureClass};
+use checks::error_lines::ErrorSet;
+use checks::failure_class::FailureClass;
+use facts::delivery::NeedsWork;
 
 use super::judgement::{Judgement, Standing, describe_old};
 use super::{

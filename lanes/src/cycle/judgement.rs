@@ -1,10 +1,10 @@
 //! What the results of the checks say about delivering. Pure.
 
-use actors::checks::{CheckOutcome, Report};
-use actors::delivery::{Delivery, Unverified, Verified};
-use actors::failure::ErrorSet;
-use actors::wording::Wording;
-use actors::workspace::Denied;
+use actors::run::workspace::Denied;
+use checks::error_lines::ErrorSet;
+use checks::outcome::{CheckOutcome, Report};
+use checks::wording::Wording;
+use facts::delivery::{Delivery, Unverified, Verified};
 
 /// The results of the checks on what is applied.
 #[derive(Debug, Clone, PartialEq)]

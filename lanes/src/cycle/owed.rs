@@ -1,6 +1,6 @@
 //! The checks that a run owes: they have failed newly since it began, so a new plan cannot exchange them for others. Pure.
 
-use actors::checks::{CheckOutcome, Report};
+use checks::outcome::{CheckOutcome, Report};
 
 /// The owed checks, in the order in which they failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Properties: whatever the models answer and the checks find, the loop ends within its bound, and nothing is delivered
 //! while a failure stands that the run has caused.
 
-use actors::checks::CheckOutcome;
+use checks::outcome::CheckOutcome;
 use proptest::prelude::*;
 
 use super::tests::{BOUNDS, check, judged, plan_of};

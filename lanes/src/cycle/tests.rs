@@ -1,10 +1,10 @@
 //! Tests: the next step after each result.
 
-use actors::checks::{Check, CheckOutcome, Report};
-use actors::delivery::{Missing, MissingKind};
-use actors::failure::{Diagnostic, ErrorSet};
-use actors::plan::FileIntent;
+use checks::error_lines::{Diagnostic, ErrorSet};
+use checks::outcome::{Check, CheckOutcome, Report};
 use config::FailureClassifier;
+use facts::delivery::{Missing, MissingKind};
+use facts::grammar::plan::FileIntent;
 
 use super::*;
 

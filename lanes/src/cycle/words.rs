@@ -1,9 +1,9 @@
 //! What goes into the table and what comes out of it. Values only.
 
-use actors::delivery::Delivery;
-use actors::failure::FailureClass;
-use actors::plan::FileIntent;
+use checks::failure_class::FailureClass;
 use config::FailureClassifier;
+use facts::delivery::Delivery;
+use facts::grammar::plan::FileIntent;
 use tree::RepoPath;
 
 use super::judgement::Judgement;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::lane_id::LaneId;
+use facts::lane_id::LaneId;
 
 /// A set of lanes that are merged.
 pub(super) type Lanes = BTreeSet<LaneId>;

@@ -2,9 +2,9 @@
 
 use crate::pattern::Pattern;
 use crate::team_plan::{LanePlan, TeamPlan};
-use actors::failure::FailureClass;
-use actors::lane_id::LaneId;
-use actors::prompts::{Prompt, Prompts};
+use actors::talk::prompts::{Prompt, Prompts};
+use checks::failure_class::FailureClass;
+use facts::lane_id::LaneId;
 use tree::RepoPath;
 
 /// Returns the instructions for one part of a request. The text that all lanes share comes first, so that the provider

@@ -9,18 +9,19 @@ use std::sync::Arc;
 use crate::crew::call_failed;
 use crate::planner::{self, TeamPlanned};
 use crate::team_plan::{LanePlan, TeamPlan};
-use actors::closed::JournalClosed;
-use actors::commands::Runner;
-use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
-use actors::lane_id::LaneId;
-use actors::ledger::Allowance;
-use actors::publisher::Publisher;
 use actors::run::Run;
+use actors::run::command_runner::Runner;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::run::publisher::Publisher;
+use actors::run::workspace::{CommitRefused, Extent, LeftOut, Staged, Taken};
 use actors::talk::AnswerError;
-use actors::team::Other;
-use actors::workspace::{CommitRefused, Extent, LeftOut, NotApplied, Staged, Taken};
+use facts::amounts::Allowance;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
+use facts::event::Event;
+use facts::lane_id::LaneId;
+use facts::not_applied::NotApplied;
+use facts::team::Other;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tools::ids::short;
@@ -319,7 +320,7 @@ impl Conductor {
     ) -> Result<Option<Delivery>, Delivery> {
         let patch = self.setup.run.fresh_id();
         let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
-        self.publisher().publish(Event::staged(&patch, &staged)).await?;
+        self.publisher().publish(staged.event(&patch, None)).await?;
         Ok(Some(staged_as(short(&patch), delivery)))
     }
 }

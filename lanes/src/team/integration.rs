@@ -7,21 +7,23 @@ use std::sync::Arc;
 
 use crate::feedback;
 use actors::Unanswered;
-use actors::checks::{CheckOutcome, Report};
-use actors::closed::JournalClosed;
-use actors::commands::Runner;
-use actors::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
-use actors::effect::{Effect, Position, Trace};
-use actors::event::{Event, StagedFile};
-use actors::failure::{FailureClass, FailureHistory};
-use actors::lane_id::LaneId;
-use actors::proof::{self, OldTree, ToProve};
-use actors::publisher::Publisher;
+use actors::roles::verifier::{Subject, Verifier, VerifierSetup, run_event};
 use actors::run::Run;
-use actors::team::Other;
-use actors::verifier::{Subject, Verifier, VerifierSetup, run_event};
-use actors::wording::Wording;
-use actors::workspace::{CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace};
+use actors::run::command_runner::Runner;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::run::publisher::Publisher;
+use actors::run::workspace::{
+    CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace,
+};
+use checks::failure_class::{FailureClass, FailureHistory};
+use checks::outcome::{CheckOutcome, Report};
+use checks::proof::{self, OldTree, ToProve};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
+use facts::event::{Event, StagedFile};
+use facts::lane_id::LaneId;
+use facts::team::Other;
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
@@ -196,7 +198,7 @@ impl Integration {
         commands: &[String],
     ) -> Result<Vec<String>, Delivery> {
         let file_reader =
-            actors::file_reader::FileReader::new(place.clone(), self.setup.run.clone());
+            actors::run::file_reader::FileReader::new(place.clone(), self.setup.run.clone());
         let derived = file_reader.checks().await?;
         let above = self.setup.workspace();
         let missing = derived.into_iter().filter(|command| {

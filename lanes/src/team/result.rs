@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lane::FailedAttempt;
 use crate::team_plan::TeamPlan;
-use actors::delivery::{Delivery, NeedsWork, Verified};
-use actors::lane_id::LaneId;
-use actors::ledger::Amount;
-use actors::team::{EndedLane, LaneEnd, Other};
+use facts::amounts::Amount;
+use facts::delivery::{Delivery, NeedsWork, Verified};
+use facts::lane_id::LaneId;
+use facts::team::{EndedLane, LaneEnd, Other};
 use tree::RepoPath;
 
 use super::lane_pool::Made;

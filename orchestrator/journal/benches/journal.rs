@@ -17,10 +17,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::event::Event;
-use actors::publisher::{Publisher, Signal};
+use actors::run::publisher::{Publisher, Signal};
 use deepseek_journal::log::{Capacity, Journal};
 use deepseek_journal::read::read;
+use facts::event::Event;
 use tokio::sync::mpsc;
 use tools::clock::SystemClock;
 
@@ -29,7 +29,7 @@ const APPENDERS: usize = 20;
 
 fn event(n: usize) -> Event {
     Event::TurnAdded {
-        speaker: actors::words::Side::User,
+        speaker: facts::words::Side::User,
         text: format!("event {n}: {}", "x".repeat(100)),
         intent: None,
         card: None,

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use actors::event::Blob;
+use facts::event::Blob;
 use serde::{Deserialize, Serialize};
 use tools::regular::{self, MAX_STATE_BYTES};
 use tree::FileHash;

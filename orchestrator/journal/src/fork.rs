@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use actors::event::{Event, Origin};
+use facts::event::{Event, Origin};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tools::regular;

@@ -17,7 +17,7 @@ pub mod repair;
 mod session;
 mod staged;
 
-use actors::lane_id::LaneId;
+use facts::lane_id::LaneId;
 use serde::Serialize;
 use tree::FileHash;
 

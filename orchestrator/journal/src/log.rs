@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use actors::event::{Blob, Envelope, Event};
-use actors::publisher::{Publisher, Signal, Submission};
-use actors::scope::Scope;
+use actors::run::publisher::{Publisher, Signal, Submission};
 use crossbeam_channel::Receiver;
+use facts::event::{Blob, Envelope, Event};
+use facts::scope::Scope;
 use model::AgentRole;
 use serde_json::value::RawValue;
 use thiserror::Error;

@@ -6,10 +6,10 @@
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use actors::event::Event;
-use actors::lane_id::LaneId;
-use actors::scope::{Scope, Segment};
-use actors::v1;
+use facts::event::Event;
+use facts::lane_id::LaneId;
+use facts::scope::{Scope, Segment};
+use facts::upgrade_v1;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use thiserror::Error;
@@ -55,7 +55,7 @@ impl Record {
 
     /// Returns the kind without its version, under its current name.
     pub fn name(&self) -> &str {
-        v1::name(&self.kind)
+        upgrade_v1::name(&self.kind)
     }
 
     /// Returns the event; `None` for a kind or form that this version does not know.
@@ -64,7 +64,7 @@ impl Record {
         // An earlier version has another kind, which this version does not know.
         current.or_else(|| {
             let (kind, data) =
-                v1::upgraded(&self.kind, serde_json::from_str(self.data.get()).ok()?);
+                upgrade_v1::upgraded(&self.kind, serde_json::from_str(self.data.get()).ok()?);
             parsed(&kind, &to_raw_value(&data).ok()?)
         })
     }
@@ -260,8 +260,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use actors::event::Blob;
-    use actors::publisher::Written;
+    use actors::run::publisher::Written;
+    use facts::event::Blob;
     use tokio::sync::mpsc;
     use tools::clock::{FixedClock, Timestamp};
 
@@ -273,7 +273,7 @@ mod tests {
 
     fn turn(text: &str) -> Event {
         Event::TurnAdded {
-            speaker: actors::words::Side::User,
+            speaker: facts::words::Side::User,
             text: text.to_owned(),
             intent: None,
             card: None,

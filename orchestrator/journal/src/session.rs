@@ -2,9 +2,9 @@
 //!
 //! The journal consults this after every event and records a change directly after its cause.
 
-use actors::delivery::Delivery;
-use actors::event::Event;
-pub(crate) use actors::words::SessionState;
+use facts::delivery::Delivery;
+use facts::event::Event;
+pub(crate) use facts::words::SessionState;
 
 /// The transitions of a session's state.
 pub(crate) trait Transitions: Sized {
@@ -97,8 +97,8 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
 
 #[cfg(test)]
 mod tests {
-    use actors::wording::Wording;
-    use actors::words::Asked;
+    use checks::wording::Wording;
+    use facts::words::Asked;
 
     use super::*;
 
@@ -140,8 +140,8 @@ mod tests {
     fn a_run_passes_through_the_states() {
         let finished = |delivery| Event::RunFinished {
             delivery,
-            spent: actors::ledger::Amount::default(),
-            spent_unknown: actors::ledger::Amount::default(),
+            spent: facts::amounts::Amount::default(),
+            spent_unknown: facts::amounts::Amount::default(),
             rollbacks: Vec::new(),
         };
         let ask = String::new();

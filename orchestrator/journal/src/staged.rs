@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use actors::delivery::StagedFor;
-use actors::event::{Event, StagedFile};
-use actors::words::{Asked, DeniedBy};
+use facts::delivery::StagedFor;
+use facts::event::{Event, StagedFile};
+use facts::words::{Asked, DeniedBy};
 use tree::{Change, Settlement};
 
 use crate::history::Kept;

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::delivery::Limit;
-use actors::lane_id::LaneId;
-use actors::ledger::{Allowance, Amount};
 use config::{Config, NetworkReach};
+use facts::amounts::{Allowance, Amount};
+use facts::delivery::Limit;
+use facts::lane_id::LaneId;
 use lanes::pattern::Pattern;
 use model::price::Usd;
 use serde::{Deserialize, Serialize};

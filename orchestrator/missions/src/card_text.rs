@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display};
 
-use actors::lane_id::LaneId;
-use actors::ledger::{Allowance, Amount};
-use actors::wording::short;
+use checks::wording::short;
+use facts::amounts::{Allowance, Amount};
+use facts::lane_id::LaneId;
 use tools::count::counted;
 
 use crate::card::{

@@ -1,8 +1,8 @@
 //! The cards of a session and the state of each, derived from events. Pure.
 
-use actors::delivery::Delivery;
-use actors::event::{Blob, Event};
-use actors::words::CardAnswer;
+use facts::delivery::Delivery;
+use facts::event::{Blob, Event};
+use facts::words::CardAnswer;
 use tree::FileHash;
 
 /// The state of a card.
@@ -116,7 +116,7 @@ const fn after(delivery: &Delivery) -> CardState {
 
 #[cfg(test)]
 mod tests {
-    use actors::delivery::Verified;
+    use facts::delivery::Verified;
 
     use super::*;
 
@@ -141,11 +141,11 @@ mod tests {
     }
 
     fn finished(delivery: Delivery) -> Event {
-        let spent = actors::ledger::Amount::default();
+        let spent = facts::amounts::Amount::default();
         Event::RunFinished {
             delivery,
             spent,
-            spent_unknown: actors::ledger::Amount::default(),
+            spent_unknown: facts::amounts::Amount::default(),
             rollbacks: Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use actors::lane_id::LaneId;
+use facts::lane_id::LaneId;
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use actors::call::CallError;
-use actors::child::{self, Child, NoAnswer, Reads};
-use actors::closed::JournalClosed;
-use actors::dialogue::Dialogue;
-use actors::kept_answers::{KeptAnswers, QuestionClaim, WhoAsks};
+use actors::calls::kept_answers::{KeptAnswers, QuestionClaim, WhoAsks};
+use actors::calls::model_call::CallError;
 use actors::run::Run;
+use actors::talk::child_question::{self, Child, NoAnswer, Reads};
+use actors::talk::dialogue::Dialogue;
+use facts::closed::JournalClosed;
 use ractor::factory::queues::DefaultQueue;
 use ractor::factory::routing::QueuerRouting;
 use ractor::factory::{
@@ -186,7 +186,7 @@ impl Children {
         if !config.prime || !is_worth_it || !lock(&self.primed).insert(FileHash::of(&text)) {
             return Ok(());
         }
-        match child::prime(&self.run, self.next_number(), common).await {
+        match child_question::prime(&self.run, self.next_number(), common).await {
             Err(CallError::Journal(closed)) => Err(closed),
             // If the budget is exhausted, the questions themselves report it.
             Ok(())
@@ -203,7 +203,7 @@ impl Children {
     pub async fn give_up(&self) {
         let open = std::mem::take(&mut *lock(&self.open));
         for number in open {
-            if child::give_up(&self.run, number).await.is_err() {
+            if child_question::give_up(&self.run, number).await.is_err() {
                 tracing::debug!(number, "a question that was given up is not in the journal");
             }
         }

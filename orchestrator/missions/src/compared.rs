@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
 use actors::run::Run;
+use actors::run::effect::{Effect, Position, Trace};
+use facts::closed::JournalClosed;
+use facts::event::Event;
 use index::Index;
 use tree::{FileHash, RepoPath};
 

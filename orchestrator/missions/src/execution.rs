@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::closed::JournalClosed;
-use actors::dialogue::{Dialogue, shown_file};
-use actors::event::{Blob, Event};
-use actors::lane_id::LaneId;
-use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
+use actors::talk::dialogue::{Dialogue, shown_file};
+use actors::talk::prompts::{Prompt, Prompts};
+use facts::closed::JournalClosed;
+use facts::event::{Blob, Event};
+use facts::lane_id::LaneId;
 use index::Index;
 use lanes::team_plan::TeamPlan;
 use tree::RepoPath;

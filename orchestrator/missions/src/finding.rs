@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use actors::contract::{Contract, ContractError, filled};
+use facts::grammar::contract::{Contract, ContractError, filled};
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
 

@@ -1,6 +1,6 @@
 //! The gate of a mission: the order of its phases, and the only place where a card becomes approved. Pure.
 
-use actors::words::MissionPhase;
+use facts::words::MissionPhase;
 use thiserror::Error;
 use tree::FileHash;
 

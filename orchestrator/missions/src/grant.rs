@@ -1,6 +1,6 @@
 //! The permissions of an approved card, so that the user is not asked again, and what goes beyond them. Pure.
 
-use actors::workspace::Unapproved;
+use actors::run::workspace::Unapproved;
 use lanes::pattern::Pattern;
 use tree::RepoPath;
 

@@ -1,11 +1,11 @@
 //! What the researcher is asked, and the grammars of its answers.
 
-use actors::closed::JournalClosed;
-use actors::contract::{Contract, ContractError, filled};
-use actors::event::Event;
-use actors::prompts::{Prompt, Prompts};
 use actors::talk::Grammar;
-use actors::wording::Wording;
+use actors::talk::prompts::{Prompt, Prompts};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::grammar::contract::{Contract, ContractError, filled};
 
 use crate::finding::{ClaimVerdict, Observation, verdicts};
 use crate::passage::Passage;
@@ -72,7 +72,7 @@ impl Grammar for Hypotheses<'_> {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        error.for_planner(prompts)
+        prompts.refused_plan(error)
     }
 }
 
@@ -98,7 +98,7 @@ impl Grammar for Program {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        error.for_planner(prompts)
+        prompts.refused_plan(error)
     }
 }
 
@@ -124,7 +124,7 @@ impl Grammar for Verdicts {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        error.for_planner(prompts)
+        prompts.refused_plan(error)
     }
 }
 
@@ -147,7 +147,7 @@ impl Grammar for PlanBounds {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        error.for_planner(prompts)
+        prompts.refused_plan(error)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::contract::{Contract, ContractError, filled, without_dot_slash};
-use actors::lane_id::LaneId;
+use facts::grammar::contract::{Contract, ContractError, filled, without_dot_slash};
+use facts::lane_id::LaneId;
 use lanes::pattern::Pattern;
 use lanes::team_plan::{LanePlan, TeamPlan};
 use tools::count::counted;

@@ -1,11 +1,11 @@
 //! Turns findings into a card: the researcher plans the tasks, and their permissions and costs are added up.
 
-use actors::call::CallError;
-use actors::ledger::{Allowance, Amount};
-use actors::prompts::Prompt;
+use actors::calls::model_call::CallError;
 use actors::run::Run;
 use actors::talk::AnswerError;
+use actors::talk::prompts::Prompt;
 use config::{Config, NetworkReach};
+use facts::amounts::{Allowance, Amount};
 use model::price::Usd;
 use model::{AgentRole, BYTES_PER_TOKEN};
 

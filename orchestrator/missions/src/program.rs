@@ -1,16 +1,16 @@
 //! Runs programs that models write over files, from one batch of questions to the next. Each step is a recorded effect
 //! that includes the program's remaining state. Its questions are child questions like all others.
 
-use actors::child::NoAnswer;
-use actors::closed::JournalClosed;
-use actors::contract::{Contract, ContractError};
-use actors::dialogue::{Dialogue, shown_file, shown_lines};
-use actors::effect::{Effect, Trace};
-use actors::event::{Blob, Event};
-use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
-use actors::scope::Segment;
-use actors::words::ProgramEnd;
+use actors::run::effect::{Effect, Trace};
+use actors::talk::child_question::NoAnswer;
+use actors::talk::dialogue::{Dialogue, shown_file, shown_lines};
+use actors::talk::prompts::{Prompt, Prompts};
+use facts::closed::JournalClosed;
+use facts::event::{Blob, Event};
+use facts::grammar::contract::{Contract, ContractError};
+use facts::scope::Segment;
+use facts::words::ProgramEnd;
 use futures_util::future::BoxFuture;
 use interpreter::{
     Batch, Begin, Excerpt, File, HELPERS, ProgramEnding, ProgramLimits, ProgramOutcome,

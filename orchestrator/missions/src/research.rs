@@ -5,16 +5,16 @@
 
 use std::collections::BTreeSet;
 
-use actors::brief::Brief;
-use actors::child::NoAnswer;
-use actors::closed::JournalClosed;
-use actors::commands::Runner;
-use actors::delivery::Limit;
-use actors::dialogue::{Dialogue, shown_file, shown_lines};
-use actors::event::Event;
-use actors::prompts::Prompt;
 use actors::run::Run;
-use actors::words::ResearchStep;
+use actors::run::command_runner::Runner;
+use actors::talk::brief::Brief;
+use actors::talk::child_question::NoAnswer;
+use actors::talk::dialogue::{Dialogue, shown_file, shown_lines};
+use actors::talk::prompts::Prompt;
+use facts::closed::JournalClosed;
+use facts::delivery::Limit;
+use facts::event::Event;
+use facts::words::ResearchStep;
 use index::Index;
 use interpreter::{Cite, HELPERS};
 use search::BYTES_PER_TOKEN;
@@ -168,7 +168,7 @@ impl Research<'_> {
         self,
         commons: &[Common],
         questions: &[(Passage, String)],
-        reads: actors::child::Reads,
+        reads: actors::talk::child_question::Reads,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<(usize, T)>, Cut> {
         let mut answered = Vec::new();

@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use actors::brief::Reads;
-use actors::call::CallError;
-use actors::closed::JournalClosed;
-use actors::delivery::Limit;
-use actors::dialogue::Dialogue;
-use actors::dialogues::introduction;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
-use actors::looking;
-use actors::prompts::{Prompt, Prompts};
+use actors::calls::model_call::CallError;
+use actors::looks::look_effect;
 use actors::run::Run;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::talk::brief::Reads;
+use actors::talk::dialogue::Dialogue;
+use actors::talk::dialogues::introduction;
+use actors::talk::prompts::{Prompt, Prompts};
 use actors::talk::{AnswerError, Grammar, Talk};
+use facts::closed::JournalClosed;
+use facts::delivery::Limit;
+use facts::event::Event;
 use model::AgentRole;
 use search::BYTES_PER_TOKEN;
 use tools::clock::Timestamp;
@@ -104,7 +104,7 @@ impl Research<'_> {
         let caller = run.caller(AgentRole::Researcher);
         let talk = Talk {
             caller: &caller,
-            sources: looking::Sources {
+            sources: look_effect::Sources {
                 commands: self.commands,
                 index: Some(self.index),
                 own: &[],

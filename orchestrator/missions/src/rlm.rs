@@ -1,9 +1,9 @@
 //! The tool `rlm.run`, which runs programs for a model that answers a question. It only reads.
 
-use actors::closed::JournalClosed;
-use actors::programs::{ProgramTold, Programs};
+use actors::looks::programs::{ProgramTold, Programs};
 use actors::run::Run;
 use config::Mode;
+use facts::closed::JournalClosed;
 use futures_util::future::BoxFuture;
 use index::Index;
 use interpreter::HELPERS;

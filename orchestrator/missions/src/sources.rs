@@ -1,9 +1,9 @@
 //! The effect of reading the files that a mission or a program is about, as far as they fit.
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Trace};
-use actors::event::{Blob, Event};
 use actors::run::Run;
+use actors::run::effect::{Effect, Trace};
+use facts::closed::JournalClosed;
+use facts::event::{Blob, Event};
 use index::{FileKind, Index};
 use lanes::pattern::Pattern;
 use search::BYTES_PER_TOKEN;

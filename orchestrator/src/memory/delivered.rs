@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use actors::delivery::Verified;
-use actors::plan::Plan;
-use actors::prompts::Prompt;
 use actors::run::{Run, UserWord};
+use actors::talk::prompts::Prompt;
+use facts::delivery::Verified;
+use facts::grammar::plan::Plan;
 use tools::blocking::on_a_thread;
 use tree::{Change, ReadTree, RepoPath};
 

@@ -1,13 +1,13 @@
 //! Compacts the conversation, and reports what fills the context of the next request.
 
-use actors::brief::Brief;
-use actors::closed::JournalClosed;
-use actors::dialogues::introduction;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::{Blob, Event};
-use actors::prompts::Prompt;
 use actors::run::Run;
-use actors::words::CompactedBy;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::talk::brief::Brief;
+use actors::talk::dialogues::introduction;
+use actors::talk::prompts::Prompt;
+use facts::closed::JournalClosed;
+use facts::event::{Blob, Event};
+use facts::words::CompactedBy;
 use ractor::RpcReplyPort;
 use search::estimate_tokens;
 use thiserror::Error;

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use actors::delivery::{Delivery, FailureKind, Rollback, Target};
-use actors::event::Event;
-use actors::ledger::Spending;
-use actors::plan::Plan;
-use actors::review::Review;
+use actors::run::workspace::Staged;
 use actors::run::{Run, UserWord};
-use actors::team::EndedLane;
-use actors::words::Side;
-use actors::workspace::Staged;
+use facts::amounts::Spending;
+use facts::delivery::{Delivery, FailureKind, Rollback, Target};
+use facts::event::Event;
+use facts::grammar::plan::Plan;
+use facts::grammar::review::Review;
+use facts::team::EndedLane;
+use facts::words::Side;
 use lanes::crew::{Crew, CrewReport};
 use lanes::team::Team;
 use missions::card::SealedCard;
@@ -132,7 +132,7 @@ impl State {
         }
         for (to, changes) in ways_back {
             let patch = active.run.fresh_id();
-            let staged = Event::staged(&patch, &Staged::way_back(to, changes));
+            let staged = Staged::way_back(to, changes).event(&patch, None);
             if active.run.publish(staged).await.is_ok() {
                 rollbacks.push(Rollback { patch, to });
             }

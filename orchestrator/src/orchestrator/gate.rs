@@ -8,11 +8,11 @@ mod question;
 
 use std::sync::Arc;
 
-use actors::delivery::StagedFor;
 use actors::run::Run;
-use actors::scope::Scope;
-use actors::words::DeniedBy;
-use actors::workspace::{Denied, Extent, Purpose, Staged};
+use actors::run::workspace::{Denied, Extent, Purpose, Staged};
+use facts::delivery::StagedFor;
+use facts::scope::Scope;
+use facts::words::DeniedBy;
 use missions::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Touch, Touched, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
@@ -20,7 +20,7 @@ use sandbox::{Degree, Network};
 use shell::CommandLine;
 use tree::{Change, FileState, Note, Op};
 
-use actors::always::Always;
+use actors::run::always_allowed::Always;
 
 use super::{Commit, Msg, News, Said, State, Wanted};
 

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use actors::brief::Brief;
-use actors::checks;
-use actors::delivery::{Delivery, FailureKind};
-use actors::effect::{Effect, Trace};
-use actors::event::{Blob, Event};
 use actors::run::Run;
-use actors::words::Intent;
+use actors::run::effect::{Effect, Trace};
+use actors::talk::brief::Brief;
+use checks::derive::{Project, derive};
+use facts::delivery::{Delivery, FailureKind};
+use facts::event::{Blob, Event};
+use facts::words::Intent;
 use index::Index;
 use search::{EvidenceOptions, Spread};
 use tools::encoding::decode;
@@ -116,7 +116,7 @@ impl Effect for Gathering {
 }
 
 /// Derives the commands that check a change if the plan names none. Blocks.
-fn derived_checks(index: &Index, kinds: &checks::Kinds) -> Vec<String> {
+fn derived_checks(index: &Index, kinds: &checks::derive::Kinds) -> Vec<String> {
     const MOST_NAMES: usize = 10_000;
     let path = |name: &str| RepoPath::parse(name).ok().filter(|path| index.may_read(path));
     let entry = |name: &str| index.tree().entry(&path(name)?, index.max_file_bytes()).ok();
@@ -130,5 +130,5 @@ fn derived_checks(index: &Index, kinds: &checks::Kinds) -> Vec<String> {
     };
     let exists = |name: &str| !matches!(entry(name), Some(Entry::Missing) | None);
     let names = |dir: &str| index.tree().names(RepoPath::parse(dir).ok().as_ref(), MOST_NAMES);
-    checks::derive(&checks::Project { read: &read, exists: &exists, names: &names }, kinds)
+    derive(&Project { read: &read, exists: &exists, names: &names }, kinds)
 }

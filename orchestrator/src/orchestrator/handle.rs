@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::commands::running;
-use actors::delivery::Delivery;
-use actors::event::{Blob, Event, FORMAT};
-use actors::publisher::{Publisher, Signal};
+use actors::run::command_runner::running;
+use actors::run::publisher::{Publisher, Signal};
+use actors::run::workspace::{CommitRefused, Extent, Staged};
 use actors::run::{Terms, TermsError};
-use actors::workspace::{CommitRefused, Extent, Staged};
 use actors::{Unanswered, answered};
 use config::Config;
+use facts::delivery::Delivery;
+use facts::event::{Blob, Event, FORMAT};
 use journal::log::{Capacity, Journal, LogError};
 use ractor::{Actor, ActorCell, ActorRef};
 use shell::end_leftovers;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::delivery::Delivery;
-use actors::event::{Blob, Event};
-use actors::publisher::Publisher;
-use actors::recording::{AtRecordingEnd, Recording};
+use actors::run::publisher::Publisher;
+use actors::run::recording::{AtRecordingEnd, Recording};
 use actors::run::{Terms, TermsError};
 use config::Config;
+use facts::delivery::Delivery;
+use facts::event::{Blob, Event};
 use policy::Rules;
 use ractor::ActorRef;
 use tools::redact::Redactor;

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use actors::brief::{Brief, Reads};
-use actors::changed;
-use actors::closed::JournalClosed;
-use actors::commands::Runner;
-use actors::contract::ContractError;
-use actors::delivery::{Delivery, NeedsWork, Verified};
-use actors::event::Event;
-use actors::looking::Sources;
-use actors::prompts::{Prompt, Prompts};
-use actors::publisher::Attendance;
-use actors::review::{Review, Reviewed, ShownDiff, shown};
+use actors::looks::git_change;
+use actors::looks::look_effect::Sources;
 use actors::run::Run;
+use actors::run::command_runner::Runner;
+use actors::run::publisher::Attendance;
+use actors::talk::brief::{Brief, Reads};
+use actors::talk::prompts::{Prompt, Prompts};
 use actors::talk::{AnswerError, Grammar};
-use actors::wording::Wording;
-use actors::words::Intent;
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, NeedsWork, Verified};
+use facts::event::Event;
+use facts::grammar::contract::ContractError;
+use facts::grammar::review::{Review, Reviewed, ShownDiff, shown};
+use facts::words::Intent;
 use index::FileKind;
 use lanes::crew::call_failed;
 use model::AgentRole;
@@ -76,7 +76,7 @@ async fn review(
     let of = of.ok_or_else(|| {
         none(&"name commits as `git diff` takes them, `--staged`, or nothing".into())
     })?;
-    let read = changed::read(commands, &of, words).await.map_err(|_| journal_closed())?;
+    let read = git_change::read(commands, &of, words).await.map_err(|_| journal_closed())?;
     let diff = read.map_err(|why| none(&why))?;
     let room = run.config().agent_loop.review_tokens.saturating_mul(BYTES_PER_TOKEN);
     let may_read = |path: &str| run.terms.rules.may_read(path).unasked();

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
-use actors::fate::ChangeFate;
 use actors::run::Run;
+use actors::run::effect::{Effect, Position, Trace};
 use config::Config;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::fate::ChangeFate;
 use tools::blocking::on_a_thread;
 use tree::{Change, Entry, FileState, LastCommit, ReadTree, RepoPath, UserRepository};
 

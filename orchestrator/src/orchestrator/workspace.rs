@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use actors::answered;
-use actors::scope::Scope;
-use actors::wording::Wording;
-use actors::words::Asked;
-use actors::workspace::{
+use actors::run::workspace::{
     CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
     Workspaces,
 };
+use checks::wording::Wording;
+use facts::scope::Scope;
+use facts::words::Asked;
 use futures_util::future::BoxFuture;
 use missions::grant::Grant;
 use ractor::rpc::CallResult;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use actors::fate::{ChangeFate, Fate};
-use actors::prompts::{Prompt, Prompts};
+use actors::talk::prompts::{Prompt, Prompts};
+use facts::fate::{ChangeFate, Fate};
 use tools::count::counted;
 use tree::{Change, FileState, RepoPath};
 

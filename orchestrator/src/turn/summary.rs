@@ -1,7 +1,7 @@
 //! The compression of a conversation: its oldest turns become one summary with their goals, decisions, plan, open issues,
 //! results and answers. No model is asked: the same turns give the same summary. Pure.
 
-use actors::prompts::{Prompt, Prompts};
+use actors::talk::prompts::{Prompt, Prompts};
 use search::estimate_tokens;
 use tools::count::counted;
 
@@ -138,9 +138,9 @@ fn line(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use actors::delivery::{Delivery, NeedsWork};
-    use actors::plan::Plan;
     use actors::run::UserWord;
+    use facts::delivery::{Delivery, NeedsWork};
+    use facts::grammar::plan::Plan;
 
     use super::super::tests::turn;
     use super::super::{FailedCheck, conversation};

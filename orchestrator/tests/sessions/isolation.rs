@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::delivery::{Delivery, NeedsWork};
-use actors::event::{Envelope, Event};
-use actors::team::{EndedLane, LaneEnd};
+use facts::delivery::{Delivery, NeedsWork};
+use facts::event::{Envelope, Event};
+use facts::team::{EndedLane, LaneEnd};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
 use testkit::{AnswerSource, RunRecord, World};

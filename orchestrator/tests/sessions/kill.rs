@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actors::delivery::{Delivery, FailureKind, Verified};
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
+use facts::delivery::{Delivery, FailureKind, Verified};
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::ActorCell;
 use testkit::answers::{greeting_diff, greeting_plan};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use actors::Unanswered;
-use actors::delivery::{Delivery, Verified};
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
+use facts::delivery::{Delivery, Verified};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{greeting_diff, greeting_plan};
 use testkit::{AnswerSource, World, ignore};

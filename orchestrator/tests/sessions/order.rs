@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use actors::delivery::{Delivery, Verified};
-use actors::event::{Envelope, Event};
+use facts::delivery::{Delivery, Verified};
+use facts::event::{Envelope, Event};
 use fastrand::Rng;
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use actors::delivery::{Delivery, Verified};
-use actors::event::Event;
-use actors::publisher::Signal;
+use actors::run::publisher::Signal;
 use config::Config;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::earlier::InterruptedRun;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
 use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
+use facts::delivery::{Delivery, Verified};
+use facts::event::Event;
 use fastrand::Rng;
 use journal::log::LogError;
 use journal::read::{Record, content, read};
@@ -412,7 +412,7 @@ impl Story {
         self.check_workspace(delivery, &events);
         self.check_calls(&records, &events);
         let died = |event: &Event| {
-            matches!(event, Event::RoleCrashed { role: actors::words::Role::Admission })
+            matches!(event, Event::RoleCrashed { role: facts::words::Role::Admission })
         };
         if budget > 0 && events.iter().any(died) {
             // How far a budget reaches depends on what the lost admission had counted.
@@ -480,7 +480,7 @@ impl Story {
         });
         for lane in ended.into_iter().flatten() {
             let file = ["a.txt", "b.txt", "c.txt"][usize::from(lane.lane.number()) - 1];
-            let merged = lane.end == actors::team::LaneEnd::Merged;
+            let merged = lane.end == facts::team::LaneEnd::Merged;
             assert!(merged || !made.contains(file), "seed {seed}: {lane:?}");
         }
         let lanes = self.world.state().join("lanes");

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use actors::event::Envelope;
-use actors::publisher::{Answer, Signal};
+use actors::run::publisher::{Answer, Signal};
+use facts::event::Envelope;
 use orchestrator::orchestrator::{Orchestrator, Outcome};
 use orchestrator::request::Request;
 use ractor::ActorCell;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use actors::prompts::Prompts;
-use actors::publisher::Attendance;
+use actors::run::publisher::Attendance;
+use actors::talk::prompts::Prompts;
 use config::{Config, Inputs};
 use orchestrator::orchestrator::Setup;
 use orchestrator::places::Places;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use actors::lane_id::LaneId;
-use actors::ledger::Spending;
-use actors::team::{EndedLane, LaneEnd, Other};
 use anstyle::AnsiColor;
+use facts::amounts::Spending;
+use facts::lane_id::LaneId;
+use facts::team::{EndedLane, LaneEnd, Other};
 use tree::RepoPath;
 
 use super::lines::{list, reason, style, used};

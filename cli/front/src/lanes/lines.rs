@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use actors::checks::CheckOutcome;
-use actors::delivery::{Delivery, Verified};
-use actors::event::{Event, StagedFile};
-use actors::lane_id::LaneId;
-use actors::ledger::{Amount, Spending};
-use actors::team::{Other, PlannedLane};
 use anstyle::{AnsiColor, Style};
+use checks::outcome::CheckOutcome;
+use facts::amounts::{Amount, Spending};
+use facts::delivery::{Delivery, Verified};
+use facts::event::{Event, StagedFile};
+use facts::lane_id::LaneId;
+use facts::team::{Other, PlannedLane};
 use tools::count::counted;
 use tree::RepoPath;
 

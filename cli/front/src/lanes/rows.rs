@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use actors::lane_id::LaneId;
-use actors::ledger::Spending;
 use anstyle::{AnsiColor, Style};
+use facts::amounts::Spending;
+use facts::lane_id::LaneId;
 use model::price::Usd;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Lane, LaneTable, Stage};
 use crate::diff::harmless;
 use crate::paint::Paint;
-use actors::wording::short;
+use checks::wording::short;
 
 /// Cells before the title: two spaces, the lane's number, and a gap.
 const BEFORE: usize = 5;

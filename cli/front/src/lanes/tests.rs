@@ -1,10 +1,10 @@
 //! Tests of the table and the lines of lanes, built from events.
 
-use actors::checks::CheckOutcome;
-use actors::delivery::{Delivery, NeedsWork, StagedFor, Verified};
-use actors::event::{Blob, StagedContent};
-use actors::ledger::{Allowance, Amount};
-use actors::team::{Other, PlannedLane};
+use checks::outcome::CheckOutcome;
+use facts::amounts::{Allowance, Amount};
+use facts::delivery::{Delivery, NeedsWork, StagedFor, Verified};
+use facts::event::{Blob, StagedContent};
+use facts::team::{Other, PlannedLane};
 use model::price::Usd;
 use model::{AgentRole, Usage};
 use tree::{FileMode, RepoPath, TreeId};

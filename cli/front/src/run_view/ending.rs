@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use actors::delivery::{Delivery, MissingKind, NeedsWork, Rollback, Target, Unverified, Verified};
-use actors::plan::Criterion;
-use actors::proof::OldTree;
 use anstyle::AnsiColor;
+use checks::proof::OldTree;
+use facts::delivery::{Delivery, MissingKind, NeedsWork, Rollback, Target, Unverified, Verified};
+use facts::grammar::plan::Criterion;
 use orchestrator::orchestrator::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use actors::checks::{CheckOutcome, Findings};
-use actors::event::{Envelope, Event, StagedFile};
-use actors::lane_id::LaneId;
-use actors::scope::Scope;
-use actors::words::{Intent, IntentBy, Side};
 use anstyle::AnsiColor;
+use checks::outcome::{CheckOutcome, Findings};
+use facts::event::{Envelope, Event, StagedFile};
+use facts::lane_id::LaneId;
+use facts::scope::Scope;
+use facts::words::{Intent, IntentBy, Side};
 use model::AgentRole;
 use tree::RepoPath;
 

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use actors::checks::CheckOutcome;
-use actors::draft::NeededFile;
-use actors::event::{Blob, Event};
-use actors::look::Look;
-use actors::plan::{Criterion, Plan};
-use actors::reasons::{Reasons, reasons};
-use actors::router::Choice;
-use actors::wording::Wording;
 use anstyle::AnsiColor;
+use checks::outcome::CheckOutcome;
+use checks::shown_reason::{Reasons, reasons};
+use checks::wording::Wording;
+use facts::event::{Blob, Event};
+use facts::grammar::draft::NeededFile;
+use facts::grammar::look::Look;
+use facts::grammar::plan::{Criterion, Plan};
+use facts::model_choice::Choice;
 use model::AgentRole;
 use serde_json::Value;
 use tools::count::counted;

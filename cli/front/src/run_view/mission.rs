@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use actors::child::ChildEnd;
-use actors::event::Event;
-use actors::turns::Place;
-use actors::words::{CardAnswer, MissionPhase, ResearchStep};
+use actors::calls::call_order::Place;
+use actors::talk::child_question::ChildEnd;
+use facts::event::Event;
+use facts::words::{CardAnswer, MissionPhase, ResearchStep};
 use tools::count::counted;
 use unicode_width::UnicodeWidthStr as _;
 

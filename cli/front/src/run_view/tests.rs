@@ -1,17 +1,17 @@
 //! Tests of the text for failed checks, for every ending of a run, and for events from before a resume.
 
-use actors::answered::{AnswerFrom, ChildEnd};
-use actors::checks::{CheckOutcome, Findings};
-use actors::delivery::{
+use actors::run::publisher::Speaker;
+use checks::outcome::{CheckOutcome, Findings};
+use checks::test_counts::TestCounts;
+use facts::amounts::{Amount, Spending};
+use facts::answered::{AnswerFrom, ChildEnd};
+use facts::delivery::{
     Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, OpenCard, Rollback, Target,
     Unverified, Verified,
 };
-use actors::event::{Blob, Envelope, StagedContent};
-use actors::ledger::{Amount, Spending};
-use actors::publisher::Speaker;
-use actors::scope::Segment;
-use actors::test_counts::TestCounts;
-use actors::words::MissionPhase;
+use facts::event::{Blob, Envelope, StagedContent};
+use facts::scope::Segment;
+use facts::words::MissionPhase;
 use model::price::Usd;
 use model::{ErrorClass, Usage};
 use tree::{Change, FileMode, FileState, Op, RepoPath};
@@ -103,7 +103,7 @@ fn staged() -> Event {
     };
     Event::PatchStaged {
         patch: "p".to_owned(),
-        purpose: actors::delivery::StagedFor::Change,
+        purpose: facts::delivery::StagedFor::Change,
         title: "add unescape".into(),
         files: vec![file],
         repairs: Vec::new(),

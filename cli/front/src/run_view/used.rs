@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use actors::event::Event;
-use actors::lane_id::LaneId;
 use anstyle::AnsiColor;
+use facts::event::Event;
+use facts::lane_id::LaneId;
 use model::price::Usd;
 use model::{AgentRole, ModelError};
 use tools::count::counted;
@@ -14,7 +14,7 @@ use tools::ids;
 use super::{Accounts, RunView};
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
-use actors::wording::short;
+use checks::wording::short;
 
 /// Unit of the provider's prompt cache, in tokens.
 const CACHE_UNIT_TOKENS: u64 = 128;

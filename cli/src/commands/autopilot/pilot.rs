@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use actors::delivery::{Delivery, Limit, StagedFor, Target};
-use actors::dialogue::fenced;
-use actors::ledger::Spending;
-use actors::prompts::Prompts;
-use actors::publisher::Attendance;
-use actors::workspace::{Staged, Taken};
+use actors::run::publisher::Attendance;
+use actors::run::workspace::{Staged, Taken};
+use actors::talk::dialogue::fenced;
+use actors::talk::prompts::Prompts;
 use config::Settings;
+use facts::amounts::Spending;
+use facts::delivery::{Delivery, Limit, StagedFor, Target};
 use front::error::{CliError, Kind};
 use front::session::SessionChoice;
 use model::price::Usd;
@@ -229,7 +229,7 @@ impl Pilot<'_> {
                 Ok(Steer::Done(shown_by)) => return Ok(Err(End::Done { shown_by })),
                 Ok(Steer::Stuck(reason)) => return Ok(Err(End::Stuck { reason })),
                 Err(error) => {
-                    asked = format!("{question}\n\n{}", error.for_planner(&self.prompts));
+                    asked = format!("{question}\n\n{}", self.prompts.refused_plan(&error));
                 }
             }
         }

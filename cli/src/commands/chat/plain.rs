@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use actors::delivery::Delivery;
+use facts::delivery::Delivery;
 use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
 use front::exit;

@@ -1,6 +1,6 @@
 //! `deepseek diff --lane`: shows the recorded changes of a lane, merged or not.
 
-use actors::lane_id::LaneId;
+use facts::lane_id::LaneId;
 use front::error::{CliError, Kind};
 use journal::{LaneState, LaneWork, changes};
 use serde_json::json;

@@ -6,14 +6,14 @@ mod mission;
 
 use std::fmt::{self, Write as _};
 
-use actors::checks::CheckOutcome;
-use actors::delivery::Delivery;
-use actors::event::{Blob, Event};
-use actors::lane_id::LaneId;
-use actors::plan::{Plan, StepMark};
-use actors::team::PlannedLane;
-use actors::wording::short;
-use actors::words::Side;
+use checks::outcome::CheckOutcome;
+use checks::wording::short;
+use facts::delivery::Delivery;
+use facts::event::{Blob, Event};
+use facts::grammar::plan::{Plan, StepMark};
+use facts::lane_id::LaneId;
+use facts::team::PlannedLane;
+use facts::words::Side;
 use front::describe;
 use front::diff::harmless_text;
 use journal::{StagedPatch, Story, StoryEntry, Summary};

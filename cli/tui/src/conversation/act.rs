@@ -2,7 +2,7 @@
 
 use orchestrator::request::Request;
 
-use super::facts::Setting;
+use super::settings::Setting;
 use crate::completion::Named;
 
 /// An effect that the conversation requests.

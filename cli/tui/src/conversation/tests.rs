@@ -1,7 +1,7 @@
 //! Tests of what keys do in a conversation.
 
-use actors::publisher::{Holds, Proposal};
-use actors::scope::Scope;
+use actors::run::publisher::{Holds, Proposal};
+use facts::scope::Scope;
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
 

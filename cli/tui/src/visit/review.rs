@@ -1,7 +1,7 @@
 //! The review of a change, file by file. Pure.
 
-use actors::publisher::Answer;
-use actors::workspace::Taken;
+use actors::run::publisher::Answer;
+use actors::run::workspace::Taken;
 use front::diff::harmless;
 use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use actors::delivery::StagedFor;
-use actors::event::Event as E;
-use actors::lane_id::LaneId;
-use actors::words::{Asked, Side};
+use facts::delivery::StagedFor;
+use facts::event::Event as E;
+use facts::lane_id::LaneId;
+use facts::words::{Asked, Side};
 
 use super::entry::StoryEntry;
 
@@ -180,8 +180,8 @@ const fn is_of_a_change(event: &E) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use actors::ledger::Amount;
-    use actors::words::{Intent, IntentBy, Role};
+    use facts::amounts::Amount;
+    use facts::words::{Intent, IntentBy, Role};
 
     use super::*;
 

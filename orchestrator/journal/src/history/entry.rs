@@ -1,7 +1,7 @@
 //! A recorded event and its place in the journal of its session. Values only.
 
-use actors::event::Event;
-use actors::lane_id::LaneId;
+use facts::event::Event;
+use facts::lane_id::LaneId;
 use serde::Serialize;
 
 use crate::read::Record;

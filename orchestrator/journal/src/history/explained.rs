@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use actors::event::Event;
+use facts::event::Event;
 
 use super::causes::{Earlier, Place, is_of_the_gate, place_of};
 use super::entry::StoryEntry;

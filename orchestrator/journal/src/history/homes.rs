@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use actors::event::Event;
+use facts::event::Event;
 use tools::regular;
 
 use crate::EVENTS;

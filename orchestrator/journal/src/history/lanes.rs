@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use actors::event::{Event, StagedFile};
-use actors::lane_id::LaneId;
-use actors::team::{EndedLane, LaneEnd};
+use facts::event::{Event, StagedFile};
+use facts::lane_id::LaneId;
+use facts::team::{EndedLane, LaneEnd};
 use serde::Serialize;
 use tree::RepoPath;
 
@@ -182,9 +182,9 @@ fn together(changes: impl Iterator<Item = StagedFile>) -> Vec<StagedFile> {
 
 #[cfg(test)]
 mod tests {
-    use actors::delivery::{Delivery, StagedFor};
-    use actors::event::{Blob, StagedContent};
-    use actors::ledger::{Allowance, Amount};
+    use facts::amounts::{Allowance, Amount};
+    use facts::delivery::{Delivery, StagedFor};
+    use facts::event::{Blob, StagedContent};
     use tree::FileMode;
 
     use super::*;

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use actors::delivery::{Delivery, Verified};
-use actors::event::Event;
-use actors::words::{SessionState, Side};
+use facts::delivery::{Delivery, Verified};
+use facts::event::Event;
+use facts::words::{SessionState, Side};
 use serde::Serialize;
 use tools::clock::Timestamp;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use actors::event::{Blob, Event};
-use actors::lane_id::LaneId;
+use facts::event::{Blob, Event};
+use facts::lane_id::LaneId;
 use model::price::Usd;
 use model::{AgentRole, Usage};
 use serde::Serialize;

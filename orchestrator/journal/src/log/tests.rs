@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::symlink;
 
-use actors::ledger::Amount;
-use actors::publisher::Written;
+use actors::run::publisher::Written;
+use facts::amounts::Amount;
 use tools::clock::{FixedClock, Timestamp};
 
 use super::*;

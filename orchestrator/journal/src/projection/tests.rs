@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use actors::delivery::{Delivery, Limit, StagedFor};
-use actors::event::{Blob, Event, FORMAT, StagedContent, StagedFile};
-use actors::lane_id::LaneId;
-use actors::ledger::{Allowance, Amount};
-use actors::plan::Plan;
-use actors::team::{EndedLane, LaneEnd};
-use actors::words::{Asked, DeniedBy, Intent, IntentBy, Role, Side};
+use facts::amounts::{Allowance, Amount};
+use facts::delivery::{Delivery, Limit, StagedFor};
+use facts::event::{Blob, Event, FORMAT, StagedContent, StagedFile};
+use facts::grammar::plan::Plan;
+use facts::lane_id::LaneId;
+use facts::team::{EndedLane, LaneEnd};
+use facts::words::{Asked, DeniedBy, Intent, IntentBy, Role, Side};
 use model::price::Usd;
 use model::{AgentRole, Usage};
 use proptest::prelude::*;
@@ -162,7 +162,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             Event::ApprovalDenied { ask, action, by, why: why.into(), said: None }
         }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {
-            let outcome = actors::checks::CheckOutcome::TimedOut;
+            let outcome = checks::outcome::CheckOutcome::TimedOut;
             Event::VerificationRun {
                 command,
                 baseline,

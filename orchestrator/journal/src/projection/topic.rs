@@ -1,7 +1,7 @@
 //! Which events are queried across many sessions, and by which query. Pure.
 
-use actors::event::Event;
-use actors::words::Asked;
+use facts::event::Event;
+use facts::words::Asked;
 
 /// A kind of query across sessions. Events without a topic are only in their journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

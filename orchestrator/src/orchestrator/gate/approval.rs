@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, PoisonError};
 
-use actors::closed::JournalClosed;
-use actors::event::Event;
-use actors::publisher::{Holds, Proposal};
+use actors::run::publisher::{Holds, Proposal};
+use actors::run::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
 use actors::run::{Run, UserWord};
-use actors::wording::Wording;
-use actors::words::{Asked, DeniedBy};
-use actors::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::words::{Asked, DeniedBy};
 use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;

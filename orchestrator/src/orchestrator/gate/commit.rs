@@ -1,9 +1,9 @@
 //! The path of a change into the workspace: staged, approved, preceded by a checkpoint, and written atomically.
 
-use actors::effect::{Effect, Trace};
-use actors::event::Event;
 use actors::run::Run;
-use actors::workspace::{CommitRefused, Extent, Staged, Taken};
+use actors::run::effect::{Effect, Trace};
+use actors::run::workspace::{CommitRefused, Extent, Staged, Taken};
+use facts::event::Event;
 use tools::blocking::on_a_thread;
 use tools::ids::short;
 use tree::{Change, Checkpoint, Note};
@@ -20,7 +20,7 @@ impl Gate {
         mut patch: String,
         mut staged: Staged,
     ) -> (Option<MainTree>, Result<Extent, CommitRefused>) {
-        let event = Event::staged(&patch, &staged);
+        let event = staged.event(&patch, None);
         if self.run.publish(event).await.is_err() {
             return (Some(tree), Err(CommitRefused::Gone));
         }
@@ -40,12 +40,12 @@ impl Gate {
             // The whole patch stays open until the last of these events records what was taken of it: nothing is lost in
             // between.
             if staged.taken == Taken::RestStays
-                && self.run.publish(Event::staged(&self.run.fresh_id(), &rest)).await.is_err()
+                && self.run.publish(rest.event(&self.run.fresh_id(), None)).await.is_err()
             {
                 return (Some(tree), Err(CommitRefused::Gone));
             }
             let whole = std::mem::replace(&mut patch, self.run.fresh_id());
-            let part = Event::staged_part(&patch, &whole, &staged);
+            let part = staged.event(&patch, Some(whole));
             if self.run.publish(part).await.is_err() {
                 return (Some(tree), Err(CommitRefused::Gone));
             }

@@ -1,10 +1,10 @@
 //! The decision of policy about an effect, live or reconstructed from a recorded run.
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
 use actors::run::Run;
-use actors::words::Asked;
+use actors::run::effect::{Effect, Position, Trace};
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::words::Asked;
 use policy::{Act, Confinement, Stage, Verdict};
 use sandbox::Degree;
 use shell::{CommandLine, confinement};

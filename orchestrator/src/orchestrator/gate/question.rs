@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::Event;
-use actors::publisher::{Answer, Holds, Proposal};
 use actors::run::Run;
-use actors::wording::Wording;
-use actors::words::{Asked, DeniedBy};
-use actors::workspace::{Denied, Extent, LeftOut};
+use actors::run::effect::{Effect, Position, Trace};
+use actors::run::publisher::{Answer, Holds, Proposal};
+use actors::run::workspace::{Denied, Extent, LeftOut};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use facts::words::{Asked, DeniedBy};
 use shell::CommandLine;
 use tree::{Change, RepoPath};
 

@@ -1,12 +1,12 @@
 //! The effects around a card: looking up an earlier card, and asking the user. Only the user approves a card, by
 //! answering or by naming its hash; no mode and no approval setting does.
 
-use actors::closed::JournalClosed;
-use actors::effect::{Effect, Position, Trace};
-use actors::event::{Blob, Event};
-use actors::publisher::{Answer, Attendance, Proposal};
 use actors::run::Run;
-use actors::words::CardAnswer;
+use actors::run::effect::{Effect, Position, Trace};
+use actors::run::publisher::{Answer, Attendance, Proposal};
+use facts::closed::JournalClosed;
+use facts::event::{Blob, Event};
+use facts::words::CardAnswer;
 use missions::card::SealedCard;
 use tree::FileHash;
 
@@ -95,7 +95,7 @@ impl Effect for Answering {
 
 /// How a mission ends that is not carried out.
 pub(super) mod not_carried_out {
-    use actors::delivery::{Delivery, OpenCard};
+    use facts::delivery::{Delivery, OpenCard};
     use missions::card::SealedCard;
     use tools::count::counted;
     use tree::{FileHash, RepoPath};
@@ -158,7 +158,7 @@ pub(super) mod not_carried_out {
 
 #[cfg(test)]
 mod tests {
-    use actors::delivery::Delivery;
+    use facts::delivery::Delivery;
     use tree::FileHash;
 
     use super::not_carried_out::unknown;

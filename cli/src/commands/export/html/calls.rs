@@ -1,6 +1,6 @@
 //! The table of model calls. Pure.
 
-use actors::event::Event;
+use facts::event::Event;
 use journal::{Call, CallReply, Story, StoryEntry};
 
 use super::Escaped;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use actors::child::{AnswerFrom, ChildEnd};
-use actors::event::{Blob, Event};
-use actors::words::{CardAnswer, ResearchStep};
+use actors::talk::child_question::{AnswerFrom, ChildEnd};
+use facts::event::{Blob, Event};
+use facts::words::{CardAnswer, ResearchStep};
 use missions::card::{Card, SealedCard, SubTask};
 use missions::finding::{Confidence, Observation};
 use model::price::Usd;

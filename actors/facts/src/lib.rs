@@ -1,0 +1,20 @@
+//! What happened, as it is recorded: events, the values in them, and the grammars of the answers that they hold. Pure.
+//!
+//! Nothing here knows an actor, a journal or a screen.
+
+pub mod amounts;
+pub mod answered;
+pub mod breach;
+pub mod closed;
+pub mod delivery;
+pub mod event;
+pub mod fate;
+pub mod grammar;
+pub mod lane_id;
+pub mod model_choice;
+pub mod not_applied;
+pub mod scope;
+pub mod seen;
+pub mod team;
+pub mod upgrade_v1;
+pub mod words;

@@ -1,0 +1,507 @@
+//! One paid model call, from permit to settlement: reserve, journal, send, retry within bounds, settle.
+//!
+//! Every model request goes through this module; a failed attempt leaves nothing in the dialogue.
+
+mod last_look;
+
+use std::time::Duration;
+
+use checks::wording::Wording;
+use config::ModelRole;
+use facts::amounts::{Amount, Charge, Unaffordable};
+use facts::breach::Breach;
+use facts::closed::JournalClosed;
+use facts::event::{Blob, Event, RequestTerms};
+use model::retry::{self, Retry, RetryPolicy};
+use model::{
+    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, Delta, ModelError, ModelReply, ToolChoice,
+    Usage,
+};
+use thiserror::Error;
+use tools::clock;
+
+use self::last_look::breach;
+use crate::calls::admission::{AdmissionError, Pace, Permit};
+use crate::calls::ledger::{Ask, Reservation};
+use crate::run::Run;
+use crate::run::effect::{Effect, Trace};
+use crate::run::publisher::{Signal, Speaker, Written};
+use crate::talk::dialogue::Dialogue;
+use crate::talk::prompts::Prompts;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum CallError {
+    /// The budget does not cover the call.
+    #[error(transparent)]
+    Budget(Unaffordable),
+    /// The model gave no answer, retries included.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Admission has stopped or has no permit.
+    #[error(transparent)]
+    Admission(AdmissionError),
+    /// The request differs from the terms of the run, and was not sent.
+    #[error(transparent)]
+    Breach(Breach),
+    /// The journal is closed.
+    #[error(transparent)]
+    Journal(#[from] JournalClosed),
+}
+
+impl From<AdmissionError> for CallError {
+    fn from(error: AdmissionError) -> Self {
+        match error {
+            AdmissionError::Budget(refusal) => Self::Budget(refusal),
+            AdmissionError::Stopped | AdmissionError::TimedOut => Self::Admission(error),
+        }
+    }
+}
+
+/// How many tokens an answer may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerLength {
+    /// The limit configured for the role.
+    Usual,
+    /// Twice that, after an answer ran into the limit.
+    Double,
+    /// A single token: the call only warms the provider's prompt cache, and its answer is ignored.
+    Token,
+}
+
+/// What an answer may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerLimits {
+    /// Its maximum length.
+    pub length: AnswerLength,
+    /// Whether it may call the offered tools.
+    pub tools: ToolChoice,
+}
+
+impl AnswerLimits {
+    /// The default.
+    pub const USUAL: Self = Self { length: AnswerLength::Usual, tools: ToolChoice::Auto };
+}
+
+/// The provider's maximum number of output tokens.
+const MAX_OUTPUT_TOKENS: u32 = 393_216;
+
+/// Makes the model calls of a role. Model, thinking and effort are fixed for the lifetime of the caller.
+#[derive(Clone)]
+pub struct Caller {
+    /// The run it belongs to.
+    pub run: Run,
+    /// The role that asks.
+    pub role: AgentRole,
+    /// The configured model of the role.
+    pub settings: ModelRole,
+}
+
+impl Caller {
+    /// Returns the prompts of the run.
+    pub fn prompts(&self) -> &Prompts {
+        self.run.prompts()
+    }
+
+    /// Has the model answer `dialogue`, and appends the answer to it.
+    pub async fn ask(&self, dialogue: &mut Dialogue) -> Result<ModelReply, CallError> {
+        self.ask_with(dialogue, AnswerLimits::USUAL).await
+    }
+
+    /// Like [`ask`](Self::ask), with this limits for the answer.
+    pub async fn ask_with(
+        &self,
+        dialogue: &mut Dialogue,
+        limits: AnswerLimits,
+    ) -> Result<ModelReply, CallError> {
+        let mut retries = 0;
+        loop {
+            match self.attempt(dialogue, limits, retries).await? {
+                Ok(reply) => {
+                    dialogue.hear(&reply);
+                    return Ok(reply);
+                }
+                // The model is not at fault, so there is no reason to wait.
+                Err(ModelError::Lost) => {}
+                Err(error) => {
+                    let policy = RetryPolicy::from(&self.run.config().llm);
+                    let wait = match retry::next(&policy, &error, retries, clock::chance()) {
+                        Retry::After(wait) => wait,
+                        Retry::GiveUp => return Err(error.into()),
+                    };
+                    retries += 1;
+                    if !self.run.publisher.follows() {
+                        self.show_wait(&error, wait, (retries, policy.max_retries));
+                        tokio::time::sleep(wait).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes one attempt, journaled before and after.
+    async fn attempt(
+        &self,
+        dialogue: &Dialogue,
+        limits: AnswerLimits,
+        retry: u32,
+    ) -> Result<Result<ModelReply, ModelError>, CallError> {
+        if self.run.publisher.follows() {
+            // Whatever ended the recorded call, such as the time limit, gets a chance to be noticed first.
+            tokio::task::yield_now().await;
+        }
+        let mut request = self.request(dialogue, limits);
+        let breach = breach(&self.run.terms, self.role, &self.settings, &request.tools);
+        if let Some(breach) = breach.filter(|_| !self.run.publisher.follows()) {
+            let (role, terms) = (self.role, self.terms_of(&request));
+            let blocked = Event::RequestBlocked { role, terms, breach: breach.clone() };
+            self.run.publish(blocked).await?;
+            return Err(CallError::Breach(breach));
+        }
+        let recorded = self.recorded_request();
+        let ask = recorded.as_ref().map_or_else(|| self.reserves(&request), |(ask, _)| *ask);
+        let mut permit = self.run.admission.admit(&request.model, ask).await?;
+        let reservation = permit.reservation();
+        request.max_tokens = reservation.output_tokens;
+        request.max_bytes = max_bytes(&request, &reservation);
+        let asked = Event::ModelRequest {
+            call: reservation.id,
+            role: self.role,
+            conversation: self.run.conversation.to_string(),
+            model: request.model.clone(),
+            max_tokens: request.max_tokens,
+            retry,
+            reserved: reservation.amount,
+            terms: Some(self.terms_of(&request)),
+            body: recorded.and_then(|(_, body)| body).unwrap_or_else(|| Blob::new(request.body())),
+        };
+        let begun = matches!(self.run.record(asked).await?, Written::Before(_));
+        permit.sent();
+        if begun {
+            permit.presume(self.run.publisher.recorded_charge(reservation.id));
+        }
+        let (caller, permit) = (self, Some(permit));
+        let mut call = Call { caller, request, dialogue, permit, begun };
+        let Answered { outcome, charge } = self.run.perform(&mut call).await?;
+        if let Some(permit) = call.permit {
+            permit.settle(charge);
+        }
+        Ok(outcome)
+    }
+
+    /// Returns the reservation that a request needs.
+    fn reserves(&self, request: &ChatRequest) -> Ask {
+        let window = self.run.config().llm.context_window_tokens;
+        // A token is at least one byte, so the length of the body is an upper bound.
+        let prompt_tokens = request.body().len() as u64;
+        // The answer gets what the prompt, at four bytes per token, leaves of the context window.
+        let left = window.saturating_sub(prompt_tokens / BYTES_PER_TOKEN);
+        let room = u32::try_from(left).unwrap_or(u32::MAX);
+        let output_tokens = request.max_tokens.min(room.max(1));
+        Ask {
+            prompt_tokens,
+            output_tokens,
+            reasons: request.thinking.is_some(),
+            was_granted: false,
+        }
+    }
+
+    /// Returns what is reused from the next recorded request: its reservation and, for older formats, its body.
+    fn recorded_request(&self) -> Option<(Ask, Option<Blob>)> {
+        // Child questions run concurrently, so what the budget leaves for each depends on timing.
+        let is_child = self.run.scope().child().is_some();
+        let takes_body = self.run.publisher.takes_requests();
+        if !is_child && !takes_body {
+            return None;
+        }
+        self.run.publisher.recorded_next(|event| {
+            let Event::ModelRequest { max_tokens, reserved, body, .. } = event else { return None };
+            let prompt_tokens = reserved.tokens.saturating_sub(u64::from(*max_tokens));
+            let (output_tokens, reasons) = (*max_tokens, reserved.reasoning > 0);
+            let ask = Ask { prompt_tokens, output_tokens, reasons, was_granted: is_child };
+            Some((ask, takes_body.then(|| body.clone())))
+        })
+    }
+
+    fn request(&self, dialogue: &Dialogue, limits: AnswerLimits) -> ChatRequest {
+        let usual = self.settings.max_output_tokens;
+        let max_tokens = match limits.length {
+            AnswerLength::Usual => usual,
+            AnswerLength::Double => usual.saturating_mul(2).min(MAX_OUTPUT_TOKENS.max(usual)),
+            AnswerLength::Token => 1,
+        };
+        ChatRequest {
+            role: self.role,
+            run: self.run.id().to_owned(),
+            lane: self.run.scope().lane().map(|lane| lane.to_string()),
+            model: self.settings.model.clone(),
+            thinking: self.settings.thinking.then_some(self.settings.effort),
+            max_tokens,
+            max_bytes: u64::from(max_tokens).saturating_mul(BYTES_PER_TOKEN),
+            tools: dialogue.tools().to_vec(),
+            tool_choice: limits.tools,
+            messages: dialogue.messages().to_vec(),
+        }
+    }
+
+    /// Returns the terms of a request: only the user decides about mode and reasoning.
+    fn terms_of(&self, request: &ChatRequest) -> RequestTerms {
+        RequestTerms {
+            user_mode: self.run.config().policy.mode,
+            reasoning_enabled: request.thinking.is_some(),
+            tool_count: request.tools.len(),
+            tool_choice: request.tool_choice,
+        }
+    }
+
+    fn speaker(&self) -> Speaker {
+        Speaker { role: self.role, scope: self.run.scope().clone() }
+    }
+
+    /// Shows a piece of the answer on the screen, and counts it.
+    fn hear(&self, permit: &Permit, delta: Delta) {
+        match delta {
+            Delta::Text(text) => {
+                permit.count(text.len());
+                self.run.publisher.show(Signal::Text(self.speaker(), text));
+            }
+            Delta::Reasoning(text) => {
+                permit.count(text.len());
+                self.run.publisher.show(Signal::Reasoning(self.speaker(), text));
+            }
+            Delta::Hidden(bytes) => permit.count(bytes),
+            Delta::KeepAlive => {
+                self.run.publisher.show_wait("the provider has queued the call");
+            }
+        }
+    }
+
+    fn show_wait(&self, error: &ModelError, wait: Duration, (retry, most): (u32, u32)) {
+        let seconds = wait.as_secs_f64();
+        let why = format!("{error}; attempt {} of {} in {seconds:.1} s", retry + 1, most + 1);
+        self.run.publisher.show_wait(why);
+    }
+}
+
+/// The effect of a journaled request: the model answers it.
+struct Call<'c> {
+    caller: &'c Caller,
+    request: ChatRequest,
+    dialogue: &'c Dialogue,
+    /// Taken and settled when the outcome is known.
+    permit: Option<Permit>,
+    /// True if the request is already recorded; if its reply is not, the reply was lost.
+    begun: bool,
+}
+
+/// The outcome of a call, and its charge.
+struct Answered {
+    outcome: Result<ModelReply, ModelError>,
+    charge: Charge,
+}
+
+impl Effect for Call<'_> {
+    type Outcome = Answered;
+    type Stop = CallError;
+
+    fn look(&mut self, event: &Event) -> Trace<Answered> {
+        let Event::ModelReply { call, answer, error, charged, usage, .. } = event else {
+            return Trace::Absent;
+        };
+        let id = self.permit.as_ref().map(|permit| permit.reservation().id);
+        if Some(*call) != id {
+            return Trace::Absent;
+        }
+        let answer = answer.as_ref().and_then(|it| serde_json::from_slice(&it.content).ok());
+        let outcome = match (answer, error) {
+            (Some(reply), _) => Ok(reply),
+            (None, Some(error)) => Err(error.clone()),
+            (None, None) => return Trace::Absent,
+        };
+        let charge = Charge::of(*charged, usage.as_ref(), outcome.as_ref().err());
+        Trace::Done(Answered { outcome, charge })
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Answered, CallError> {
+        // Always `Some`: an effect acts at most once.
+        let Some(permit) = &self.permit else { return Err(JournalClosed.into()) };
+        let outcome = if self.begun {
+            Err(ModelError::Lost)
+        } else {
+            let mut hear = |delta| self.caller.hear(permit, delta);
+            run.model.attempt(&self.request, &mut hear).await
+        };
+        permit.felt(match outcome {
+            Err(ModelError::RateLimited { .. }) => Pace::Throttled,
+            Ok(_) | Err(_) => Pace::Kept,
+        });
+        let (charge, reply) = self.reply(permit, &outcome);
+        if let Some(permit) = self.permit.take() {
+            permit.settle(charge);
+        }
+        run.publish(reply).await?;
+        Ok(Answered { outcome, charge })
+    }
+}
+
+impl Call<'_> {
+    /// Returns the charge for an outcome, and the event that records both.
+    ///
+    /// The server's counts are used where they exceed our own.
+    fn reply(&self, permit: &Permit, outcome: &Result<ModelReply, ModelError>) -> (Charge, Event) {
+        let run = &self.caller.run;
+        if let Err(error) = outcome {
+            permit.count_up_to(error.partial().map_or(0, |partial| partial.bytes));
+        }
+        let usage = match outcome {
+            Ok(reply) => reply.usage,
+            Err(error) => error.usage(),
+        };
+        let prompt = self.request.prompt_bytes() / BYTES_PER_TOKEN;
+        let used = usage.map(|told| told.at_least(prompt, permit.heard_tokens()));
+        let cost = run.terms.prices.cost(&self.request.model, used, run.clock.now());
+        let thought = outcome.as_ref().ok().and_then(|reply| reply.reasoning.as_ref());
+        let thought = thought.map_or(0, |text| text.len() as u64 / BYTES_PER_TOKEN);
+        let charged = match (used, outcome) {
+            (Some(used), _) => {
+                let (nano_usd, tokens) = (cost.unwrap_or_default(), used.total());
+                Amount { nano_usd, tokens, calls: 1, reasoning: used.reasoning.max(thought) }
+            }
+            (None, Err(ModelError::Lost)) => permit.reservation().amount,
+            // Refused before an answer began: the provider charges nothing. A server that timed out without a word may
+            // charge.
+            (None, Err(error)) if !answer_began(permit, error) && !kept_silent(error) => {
+                Amount { calls: 1, ..Amount::default() }
+            }
+            (None, _) => permit.worst_so_far(),
+        };
+        let answer =
+            outcome.as_ref().ok().and_then(|reply| serde_json::to_vec(reply).ok()).map(Blob::new);
+        let (name, message) = match outcome {
+            Ok(_) => ("ok".to_owned(), None),
+            Err(error) => (error.class().name().to_owned(), Some(Wording::of(error))),
+        };
+        let sent = self.dialogue.sent_tokens();
+        let reply = Event::ModelReply {
+            call: permit.reservation().id,
+            role: self.caller.role,
+            outcome: name,
+            message,
+            error: outcome.as_ref().err().cloned(),
+            usage,
+            cost_nano_usd: cost,
+            charged,
+            avoidable_misses: usage.map_or(0, |usage| avoidable(&usage, sent)),
+            answer,
+        };
+        (Charge::of(charged, usage.as_ref(), outcome.as_ref().err()), reply)
+    }
+}
+
+/// Returns the byte count at which an answer is cut off: where, at four bytes per token, it would exceed the
+/// reservation.
+fn max_bytes(request: &ChatRequest, reservation: &Reservation) -> u64 {
+    let reserved = reservation.amount.tokens.saturating_mul(BYTES_PER_TOKEN);
+    reserved.saturating_sub(request.prompt_bytes())
+}
+
+/// Returns true if part of an answer arrived, even if an error followed.
+fn answer_began(permit: &Permit, error: &ModelError) -> bool {
+    error.answer_started() || permit.heard_tokens() > 0
+}
+
+/// Returns true if the request was accepted and timed out before anything arrived.
+fn kept_silent(error: &ModelError) -> bool {
+    matches!(error, ModelError::TimedOut { what, .. } if *what != Awaited::Connection)
+}
+
+/// Returns the prompt tokens that this role had sent before but that missed the cache.
+const fn avoidable(usage: &Usage, sent_before: u64) -> u64 {
+    let known = if sent_before < usage.prompt { sent_before } else { usage.prompt };
+    known.saturating_sub(usage.hit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use config::{Inputs, Mode};
+
+    use super::*;
+    use crate::run::Terms;
+    use crate::run::testing;
+
+    /// Every combination of mode and reasoning that the user can choose.
+    fn choices() -> impl Iterator<Item = (Mode, bool, Run)> {
+        let modes = [
+            ("plan", Mode::Plan),
+            ("agent", Mode::Agent),
+            ("yolo", Mode::Yolo),
+            ("hetun", Mode::Hetun),
+        ];
+        modes.into_iter().flat_map(|(name, mode)| {
+            [true, false].map(|thinks| {
+                let thinking = |role| (role, "test", thinks.to_string());
+                let flags = vec![
+                    ("policy.mode", "test", format!("{name:?}")),
+                    thinking("llm.max_think_model.thinking"),
+                    thinking("llm.base_model.thinking"),
+                    thinking("llm.flash_model.thinking"),
+                ];
+                let config =
+                    config::resolve(&Inputs { flags, ..Inputs::default() }).unwrap().config;
+                let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
+                (mode, thinks, Run { terms, ..testing::run(None).0 })
+            })
+        })
+    }
+
+    #[tokio::test]
+    async fn a_stage_chooses_its_tools_and_changes_neither_mode_nor_reasoning() {
+        for (mode, thinks, run) in choices() {
+            for role in AgentRole::ALL {
+                for offers in [Vec::new(), toolbox::offers(toolbox::tools(), &[])] {
+                    let (caller, count) = (run.caller(role), offers.len());
+                    let dialogue = Dialogue::new("s".to_owned(), &run.redactor).offering(offers);
+                    let all = [
+                        (AnswerLength::Usual, ToolChoice::Auto),
+                        (AnswerLength::Double, ToolChoice::Auto),
+                        (AnswerLength::Usual, ToolChoice::None),
+                    ];
+                    for (length, tool_choice) in all {
+                        let limits = AnswerLimits { length, tools: tool_choice };
+                        let request = caller.request(&dialogue, limits);
+                        let terms = caller.terms_of(&request);
+                        let expected = RequestTerms {
+                            user_mode: mode,
+                            reasoning_enabled: thinks,
+                            tool_count: count,
+                            tool_choice,
+                        };
+                        assert_eq!(terms, expected, "{role:?}");
+                        let body: serde_json::Value =
+                            serde_json::from_slice(&request.body()).unwrap();
+                        let kind = if thinks { "enabled" } else { "disabled" };
+                        assert_eq!(body["thinking"]["type"], kind, "{role:?}");
+                        let sent = body["tools"].as_array().map_or(0, Vec::len);
+                        assert_eq!(sent, count, "{role:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_breaks_the_terms_is_an_event_and_is_not_sent() {
+        let (run, events) = testing::run(None);
+        let settings = run.config().llm.max_think_model.clone();
+        let caller = Caller { settings, ..run.caller(AgentRole::Editor) };
+        let mut dialogue = Dialogue::new("s".to_owned(), &run.redactor);
+        let asked = caller.ask(&mut dialogue).await;
+        assert_eq!(asked.unwrap_err(), CallError::Breach(Breach::Reasoning));
+        // What is on disk has everything before it on disk.
+        run.publisher.note(Event::AnswerRefused { error: "none".into() }).await.unwrap();
+        let kinds: Vec<String> = events().iter().map(Event::kind).collect();
+        assert_eq!(kinds, ["RequestBlocked@v1", "AnswerRefused@v1"]);
+    }
+}

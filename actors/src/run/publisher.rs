@@ -1,0 +1,358 @@
+//! The only way to publish events, and to send other signals to the screen.
+//!
+//! Events go through one bounded channel to the journal, and from there to the screen. What must be on disk before
+//! anything depends on it is recorded and awaited; everything else is published in order and made durable by the next
+//! record.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use crossbeam_channel::{Sender, TrySendError};
+use facts::amounts::Amount;
+use facts::closed::JournalClosed;
+use facts::event::{Envelope, Event};
+use facts::scope::{Scope, Segment};
+use model::AgentRole;
+use sandbox::ConfinementLevel;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::run::recording::{Followed, Recording, Requests};
+use crate::run::workspace::Taken;
+
+/// A message to the screen.
+#[derive(Debug)]
+pub enum Signal {
+    /// An event that is in the journal. Never lost.
+    Event(Arc<Envelope>),
+    /// A piece of an answer as it arrives. May be dropped when the screen is slow.
+    Text(Speaker, String),
+    /// A piece of reasoning as it arrives. May be dropped when the screen is slow.
+    Reasoning(Speaker, String),
+    /// Why a part of the run is waiting. May be dropped when the screen is slow.
+    Waiting(Scope, Cow<'static, str>),
+    /// Everything waits for the user to mend something, which is named. Repeated until the screen has it.
+    Paused(String),
+    /// How far the commands of a run are confined. Never lost.
+    Confined(ConfinementLevel),
+    /// What a plan needs approval for that nobody can give. Never lost.
+    Unapprovable(String),
+    /// A request for approval. Never lost.
+    Question(Question),
+    /// A question of a model to the user. Never lost.
+    Asked(OpenQuestion),
+}
+
+/// The source of a piece of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Speaker {
+    /// The role.
+    pub role: AgentRole,
+    /// The scope it works in.
+    pub scope: Scope,
+}
+
+/// A request for the user's approval.
+#[derive(Debug)]
+pub struct Question {
+    /// The scope in which it is asked.
+    pub scope: Scope,
+    /// What needs approval.
+    pub what: Proposal,
+    /// Why it needs approval.
+    pub why: String,
+    /// Receives the answer. Dropping it means that there is no user to answer.
+    pub answer: oneshot::Sender<Answer>,
+}
+
+/// A question to the user that is answered in words.
+#[derive(Debug)]
+pub struct OpenQuestion {
+    /// The scope in which it is asked.
+    pub scope: Scope,
+    /// The question.
+    pub text: String,
+    /// Receives the answer. Dropping it means that there is no user to answer.
+    pub answer: oneshot::Sender<String>,
+}
+
+/// Whether the user is present to answer questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attendance {
+    /// The user is present: whatever needs approval is asked.
+    Attended,
+    /// The user is absent: whatever needs approval is denied.
+    Unattended,
+}
+
+/// An effect that needs approval.
+#[derive(Debug, Clone)]
+pub enum Proposal {
+    /// Changes to files.
+    Patch(Vec<tree::Change>, Taken),
+    /// A command to run.
+    Command(String, Holds),
+    /// A command that needs the network.
+    Network(String),
+    /// A mission, by its card.
+    Mission(String),
+}
+
+/// How long an approval of a command can last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Only for this run: in a mission, only its card counts, not earlier approvals.
+    InThisRun,
+    /// Permanently, if the user chooses so.
+    Always,
+}
+
+/// The user's answer to a request for approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Go ahead.
+    Yes,
+    /// Go ahead, and do not ask for this again in this workspace.
+    Always,
+    /// No.
+    No,
+    /// No, with a reason for the model.
+    Because(String),
+    /// Yes to some files of a change, no to the others.
+    Only {
+        /// The files to go ahead with.
+        paths: Vec<String>,
+        /// Why the others are left out, for the model.
+        why: Option<String>,
+    },
+}
+
+/// An event on its way to the journal.
+#[derive(Debug)]
+pub struct Submission {
+    /// The event.
+    pub event: Event,
+    /// The scope it belongs to.
+    pub scope: Scope,
+    /// Receives the sequence number once this event and all before it are on disk.
+    pub durable: Option<oneshot::Sender<u64>>,
+}
+
+/// Publishes events and signals for a scope. Cheap to clone; each clone may have another scope.
+#[derive(Clone)]
+pub struct Publisher {
+    journal: Sender<Submission>,
+    screen: mpsc::Sender<Signal>,
+    /// Changes when the reader of the journal channel ends.
+    journal_lives: watch::Receiver<()>,
+    scope: Scope,
+    /// The recording of its scope, if the run is replayed.
+    recording: Option<Arc<Recording>>,
+}
+
+/// How an event came to be on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// It was written now, with this number.
+    Now(u64),
+    /// It was already in the recording, with this number.
+    Before(u64),
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+impl Publisher {
+    /// Creates a publisher without a run. The reader of `journal` holds the sender of `journal_lives` as long as it
+    /// runs.
+    pub const fn new(
+        journal: Sender<Submission>,
+        screen: mpsc::Sender<Signal>,
+        journal_lives: watch::Receiver<()>,
+    ) -> Self {
+        Self { journal, screen, journal_lives, scope: Scope::SESSION, recording: None }
+    }
+
+    /// Returns a publisher for `run`.
+    #[must_use]
+    pub fn for_run(&self, run: &str) -> Self {
+        Self { scope: Scope::of_run(run), ..self.clone() }
+    }
+
+    /// Returns a publisher that replays: events that are in the recording are not written again.
+    #[must_use]
+    pub fn following(&self, recording: Arc<Recording>) -> Self {
+        Self { recording: Some(recording), ..self.clone() }
+    }
+
+    /// Returns a publisher for a part of the run.
+    #[must_use]
+    pub fn for_part(&self, segment: Segment) -> Self {
+        let scope = self.scope.within(segment);
+        let recording = self.recording.as_ref().map(|recording| recording.of_part(&scope));
+        Self { scope, recording, ..self.clone() }
+    }
+
+    /// Returns the scope it publishes for.
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Returns the id of the run it publishes for.
+    pub fn run(&self) -> &str {
+        self.scope.run().unwrap_or_default()
+    }
+
+    /// Writes an event and waits until it is on disk. Nothing that depends on the event may happen before.
+    pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
+        self.record_and(event, || ()).await
+    }
+
+    /// Like [`record`](Self::record), but calls `sent` as soon as the event is queued: a caller that is stopped after
+    /// that has published it.
+    pub async fn record_and(
+        &self,
+        event: Event,
+        sent: impl FnOnce() + Send,
+    ) -> Result<Written, JournalClosed> {
+        if let Some(seq) = self.follow(&event).await? {
+            return Ok(Written::Before(seq));
+        }
+        let (durable, written) = oneshot::channel();
+        self.send(event, Some(durable)).await?;
+        sent();
+        let mut journal_lives = self.journal_lives.clone();
+        tokio::select! {
+            biased;
+            written = written => written.map(Written::Now).map_err(|_| JournalClosed),
+            // Submissions that arrive while the journal shuts down stay in a queue without a reader.
+            _ = journal_lives.changed() => Err(JournalClosed),
+        }
+    }
+
+    /// Writes an event in order, without waiting for the disk.
+    pub async fn publish(&self, event: Event) -> Result<(), JournalClosed> {
+        match self.follow(&event).await? {
+            Some(_) => Ok(()),
+            None => self.send(event, None).await,
+        }
+    }
+
+    /// Writes an event that came from outside the run, bypassing any replay, and waits until it is on disk.
+    pub async fn note(&self, event: Event) -> Result<(), JournalClosed> {
+        let (durable, written) = oneshot::channel();
+        self.send(event, Some(durable)).await?;
+        written.await.map(drop).map_err(|_| JournalClosed)
+    }
+
+    /// Returns the number of `event` in the recording, if the run replays; `None` if the event must be written.
+    async fn follow(&self, event: &Event) -> Result<Option<u64>, JournalClosed> {
+        let Some(recording) = &self.recording else { return Ok(None) };
+        match recording.follow(event) {
+            Followed::Same(seq) => Ok(Some(seq)),
+            Followed::Beyond => Ok(None),
+            // The end of the run comes from outside the lane and ends the lane as well.
+            Followed::Different if self.scope.is_part() && recording.was_cut() => {
+                std::future::pending().await
+            }
+            Followed::Different | Followed::TooLate => Err(JournalClosed),
+            Followed::TooLateForTheDead => {
+                recording.moved().await;
+                Err(JournalClosed)
+            }
+        }
+    }
+
+    /// Returns true while the run replays events and has not reached the end of the recording.
+    pub fn follows(&self) -> bool {
+        self.recording.as_ref().is_some_and(|recording| !recording.is_over())
+    }
+
+    /// Returns true if recorded requests and verdicts are reused instead of being recomputed.
+    pub fn takes_requests(&self) -> bool {
+        self.follows() && self.recording.as_ref().is_some_and(|it| it.requests() == Requests::Taken)
+    }
+
+    /// Applies `take` to the next recorded event.
+    pub(crate) fn recorded_next<T>(&self, take: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        self.recording.as_ref()?.next(take)
+    }
+
+    /// Returns the recorded charge of an abandoned call.
+    pub(crate) fn recorded_charge(&self, call: u64) -> Option<Amount> {
+        self.recording.as_ref()?.charged_for(call)
+    }
+
+    /// Returns the next recorded id.
+    pub(crate) fn recorded_id(&self) -> Option<String> {
+        self.recording.as_ref()?.next_id()
+    }
+
+    /// Returns the recording, if the run is replayed.
+    pub const fn recording(&self) -> Option<&Arc<Recording>> {
+        self.recording.as_ref()
+    }
+
+    async fn send(
+        &self,
+        event: Event,
+        durable: Option<oneshot::Sender<u64>>,
+    ) -> Result<(), JournalClosed> {
+        let entry = Submission { event, scope: self.scope.clone(), durable };
+        match self.journal.try_send(entry) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Disconnected(_)) => Err(JournalClosed),
+            Err(TrySendError::Full(entry)) => {
+                // The queue is full only if the disk is slower than all publishers together: wait off the runtime.
+                let journal = self.journal.clone();
+                let send = move || journal.send(entry).map_err(|_| JournalClosed);
+                tokio::task::spawn_blocking(send).await.map_err(|_| JournalClosed)?
+            }
+        }
+    }
+
+    /// Sends the screen a signal that may be dropped.
+    pub fn show(&self, signal: Signal) {
+        if self.screen.try_send(signal).is_err() {
+            tracing::trace!("the screen is behind; a signal was dropped");
+        }
+    }
+
+    /// Tells the screen why something is waiting.
+    pub fn show_wait(&self, why: impl Into<Cow<'static, str>>) {
+        self.show(Signal::Waiting(self.scope.clone(), why.into()));
+    }
+
+    /// Tells the screen that a plan needs approval which nobody can give.
+    pub async fn tell_unapprovable(&self, what: String) {
+        // A closed screen shows nothing.
+        self.screen.send(Signal::Unapprovable(what)).await.ok();
+    }
+
+    /// Tells the screen how far commands are confined.
+    pub async fn tell_confined(&self, level: ConfinementLevel) {
+        // A closed screen shows nothing.
+        self.screen.send(Signal::Confined(level)).await.ok();
+    }
+
+    /// Asks the user for approval. `None` if there is no user to answer.
+    pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
+        let (answer, answered) = oneshot::channel();
+        self.screen
+            .send(Signal::Question(Question { scope: self.scope.clone(), what, why, answer }))
+            .await
+            .ok()?;
+        answered.await.ok()
+    }
+
+    /// Asks the user a question that is answered in words. `None` if there is no user to answer.
+    pub async fn ask_for_words(&self, text: String) -> Option<String> {
+        let (answer, answered) = oneshot::channel();
+        let question = OpenQuestion { scope: self.scope.clone(), text, answer };
+        self.screen.send(Signal::Asked(question)).await.ok()?;
+        answered.await.ok()
+    }
+}

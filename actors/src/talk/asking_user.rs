@@ -1,0 +1,75 @@
+//! Asks the user what a request means. If the user is absent, the run does not wait: the model decides and states its
+//! assumptions.
+
+use std::sync::PoisonError;
+
+use facts::closed::JournalClosed;
+use facts::event::Event;
+use model::AgentRole;
+
+use crate::run::effect::{Effect, Trace};
+use crate::run::publisher::Attendance;
+use crate::run::{Run, UserWord};
+use crate::talk::prompts::Prompt;
+
+/// Asks the user. The inner result is the user's answer, or the text that tells the model why the user was not asked.
+pub(crate) async fn asked(
+    run: &Run,
+    role: AgentRole,
+    question: &str,
+) -> Result<Result<String, String>, JournalClosed> {
+    let may_ask =
+        matches!(role, AgentRole::Analysis | AgentRole::Architect | AgentRole::Researcher);
+    if !may_ask || run.scope().lane().is_some() {
+        return Ok(Err(run.prompts().render(Prompt::AskNotHere, &[])));
+    }
+    let said_before = || run.user_said.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_answer = |word: &&UserWord| matches!(word, UserWord::Answer { .. });
+    let asked = said_before().iter().filter(is_answer).count();
+    if asked >= run.config().agent_loop.max_user_questions {
+        return Ok(Err(run.prompts().render(Prompt::AskNoMore, &[])));
+    }
+    let said = run.perform(&mut Asking { role, question, begun: false }).await?;
+    let question = run.redactor.redact(question).into_owned();
+    said_before().push(UserWord::Answer { question, answer: said.clone() });
+    Ok(Ok(said.unwrap_or_else(|| run.prompts().render(Prompt::AskNobody, &[]))))
+}
+
+struct Asking<'a> {
+    role: AgentRole,
+    question: &'a str,
+    /// True once the question is recorded.
+    begun: bool,
+}
+
+impl Effect for Asking<'_> {
+    type Outcome = Option<String>;
+    type Stop = JournalClosed;
+
+    fn look(&mut self, event: &Event) -> Trace<Option<String>> {
+        if let Event::UserAnswered { answer } = event {
+            return Trace::Done(answer.clone());
+        }
+        if let Event::UserAsked { .. } = event {
+            self.begun = true;
+            return Trace::Begun;
+        }
+        Trace::Absent
+    }
+
+    async fn act(&mut self, run: &Run) -> Result<Option<String>, JournalClosed> {
+        let question = run.redactor.redact(self.question).into_owned();
+        if !self.begun {
+            run.record(Event::UserAsked { role: self.role, question: question.clone() }).await?;
+        }
+        let answer = match run.attendance {
+            Attendance::Attended => run.publisher.ask_for_words(question).await,
+            Attendance::Unattended => None,
+        };
+        let answer = answer
+            .filter(|answer| !answer.trim().is_empty())
+            .map(|answer| run.redactor.redact(answer.trim()).into_owned());
+        run.record(Event::UserAnswered { answer: answer.clone() }).await?;
+        Ok(answer)
+    }
+}
