@@ -39,9 +39,10 @@ use crate::calls::admission::Admission;
 use crate::calls::model_call::Caller;
 use crate::calls::steering::Steering;
 use crate::run::effect::Effect;
-use crate::run::publisher::{Attendance, Publisher, Written};
+use crate::run::publisher::{Publisher, Written};
 use crate::run::recording::AtRecordingEnd;
 use crate::talk::prompts::Prompts;
+use facts::signal::Attendance;
 
 /// The settings that are fixed for a run from start to end.
 #[derive(Clone)]

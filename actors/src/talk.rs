@@ -35,6 +35,12 @@ const LEAST_SHARE: usize = 16;
 /// An answer that is given this often, with nothing new between, will be given for ever.
 const SAME_ANSWERS: usize = 3;
 
+/// Tells the author of a plan which line breaks its contract, and which rule of it.
+pub fn refused_plan(prompts: &Prompts, error: &ContractError) -> String {
+    let ContractError { line, text, rule } = error;
+    prompts.render(Prompt::PlanRefused, &[("line", line), ("text", text), ("rule", rule)])
+}
+
 /// The contract of the answers to a question.
 pub trait Grammar: Sync {
     /// The parsed answer.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::run::publisher::{Attendance, Question, Signal};
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
+use facts::signal::{Attendance, Question, Signal};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};

@@ -6,7 +6,7 @@ use actors::talk::brief::{Brief, Reads};
 use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::introduction;
 use actors::talk::prompts::{Prompt, Prompts};
-use actors::talk::{AnswerError, Grammar, Talk};
+use actors::talk::{AnswerError, Grammar, Talk, refused_plan};
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
@@ -71,6 +71,6 @@ impl Grammar for TeamLimits {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        prompts.refused_plan(error)
+        refused_plan(prompts, error)
     }
 }

@@ -12,13 +12,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::Signal;
+use actors::run::publisher::Publisher;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
 use facts::amounts::Amount;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event, FORMAT};
+use facts::signal::Signal;
 use journal::log::{Capacity, Journal};
 use journal::read::read;
 use model::{ChatRequest, ModelError};
@@ -91,8 +92,9 @@ async fn fill(session: &Path) {
     let (screen, signals) = mpsc::channel::<Signal>(4096);
     ignore(signals);
     let capacity = Capacity { queue: 1024, patience: Duration::ZERO };
-    let (_journal, publisher) =
+    let (_journal, inlet) =
         Journal::create(session, Arc::new(SystemClock), capacity, screen).unwrap();
+    let publisher = Publisher::new(inlet);
     let config = World::config(&[]);
     let started = Event::SessionStarted {
         workspace: "/".to_owned(),

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::calls::admission::{Admission, Slot};
-use actors::run::publisher::{Attendance, Publisher};
+use actors::run::publisher::Publisher;
 use actors::run::workspace::{CommitRefused, Denied, Extent, Purpose, Staged};
 use actors::run::{Run, Terms, TermsError};
 use actors::talk::AnswerError;
@@ -35,6 +35,7 @@ use facts::event::Event;
 use facts::grammar::plan::Plan;
 use facts::grammar::review::Review;
 use facts::scope::Scope;
+use facts::signal::Attendance;
 use facts::team::EndedLane;
 use facts::words::DeniedBy;
 use index::Index;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::run::publisher::{Attendance, Signal};
 use actors::run::recording::{AtRecordingEnd, Difference, Recording};
 use actors::talk::prompts::Prompts;
 use config::Config;
+use facts::signal::{Attendance, Signal};
 use model::NoModel;
 use shell::Environment;
 use thiserror::Error;

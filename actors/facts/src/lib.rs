@@ -1,6 +1,6 @@
-//! What happened, as it is recorded: events, the values in them, and the grammars of the answers that they hold. Pure.
+//! What happened, as it is recorded and shown: events, the values in them, and the grammars of the answers that they hold.
 //!
-//! Nothing here knows an actor, a journal or a screen.
+//! Nothing here does anything, or knows an actor, a journal or a screen.
 
 pub mod amounts;
 pub mod answered;
@@ -15,6 +15,8 @@ pub mod model_choice;
 pub mod not_applied;
 pub mod scope;
 pub mod seen;
+pub mod signal;
+pub mod submission;
 pub mod team;
 pub mod upgrade_v1;
 pub mod words;

@@ -25,9 +25,10 @@ use crate::calls::admission::{AdmissionError, Pace, Permit};
 use crate::calls::ledger::{Ask, Reservation};
 use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
-use crate::run::publisher::{Signal, Speaker, Written};
+use crate::run::publisher::Written;
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::Prompts;
+use facts::signal::{Signal, Speaker};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]

@@ -23,7 +23,8 @@ use crate::Unanswered;
 use crate::roles::role_host::{RoleHost, Work};
 use crate::run::Run;
 use crate::run::file_reader::{FileLook, FileReader};
-use crate::run::workspace::{CommitRefused, Denied, Extent, LeftOut, Staged, Taken, Workspace};
+use crate::run::workspace::{CommitRefused, Denied, Extent, LeftOut, Staged, Workspace};
+use facts::signal::Taken;
 
 /// A diff to be applied.
 pub struct ApplyAsk {

@@ -31,7 +31,7 @@ use crate::run::workspace::Unapproved;
 use crate::talk::brief::{Brief, Reads};
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::{Prompt, Prompts};
-use crate::talk::{AnswerError, Grammar, Objection, Raised, Talk};
+use crate::talk::{AnswerError, Grammar, Objection, Raised, Talk, refused_plan};
 
 /// A question to the Architect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -275,7 +275,7 @@ impl Grammar for Planning<'_> {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        prompts.refused_plan(error)
+        refused_plan(prompts, error)
     }
 }
 

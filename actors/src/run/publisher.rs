@@ -8,143 +8,22 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crossbeam_channel::{Sender, TrySendError};
+use crossbeam_channel::TrySendError;
 use facts::amounts::Amount;
 use facts::closed::JournalClosed;
-use facts::event::{Envelope, Event};
+use facts::event::Event;
 use facts::scope::{Scope, Segment};
-use model::AgentRole;
+use facts::signal::{Answer, OpenQuestion, Proposal, Question, Signal};
+use facts::submission::{JournalInlet, Submission};
 use sandbox::ConfinementLevel;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
 
 use crate::run::recording::{Followed, Recording, Requests};
-use crate::run::workspace::Taken;
-
-/// A message to the screen.
-#[derive(Debug)]
-pub enum Signal {
-    /// An event that is in the journal. Never lost.
-    Event(Arc<Envelope>),
-    /// A piece of an answer as it arrives. May be dropped when the screen is slow.
-    Text(Speaker, String),
-    /// A piece of reasoning as it arrives. May be dropped when the screen is slow.
-    Reasoning(Speaker, String),
-    /// Why a part of the run is waiting. May be dropped when the screen is slow.
-    Waiting(Scope, Cow<'static, str>),
-    /// Everything waits for the user to mend something, which is named. Repeated until the screen has it.
-    Paused(String),
-    /// How far the commands of a run are confined. Never lost.
-    Confined(ConfinementLevel),
-    /// What a plan needs approval for that nobody can give. Never lost.
-    Unapprovable(String),
-    /// A request for approval. Never lost.
-    Question(Question),
-    /// A question of a model to the user. Never lost.
-    Asked(OpenQuestion),
-}
-
-/// The source of a piece of text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Speaker {
-    /// The role.
-    pub role: AgentRole,
-    /// The scope it works in.
-    pub scope: Scope,
-}
-
-/// A request for the user's approval.
-#[derive(Debug)]
-pub struct Question {
-    /// The scope in which it is asked.
-    pub scope: Scope,
-    /// What needs approval.
-    pub what: Proposal,
-    /// Why it needs approval.
-    pub why: String,
-    /// Receives the answer. Dropping it means that there is no user to answer.
-    pub answer: oneshot::Sender<Answer>,
-}
-
-/// A question to the user that is answered in words.
-#[derive(Debug)]
-pub struct OpenQuestion {
-    /// The scope in which it is asked.
-    pub scope: Scope,
-    /// The question.
-    pub text: String,
-    /// Receives the answer. Dropping it means that there is no user to answer.
-    pub answer: oneshot::Sender<String>,
-}
-
-/// Whether the user is present to answer questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attendance {
-    /// The user is present: whatever needs approval is asked.
-    Attended,
-    /// The user is absent: whatever needs approval is denied.
-    Unattended,
-}
-
-/// An effect that needs approval.
-#[derive(Debug, Clone)]
-pub enum Proposal {
-    /// Changes to files.
-    Patch(Vec<tree::Change>, Taken),
-    /// A command to run.
-    Command(String, Holds),
-    /// A command that needs the network.
-    Network(String),
-    /// A mission, by its card.
-    Mission(String),
-}
-
-/// How long an approval of a command can last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
-    /// Only for this run: in a mission, only its card counts, not earlier approvals.
-    InThisRun,
-    /// Permanently, if the user chooses so.
-    Always,
-}
-
-/// The user's answer to a request for approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Go ahead.
-    Yes,
-    /// Go ahead, and do not ask for this again in this workspace.
-    Always,
-    /// No.
-    No,
-    /// No, with a reason for the model.
-    Because(String),
-    /// Yes to some files of a change, no to the others.
-    Only {
-        /// The files to go ahead with.
-        paths: Vec<String>,
-        /// Why the others are left out, for the model.
-        why: Option<String>,
-    },
-}
-
-/// An event on its way to the journal.
-#[derive(Debug)]
-pub struct Submission {
-    /// The event.
-    pub event: Event,
-    /// The scope it belongs to.
-    pub scope: Scope,
-    /// Receives the sequence number once this event and all before it are on disk.
-    pub durable: Option<oneshot::Sender<u64>>,
-}
 
 /// Publishes events and signals for a scope. Cheap to clone; each clone may have another scope.
 #[derive(Clone)]
 pub struct Publisher {
-    journal: Sender<Submission>,
-    screen: mpsc::Sender<Signal>,
-    /// Changes when the reader of the journal channel ends.
-    journal_lives: watch::Receiver<()>,
+    journal: JournalInlet,
     scope: Scope,
     /// The recording of its scope, if the run is replayed.
     recording: Option<Arc<Recording>>,
@@ -166,14 +45,9 @@ impl fmt::Debug for Publisher {
 }
 
 impl Publisher {
-    /// Creates a publisher without a run. The reader of `journal` holds the sender of `journal_lives` as long as it
-    /// runs.
-    pub const fn new(
-        journal: Sender<Submission>,
-        screen: mpsc::Sender<Signal>,
-        journal_lives: watch::Receiver<()>,
-    ) -> Self {
-        Self { journal, screen, journal_lives, scope: Scope::SESSION, recording: None }
+    /// Creates a publisher without a run.
+    pub const fn new(journal: JournalInlet) -> Self {
+        Self { journal, scope: Scope::SESSION, recording: None }
     }
 
     /// Returns a publisher for `run`.
@@ -224,7 +98,7 @@ impl Publisher {
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
         sent();
-        let mut journal_lives = self.journal_lives.clone();
+        let mut journal_lives = self.journal.lives.clone();
         tokio::select! {
             biased;
             written = written => written.map(Written::Now).map_err(|_| JournalClosed),
@@ -302,12 +176,12 @@ impl Publisher {
         durable: Option<oneshot::Sender<u64>>,
     ) -> Result<(), JournalClosed> {
         let entry = Submission { event, scope: self.scope.clone(), durable };
-        match self.journal.try_send(entry) {
+        match self.journal.queue.try_send(entry) {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(JournalClosed),
             Err(TrySendError::Full(entry)) => {
                 // The queue is full only if the disk is slower than all publishers together: wait off the runtime.
-                let journal = self.journal.clone();
+                let journal = self.journal.queue.clone();
                 let send = move || journal.send(entry).map_err(|_| JournalClosed);
                 tokio::task::spawn_blocking(send).await.map_err(|_| JournalClosed)?
             }
@@ -316,7 +190,7 @@ impl Publisher {
 
     /// Sends the screen a signal that may be dropped.
     pub fn show(&self, signal: Signal) {
-        if self.screen.try_send(signal).is_err() {
+        if self.journal.screen.try_send(signal).is_err() {
             tracing::trace!("the screen is behind; a signal was dropped");
         }
     }
@@ -329,19 +203,20 @@ impl Publisher {
     /// Tells the screen that a plan needs approval which nobody can give.
     pub async fn tell_unapprovable(&self, what: String) {
         // A closed screen shows nothing.
-        self.screen.send(Signal::Unapprovable(what)).await.ok();
+        self.journal.screen.send(Signal::Unapprovable(what)).await.ok();
     }
 
     /// Tells the screen how far commands are confined.
     pub async fn tell_confined(&self, level: ConfinementLevel) {
         // A closed screen shows nothing.
-        self.screen.send(Signal::Confined(level)).await.ok();
+        self.journal.screen.send(Signal::Confined(level)).await.ok();
     }
 
     /// Asks the user for approval. `None` if there is no user to answer.
     pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
         let (answer, answered) = oneshot::channel();
-        self.screen
+        self.journal
+            .screen
             .send(Signal::Question(Question { scope: self.scope.clone(), what, why, answer }))
             .await
             .ok()?;
@@ -352,7 +227,7 @@ impl Publisher {
     pub async fn ask_for_words(&self, text: String) -> Option<String> {
         let (answer, answered) = oneshot::channel();
         let question = OpenQuestion { scope: self.scope.clone(), text, answer };
-        self.screen.send(Signal::Asked(question)).await.ok()?;
+        self.journal.screen.send(Signal::Asked(question)).await.ok()?;
         answered.await.ok()
     }
 }

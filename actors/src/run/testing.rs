@@ -14,10 +14,12 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
-use crate::run::publisher::{Attendance, Publisher, Submission};
+use crate::run::publisher::Publisher;
 use crate::run::recording::Recording;
 use crate::run::{Run, Terms};
 use crate::talk::prompts::Prompts;
+use facts::signal::Attendance;
+use facts::submission::{JournalInlet, Submission};
 
 /// Creates a run that replays `recording`, if given, and a function that returns the events it wrote.
 pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) {
@@ -67,5 +69,5 @@ fn journal(events: Arc<Mutex<Vec<Event>>>) -> Publisher {
             }
         }
     });
-    Publisher::new(sender, screen, lives).for_run("run")
+    Publisher::new(JournalInlet { queue: sender, screen, lives }).for_run("run")
 }

@@ -13,6 +13,7 @@ use facts::delivery::{Delivery, StagedFor};
 use facts::lane_id::LaneId;
 use facts::not_applied::NotApplied;
 use facts::scope::Scope;
+use facts::signal::Taken;
 use facts::words::Asked;
 use futures_util::future::BoxFuture;
 use patch::PutAside;
@@ -157,24 +158,6 @@ pub struct Staged {
     pub put_aside: Vec<PutAside>,
     /// Whether the user may accept only a part of it.
     pub taken: Taken,
-}
-
-/// How the user may accept a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
-    /// All of it, or nothing.
-    Whole,
-    /// File by file: the author is told which files were left out, and continues from there.
-    ByFile,
-    /// File by file: the rest stays staged as a patch set of its own.
-    RestStays,
-}
-
-impl Taken {
-    /// Returns true if the user may accept individual files.
-    pub const fn is_by_file(self) -> bool {
-        matches!(self, Self::ByFile | Self::RestStays)
-    }
 }
 
 /// How much of a change was applied.

@@ -8,9 +8,9 @@ use facts::event::Event;
 use model::AgentRole;
 
 use crate::run::effect::{Effect, Trace};
-use crate::run::publisher::Attendance;
 use crate::run::{Run, UserWord};
 use crate::talk::prompts::Prompt;
+use facts::signal::Attendance;
 
 /// Asks the user. The inner result is the user's answer, or the text that tells the model why the user was not asked.
 pub(crate) async fn asked(

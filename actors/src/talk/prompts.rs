@@ -9,7 +9,6 @@ mod prompt;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use facts::grammar::contract::ContractError;
 use thiserror::Error;
 
 pub use self::prompt::Prompt;
@@ -121,12 +120,6 @@ impl Prompts {
             }
         }
         rendered
-    }
-
-    /// Tells the author of a plan which line breaks its contract, and which rule of it.
-    pub fn refused_plan(&self, error: &ContractError) -> String {
-        let ContractError { line, text, rule } = error;
-        self.render(Prompt::PlanRefused, &[("line", line), ("text", text), ("rule", rule)])
     }
 
     /// Returns the text of a prompt without filling in its variables.

@@ -1,7 +1,7 @@
 //! Requests for approval as they are shown, and answers as they are typed. Pure.
 
-use actors::run::publisher::Answer;
-use actors::run::workspace::Taken;
+use facts::signal::Answer;
+use facts::signal::Taken;
 
 use crate::diff::harmless;
 

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use actors::run::publisher::Attendance;
 use actors::run::workspace::{CommitRefused, Extent};
 use facts::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
 use facts::not_applied::NotApplied;
+use facts::signal::Attendance;
 use journal::log::LogError;
 use model::ErrorClass;
 use orchestrator::lock::LockError;

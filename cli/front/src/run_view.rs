@@ -10,8 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use actors::run::publisher::{Holds, OpenQuestion, Proposal, Question, Signal};
-use actors::run::workspace::Taken;
 use anstyle::{AnsiColor, Style};
 use checks::proof::OldTree;
 use checks::wording::short;
@@ -19,6 +17,8 @@ use facts::event::{Event, StagedFile};
 use facts::grammar::plan::StepMark;
 use facts::lane_id::LaneId;
 use facts::scope::Scope;
+use facts::signal::Taken;
+use facts::signal::{Holds, OpenQuestion, Proposal, Question, Signal};
 use facts::words::Intent;
 use model::{AgentRole, ModelError};
 use orchestrator::orchestrator::Outcome;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
-use actors::run::publisher::Signal;
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Config;
 use facts::delivery::Delivery;
+use facts::signal::Signal;
 use futures_util::future::BoxFuture;
 use orchestrator::chat::Intent;
 use orchestrator::earlier::InterruptedRun;

@@ -1,7 +1,8 @@
 //! `deepseek apply`: applies a staged patch set to the workspace, through the same gate as any other patch.
 
-use actors::run::workspace::{Extent, LeftOut, Staged, Taken};
+use actors::run::workspace::{Extent, LeftOut, Staged};
 use clap::Args;
+use facts::signal::Taken;
 use front::error::{CliError, Kind};
 use front::exit;
 use serde_json::json;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use actors::run::workspace::{Staged, Taken};
+use actors::run::workspace::Staged;
 use clap::Args;
 use facts::delivery::StagedFor;
+use facts::signal::Taken;
 use front::error::{CliError, Kind};
 use front::exit;
 use orchestrator::checkpoints::{RestoreMode, RestorePlan};

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::run::publisher::Answer;
+use facts::signal::Answer;
 use front::answer::{Offers, ShownQuestion, Typed, read};
 use front::error::CliError;
 use front::exit;

@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::run::publisher::Signal;
 use facts::event::{Envelope, Event};
 use facts::scope::Scope;
+use facts::signal::Signal;
 use front::describe::criteria;
 use futures_util::future::BoxFuture;
 use orchestrator::orchestrator::Outcome;

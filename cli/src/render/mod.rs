@@ -11,9 +11,9 @@ use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use actors::run::publisher::{Attendance, Signal};
 use facts::event::Event;
 use facts::scope::Scope;
+use facts::signal::{Attendance, Signal};
 use front::error::CliError;
 use futures_util::future::BoxFuture;
 use orchestrator::lock::LockError;

@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::{Attendance, OpenQuestion, Question, Signal};
 use anstyle::{AnsiColor, Style};
 use facts::event::Event;
 use facts::scope::Scope;
+use facts::signal::{Attendance, OpenQuestion, Question, Signal};
 use front::diff::harmless;
 use front::paint::Paint;
 use front::run_view::{

@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::Answer;
-use actors::run::workspace::Taken;
+use facts::signal::Answer;
+use facts::signal::Taken;
 use front::answer::ShownQuestion;
 use front::error::{CliError, Kind};
 use front::paint::Paint;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actors::run::publisher::{Answer, OpenQuestion, Question};
+use facts::signal::{Answer, OpenQuestion, Question};
 use front::answer::{self, ShownQuestion, Typed};
 use front::command_output::CommandOutput;
 use front::diff::{harmless, harmless_text};

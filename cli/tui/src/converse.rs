@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::Signal;
 use facts::delivery::{Delivery, Level};
 use facts::event::Event;
+use facts::signal::Signal;
 use front::diff::harmless_text;
 use front::error::{CliError, Kind};
 use front::exit;

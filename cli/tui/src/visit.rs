@@ -3,8 +3,8 @@
 mod pages;
 mod review;
 
-use actors::run::publisher::Answer;
 use anstyle::{AnsiColor, Style};
+use facts::signal::Answer;
 use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;
 

@@ -17,10 +17,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::{Publisher, Signal};
+use actors::run::publisher::Publisher;
 use deepseek_journal::log::{Capacity, Journal};
 use deepseek_journal::read::read;
 use facts::event::Event;
+use facts::signal::Signal;
 use tokio::sync::mpsc;
 use tools::clock::SystemClock;
 
@@ -86,9 +87,9 @@ fn main() {
 fn open(dir: &Path, runtime: &tokio::runtime::Runtime) -> (Journal, Publisher) {
     let (screen, mut signals) = mpsc::channel::<Signal>(4096);
     let capacity = Capacity { queue: 1024, patience: Duration::ZERO };
-    let journal = Journal::create(dir, Arc::new(SystemClock), capacity, screen).unwrap();
+    let (journal, inlet) = Journal::create(dir, Arc::new(SystemClock), capacity, screen).unwrap();
     runtime.spawn(async move { while signals.recv().await.is_some() {} });
-    journal
+    (journal, Publisher::new(inlet))
 }
 
 /// Measures each of `count` sequential appends, in seconds.

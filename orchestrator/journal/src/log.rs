@@ -19,10 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::{Publisher, Signal, Submission};
 use crossbeam_channel::Receiver;
 use facts::event::{Blob, Envelope, Event};
 use facts::scope::Scope;
+use facts::signal::Signal;
+use facts::submission::{JournalInlet, Submission};
 use model::AgentRole;
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -100,7 +101,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
         capacity: Capacity,
         screen: mpsc::Sender<Signal>,
-    ) -> Result<(Self, Publisher), LogError> {
+    ) -> Result<(Self, JournalInlet), LogError> {
         let path = dir.join(EVENTS);
         let open = |source| LogError::Open { path: path.clone(), source };
         // Prompts and answers are private.
@@ -130,7 +131,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
         capacity: Capacity,
         screen: mpsc::Sender<Signal>,
-    ) -> Result<(Self, Publisher, Vec<Record>), LogError> {
+    ) -> Result<(Self, JournalInlet, Vec<Record>), LogError> {
         let path = dir.join(EVENTS);
         let open = |source| LogError::Open { path: path.clone(), source };
         let mut file =
@@ -149,8 +150,8 @@ impl Journal {
         }
         let state = state_after(&valid.records);
         let end = End { place: valid.end, state };
-        let (journal, publisher) = Self::write_on(dir, file, end, clock, capacity, screen)?;
-        Ok((journal, publisher, valid.records))
+        let (journal, inlet) = Self::write_on(dir, file, end, clock, capacity, screen)?;
+        Ok((journal, inlet, valid.records))
     }
 
     fn write_on(
@@ -160,7 +161,7 @@ impl Journal {
         clock: Arc<dyn Clock>,
         capacity: Capacity,
         screen: mpsc::Sender<Signal>,
-    ) -> Result<(Self, Publisher), LogError> {
+    ) -> Result<(Self, JournalInlet), LogError> {
         let (failure, is_stopped) = (Arc::new(OnceLock::new()), Arc::<AtomicBool>::default());
         let (sender, entries) = crossbeam_channel::bounded(capacity.queue);
         let writer = Writer {
@@ -191,7 +192,7 @@ impl Journal {
             })
             .map_err(LogError::Thread)?;
         let journal = Self { dir: dir.to_owned(), failure, is_stopped, lives: lives.clone() };
-        Ok((journal, Publisher::new(sender, screen, lives)))
+        Ok((journal, JournalInlet { queue: sender, screen, lives }))
     }
 
     /// Waits until the file is written and closed, which happens once all publishers are dropped.

@@ -260,7 +260,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use actors::run::publisher::Written;
+    use actors::run::publisher::{Publisher, Written};
     use facts::event::Blob;
     use tokio::sync::mpsc;
     use tools::clock::{FixedClock, Timestamp};
@@ -285,8 +285,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (screen, _seen) = mpsc::channel(100);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let (_journal, of_session) = Journal::create(dir.path(), clock, CAPACITY, screen).unwrap();
-        let publisher = of_session.for_run("r1");
+        let (_journal, inlet) = Journal::create(dir.path(), clock, CAPACITY, screen).unwrap();
+        let publisher = Publisher::new(inlet).for_run("r1");
         publisher.publish(turn("one")).await.unwrap();
         publisher.publish(turn("two ü\n")).await.unwrap();
         let text = Blob::new("x".repeat(1000));
@@ -300,7 +300,7 @@ mod tests {
             earlier: None,
         };
         assert_eq!(publisher.record(evidence).await, Ok(Written::Now(3)));
-        drop((publisher, of_session));
+        drop(publisher);
         while is_in_use(dir.path()) {
             tokio::task::yield_now().await;
         }

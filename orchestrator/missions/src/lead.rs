@@ -2,6 +2,7 @@
 
 use actors::talk::Grammar;
 use actors::talk::prompts::{Prompt, Prompts};
+use actors::talk::refused_plan;
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
@@ -72,7 +73,7 @@ impl Grammar for Hypotheses<'_> {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        prompts.refused_plan(error)
+        refused_plan(prompts, error)
     }
 }
 
@@ -98,7 +99,7 @@ impl Grammar for Program {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        prompts.refused_plan(error)
+        refused_plan(prompts, error)
     }
 }
 
@@ -124,7 +125,7 @@ impl Grammar for Verdicts {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        prompts.refused_plan(error)
+        refused_plan(prompts, error)
     }
 }
 
@@ -147,7 +148,7 @@ impl Grammar for PlanBounds {
     }
 
     fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        prompts.refused_plan(error)
+        refused_plan(prompts, error)
     }
 }
 

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::run::command_runner::running;
-use actors::run::publisher::{Publisher, Signal};
+use actors::run::publisher::Publisher;
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use actors::run::{Terms, TermsError};
 use actors::{Unanswered, answered};
 use config::Config;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event, FORMAT};
+use facts::signal::Signal;
+use facts::submission::JournalInlet;
 use journal::log::{Capacity, Journal, LogError};
 use ractor::{Actor, ActorCell, ActorRef};
 use shell::end_leftovers;
@@ -73,7 +75,7 @@ impl Orchestrator {
     /// Creates a session and starts the actors. Signals arrive at the receiver, which must be drained.
     pub async fn start(mut setup: Setup) -> Result<(Self, mpsc::Receiver<Signal>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
-        let (journal, publisher) =
+        let (journal, inlet) =
             Journal::create(&setup.session_dir, Arc::clone(&setup.clock), capacity, screen)?;
         let salt = setup.ids.fresh();
         let begun = Event::SessionStarted {
@@ -86,8 +88,7 @@ impl Orchestrator {
             forked_from: None,
         };
         setup.redactor = setup.redactor.salted(&salt);
-        let orchestrator =
-            Self::launch(setup, (journal, publisher), begun, Earlier::nothing()).await?;
+        let orchestrator = Self::launch(setup, (journal, inlet), begun, Earlier::nothing()).await?;
         Ok((orchestrator, signals))
     }
 
@@ -97,7 +98,7 @@ impl Orchestrator {
     ) -> Result<(Self, mpsc::Receiver<Signal>, Option<InterruptedRun>), StartError> {
         let (capacity, screen, signals) = ends(&setup.config);
         let clock = Arc::clone(&setup.clock);
-        let (journal, publisher, records) =
+        let (journal, inlet, records) =
             Journal::reopen(&setup.session_dir, clock, capacity, screen)?;
         let mut earlier = Earlier::read(&setup.session_dir, &records)?;
         let interrupted = earlier.interrupted.take();
@@ -111,13 +112,13 @@ impl Orchestrator {
             cut_short: interrupted.as_ref().map(|it| it.run().to_owned()),
         };
         setup.redactor = setup.redactor.salted(&salt);
-        let orchestrator = Self::launch(setup, (journal, publisher), begun, earlier).await?;
+        let orchestrator = Self::launch(setup, (journal, inlet), begun, earlier).await?;
         Ok((orchestrator, signals, interrupted))
     }
 
     async fn launch(
         setup: Setup,
-        (journal, publisher): (Journal, Publisher),
+        (journal, inlet): (Journal, JournalInlet),
         begun: Event,
         earlier: Earlier,
     ) -> Result<Self, StartError> {
@@ -136,6 +137,7 @@ impl Orchestrator {
         let terms = Terms::new(Arc::clone(&setup.config), setup.prompts.clone())?;
         let journal = Arc::new(journal);
         let of_actor = Arc::clone(&journal);
+        let publisher = Publisher::new(inlet);
         let root =
             Root { setup, main_tree, settled, terms, publisher, journal: of_actor, begun, earlier };
         let (actor, _) = Actor::spawn(None, OrchestratorActor, root).await?;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use actors::run::publisher::Signal;
 use config::Config;
 use deepseek_orchestrator::chat::Intent;
 use deepseek_orchestrator::earlier::InterruptedRun;
@@ -18,6 +17,7 @@ use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
 use facts::delivery::{Delivery, Verified};
 use facts::event::Event;
+use facts::signal::Signal;
 use fastrand::Rng;
 use journal::log::LogError;
 use journal::read::{Record, content, read};

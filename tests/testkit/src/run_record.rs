@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use actors::run::publisher::{Answer, Signal};
 use facts::event::Envelope;
+use facts::signal::{Answer, Signal};
 use orchestrator::orchestrator::{Orchestrator, Outcome};
 use orchestrator::request::Request;
 use ractor::ActorCell;

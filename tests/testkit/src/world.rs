@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use actors::run::publisher::Attendance;
 use actors::talk::prompts::Prompts;
 use config::{Config, Inputs};
+use facts::signal::Attendance;
 use orchestrator::orchestrator::Setup;
 use orchestrator::places::Places;
 use sandbox::Sandbox;

@@ -16,9 +16,9 @@ use crate::run::Run;
 use crate::run::always_allowed::Always;
 use crate::run::effect::{Effect, Position, Trace};
 use crate::run::file_reader::FileReader;
-use crate::run::publisher::Attendance;
 use crate::talk::prompts::Prompt;
 use crate::talk::{Objection, Raised};
+use facts::signal::Attendance;
 
 /// Returns the objection to the checks of a plan, if some of them would not be run although others could be, or if
 /// those that would be run prove nothing although nothing else can be derived. `tried` are the commands that lacked

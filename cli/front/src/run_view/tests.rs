@@ -1,6 +1,5 @@
 //! Tests of the text for failed checks, for every ending of a run, and for events from before a resume.
 
-use actors::run::publisher::Speaker;
 use checks::outcome::{CheckOutcome, Findings};
 use checks::test_counts::TestCounts;
 use facts::amounts::{Amount, Spending};
@@ -11,6 +10,7 @@ use facts::delivery::{
 };
 use facts::event::{Blob, Envelope, StagedContent};
 use facts::scope::Segment;
+use facts::signal::Speaker;
 use facts::words::MissionPhase;
 use model::price::Usd;
 use model::{ErrorClass, Usage};

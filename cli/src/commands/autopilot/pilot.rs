@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use actors::run::publisher::Attendance;
-use actors::run::workspace::{Staged, Taken};
+use actors::run::workspace::Staged;
 use actors::talk::dialogue::fenced;
 use actors::talk::prompts::Prompts;
+use actors::talk::refused_plan;
 use config::Settings;
 use facts::amounts::Spending;
 use facts::delivery::{Delivery, Limit, StagedFor, Target};
+use facts::signal::Attendance;
+use facts::signal::Taken;
 use front::error::{CliError, Kind};
 use front::session::SessionChoice;
 use model::price::Usd;
@@ -229,7 +231,7 @@ impl Pilot<'_> {
                 Ok(Steer::Done(shown_by)) => return Ok(Err(End::Done { shown_by })),
                 Ok(Steer::Stuck(reason)) => return Ok(Err(End::Stuck { reason })),
                 Err(error) => {
-                    asked = format!("{question}\n\n{}", self.prompts.refused_plan(&error));
+                    asked = format!("{question}\n\n{}", refused_plan(&self.prompts, &error));
                 }
             }
         }

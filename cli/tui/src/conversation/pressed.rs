@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actors::run::publisher::Answer;
+use facts::signal::Answer;
 use front::answer::{self, Offers, Typed};
 
 use super::{Act, Conversation, DEAF, Facts, Files, Setting, TWICE, Work};

@@ -1,7 +1,7 @@
 //! Tests of what keys do in a conversation.
 
-use actors::run::publisher::{Holds, Proposal};
 use facts::scope::Scope;
+use facts::signal::{Holds, Proposal};
 use front::run_view::Commits;
 use orchestrator::chat::Intent;
 

@@ -1,7 +1,7 @@
 //! The review of a change, file by file. Pure.
 
-use actors::run::publisher::Answer;
-use actors::run::workspace::Taken;
+use facts::signal::Answer;
+use facts::signal::Taken;
 use front::diff::harmless;
 use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use actors::run::publisher::Written;
+use actors::run::publisher::{Publisher, Written};
 use facts::amounts::Amount;
 use tools::clock::{FixedClock, Timestamp};
 
@@ -14,8 +14,8 @@ const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::from_mins(1)
 fn journal(dir: &Path, capacity: Capacity) -> (Journal, Publisher, mpsc::Receiver<Signal>) {
     let (screen, seen) = mpsc::channel(100);
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-    let (journal, publisher) = Journal::create(dir, clock, capacity, screen).unwrap();
-    (journal, publisher, seen)
+    let (journal, inlet) = Journal::create(dir, clock, capacity, screen).unwrap();
+    (journal, Publisher::new(inlet), seen)
 }
 
 /// Returns an event whose content cannot be written once its path points to a full disk.

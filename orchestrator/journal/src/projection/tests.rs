@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actors::run::publisher::Publisher;
 use facts::amounts::{Allowance, Amount};
 use facts::delivery::{Delivery, Limit, StagedFor};
 use facts::event::{Blob, Event, FORMAT, StagedContent, StagedFile};
@@ -82,7 +83,8 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
         let (screen, mut seen) = mpsc::channel(8);
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
         let capacity = Capacity { queue: 8, patience: Duration::ZERO };
-        let (journal, publisher) = Journal::create(dir.path(), clock, capacity, screen).unwrap();
+        let (journal, inlet) = Journal::create(dir.path(), clock, capacity, screen).unwrap();
+        let publisher = Publisher::new(inlet);
         let watching = tokio::spawn(async move { while seen.recv().await.is_some() {} });
         let (workspace, version) = (WORKSPACE.to_owned(), "1".to_owned());
         let started = Event::SessionStarted {

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, PoisonError};
 
-use actors::run::publisher::{Holds, Proposal};
-use actors::run::workspace::{Denied, Extent, LeftOut, Purpose, Taken};
+use actors::run::workspace::{Denied, Extent, LeftOut, Purpose};
 use actors::run::{Run, UserWord};
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
+use facts::signal::Taken;
+use facts::signal::{Holds, Proposal};
 use facts::words::{Asked, DeniedBy};
 use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
 use sandbox::{ConfinementLevel, Network};

@@ -2,8 +2,9 @@
 
 use actors::run::Run;
 use actors::run::effect::{Effect, Trace};
-use actors::run::workspace::{CommitRefused, Extent, Staged, Taken};
+use actors::run::workspace::{CommitRefused, Extent, Staged};
 use facts::event::Event;
+use facts::signal::Taken;
 use tools::blocking::on_a_thread;
 use tools::ids::short;
 use tree::{Change, Checkpoint, Note};

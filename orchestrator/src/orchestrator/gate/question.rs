@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
-use actors::run::publisher::{Answer, Holds, Proposal};
 use actors::run::workspace::{Denied, Extent, LeftOut};
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
+use facts::signal::{Answer, Holds, Proposal};
 use facts::words::{Asked, DeniedBy};
 use shell::CommandLine;
 use tree::{Change, RepoPath};

@@ -3,9 +3,9 @@
 
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
-use actors::run::publisher::{Answer, Attendance, Proposal};
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
+use facts::signal::{Answer, Attendance, Proposal};
 use facts::words::CardAnswer;
 use missions::card::SealedCard;
 use tree::FileHash;
