@@ -10,6 +10,7 @@ pub mod file_reader;
 pub mod publisher;
 pub mod recording;
 pub mod staged;
+pub mod terms;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod trace;
@@ -19,98 +20,27 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use config::{Config, Llm, Mode, ModelRole};
+use config::Config;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::lane_id::LaneId;
 use facts::scope::{Scope, Segment};
-use model::price::{PriceError, Prices};
-use model::{AgentRole, ChatModel};
-use policy::{PolicyError, Rules};
+use facts::signal::Attendance;
+use model::ChatModel;
 use sandbox::{ConfinementLevel, Degree, Sandbox};
 use shell::{CommandOutcome, Environment};
-use thiserror::Error;
 use tokio::sync::watch;
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, IdSource, Timestamp};
 use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
-use crate::calls::model_call::Caller;
 use crate::calls::steering::Steering;
 use crate::run::effect::Effect;
 use crate::run::publisher::{Publisher, Written};
 use crate::run::recording::AtRecordingEnd;
+use crate::run::terms::Terms;
 use crate::talk::prompts::Prompts;
-use facts::signal::Attendance;
-
-/// The settings that are fixed for a run from start to end.
-#[derive(Clone)]
-pub struct Terms {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The compiled policy.
-    pub rules: Arc<Rules>,
-    /// The price table.
-    pub prices: Arc<Prices>,
-    /// The prompts.
-    pub prompts: Arc<Prompts>,
-    /// What no request of the run may differ from.
-    pub(crate) chosen: Chosen,
-}
-
-/// What the user chose when the run began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chosen {
-    pub(crate) mode: Mode,
-    /// The roles whose models reason.
-    reasoning: [bool; AgentRole::ALL.len()],
-}
-
-impl Chosen {
-    fn of(config: &Config) -> Self {
-        let reasoning = AgentRole::ALL.map(|role| settings_of(&config.llm, role).thinking);
-        Self { mode: config.policy.mode, reasoning }
-    }
-
-    /// Returns true if the model of a role reasons.
-    pub(crate) fn thinking(self, role: AgentRole) -> bool {
-        let mut all = AgentRole::ALL.iter().zip(self.reasoning);
-        all.any(|(it, reasons)| *it == role && reasons)
-    }
-}
-
-/// Returns the configured model of a role.
-const fn settings_of(llm: &Llm, role: AgentRole) -> &ModelRole {
-    match role {
-        AgentRole::Architect | AgentRole::LanePlanner | AgentRole::Researcher => {
-            &llm.max_think_model
-        }
-        AgentRole::Editor | AgentRole::Analysis => &llm.base_model,
-        AgentRole::Intent | AgentRole::Child => &llm.flash_model,
-    }
-}
-
-/// Why a configuration cannot be used for a run.
-#[derive(Debug, Error)]
-pub enum TermsError {
-    /// A rule of the policy is invalid.
-    #[error("the policy is invalid")]
-    Policy(#[from] PolicyError),
-    /// The price table is invalid.
-    #[error("the price table is invalid")]
-    Prices(#[from] PriceError),
-}
-
-impl Terms {
-    /// Compiles the rules and prices of a configuration.
-    pub fn new(config: Arc<Config>, prompts: Prompts) -> Result<Self, TermsError> {
-        let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
-        let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
-        let chosen = Chosen::of(&config);
-        Ok(Self { config, rules, prices, prompts: Arc::new(prompts), chosen })
-    }
-}
 
 /// A statement of the user during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,12 +143,6 @@ impl Run {
     /// Returns the id of the run.
     pub fn id(&self) -> &str {
         self.publisher.run()
-    }
-
-    /// Returns a caller for the model that is configured for a role.
-    pub fn caller(&self, role: AgentRole) -> Caller {
-        let settings = settings_of(&self.terms.config.llm, role).clone();
-        Caller { run: self.clone(), role, settings }
     }
 
     /// Returns the time limit of a role's answer.

@@ -4,7 +4,8 @@
 use toml::{Table, Value};
 
 use crate::keys::{insert, lookup};
-use crate::layers::{Inputs, Setting, WorkspaceTrust, check_known};
+use crate::layers::{Inputs, WorkspaceTrust, check_known};
+use crate::setting::Setting;
 
 /// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
 const NEVER: [&str; 9] = [

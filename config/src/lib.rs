@@ -12,14 +12,15 @@ mod other_names;
 mod part;
 mod projects;
 mod schema;
+mod setting;
 
 pub use keys::split_key;
 pub use layers::{
-    ConfigError, DEFAULTS, FileText, Inputs, Settings, Source, WorkspaceTrust, parse_value,
-    recorded, resolve, to_record,
+    DEFAULTS, FileText, Inputs, Settings, WorkspaceTrust, parse_value, recorded, resolve, to_record,
 };
 pub use lists::BELOW;
 pub use other_names::{named_here, other_names};
 pub use part::defaults_of;
 pub use projects::{alternatives, made_beside, root_manifests};
 pub use schema::*;
+pub use setting::{ConfigError, Source};

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use crate::keys::lookup;
-use crate::layers::Setting;
+use crate::setting::Setting;
 
 /// The list entry that stands for the entries of the layers below.
 pub const BELOW: &str = "...";

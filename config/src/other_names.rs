@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::layers::{ConfigError, Setting};
+use crate::setting::{ConfigError, Setting};
 
 const NAMES: &str = include_str!("other_names.toml");
 

@@ -17,7 +17,7 @@ mod testing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use actors::calls::model_call::CallError;
+use actors::calls::model_call::{CallError, Caller};
 use actors::roles::applier::{Applied, ApplyError};
 use actors::roles::architect::{ArchitectError, Planned};
 use actors::roles::editor::EditorError;
@@ -292,7 +292,7 @@ impl State {
 
     /// Returns the model configured for a role.
     fn model_of(&self, role: AgentRole) -> ModelRole {
-        self.setup.run.caller(role).settings
+        Caller::of(&self.setup.run, role).settings
     }
 
     /// Starts the next step. Its result arrives as a message.

@@ -1,5 +1,6 @@
 //! The lane planner asks a model how to split a task. It keeps no state: the dialogue ends with the plan.
 
+use actors::calls::model_call::Caller;
 use actors::looks::look_effect::Sources;
 use actors::run::command_runner::Runner;
 use actors::talk::brief::{Brief, Reads};
@@ -28,7 +29,7 @@ pub struct TeamPlanned {
 /// commands.
 pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
     let run = &commands.run;
-    let (caller, config) = (run.caller(AgentRole::LanePlanner), run.config());
+    let (caller, config) = (Caller::of(&run, AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
     let mut dialogue = Dialogue::new(introduction(prompts), &run.redactor);

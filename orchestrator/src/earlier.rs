@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::run::UserWord;
 use actors::run::recording::{AtRecordingEnd, Recorded, Recording, Requests};
-use actors::run::{Terms, UserWord};
+use actors::run::terms::Terms;
 use actors::talk::prompts::Prompts;
 use checks::outcome::CheckOutcome;
 use facts::delivery::{Delivery, StagedFor};

@@ -21,9 +21,10 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::calls::admission::{Admission, Slot};
+use actors::run::Run;
 use actors::run::publisher::Publisher;
+use actors::run::terms::{Terms, TermsError};
 use actors::run::workspace::{CommitRefused, Denied, Extent, Purpose, Staged};
-use actors::run::{Run, Terms, TermsError};
 use actors::talk::AnswerError;
 use actors::talk::brief::Brief;
 use actors::talk::prompts::Prompts;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::calls::admission::{Account, Admission, AdmissionSetup, Slot};
-use actors::run::Terms;
 use actors::run::publisher::Publisher;
+use actors::run::terms::Terms;
 use facts::amounts::{Allowance, Amount, Charge, Spending};
 use facts::event::Event;
 use facts::scope::{Scope, Segment};

@@ -12,6 +12,7 @@ use facts::amounts::{Amount, Charge, Unaffordable};
 use facts::breach::Breach;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event, RequestTerms};
+use facts::signal::{Signal, Speaker};
 use model::retry::{self, Retry, RetryPolicy};
 use model::{
     AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, Delta, ModelError, ModelReply, ToolChoice,
@@ -26,9 +27,9 @@ use crate::calls::ledger::{Ask, Reservation};
 use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
 use crate::run::publisher::Written;
+use crate::run::terms::settings_of;
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::Prompts;
-use facts::signal::{Signal, Speaker};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -99,6 +100,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Creates a caller for the model that is configured for a role.
+    pub fn of(run: &Run, role: AgentRole) -> Self {
+        let settings = settings_of(&run.config().llm, role).clone();
+        Self { run: run.clone(), role, settings }
+    }
+
     /// Returns the prompts of the run.
     pub fn prompts(&self) -> &Prompts {
         self.run.prompts()
@@ -429,7 +436,7 @@ mod tests {
     use config::{Inputs, Mode};
 
     use super::*;
-    use crate::run::Terms;
+    use crate::run::terms::Terms;
     use crate::run::testing;
 
     /// Every combination of mode and reasoning that the user can choose.
@@ -462,7 +469,7 @@ mod tests {
         for (mode, thinks, run) in choices() {
             for role in AgentRole::ALL {
                 for offers in [Vec::new(), toolbox::offers(toolbox::tools(), &[])] {
-                    let (caller, count) = (run.caller(role), offers.len());
+                    let (caller, count) = (Caller::of(&run, role), offers.len());
                     let dialogue = Dialogue::new("s".to_owned(), &run.redactor).offering(offers);
                     let all = [
                         (AnswerLength::Usual, ToolChoice::Auto),
@@ -496,7 +503,7 @@ mod tests {
     async fn a_request_that_breaks_the_terms_is_an_event_and_is_not_sent() {
         let (run, events) = testing::run(None);
         let settings = run.config().llm.max_think_model.clone();
-        let caller = Caller { settings, ..run.caller(AgentRole::Editor) };
+        let caller = Caller { settings, ..Caller::of(&run, AgentRole::Editor) };
         let mut dialogue = Dialogue::new("s".to_owned(), &run.redactor);
         let asked = caller.ask(&mut dialogue).await;
         assert_eq!(asked.unwrap_err(), CallError::Breach(Breach::Reasoning));

@@ -8,6 +8,7 @@ use config::{Approval, Mode};
 use facts::delivery::StagedFor;
 use facts::lane_id::LaneId;
 use facts::not_applied::NotApplied;
+use facts::signal::Taken;
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
     Tolerance, Tolerances,
@@ -24,7 +25,6 @@ use crate::roles::role_host::{RoleHost, Work};
 use crate::run::Run;
 use crate::run::file_reader::{FileLook, FileReader};
 use crate::run::workspace::{CommitRefused, Denied, Extent, LeftOut, Staged, Workspace};
-use facts::signal::Taken;
 
 /// A diff to be applied.
 pub struct ApplyAsk {

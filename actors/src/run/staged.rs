@@ -2,10 +2,10 @@
 
 use facts::delivery::{StagedFor, Target};
 use facts::event::{Event, StagedFile};
+use facts::signal::Taken;
 use tree::Change;
 
 use crate::run::workspace::Staged;
-use facts::signal::Taken;
 
 impl Staged {
     /// Returns the event for staging it as patch set `patch`, as the part of another one that the user accepted, if it is.

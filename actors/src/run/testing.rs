@@ -7,6 +7,8 @@ use std::thread;
 
 use config::Inputs;
 use facts::event::Event;
+use facts::signal::Attendance;
+use facts::submission::{JournalInlet, Submission};
 use model::NoModel;
 use shell::Environment;
 use tokio::sync::{mpsc, watch};
@@ -14,12 +16,11 @@ use tools::clock::{CountingIds, FixedClock, Timestamp};
 use tools::redact::Redactor;
 
 use crate::calls::admission::Admission;
+use crate::run::Run;
 use crate::run::publisher::Publisher;
 use crate::run::recording::Recording;
-use crate::run::{Run, Terms};
+use crate::run::terms::Terms;
 use crate::talk::prompts::Prompts;
-use facts::signal::Attendance;
-use facts::submission::{JournalInlet, Submission};
 
 /// Creates a run that replays `recording`, if given, and a function that returns the events it wrote.
 pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) {

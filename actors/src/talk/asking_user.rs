@@ -5,12 +5,12 @@ use std::sync::PoisonError;
 
 use facts::closed::JournalClosed;
 use facts::event::Event;
+use facts::signal::Attendance;
 use model::AgentRole;
 
 use crate::run::effect::{Effect, Trace};
 use crate::run::{Run, UserWord};
 use crate::talk::prompts::Prompt;
-use facts::signal::Attendance;
 
 /// Asks the user. The inner result is the user's answer, or the text that tells the model why the user was not asked.
 pub(crate) async fn asked(

@@ -74,7 +74,7 @@ impl Child {
         let run = run.at(&run.scope().within(Segment::Child(self.number)));
         let mut dialogue = Dialogue::clone(&self.common);
         dialogue.say(&self.question);
-        (run.caller(AgentRole::Child), dialogue)
+        (Caller::of(&run, AgentRole::Child), dialogue)
     }
 
     /// Returns a hash of everything that an answer depends on.
@@ -172,7 +172,7 @@ pub async fn prime(run: &Run, number: u32, common: &Dialogue) -> Result<(), Call
     let run = run.at(&run.scope().within(Segment::Child(number)));
     let mut dialogue = common.clone();
     let limits = AnswerLimits { length: AnswerLength::Token, ..AnswerLimits::USUAL };
-    match run.caller(AgentRole::Child).ask_with(&mut dialogue, limits).await {
+    match Caller::of(&run, AgentRole::Child).ask_with(&mut dialogue, limits).await {
         Ok(_) | Err(CallError::Model(_)) => Ok(()),
         Err(
             error @ (CallError::Budget(_)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actors::calls::model_call::Caller;
 use actors::roles::applier::{Applier, ApplierSetup};
 use actors::roles::architect::{Architect, ArchitectSetup};
 use actors::roles::editor::{Editor, EditorSetup};
@@ -32,13 +33,13 @@ impl Roles {
         let commands = Runner { workspace: Arc::clone(&workspace), run: run.clone() };
         let brief = Arc::new(setup.brief.clone());
         let architect = ArchitectSetup {
-            caller: run.caller(AgentRole::Architect),
+            caller: Caller::of(&run, AgentRole::Architect),
             file_reader: file_reader.clone(),
             commands: commands.clone(),
             brief: Arc::clone(&brief),
         };
         let editor = EditorSetup {
-            caller: run.caller(AgentRole::Editor),
+            caller: Caller::of(&run, AgentRole::Editor),
             commands: commands.clone(),
             brief,
         };

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::calls::admission::{Account, Admission, AdmissionSetup, Slot};
+use actors::run::Run;
+use actors::run::terms::Terms;
 use actors::run::testing;
 use actors::run::workspace::{CommitRefused, Denied, Extent, Purpose, Staged, Workspace};
-use actors::run::{Run, Terms};
 use actors::talk::brief::Brief;
 use actors::talk::prompts::Prompts;
 use checks::wording::Wording;

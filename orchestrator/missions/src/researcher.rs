@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use actors::calls::model_call::CallError;
+use actors::calls::model_call::{CallError, Caller};
 use actors::looks::look_effect;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
@@ -101,7 +101,7 @@ impl Research<'_> {
             &prompts.render(Prompt::MissionLead, &[]),
         );
         dialogue.say(&(opening + &std::mem::take(untold) + request));
-        let caller = run.caller(AgentRole::Researcher);
+        let caller = Caller::of(&run, AgentRole::Researcher);
         let talk = Talk {
             caller: &caller,
             sources: look_effect::Sources {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use actors::run::command_runner::running;
 use actors::run::publisher::Publisher;
+use actors::run::terms::{Terms, TermsError};
 use actors::run::workspace::{CommitRefused, Extent, Staged};
-use actors::run::{Terms, TermsError};
 use actors::{Unanswered, answered};
 use config::Config;
 use facts::delivery::Delivery;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actors::run::publisher::Publisher;
 use actors::run::recording::{AtRecordingEnd, Recording};
-use actors::run::{Terms, TermsError};
+use actors::run::terms::{Terms, TermsError};
 use config::Config;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event};

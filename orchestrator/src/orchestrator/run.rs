@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::Unanswered;
+use actors::calls::model_call::Caller;
 use actors::calls::steering::Steering;
 use actors::looks::look_effect::Sources;
 use actors::looks::own_tools;
+use actors::run::Run;
 use actors::run::command_runner::Runner;
 use actors::run::effect::{Effect, Position, Trace};
-use actors::run::{Run, Terms};
+use actors::run::terms::Terms;
 use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, Reads};
 use actors::talk::prompts::Prompt;
@@ -520,7 +522,7 @@ async fn decided(
     } else if let Ok(Some(intent)) = run.perform(&mut ClearWords).await {
         (intent, IntentBy::Words)
     } else {
-        match chat::by_model(run.caller(AgentRole::Intent), before, text).await {
+        match chat::by_model(Caller::of(&run, AgentRole::Intent), before, text).await {
             Ok(Some(intent)) => (intent, IntentBy::Model),
             Ok(None) => (Intent::Answer, IntentBy::Default),
             Err(error) => {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::ground::{GitSettings, Ground};
 use crate::probe::ends_within;
-use crate::sandbox::{GitSettings, Ground};
 
 /// The scopes of settings that are in no repository.
 const SCOPES: [&str; 2] = ["system", "global"];

@@ -18,6 +18,7 @@ mod changed;
 #[cfg(target_os = "linux")]
 mod git_settings;
 #[cfg(target_os = "linux")]
+mod ground;
 mod helper;
 #[cfg(target_os = "linux")]
 mod plan;
@@ -39,11 +40,12 @@ mod unsupported;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
+pub use ground::{ConfinementLevel, Degree, SandboxPlaces, Wanted};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use orders::{Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds, Step};
 pub use report::{ReportFile, Reported};
-pub use sandbox::{Confined, ConfinementLevel, Degree, Ends, Sandbox, SandboxPlaces, Wanted};
+pub use sandbox::{Confined, Ends, Sandbox};
 #[cfg(target_os = "linux")]
 pub use scratch::ScratchLayers;
 pub use survey::{Tree, Writes};

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use tools::regular;
 
+use crate::ground::{ConfinementLevel, Degree, Ground, Wanted};
 use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
 use crate::programs;
-use crate::sandbox::{ConfinementLevel, Degree, Ground, Wanted};
 use crate::scratch::ScratchLayers;
 use crate::survey::{Survey, Tree, Writes, survey};
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use config::SandboxMode;
 
+use crate::ground::{ConfinementLevel, Ground, Wanted};
 use crate::orders::{Failure, Lack, Network, Step};
 use crate::remembered::Note;
-use crate::sandbox::{ConfinementLevel, Ground, Wanted};
 use crate::survey::{Tree, Writes};
 
 /// Returns the strongest level that works: as remembered, or as tried.

@@ -1,117 +1,27 @@
 //! The sandbox of this process: how far commands can be confined, found out by trial, and what a confined command needs.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use config::{Floor, SandboxMode};
-use serde::{Deserialize, Serialize};
 use tools::regular;
 
-use crate::orders::{Failure, Lack, Network};
+use crate::ground::{ConfinementLevel, Degree, Ground, SandboxPlaces, Wanted};
+use crate::orders::Failure;
 #[cfg(target_os = "linux")]
 use crate::probe::{level as tried, level_without, tried_on};
 use crate::report::ReportFile;
 #[cfg(target_os = "linux")]
 use crate::scratch::ScratchLayers;
-use crate::survey::Tree;
 #[cfg(not(target_os = "linux"))]
 use crate::unsupported::{ScratchLayers, level as tried, level_without, tried_on};
 
 /// Maximum size of the file that records what the user accepted, in bytes.
 const MAX_ACCEPTANCE_BYTES: u64 = 1 << 16;
-
-/// How far commands are confined.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ConfinementLevel {
-    /// Fully, except for the parts listed.
-    Full(Vec<Lack>),
-    /// With Landlock and seccomp only.
-    Floor {
-        /// Why not fully; `None` if the configuration asks for this level.
-        missing: Option<Failure>,
-        /// Other parts that are missing.
-        lacks: Vec<Lack>,
-    },
-    /// Not at all; why even `Floor` failed.
-    None(Failure),
-    /// Not at all, because the user turned the sandbox off.
-    Off,
-}
-
-impl ConfinementLevel {
-    /// Returns the level without its details.
-    pub const fn degree(&self) -> Degree {
-        match self {
-            Self::Full(_) => Degree::Full,
-            Self::Floor { .. } => Degree::Floor,
-            Self::None(_) | Self::Off => Degree::None,
-        }
-    }
-}
-
-impl fmt::Display for ConfinementLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lacks: &[Lack] = match self {
-            Self::Full(lacks) => {
-                f.write_str("commands are confined")?;
-                lacks
-            }
-            Self::Floor { missing, lacks } => {
-                f.write_str("commands are partly confined, by Landlock and seccomp alone")?;
-                if let Some(missing) = missing {
-                    write!(f, " (missing: {missing})")?;
-                }
-                f.write_str(": they cannot use sockets, not even their own, and share memory (/dev/shm) with your other programs")?;
-                lacks
-            }
-            Self::None(why) => return write!(f, "commands are not confined (missing: {why})"),
-            Self::Off => return f.write_str("commands are not confined: the sandbox is off"),
-        };
-        for lack in lacks {
-            f.write_str(match lack {
-                Lack::OwnProc => "; they see a list of all processes",
-                Lack::Signals => "; they can send signals to your other processes",
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// How far a command was confined, without details.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Degree {
-    /// Fully.
-    Full,
-    /// Partly.
-    Floor,
-    /// Not at all.
-    #[default]
-    None,
-}
-
-/// The directories and variables that a sandbox needs.
-#[derive(Debug, Clone, Default)]
-pub struct SandboxPlaces {
-    /// The user's home directory.
-    pub home: Option<PathBuf>,
-    /// The workspace, for which git reads its settings.
-    pub workspace: PathBuf,
-    /// A state directory of this workspace only; the caches of commands are kept there.
-    pub private: PathBuf,
-    /// The environment variables that the program was started with.
-    pub vars: BTreeMap<String, String>,
-    /// Those that commands get.
-    pub passed: BTreeMap<String, String>,
-    /// Directories of the user in which programs keep data. A program on `PATH` does not make one of them readable.
-    pub kept: Vec<PathBuf>,
-}
 
 /// Confines the commands of this process.
 #[derive(Debug)]
@@ -119,41 +29,6 @@ pub struct Sandbox {
     /// What confinement is based on; `None` if the sandbox is off.
     ground: Option<Box<Ground>>,
     tried: Mutex<Option<ConfinementLevel>>,
-}
-
-/// The settings and places.
-#[derive(Debug)]
-pub(crate) struct Ground {
-    pub(crate) settings: config::SandboxSettings,
-    pub(crate) places: SandboxPlaces,
-    /// The directories in `PATH`, and what the programs in them need, once known.
-    pub(crate) programs: OnceLock<BTreeSet<PathBuf>>,
-    /// What commands get of the settings of the user's git, once known.
-    pub(crate) git: OnceLock<GitSettings>,
-}
-
-/// What commands get of the settings of the user's git.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct GitSettings {
-    /// The settings, as a configuration file of git.
-    pub(crate) text: String,
-    /// The files that they name.
-    pub(crate) files: Vec<PathBuf>,
-}
-
-/// What a command needs from the sandbox.
-#[derive(Clone, Copy)]
-pub struct Wanted<'w> {
-    /// The tree in which it runs.
-    pub tree: &'w Tree<'w>,
-    /// The working directory in the tree.
-    pub cwd: &'w Path,
-    /// Further paths that it may read, outside the tree.
-    pub read: &'w [PathBuf],
-    /// The network it can reach.
-    pub network: Network,
-    /// The layers that it shares with other commands; `None` if it has its own.
-    pub layers: Option<&'w ScratchLayers>,
 }
 
 /// A confined command, ready to be started.
@@ -281,12 +156,5 @@ impl Sandbox {
     /// Returns how far commands are confined, if that is known already.
     pub fn known_level(&self) -> Option<ConfinementLevel> {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Ground {
-    /// Returns the file that records what the user accepted.
-    fn acceptance(&self) -> PathBuf {
-        self.places.private.join("accepted")
     }
 }

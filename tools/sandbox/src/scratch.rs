@@ -17,10 +17,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::changed::{Layer, changed};
+use crate::ground::{Ground, Wanted};
 use crate::helper::HOLDER;
 use crate::orders::{Failure, HeldLayer, HeldLayers, HoldOrders, Step};
 use crate::report::{ReportFile, SELF, handed_over};
-use crate::sandbox::{Ground, Wanted};
 use crate::walls::layers::held;
 
 /// How long mounting may take.

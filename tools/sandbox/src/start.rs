@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::io;
 
+use crate::ground::{ConfinementLevel, Degree, Ground, Wanted};
 use crate::helper::OUTER;
 use crate::orders::Walls;
 use crate::report::{SELF, handed_over};
-use crate::sandbox::{Confined, ConfinementLevel, Degree, Ends, Ground, Wanted};
+use crate::sandbox::{Confined, Ends};
 
 impl Ground {
     /// Prepares a confined command; `None` if commands are not confined. Blocks.

@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::ground::{ConfinementLevel, Ground, Wanted};
 use crate::orders::{Failure, ProcessBounds, Step};
-use crate::sandbox::{Confined, ConfinementLevel, Ground, Sandbox, Wanted};
+use crate::sandbox::{Confined, Sandbox};
 
 /// Returns `None`: there is no helper.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {

@@ -6,7 +6,7 @@ use facts::breach::Breach;
 use model::{AgentRole, ToolOffer};
 use toolbox::{is_own, tools};
 
-use crate::run::Terms;
+use crate::run::terms::Terms;
 
 /// Returns how a request of `role` to the model of `settings` with these tools differs from the terms of the run.
 pub(crate) fn breach(

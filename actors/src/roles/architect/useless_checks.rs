@@ -8,6 +8,7 @@ use checks::wording::Wording;
 use config::{Approval, Mode};
 use facts::closed::JournalClosed;
 use facts::event::Event;
+use facts::signal::Attendance;
 use policy::{Act, Confinement, Gaps, Stage, Verdict};
 use sandbox::Degree;
 use shell::CommandLine;
@@ -18,7 +19,6 @@ use crate::run::effect::{Effect, Position, Trace};
 use crate::run::file_reader::FileReader;
 use crate::talk::prompts::Prompt;
 use crate::talk::{Objection, Raised};
-use facts::signal::Attendance;
 
 /// Returns the objection to the checks of a plan, if some of them would not be run although others could be, or if
 /// those that would be run prove nothing although nothing else can be derived. `tried` are the commands that lacked

@@ -7,32 +7,31 @@
 mod checkout;
 mod checkpoint;
 mod garbage;
+mod kept;
 pub(super) mod objects;
 mod pack;
 pub(super) mod stamps;
 mod trees;
 
 pub use checkpoint::{Checkpoint, Note, Own};
+pub use kept::{Entries, Kept, Snapshot, SnapshotError};
 pub use trees::TreeId;
 
-use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fmt, io};
 
-use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use self::objects::Objects;
 use self::stamps::{Stamp, Stamps};
 use super::confine::lock_within;
 use super::files::git_sees;
 use super::repository::{self, UserRepository};
-use super::{FileMode, FileState, ReadTree, RepoPath, TreeError};
+use super::{FileState, ReadTree, RepoPath};
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_NOTE_BYTES};
 
@@ -64,124 +63,9 @@ pub struct SnapshotLimits {
     pub patience: Duration,
 }
 
-/// The files and symlinks of a tree, by path.
-pub type Entries = BTreeMap<RepoPath, Kept>;
-
-/// The files of a workspace at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
-    /// The file or symlink at each path.
-    pub entries: Entries,
-    /// Files that were left out: too large, too many, unreadable, or gone by the time they were read.
-    pub left_out: Vec<RepoPath>,
-}
-
-/// A file or symlink of a snapshot. Its text form is a letter for the kind and the object id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Kept {
-    pub(super) mode: FileMode,
-    pub(super) id: ObjectId,
-}
-
-/// Why a snapshot failed.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    /// The repository cannot be created, read or written.
-    #[error("cannot use the private repository {dir}")]
-    Repository {
-        /// The path of the repository.
-        dir: PathBuf,
-        /// The error of the git library.
-        #[source]
-        source: Box<gix::Error>,
-    },
-    /// A file cannot be read or written.
-    #[error("cannot use {path}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system error.
-        #[source]
-        source: io::Error,
-    },
-    /// Another process is using the repository and did not finish within the configured wait.
-    #[error("another process is using {dir}")]
-    Busy {
-        /// The repository.
-        dir: PathBuf,
-    },
-    /// The caller stopped it.
-    #[error("stopped")]
-    Stopped,
-    /// An object is missing: it was borrowed from the user's repository, which has dropped it.
-    #[error("{path} is no longer available: the repository that held it has dropped it")]
-    Lost {
-        /// The path of the file.
-        path: RepoPath,
-    },
-    /// A file that a lane must keep exceeds the size limit.
-    #[error("{path} is too large for a snapshot")]
-    TooLarge {
-        /// The file.
-        path: RepoPath,
-    },
-    /// The workspace cannot be read.
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-}
-
-impl fmt::Display for Kept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = match self.mode {
-            FileMode::Regular => 'f',
-            FileMode::Executable => 'x',
-            FileMode::Symlink => 'l',
-        };
-        write!(f, "{letter} {}", self.id)
-    }
-}
-
 impl From<Kept> for String {
     fn from(kept: Kept) -> String {
         kept.to_string()
-    }
-}
-
-impl TryFrom<String> for Kept {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Kept, Self::Error> {
-        let (letter, id) = text.split_once(' ').ok_or("no object")?;
-        let mode = match letter {
-            "f" => FileMode::Regular,
-            "x" => FileMode::Executable,
-            "l" => FileMode::Symlink,
-            _ => return Err("no such kind of file"),
-        };
-        Ok(Kept { mode, id: ObjectId::from_hex(id.as_bytes()).map_err(|_| "no object")? })
-    }
-}
-
-impl Kept {
-    /// Returns true for a symlink.
-    pub fn is_symlink(self) -> bool {
-        self.mode == FileMode::Symlink
-    }
-
-    /// Returns true for a file that its owner may execute.
-    pub fn is_executable(self) -> bool {
-        self.mode == FileMode::Executable
-    }
-
-    /// Returns true if both have the same content, whatever their kind. The content of a symlink is its target.
-    pub fn has_bytes_of(self, other: Kept) -> bool {
-        self.id == other.id
-    }
-
-    /// Returns the entry for a file whose content is stored as `id`.
-    pub(super) fn of_file(state: &FileState, id: ObjectId) -> Kept {
-        Kept { mode: state.mode, id }
     }
 }
 

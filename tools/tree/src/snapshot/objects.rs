@@ -13,8 +13,8 @@ use gix::objs::tree::{Entry, EntryKind, EntryMode};
 use gix::objs::{Exists as _, Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
 use gix::odb::loose;
 
+use super::kept::{Entries, Kept, SnapshotError};
 use super::pack::Packs;
-use super::{Entries, Kept, SnapshotError};
 use crate::{FileMode, FileState, RepoPath};
 
 /// What a written object has to survive.

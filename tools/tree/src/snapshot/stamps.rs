@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::{Kept, SnapshotError};
+use super::kept::{Kept, SnapshotError};
 use crate::RepoPath;
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_STATE_BYTES};

@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use tempfile::TempDir;
 
 use super::*;
+use crate::FileMode;
 use crate::{Change, CommitLog, WriteTree};
 
 const LIMITS: SnapshotLimits = SnapshotLimits {
@@ -89,7 +90,7 @@ impl World {
     }
 
     /// Returns the content of a path in a snapshot.
-    fn content(&self, entries: &BTreeMap<RepoPath, Kept>, at: &str) -> String {
+    fn content(&self, entries: &Entries, at: &str) -> String {
         let path = path(at);
         let state = self.read(&path, entries[&path]).unwrap();
         String::from_utf8(state.bytes.to_vec()).unwrap()
