@@ -6,6 +6,7 @@ pub mod git_change;
 pub mod instructions;
 pub mod look_effect;
 pub(crate) mod look_or_answer;
+pub(crate) mod look_result;
 pub mod own_tools;
 pub mod programs;
 pub mod shown_lines;

@@ -22,8 +22,9 @@ use thiserror::Error;
 use crate::calls::model_call::{CallError, Caller};
 use crate::calls::steering::untold;
 use crate::looks::instructions::instructions_for;
-use crate::looks::look_effect::{Elsewhere, Looking, Sources, WantedBy, asked_elsewhere};
+use crate::looks::look_effect::{Looking, Sources, WantedBy, asked_elsewhere};
 use crate::looks::look_or_answer::{Heard, Inquiry, Step};
+use crate::looks::look_result::LookResult;
 use crate::looks::tool_call::{ToolUse, refused, wanted};
 use crate::run::Run;
 use crate::run::effect::{Effect, Position, Trace};
@@ -347,9 +348,9 @@ impl Talk<'_> {
 }
 
 /// Records which of the commands that a model tried lacked something.
-fn note_what_lacks(dialogue: &mut Dialogue, looks: &[Look], told: &[Option<Elsewhere>]) {
+fn note_what_lacks(dialogue: &mut Dialogue, looks: &[Look], told: &[Option<LookResult>]) {
     for (look, told) in looks.iter().zip(told) {
-        if let (Look::Run { command }, Some(Elsewhere::Ran { missing: Some(missing), .. })) =
+        if let (Look::Run { command }, Some(LookResult::Ran { missing: Some(missing), .. })) =
             (look, told)
         {
             dialogue.lacked(command, missing.clone());

@@ -150,16 +150,16 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     let done = match &cli.command {
         None => match args::request(&cli.words)? {
             Some(text) => {
-                let text = commands::chat::with_piped(text)?;
-                let Request { text, intent, .. } = commands::chat::request(&text, global)?;
-                blocking(commands::chat::once(around, global, text, intent))
+                let text = commands::once::with_piped(text)?;
+                let Request { text, intent, .. } = commands::once::request(&text, global)?;
+                blocking(commands::once::once(around, global, text, intent))
             }
             None => chat(around, global),
         },
         Some(Command::Chat) => chat(around, global),
         Some(Command::Ask { question }) => {
-            let question = commands::chat::with_piped(question.join(" "))?;
-            blocking(commands::chat::ask(around, global, question))
+            let question = commands::once::with_piped(question.join(" "))?;
+            blocking(commands::once::ask(around, global, question))
         }
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
@@ -167,7 +167,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
             one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
         }
         Some(Command::Plan { task }) => {
-            let task = commands::chat::with_piped(task.join(" "))?;
+            let task = commands::once::with_piped(task.join(" "))?;
             one_shot(around, global, &task, Intent::Plan)
         }
         Some(Command::Mission(args)) => blocking(commands::mission::run(around, global, args)),
@@ -261,9 +261,9 @@ fn pager(around: &Surroundings, global: &Global) -> Option<shell::Pager> {
 }
 
 fn chat(around: &Surroundings, global: &Global) -> Result<(), CliError> {
-    match commands::chat::prompt(around, global)? {
+    match commands::once::prompt(around, global)? {
         Some(Request { text, intent, .. }) => {
-            blocking(commands::chat::once(around, global, text, intent))
+            blocking(commands::once::once(around, global, text, intent))
         }
         None => blocking(commands::chat::converse(around, global)),
     }
@@ -275,7 +275,7 @@ fn one_shot(
     text: &str,
     intent: Intent,
 ) -> Result<(), CliError> {
-    blocking(commands::chat::once(around, global, text.to_owned(), Some(intent)))
+    blocking(commands::once::once(around, global, text.to_owned(), Some(intent)))
 }
 
 /// Fails if the address space is limited to less than a request takes. Every thread reserves some of it, and what cannot

@@ -17,7 +17,7 @@ use tools::encoding::decode;
 use tools::long_lines::shortened;
 use tree::{Entry, FileMode, IgnoredByGit, RepoPath, dirs_of_repository};
 
-use crate::looks::look_effect::Elsewhere;
+use crate::looks::look_result::LookResult;
 use crate::run::Run;
 use crate::run::command_runner::{Place, Runner};
 use crate::run::effect::{Effect, Trace};
@@ -32,7 +32,7 @@ pub async fn read(
 }
 
 /// Answers a look with the output of git, within `room` bytes; `None` if the look does not concern git.
-pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<Elsewhere> {
+pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<LookResult> {
     let pathspec = |path: &Option<RepoPath>| {
         path.as_ref().map_or(String::new(), |path| format!(" {}", quoted(path.as_str())))
     };
@@ -52,7 +52,7 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
         }
         Look::GitShow { revision, path: Some(path), .. } => {
             if let Err(why) = may_read(commands, path.as_str()) {
-                return Some(Elsewhere::Nothing(why));
+                return Some(LookResult::Nothing(why));
             }
             (
                 format!("show --no-textconv {}", quoted(&format!("{revision}:./{path}"))),
@@ -70,15 +70,15 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
         | Look::Ask { .. } => return None,
     };
     if commands.run.config().policy.mode == Mode::Plan {
-        return Some(Elsewhere::Nothing("no process is started in plan mode".to_owned()));
+        return Some(LookResult::Nothing("no process is started in plan mode".to_owned()));
     }
     Some(match git(commands, &words).await {
-        Ok(text) if text.trim().is_empty() => Elsewhere::Told("nothing".to_owned()),
-        Ok(text) => Elsewhere::Told(match of {
+        Ok(text) if text.trim().is_empty() => LookResult::Told("nothing".to_owned()),
+        Ok(text) => LookResult::Told(match of {
             Output::Text => text,
             Output::Diff => readable(commands, &text, room),
         }),
-        Err(why) => Elsewhere::Nothing(why.to_string()),
+        Err(why) => LookResult::Nothing(why.to_string()),
     })
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use checks::verified::Missing;
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
@@ -20,6 +19,7 @@ use tree::RepoPath;
 
 use crate::calls::model_call::{CallError, Caller};
 use crate::looks::git_change;
+use crate::looks::look_result::LookResult;
 use crate::looks::own_tools;
 use crate::looks::programs::Programs;
 use crate::looks::shown_lines::{self, Range};
@@ -51,33 +51,13 @@ impl<'s> Sources<'s> {
     }
 }
 
-/// The result of a look that is not answered from files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Elsewhere {
-    /// A command ran.
-    Ran {
-        /// Its exit status.
-        exit: String,
-        /// Its output.
-        output: String,
-        /// A prerequisite outside the code for want of which it failed, if one was recognized.
-        missing: Option<Missing>,
-        /// True if it did not succeed.
-        failed: bool,
-    },
-    /// An answer in words.
-    Told(String),
-    /// There is nothing to see, for this reason.
-    Nothing(String),
-}
-
 /// Answers the looks that need something other than files: running commands, tools and programs, and asking the user.
 /// Each is an effect of its own that precedes the look.
 pub(crate) async fn asked_elsewhere(
     sources: Sources<'_>,
     caller: &Caller,
     looks: &[Look],
-) -> Result<Vec<Option<Elsewhere>>, JournalClosed> {
+) -> Result<Vec<Option<LookResult>>, JournalClosed> {
     let (mut told, mut commands) = (Vec::new(), 0);
     for look in looks {
         told.push(if let Look::Run { command } = look {
@@ -90,10 +70,10 @@ pub(crate) async fn asked_elsewhere(
                 Some(programs) => programs.run(program, paths).await?,
                 None => Err("no program can be run here".to_owned()),
             };
-            Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
+            Some(said.map_or_else(LookResult::Nothing, LookResult::Told))
         } else if let Look::Ask { question } = look {
             let said = asking_user::asked(&caller.run, caller.role, question).await?;
-            Some(said.map_or_else(Elsewhere::Nothing, Elsewhere::Told))
+            Some(said.map_or_else(LookResult::Nothing, LookResult::Told))
         } else {
             None
         });
@@ -107,7 +87,7 @@ pub(crate) async fn found(
     run: &Run,
     sources: Sources<'_>,
     looks: Vec<Look>,
-    mut elsewhere: Vec<Option<Elsewhere>>,
+    mut elsewhere: Vec<Option<LookResult>>,
     room: usize,
 ) -> Vec<Result<String, String>> {
     elsewhere.resize(looks.len(), None);
@@ -139,7 +119,7 @@ pub(crate) struct Looking<'l> {
     pub(crate) sources: Sources<'l>,
     pub(crate) looks: Looks,
     /// Results that do not come from files, one per look.
-    pub(crate) elsewhere: Vec<Option<Elsewhere>>,
+    pub(crate) elsewhere: Vec<Option<LookResult>>,
     pub(crate) wanted_by: WantedBy,
 }
 
@@ -225,7 +205,7 @@ impl Eyes<'_> {
     fn look_at(
         &self,
         looks: &[Look],
-        elsewhere: Vec<Option<Elsewhere>>,
+        elsewhere: Vec<Option<LookResult>>,
     ) -> Vec<Result<String, String>> {
         let (mut shown, mut left) = (Vec::new(), self.room);
         for (index, (look, told)) in looks.iter().zip(elsewhere).enumerate() {
@@ -256,9 +236,9 @@ impl Eyes<'_> {
     }
 
     /// Formats a result that does not come from files, without the middle of a long output.
-    fn told(&self, look: &Look, told: Elsewhere, room: usize) -> Result<String, String> {
+    fn told(&self, look: &Look, told: LookResult, room: usize) -> Result<String, String> {
         match told {
-            Elsewhere::Ran { exit, output, failed, .. } => {
+            LookResult::Ran { exit, output, failed, .. } => {
                 let output = within(plain_output(&output).trim_end(), room);
                 let told = self.prompts.render(
                     Prompt::LookRan,
@@ -268,10 +248,10 @@ impl Eyes<'_> {
                 if failed && matches!(look, Look::Own { .. }) { Err(told) } else { Ok(told) }
             }
             // The tool call already contains the question or program.
-            Elsewhere::Told(text) if matches!(look, Look::Ask { .. } | Look::Program { .. }) => {
+            LookResult::Told(text) if matches!(look, Look::Ask { .. } | Look::Program { .. }) => {
                 Ok(within(&text, room))
             }
-            Elsewhere::Told(text)
+            LookResult::Told(text)
                 if let Look::GitShow { revision, path: Some(path), lines } = look =>
             {
                 let shown = shown_of(path, text, *lines, self.max_lines, room);
@@ -284,11 +264,11 @@ impl Eyes<'_> {
                     Shown::Outline { of, definitions } => self.outline(&name, of, &definitions),
                 })
             }
-            Elsewhere::Told(text) => {
+            LookResult::Told(text) => {
                 let text = within(text.trim_end(), room);
                 Ok(self.prompts.render(Prompt::LookFound, &[("what", look), ("found", &text)]))
             }
-            Elsewhere::Nothing(why) => Err(why),
+            LookResult::Nothing(why) => Err(why),
         }
     }
 

@@ -10,7 +10,8 @@ pub use toolbox::OwnTool;
 use toolbox::{check_arguments, own_tools};
 use tools::blocking::on_a_thread;
 
-use crate::looks::look_effect::{Elsewhere, Sources};
+use crate::looks::look_effect::Sources;
+use crate::looks::look_result::LookResult;
 use crate::looks::trial;
 use crate::run::Run;
 use crate::run::command_runner::Runner;
@@ -26,10 +27,10 @@ pub(crate) async fn called(
     sources: Sources<'_>,
     name: &str,
     arguments: &str,
-) -> Result<Elsewhere, JournalClosed> {
+) -> Result<LookResult, JournalClosed> {
     let is_it = |tool: &&OwnTool| tool.name() == name || tool.wire_name() == name;
     let Some(tool) = sources.own.iter().find(is_it) else {
-        return Ok(Elsewhere::Nothing(format!("there is no tool `{name}` in this workspace")));
+        return Ok(LookResult::Nothing(format!("there is no tool `{name}` in this workspace")));
     };
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     // In a recorded run of an early version, arguments were not checked.
@@ -39,12 +40,12 @@ pub(crate) async fn called(
             if is_checked && let Err(why) = check_arguments(&tool.parameters, &object) {
                 let (name, takes) = (tool.name(), &tool.parameters);
                 let why = format!("the arguments of {name} are wrong: {why}; it takes {takes}");
-                return Ok(Elsewhere::Nothing(why));
+                return Ok(LookResult::Nothing(why));
             }
             object.to_string()
         }
-        Ok(_) => return Ok(Elsewhere::Nothing("the arguments are no JSON object".to_owned())),
-        Err(error) => return Ok(Elsewhere::Nothing(format!("the arguments are wrong: {error}"))),
+        Ok(_) => return Ok(LookResult::Nothing("the arguments are no JSON object".to_owned())),
+        Err(error) => return Ok(LookResult::Nothing(format!("the arguments are wrong: {error}"))),
     };
     let command = format!("{} {}", quoted(tool.path.as_str()), quoted(&arguments));
     trial::of_command(sources.commands, model::AgentRole::Analysis, &command).await

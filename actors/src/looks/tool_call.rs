@@ -6,7 +6,8 @@ use serde_json::json;
 use toolbox::{Look, look_of};
 
 use crate::calls::model_call::CallError;
-use crate::looks::look_effect::{Elsewhere, Sources, found};
+use crate::looks::look_effect::{Sources, found};
+use crate::looks::look_result::LookResult;
 use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
 
@@ -27,7 +28,7 @@ pub(crate) struct ToolUse<'u> {
     pub(crate) call: &'u ToolCall,
     pub(crate) wanted: Result<Look, String>,
     /// The result, if it does not come from files.
-    pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) elsewhere: Option<LookResult>,
     /// Maximum size of the result in bytes.
     pub(crate) room: usize,
     /// Number of rounds with looks left after this one.

@@ -9,7 +9,7 @@ use sandbox::Degree;
 use shell::{CommandLine, CommandOutcome, Exit};
 use tools::count::counted;
 
-use crate::looks::look_effect::Elsewhere;
+use crate::looks::look_result::LookResult;
 use crate::roles::verifier::VerifierSetup;
 use crate::run::Run;
 use crate::run::command_runner::{NotRun, Place, Runner};
@@ -22,16 +22,16 @@ pub(crate) async fn tried(
     role: AgentRole,
     text: &str,
     count: usize,
-) -> Result<Elsewhere, JournalClosed> {
+) -> Result<LookResult, JournalClosed> {
     if matches!(role, AgentRole::Analysis | AgentRole::Researcher | AgentRole::Child) {
-        return Ok(Elsewhere::Nothing(
+        return Ok(LookResult::Nothing(
             "nothing is run to answer a question or to research".to_owned(),
         ));
     }
     let most = commands.run.config().agent_loop.max_commands_per_look;
     if count > most {
         let why = format!("only {} may be run at once; ask again for it", counted(most, "command"));
-        return Ok(Elsewhere::Nothing(why));
+        return Ok(LookResult::Nothing(why));
     }
     of_command(commands, role, text).await
 }
@@ -41,11 +41,11 @@ pub(crate) async fn of_command(
     commands: &Runner,
     role: AgentRole,
     text: &str,
-) -> Result<Elsewhere, JournalClosed> {
+) -> Result<LookResult, JournalClosed> {
     match commands.permitted(text, Purpose::Trial).await {
         Ok(line) => commands.run.perform(&mut Trial { commands, role, line: &line }).await,
-        Err(NotRun::NoCommand(why)) => Ok(Elsewhere::Nothing(why)),
-        Err(NotRun::Denied(denial)) => Ok(Elsewhere::Nothing(denial.why.to_string())),
+        Err(NotRun::NoCommand(why)) => Ok(LookResult::Nothing(why)),
+        Err(NotRun::Denied(denial)) => Ok(LookResult::Nothing(denial.why.to_string())),
     }
 }
 
@@ -56,10 +56,10 @@ struct Trial<'t> {
 }
 
 impl Effect for Trial<'_> {
-    type Outcome = Elsewhere;
+    type Outcome = LookResult;
     type Stop = JournalClosed;
 
-    fn look(&mut self, event: &Event) -> Trace<Elsewhere> {
+    fn look(&mut self, event: &Event) -> Trace<LookResult> {
         let Event::CommandTried { command, exit, failed, missing, output, .. } = event else {
             return Trace::Absent;
         };
@@ -68,10 +68,10 @@ impl Effect for Trial<'_> {
         }
         let output = String::from_utf8_lossy(&output.content).into_owned();
         let (exit, missing, failed) = (exit.clone(), missing.clone(), *failed);
-        Trace::Done(Elsewhere::Ran { exit, output, missing, failed })
+        Trace::Done(LookResult::Ran { exit, output, missing, failed })
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Elsewhere, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<LookResult, JournalClosed> {
         let outcome = self.outcome().await;
         let (exit, output) = (exit_text(&outcome.exit), outcome.output.text());
         let failed = outcome.exit != Exit::Code(0);
@@ -89,7 +89,7 @@ impl Effect for Trial<'_> {
             output: Blob::new(output.clone()),
         };
         run.publish(tried).await?;
-        Ok(Elsewhere::Ran { exit, output, missing, failed })
+        Ok(LookResult::Ran { exit, output, missing, failed })
     }
 }
 

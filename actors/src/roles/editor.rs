@@ -274,7 +274,7 @@ fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[Range]) ->
     if defined.is_empty() {
         return String::new();
     }
-    format!("\n{}", prompts.render(Prompt::FileElsewhere, &[("definitions", &defined.join("\n"))]))
+    format!("\n{}", prompts.render(Prompt::FileLookResult, &[("definitions", &defined.join("\n"))]))
 }
 
 /// The Editor's contract.

@@ -12,7 +12,7 @@ use orchestrator::request::Request;
 use serde_json::{Value, json};
 
 use crate::cards::{HASH_SHOWN, Known, cards};
-use crate::commands::chat;
+use crate::commands::once::once;
 use crate::drive::{Drive, Use};
 use crate::flags::{Global, Output};
 use crate::past::Past;
@@ -106,7 +106,7 @@ pub(crate) async fn run(
         None => {
             let goal = args.goal.join(" ");
             let Some(hash) = &args.approve_mission else {
-                return chat::once(around, global, goal, Some(Intent::Mission)).await;
+                return once(around, global, goal, Some(Intent::Mission)).await;
             };
             let known = approved(hash)?;
             let its = &known.card.card().goal;

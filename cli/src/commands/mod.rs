@@ -19,6 +19,7 @@ pub(crate) mod man;
 pub(crate) mod memory;
 pub(crate) mod mission;
 pub(crate) mod mock;
+pub(crate) mod once;
 pub(crate) mod patch;
 pub(crate) mod policy;
 pub(crate) mod prompts;

@@ -15,7 +15,6 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use tree::FileHash;
 
 pub use self::entry::StoryEntry;
 pub(crate) use self::entry::{Fold, Kept};
@@ -27,6 +26,7 @@ pub use self::story::Story;
 pub use self::summary::Summary;
 use self::summary::Summing;
 pub use self::usage::{Call, CallReply, Tally, told_apart};
+use crate::moved::workspace_state;
 use crate::projection::topic::Topic;
 use crate::projection::{Projection, ProjectionError};
 use crate::read::{ReadError, Record, read_each};
@@ -71,12 +71,6 @@ pub enum HistoryError {
     /// The session has no first event.
     #[error("session {0} has not begun")]
     NotBegun(String),
-}
-
-/// Returns the directory with the state of one workspace, inside the program's state directory `state`.
-pub fn workspace_state(state: &Path, workspace: &Path) -> PathBuf {
-    let hash = FileHash::of(workspace.as_os_str().as_encoded_bytes()).to_string();
-    state.join("workspaces").join(hash.chars().take(16).collect::<String>())
 }
 
 impl History {

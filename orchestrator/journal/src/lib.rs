@@ -23,9 +23,9 @@ use tree::FileHash;
 
 pub use self::history::{
     Call, CallReply, Explained, Gathered, History, HistoryError, Homes, LaneState, LaneWork, Reach,
-    Story, StoryEntry, Summary, Tally, told_apart, workspace_state,
+    Story, StoryEntry, Summary, Tally, told_apart,
 };
-pub use self::moved::{AdoptError, adopt, find_moved, note_place};
+pub use self::moved::{AdoptError, adopt, find_moved, note_place, workspace_state};
 pub use self::staged::{StagedPatch, changes};
 
 /// The line of an event, without its checksum.

@@ -11,9 +11,9 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tools::regular::{self, MAX_NOTE_BYTES};
+use tree::FileHash;
 
-use crate::history::workspace_state;
-
+use crate::history::Homes;
 /// File with the moves, in the state directory.
 const MOVES: &str = "moves.json";
 /// File that says which directory the state of a workspace is about.
@@ -27,6 +27,12 @@ struct Place {
     path: PathBuf,
     /// Its inode number and the time of its creation, which stay when it is moved; `None` if the system does not tell.
     is: Option<(u64, u128)>,
+}
+
+/// Returns the directory with the state of one workspace, inside the program's state directory `state`.
+pub fn workspace_state(state: &Path, workspace: &Path) -> PathBuf {
+    let hash = FileHash::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+    state.join("workspaces").join(hash.chars().take(16).collect::<String>())
 }
 
 /// A move of a project.
@@ -121,7 +127,7 @@ pub fn adopt(state: &Path, from: &Path, workspace: &Path) -> Result<(), AdoptErr
 fn take_along(state: &Path, from: &Path, to: &Path) -> Result<(), AdoptError> {
     let (old, new) = (workspace_state(state, from), workspace_state(state, to));
     let name = from.display().to_string();
-    let of_it = crate::Homes::find(&state.join("sessions"));
+    let of_it = Homes::find(&state.join("sessions"));
     let last = of_it.sessions_in(&name).next_back().map(str::to_owned);
     if !old.is_dir() && last.is_none() {
         return Err(AdoptError::Unknown(from.to_owned()));

@@ -37,6 +37,8 @@ mod walls;
 
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
+#[cfg(not(target_os = "linux"))]
+mod unsupported_scratch;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
@@ -50,4 +52,6 @@ pub use sandbox::{Confined, Ends, Sandbox};
 pub use scratch::ScratchLayers;
 pub use survey::{Tree, Writes};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{ScratchLayers, helper, shut_in};
+pub use unsupported::{helper, shut_in};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported_scratch::ScratchLayers;

@@ -39,22 +39,6 @@ impl Sandbox {
     }
 }
 
-/// Layers, which do not exist here.
-#[derive(Debug)]
-pub enum ScratchLayers {}
-
-impl ScratchLayers {
-    /// Cannot be called.
-    pub fn tree(&self) -> PathBuf {
-        match *self {}
-    }
-
-    /// Cannot be called.
-    pub fn changed(&self, _: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
-        match *self {}
-    }
-}
-
 /// Returns the only possible level, `None`.
 pub(crate) fn level_without(ground: &Ground, _: Failure) -> ConfinementLevel {
     level(ground)

@@ -186,7 +186,7 @@ prompts! {
     /// A large file of which only parts are shown.
     FileParts = "file_parts",
     /// The definitions in the hidden parts of a large file.
-    FileElsewhere = "file_elsewhere",
+    FileLookResult = "file_elsewhere",
     /// A note that a file is not in UTF-8.
     FileEncoding = "file_encoding",
     /// A note that the content does not end with a newline.

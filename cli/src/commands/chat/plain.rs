@@ -5,10 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use facts::delivery::Delivery;
 use front::command_output::CommandOutput;
 use front::error::{CliError, Kind};
-use front::exit;
 use front::interrupts::Interrupt;
 use orchestrator::chat::Intent;
 use orchestrator::request::Request;
@@ -18,9 +16,10 @@ use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
 use tui::{ConversationEnd, Facts, Host, PlainLine, Setting};
 
+use crate::commands::once::tell;
 use crate::commands::review;
 use crate::drive::Drive;
-use crate::flags::{Global, Require};
+use crate::flags::Global;
 use crate::render;
 
 /// A conversation of plain lines.
@@ -205,16 +204,6 @@ impl Plain<'_> {
             self.view.note(&render::harmless(&ran));
         }
         Ok(())
-    }
-}
-
-/// Reports an undelivered request. It does not end the conversation.
-pub(super) fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
-    // That the user has stopped it is already shown.
-    if *delivery != Delivery::Cancelled
-        && let Err(error) = exit::of(delivery, global.require.map(Require::level))
-    {
-        view.note(&tui::as_slash_commands(&error.to_string()));
     }
 }
 
