@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use actors::run::Run;
 use actors::workspace::{Copied, NoCopy};
 use futures_util::future::BoxFuture;
-use lanes::worktrees::{Claim, claim_named, tidy};
+use lanes::lane::worktrees::{Claim, claim_named, tidy};
 use policy::Verdict;
 use tools::blocking::on_a_thread;
 use tree::{

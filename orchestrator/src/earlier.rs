@@ -14,7 +14,7 @@ use actors::run::{Terms, UserWord};
 use actors::seen::SeenFile;
 use actors::words::{Asked, Side};
 use journal::changes;
-use lanes::trail::Trail;
+use lanes::crew::undo_patch::Trail;
 use missions::card::SealedCard;
 use missions::cards::{Cards, MadeCard};
 use thiserror::Error;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actors::workspace::{CommitRefused, NotApplied};
 use config::Config;
-use lanes::lane_tree::holds;
+use lanes::lane::lane_tree::holds;
 use tools::clock::Timestamp;
 use tree::{
     Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,

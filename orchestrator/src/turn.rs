@@ -12,7 +12,7 @@ use actors::fate::ChangeFate;
 use actors::plan::Plan;
 use actors::prompts::{Prompt, Prompts};
 use actors::run::UserWord;
-use lanes::feedback;
+use lanes::crew::feedback;
 use similar::TextDiff;
 use tools::encoding::decode_lossy;
 use tools::long_lines::shortened;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::Config;
-use lanes::worktrees::{tidy, unowned, was_claimed};
+use lanes::lane::worktrees::{tidy, unowned, was_claimed};
 use tools::blocking::on_a_thread;
 use tree::Snapshots;
 

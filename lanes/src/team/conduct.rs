@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::crew::call_failed;
-use crate::planner::{self, TeamPlanned};
-use crate::team_plan::{LanePlan, TeamPlan};
+use crate::team::split::planner::{self, TeamPlanned};
+use crate::team::split::team_plan::{LanePlan, TeamPlan};
 use actors::closed::JournalClosed;
 use actors::commands::Runner;
 use actors::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};

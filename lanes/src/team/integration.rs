@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::feedback;
+use crate::crew::feedback;
 use actors::Unanswered;
 use actors::checks::{CheckOutcome, Report};
 use actors::closed::JournalClosed;
@@ -423,7 +423,7 @@ fn merged(
     let onto = onto.map_or_else(|| workspace_now(setup, made), Ok)?;
     match add(snapshots, onto, made, &format!("{}/result", setup.run.id()))? {
         Ok(tree) => {
-            let changes = crate::lane_tree::changes(
+            let changes = crate::lane::lane_tree::changes(
                 snapshots,
                 &snapshots.tree(onto)?,
                 &snapshots.tree(tree)?,

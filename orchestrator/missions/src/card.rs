@@ -7,7 +7,7 @@ use actors::delivery::Limit;
 use actors::lane_id::LaneId;
 use actors::ledger::{Allowance, Amount};
 use config::{Config, NetworkReach};
-use lanes::pattern::Pattern;
+use lanes::team::split::ownership::Pattern;
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, RepoPath};

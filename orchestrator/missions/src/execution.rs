@@ -9,7 +9,7 @@ use actors::lane_id::LaneId;
 use actors::prompts::{Prompt, Prompts};
 use actors::run::Run;
 use index::Index;
-use lanes::team_plan::TeamPlan;
+use lanes::team::split::team_plan::TeamPlan;
 use tree::RepoPath;
 
 use crate::card::{Card, SubTask, TaskKind};

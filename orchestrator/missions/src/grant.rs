@@ -1,7 +1,7 @@
 //! The permissions of an approved card, so that the user is not asked again, and what goes beyond them. Pure.
 
 use actors::workspace::Unapproved;
-use lanes::pattern::Pattern;
+use lanes::team::split::ownership::Pattern;
 use tree::RepoPath;
 
 use crate::gate::Approved;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actors::contract::{Contract, ContractError, filled, without_dot_slash};
 use actors::lane_id::LaneId;
-use lanes::pattern::Pattern;
-use lanes::team_plan::{LanePlan, TeamPlan};
+use lanes::team::split::ownership::Pattern;
+use lanes::team::split::team_plan::{LanePlan, TeamPlan};
 use tools::count::counted;
 use tree::RepoPath;
 

@@ -7,7 +7,7 @@ use config::Mode;
 use futures_util::future::BoxFuture;
 use index::Index;
 use interpreter::HELPERS;
-use lanes::pattern::Pattern;
+use lanes::team::split::ownership::Pattern;
 
 use crate::children::Children;
 use crate::program::{self, Programming};

@@ -5,7 +5,7 @@ use actors::effect::{Effect, Trace};
 use actors::event::{Blob, Event};
 use actors::run::Run;
 use index::{FileKind, Index};
-use lanes::pattern::Pattern;
+use lanes::team::split::ownership::Pattern;
 use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
 use tools::encoding::decode;

@@ -15,7 +15,7 @@ use tools::clock::Timestamp;
 use tools::regular;
 use tree::{Snapshots, remove_tree};
 
-use crate::lane_tree::remove;
+use crate::lane::lane_tree::remove;
 
 const OWNER: &str = "owner";
 

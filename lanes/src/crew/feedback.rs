@@ -9,7 +9,7 @@ use tools::count::counted;
 use tools::plain::plain_output;
 use tree::{Change, RepoPath};
 
-use crate::cycle::DraftReason;
+use crate::crew::cycle::DraftReason;
 
 /// Returns the feedback for the Editor's next draft; `None` if there is nothing to report.
 pub(crate) fn for_editor(

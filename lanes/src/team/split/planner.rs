@@ -13,7 +13,7 @@ use actors::talk::{AnswerError, Grammar, Talk};
 use actors::wording::Wording;
 use model::AgentRole;
 
-use crate::team_plan::{TeamLimits, TeamPlan, instructions};
+use crate::team::split::team_plan::{TeamLimits, TeamPlan, instructions};
 
 /// A plan, and where the answer deviated from the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
