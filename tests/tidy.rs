@@ -51,14 +51,14 @@ const PURE: [&str; 49] = [
     "lanes/src/team/bisect.rs",
     "lanes/src/team/brief.rs",
     "lanes/src/team/result.rs",
-    "orchestrator/src/chat.rs",
+    "orchestrator/src/request/intent.rs",
     "orchestrator/journal/src/history/causes.rs",
     "orchestrator/journal/src/history/lanes.rs",
     "orchestrator/journal/src/history/summary.rs",
     "orchestrator/journal/src/history/usage.rs",
     "orchestrator/journal/src/projection/topic.rs",
     "orchestrator/journal/src/session.rs",
-    "orchestrator/src/undo.rs",
+    "orchestrator/src/workspace/rewind.rs",
 ];
 
 /// Names that a pure file must not contain.
@@ -103,7 +103,11 @@ fn trees_are_opened_for_writing_in_three_places() {
     // The last one is a command that runs without an orchestrator.
     only_in(
         "WriteTree::open(",
-        &["orchestrator/src/main_tree.rs", "tools/tree/src/", "cli/src/commands/patch.rs"],
+        &[
+            "orchestrator/src/workspace/main_tree.rs",
+            "tools/tree/src/",
+            "cli/src/commands/patch.rs",
+        ],
     );
 }
 
@@ -135,7 +139,7 @@ fn monotonic_time_is_used_only_for_waits() {
         "tools/shell/src/run.rs",
         "tools/tree/src/confine.rs",
         "orchestrator/journal/src/log.rs",
-        "orchestrator/src/lock.rs",
+        "orchestrator/src/workspace/lock.rs",
         "lanes/src/lane/worktrees.rs",
         "cli/src/commands/autopilot/pilot.rs",
         "cli/src/render/terminal.rs",
@@ -168,7 +172,12 @@ fn symbols_of_the_legacy_runtime_are_denied() {
     for words in ["RouterDecision", "RouterEscalation", "router::"] {
         only_in(
             words,
-            &["actors/src/", "orchestrator/src/routing.rs", "cli/front/src/", "cli/src/render/"],
+            &[
+                "actors/src/",
+                "orchestrator/src/request/routing.rs",
+                "cli/front/src/",
+                "cli/src/render/",
+            ],
         );
     }
 }

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use actors::delivery::{Delivery, Verified};
 use actors::event::{Envelope, Event};
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::{Orchestrator, Setup};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{created, plan, team};
 use testkit::{AnswerSource, RunRecord, World};

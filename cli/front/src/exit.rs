@@ -7,8 +7,8 @@ use actors::publisher::Attendance;
 use actors::workspace::{CommitRefused, Extent, NotApplied};
 use journal::log::LogError;
 use model::ErrorClass;
-use orchestrator::lock::LockError;
-use orchestrator::orchestrator::StartError;
+use orchestrator::root::StartError;
+use orchestrator::workspace::lock::LockError;
 use tree::CommitError;
 
 use crate::error::{CliError, Kind};

@@ -21,7 +21,7 @@ use actors::words::Intent;
 use actors::workspace::Taken;
 use anstyle::{AnsiColor, Style};
 use model::{AgentRole, ModelError};
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use tools::count::counted;
 
 use crate::answer::{Offers, ShownQuestion};

@@ -13,8 +13,8 @@ use front::error::{CliError, Kind};
 use front::exit;
 use front::run_view::{CommandsGiven, UndoPoint};
 use front::session::{Session, SessionChoice};
-use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use orchestrator::request::intent::Intent;
 use tools::ids::short;
 use tui::{ConversationEnd, Facts, Opening, PlainLine};
 

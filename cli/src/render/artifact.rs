@@ -7,7 +7,7 @@ use actors::event::Event;
 use actors::plan::{Plan, StepMark};
 use actors::verified::Verified;
 use actors::words::Intent;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use serde_json::{Value, json};
 
 /// What the events so far say about the plan.

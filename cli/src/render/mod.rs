@@ -16,8 +16,8 @@ use actors::publisher::{Attendance, Signal};
 use actors::scope::Scope;
 use front::error::CliError;
 use futures_util::future::BoxFuture;
-use orchestrator::lock::LockError;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
+use orchestrator::workspace::lock::LockError;
 use serde_json::{Value, json};
 use tree::Change;
 

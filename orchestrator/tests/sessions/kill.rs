@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actors::delivery::{Delivery, FailureKind, Verified};
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::Orchestrator;
-use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::Orchestrator;
+use deepseek_orchestrator::session::replay::replay;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::ActorCell;
 use testkit::answers::{greeting_diff, greeting_plan};

@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use actors::event::Envelope;
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::Orchestrator;
 use testkit::{AnswerSource, RunRecord, World};
 
 // Concurrent requests.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use actors::delivery::{Delivery, Verified};
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::Orchestrator;
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{greeting_diff, greeting_plan};
 use testkit::{AnswerSource, World, ignore};

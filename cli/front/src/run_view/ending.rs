@@ -6,7 +6,7 @@ use actors::delivery::{Delivery, MissingKind, NeedsWork, Rollback, Target, Unver
 use actors::plan::Criterion;
 use actors::proof::OldTree;
 use anstyle::AnsiColor;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;

@@ -3,7 +3,7 @@
 use actors::publisher::{Holds, Proposal};
 use actors::scope::Scope;
 use front::run_view::Commits;
-use orchestrator::chat::Intent;
+use orchestrator::request::intent::Intent;
 
 use super::*;
 
