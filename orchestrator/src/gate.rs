@@ -14,7 +14,7 @@ use actors::run::Run;
 use actors::scope::Scope;
 use actors::words::DeniedBy;
 use actors::workspace::{Denied, Extent, Purpose, Staged};
-use missions::grant::Grant;
+use missions::card::grant::Grant;
 use policy::{Act, Confinement, PatchTotal, Rules, Stage, Touch, Touched, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use sandbox::{Degree, Network};

@@ -16,7 +16,7 @@ use actors::words::{Asked, Side};
 use journal::changes;
 use lanes::crew::undo_patch::Trail;
 use missions::card::SealedCard;
-use missions::cards::{Cards, MadeCard};
+use missions::card::cards::{Cards, MadeCard};
 use thiserror::Error;
 use tools::clock::Timestamp;
 use tree::{Change, FileHash, RepoPath};

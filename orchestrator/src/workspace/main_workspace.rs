@@ -11,7 +11,7 @@ use actors::workspace::{
     Workspaces,
 };
 use futures_util::future::BoxFuture;
-use missions::grant::Grant;
+use missions::card::grant::Grant;
 use ractor::rpc::CallResult;
 use ractor::{ActorRef, MessagingErr};
 use shell::CommandLine;

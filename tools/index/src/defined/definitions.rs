@@ -2,7 +2,7 @@
 
 use tree::RepoPath;
 
-use crate::{grammar, patterns};
+use crate::defined::{grammar, patterns};
 
 /// Larger files use patterns, which take no longer than reading the file.
 const MAX_GRAMMAR_BYTES: usize = 1 << 20;

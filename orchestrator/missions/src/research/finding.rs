@@ -7,7 +7,7 @@ use actors::contract::{Contract, ContractError, filled};
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
 
-use crate::passage::{Passage, SourceFile};
+use crate::research::passage::{Passage, SourceFile};
 
 const FINDINGS: Contract = Contract { header: "FINDINGS_V1", footer: "FINDINGS_END" };
 const VERDICTS: Contract = Contract { header: "VERDICTS_V1", footer: "VERDICTS_END" };

@@ -1,4 +1,4 @@
-//! A tantivy directory that does not sync. [`crate::settled`] decides whether an index survived a power failure.
+//! A tantivy directory that does not sync. [`crate::stored::settled`] decides whether an index survived a power failure.
 
 use std::fmt;
 use std::fs::File;

@@ -5,17 +5,17 @@ use std::sync::{Arc, LazyLock};
 
 use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
 
-use crate::bm25;
-use crate::definitions::{Definition, definitions};
-use crate::document::each_word;
-use crate::kind::FileKind;
-use crate::manifest::{Entry, Manifest};
-use crate::mentions::Mentions;
-use crate::postings::Postings;
-use crate::rank::{self, FileFacts, Window};
-use crate::store::{Places, Reading, StoreError};
-use crate::update::text_of;
-use crate::words;
+use crate::defined::definitions::{Definition, definitions};
+use crate::defined::document::each_word;
+use crate::defined::kind::FileKind;
+use crate::ranked::bm25;
+use crate::ranked::mentions::Mentions;
+use crate::ranked::rank::{self, FileFacts, Window};
+use crate::ranked::words;
+use crate::stored::manifest::{Entry, Manifest};
+use crate::stored::postings::Postings;
+use crate::stored::store::{Places, Reading, StoreError};
+use crate::stored::update::text_of;
 
 /// Maximum number of distinct words of a request to search for.
 const MAX_WORDS: usize = 256;

@@ -1,6 +1,6 @@
 //! Splits a text into words by line: identifiers at case changes and underscores, Chinese into pairs of characters. Pure.
 
-use crate::stem::stem;
+use crate::ranked::stem::stem;
 
 /// Longer lines, in bytes, were not written by hand.
 const MAX_LINE_BYTES: usize = 2000;

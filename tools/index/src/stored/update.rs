@@ -6,12 +6,12 @@ use std::path::Path;
 use tools::encoding::decode;
 use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
 
-use crate::document::{self, Document};
-use crate::git;
-use crate::history::History;
-use crate::manifest::Entry;
-use crate::mentions::Mentions;
-use crate::store::{StoreError, Writing};
+use crate::defined::document::{self, Document};
+use crate::ranked::git;
+use crate::ranked::history::History;
+use crate::ranked::mentions::Mentions;
+use crate::stored::manifest::Entry;
+use crate::stored::store::{StoreError, Writing};
 
 /// How much text to add before the first commit, in bytes, and before any later one. Each batch is twice as large as the one
 /// before, so that a process that ends soon keeps most of what it has done, and a long update makes few commits.

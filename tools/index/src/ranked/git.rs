@@ -9,7 +9,7 @@ use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 use tree::{UserRepository, head_of};
 
-use crate::history::{COMMITS, Commit, History, MAX_PATHS};
+use crate::ranked::history::{COMMITS, Commit, History, MAX_PATHS};
 
 /// Maximum number of commits visited, including merges and others that are skipped.
 const MAX_WALKED: usize = 4 * COMMITS;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::definitions::Definition;
+use crate::defined::definitions::Definition;
 
 /// Maximum length of a definition whose end is found by its indentation, in lines.
 const MAX_LINES: usize = 200;

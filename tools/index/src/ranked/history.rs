@@ -1,7 +1,7 @@
 //! The messages of earlier commits, and the files they changed, with a text format for storage. Pure: `git` reads the
 //! repository.
 
-use crate::words;
+use crate::ranked::words;
 
 /// Number of commits that are remembered.
 pub(crate) const COMMITS: usize = 1500;

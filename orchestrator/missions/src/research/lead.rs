@@ -7,10 +7,10 @@ use actors::prompts::{Prompt, Prompts};
 use actors::talk::Grammar;
 use actors::wording::Wording;
 
-use crate::finding::{ClaimVerdict, Observation, verdicts};
-use crate::passage::Passage;
-use crate::plan::{MissionPlan, PlanBounds};
+use crate::card::plan::{MissionPlan, PlanBounds};
 use crate::program;
+use crate::research::finding::{ClaimVerdict, Observation, verdicts};
+use crate::research::passage::Passage;
 
 const CONTRACT: Contract = Contract { header: "HYPOTHESES_V1", footer: "HYPOTHESES_END" };
 const HYPOTHESIS: &str = "HYPOTHESIS|<path>:<first line>-<last line>|<question>";

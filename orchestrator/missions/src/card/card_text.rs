@@ -10,7 +10,7 @@ use tools::count::counted;
 use crate::card::{
     Capabilities, Card, CardLimits, Coverage, Estimate, Group, Range, SealedCard, SubTask,
 };
-use crate::finding::{Confidence, Observation};
+use crate::research::finding::{Confidence, Observation};
 
 /// A range, shown as one number if both ends are equal.
 struct Span(Range);

@@ -13,7 +13,7 @@ use tools::long_lines::shortened;
 use tree::{Entry, Listed, ReadTree, RepoPath};
 
 use crate::card::Coverage;
-use crate::passage::SourceFile;
+use crate::research::passage::SourceFile;
 
 /// Ratio of a program's memory to the size of the files it is given.
 const MEMORY_OF_FILES: u64 = 64;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::bm25;
-use crate::kind::FileKind;
-use crate::mentions::Credits;
-use crate::postings::Postings;
+use crate::defined::kind::FileKind;
+use crate::ranked::bm25;
+use crate::ranked::mentions::Credits;
+use crate::stored::postings::Postings;
 
 /// Lines in a window. Windows begin half a window apart, so each line is in two of them.
 pub const WINDOW: u32 = 40;

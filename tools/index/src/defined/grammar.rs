@@ -2,7 +2,7 @@
 
 use tree_sitter::{Language, Node, Parser};
 
-use crate::definitions::Definition;
+use crate::defined::definitions::Definition;
 
 /// Maximum number of lines above a definition that belong to it.
 const MAX_LEAD_LINES: usize = 12;

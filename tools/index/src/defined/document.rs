@@ -2,8 +2,8 @@
 
 use tree::{FileHash, RepoPath};
 
-use crate::definitions::{Definition, definitions};
-use crate::words;
+use crate::defined::definitions::{Definition, definitions};
+use crate::ranked::words;
 
 /// How often a word of the path counts, compared with one in the text.
 const PATH_WEIGHT: usize = 3;

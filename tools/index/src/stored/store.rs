@@ -28,12 +28,12 @@ use thiserror::Error;
 use tools::regular;
 use tree::{FileHash, RepoPath};
 
-use crate::definitions::{self, Definition};
-use crate::document::Document;
-use crate::manifest::{Entry, Manifest, ManifestError};
-use crate::postings::Postings;
-use crate::settled::{self, MAX_META_BYTES, META};
-use crate::unsynced::Unsynced;
+use crate::defined::definitions::{self, Definition};
+use crate::defined::document::Document;
+use crate::stored::manifest::{Entry, Manifest, ManifestError};
+use crate::stored::postings::Postings;
+use crate::stored::settled::{self, MAX_META_BYTES, META};
+use crate::stored::unsynced::Unsynced;
 
 /// Memory of the writer, in bytes; what does not fit becomes a segment of its own.
 const WRITER_BYTES: usize = 40 << 20;

@@ -6,9 +6,9 @@ use actors::lane_id::LaneId;
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 
+use crate::card::card_text::limits;
 use crate::card::{Card, CardLimits, TaskKind};
-use crate::card_text::limits;
-use crate::finding::Confidence;
+use crate::research::finding::Confidence;
 
 /// A difference between two versions of a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

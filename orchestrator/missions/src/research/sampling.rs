@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use config::Missions;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Observation, Taken, ToldFinding, take};
-use crate::passage::{Passage, SourceFile, covering};
+use crate::research::finding::{Observation, Taken, ToldFinding, take};
+use crate::research::passage::{Passage, SourceFile, covering};
 
 /// Share of a research's questions that sampling may use; the rest is for checking the findings.
 const SHARE: f64 = 0.6;

@@ -9,11 +9,11 @@ use config::{Config, NetworkReach};
 use model::price::Usd;
 use model::{AgentRole, BYTES_PER_TOKEN};
 
+use crate::card::plan::{MissionPlan, PlanBounds};
 use crate::card::{Capabilities, Card, CardLimits, Estimate, Range, SubTask, TaskKind};
-use crate::passage::SourceFile;
-use crate::plan::{MissionPlan, PlanBounds};
+use crate::research::passage::SourceFile;
+use crate::research::researcher::Thread;
 use crate::research::{Research, Researched};
-use crate::researcher::Thread;
 
 /// Most tasks of a mission.
 const MAX_TASKS: usize = 24;

@@ -9,9 +9,9 @@ use actors::run::Run;
 use index::Index;
 use tree::{FileHash, RepoPath};
 
-use crate::finding::Observation;
-use crate::passage::SourceFile;
-use crate::sources::read_now;
+use crate::research::finding::Observation;
+use crate::research::passage::SourceFile;
+use crate::research::sources::read_now;
 
 /// What differs from what was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Effect for Comparing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::passage::Passage;
+    use crate::research::passage::Passage;
 
     #[test]
     fn lines_and_files_that_differ_or_are_gone_have_changed() {

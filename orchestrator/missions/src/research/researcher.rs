@@ -19,8 +19,8 @@ use model::AgentRole;
 use search::BYTES_PER_TOKEN;
 use tools::clock::Timestamp;
 
-use crate::finding::Observation;
-use crate::lead::{checks, told};
+use crate::research::finding::Observation;
+use crate::research::lead::{checks, told};
 use crate::research::{Cut, Research, Researched};
 
 /// The dialogue with the researcher.

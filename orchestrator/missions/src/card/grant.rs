@@ -4,7 +4,7 @@ use actors::workspace::Unapproved;
 use lanes::team::split::ownership::Pattern;
 use tree::RepoPath;
 
-use crate::gate::Approved;
+use crate::card::gate::Approved;
 
 /// The permissions of an approved card.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use tree::Listed;
 
-use crate::bm25;
-use crate::history::{Commit, History};
+use crate::ranked::bm25;
+use crate::ranked::history::{Commit, History};
 
 /// How many of the newest commits count for the change frequency of a file.
 const RECENT: usize = 1000;
