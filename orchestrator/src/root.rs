@@ -57,7 +57,7 @@ pub use self::handle::{KeepToError, Orchestrator, StartError};
 use crate::mission::MissionNews;
 use crate::request::Request;
 use crate::request::intent::Intent;
-use crate::session::compacting::{Compacted, Context, NotCompacted};
+use crate::session::context::{Compacted, Context, NotCompacted};
 use crate::session::past_requests::{Earlier, RecordedRun};
 use crate::session::turn::Turn;
 use crate::workspace::main_tree::MainTree;

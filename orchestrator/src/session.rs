@@ -2,7 +2,8 @@
 //! single request goes belongs to [`crate::request`].
 
 pub mod autopilot;
-pub mod compacting;
+pub(crate) mod compacting;
+pub mod context;
 pub mod memory;
 pub mod past_requests;
 pub(crate) mod recorded_run;

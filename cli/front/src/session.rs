@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use orchestrator::request::intent::Intent;
 use orchestrator::request::{LAST_REQUEST, Request};
 use orchestrator::root::{KeepToError, NotSteered, Orchestrator, Outcome, Setup, StartError};
-use orchestrator::session::compacting::{Compacted, NotCompacted};
+use orchestrator::session::context::{Compacted, NotCompacted};
 use orchestrator::session::past_requests::InterruptedRun;
 use orchestrator::workspace::lock::{LockError, WorkspaceLock};
 use tokio::sync::mpsc;

@@ -21,7 +21,7 @@ use tree::CommitError;
 
 use super::{Msg, NotSteered, OrchestratorActor, Outcome, Root, Setup};
 use crate::request::Request;
-use crate::session::compacting::{Compacted, Context, NotCompacted};
+use crate::session::context::{Compacted, Context, NotCompacted};
 use crate::session::past_requests::{Earlier, EarlierError, InterruptedRun, RecordedRun};
 use crate::workspace::main_tree::MainTree;
 use crate::workspace::main_workspace::commit;
