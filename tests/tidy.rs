@@ -42,24 +42,24 @@ const PURE: [&str; 50] = [
     "actors/src/talk/dialogue.rs",
     "actors/src/calls/ledger.rs",
     "actors/src/talk/prompts/",
-    "lanes/src/cycle.rs",
-    "lanes/src/cycle/",
-    "lanes/src/feedback.rs",
-    "lanes/src/pattern.rs",
-    "lanes/src/team_plan.rs",
-    "lanes/src/trail.rs",
-    "lanes/src/worth.rs",
+    "lanes/src/crew/cycle.rs",
+    "lanes/src/crew/cycle/",
+    "lanes/src/crew/feedback.rs",
+    "lanes/src/team/split/ownership.rs",
+    "lanes/src/team/split/team_plan.rs",
+    "lanes/src/crew/undo_patch.rs",
+    "lanes/src/team/split/worth_splitting.rs",
     "lanes/src/team/bisect.rs",
     "lanes/src/team/brief.rs",
     "lanes/src/team/result.rs",
-    "orchestrator/src/chat.rs",
+    "orchestrator/src/request/intent.rs",
     "orchestrator/journal/src/history/causes.rs",
     "orchestrator/journal/src/history/lanes.rs",
     "orchestrator/journal/src/history/summary.rs",
     "orchestrator/journal/src/history/usage.rs",
     "orchestrator/journal/src/projection/topic.rs",
     "orchestrator/journal/src/session.rs",
-    "orchestrator/src/undo.rs",
+    "orchestrator/src/workspace/rewind.rs",
 ];
 
 /// Names that a pure file must not contain.
@@ -104,7 +104,11 @@ fn trees_are_opened_for_writing_in_three_places() {
     // The last one is a command that runs without an orchestrator.
     only_in(
         "WriteTree::open(",
-        &["orchestrator/src/main_tree.rs", "tools/tree/src/", "cli/src/commands/patch.rs"],
+        &[
+            "orchestrator/src/workspace/main_tree.rs",
+            "tools/tree/src/",
+            "cli/src/commands/patch.rs",
+        ],
     );
 }
 
@@ -136,8 +140,8 @@ fn monotonic_time_is_used_only_for_waits() {
         "tools/shell/src/run.rs",
         "tools/tree/src/confine.rs",
         "orchestrator/journal/src/log.rs",
-        "orchestrator/src/lock.rs",
-        "lanes/src/worktrees.rs",
+        "orchestrator/src/workspace/lock.rs",
+        "lanes/src/lane/worktrees.rs",
         "cli/src/commands/autopilot/pilot.rs",
         "cli/src/render/terminal.rs",
         "cli/tui/src/alone.rs",
@@ -170,9 +174,8 @@ fn symbols_of_the_legacy_runtime_are_denied() {
         only_in(
             words,
             &[
-                "actors/facts/src/",
-                "actors/src/",
-                "orchestrator/src/routing.rs",
+                "actors/",
+                "orchestrator/src/request/routing.rs",
                 "cli/front/src/",
                 "cli/src/render/",
             ],

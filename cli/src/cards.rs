@@ -4,7 +4,7 @@ use facts::event::Event;
 use front::error::CliError;
 use journal::Reach;
 use missions::card::SealedCard;
-use missions::cards::{CardState, Cards, MadeCard};
+use missions::card::cards::{CardState, Cards, MadeCard};
 use tree::FileHash;
 
 use crate::past::Past;

@@ -1,8 +1,8 @@
 //! Access to the workspace's checkpoints, shared by several commands.
 
 use front::error::{CliError, Kind};
-use orchestrator::checkpoints::CheckpointHistory;
-use orchestrator::main_tree::settle;
+use orchestrator::workspace::checkpoints::CheckpointHistory;
+use orchestrator::workspace::main_tree::settle;
 use tree::{Checkpoint, Settled, SnapshotError};
 
 use crate::flags::Global;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use facts::delivery::Level;
-use orchestrator::chat::Intent;
+use orchestrator::request::intent::Intent;
 
 /// Flags that every command accepts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]

@@ -26,8 +26,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use front::error::{CliError, Kind};
-use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use orchestrator::request::intent::Intent;
 #[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::process::{Resource, getrlimit};

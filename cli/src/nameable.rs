@@ -4,7 +4,7 @@
 use config::{Inputs, Settings};
 use front::error::CliError;
 use journal::{Reach, Summary};
-use orchestrator::checkpoints::CheckpointHistory;
+use orchestrator::workspace::checkpoints::CheckpointHistory;
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::ids::short;
 use tree::Checkpoint;

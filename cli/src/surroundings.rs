@@ -14,7 +14,7 @@ use front::paint::{Background, Paint};
 use front::run_view::Commits;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use orchestrator::places::Places;
+use orchestrator::workspace::places::Places;
 use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};

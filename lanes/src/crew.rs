@@ -1,8 +1,11 @@
 //! A crew works on one task in one tree: Architect, Editor, Applier and Verifier, rebuilt when one of them dies.
+//! What only a part of a split task needs belongs to [`crate::lane`].
 //!
 //! It decides nothing: [`Cycle`] says what is next, and the crew starts it and takes its result. Results that arrive
 //! after the crew was rebuilt are dropped.
 
+pub mod cycle;
+pub mod feedback;
 #[cfg(test)]
 mod kill_tests;
 mod results;
@@ -10,9 +13,9 @@ mod results;
 mod role_tests;
 mod roles;
 mod steps;
-
 #[cfg(test)]
 mod testing;
+pub mod undo_patch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,8 +49,8 @@ use tokio::task::JoinSet;
 use tree::{Change, RepoPath};
 
 use self::roles::Roles;
-use crate::cycle::{Bounds, Cycle, Goal, Input, Next, PlanReason};
-use crate::trail::Trail;
+use crate::crew::cycle::{Bounds, Cycle, Goal, Input, Next, PlanReason};
+use crate::crew::undo_patch::Trail;
 
 /// What a crew needs to start.
 #[derive(Clone)]

@@ -1,4 +1,8 @@
-//! A lane: one part of a task, worked on by its own crew in its own worktree.
+//! A lane: one part of a task, worked on by its own crew in its own worktree. What several lanes do
+//! together belongs to [`crate::team`].
+
+pub mod lane_tree;
+pub mod worktrees;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -22,9 +26,9 @@ use ractor::{
 use tokio::task::JoinSet;
 use tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
+use crate::crew::cycle::Goal;
 use crate::crew::{Crew, CrewReport, CrewSetup};
-use crate::cycle::Goal;
-use crate::lane_tree::{LaneTree, Place, Territories, WorktreeExtras, changes};
+use crate::lane::lane_tree::{LaneTree, Place, Territories, WorktreeExtras, changes};
 
 /// What a lane needs to start.
 #[derive(Clone)]

@@ -1,5 +1,5 @@
 //! A team: the lanes of a task, and the code that merges their work. It owns its lanes: it starts them and hears of the
-//! ends of their attempts and of their deaths.
+//! ends of their attempts and of their deaths. What a single lane does belongs to [`crate::lane`].
 //!
 //! `conduct` decides the order of steps and runs next to the mailbox. The actor never waits in a handler, so it can be
 //! stopped at any time, and it hears of a lane's death just like of its end.
@@ -11,6 +11,7 @@ mod integration;
 mod lane_pool;
 mod merge;
 mod result;
+pub mod split;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -34,9 +35,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tree::{RepoPath, SeenAt, Snapshots};
 
+use crate::lane::lane_tree::WorktreeExtras;
 use crate::lane::{Attempt, Lane, LaneEnded, LaneReport, LaneSetup};
-use crate::lane_tree::WorktreeExtras;
-use crate::team_plan::TeamPlan;
+use crate::team::split::team_plan::TeamPlan;
 
 /// What a team needs to start.
 #[derive(Clone)]

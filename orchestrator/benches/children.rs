@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::{Orchestrator, Setup};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::{AnswerSource, World, ignore};
 use tools::clock::{RandomIds, SystemClock};

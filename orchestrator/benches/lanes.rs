@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::{Orchestrator, Setup};
 use facts::delivery::{Delivery, Verified};
 use facts::event::{Envelope, Event};
 use model::{AgentRole, ChatRequest, ModelError};

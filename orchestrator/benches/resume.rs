@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::run::publisher::Publisher;
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::{Orchestrator, Setup};
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::{Orchestrator, Setup};
 use facts::amounts::Amount;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event, FORMAT};

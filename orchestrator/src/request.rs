@@ -1,8 +1,16 @@
-//! A request of the user. Values only.
+//! A request of the user, and below it how one begins, is understood and is handed on. What outlasts it belongs to
+//! [`crate::session`].
+
+pub(crate) mod begin;
+pub(crate) mod evidence;
+pub(crate) mod gathering;
+pub mod intent;
+pub(crate) mod review;
+pub(crate) mod routing;
 
 use facts::words::CardStep;
 
-use crate::chat::Intent;
+use crate::request::intent::Intent;
 
 /// A request of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Lines about what fills the context of the next request. Pure.
 
-use orchestrator::orchestrator::{Context, ContextPart};
+use orchestrator::session::context::{Context, ContextPart};
 use tools::count::counted;
 
 use crate::diff::harmless;

@@ -8,8 +8,8 @@ use facts::not_applied::NotApplied;
 use facts::signal::Attendance;
 use journal::log::LogError;
 use model::ErrorClass;
-use orchestrator::lock::LockError;
-use orchestrator::orchestrator::StartError;
+use orchestrator::root::StartError;
+use orchestrator::workspace::lock::LockError;
 use tree::CommitError;
 
 use crate::error::{CliError, Kind};

@@ -21,7 +21,7 @@ use facts::signal::Taken;
 use facts::signal::{Holds, OpenQuestion, Proposal, Question, Signal};
 use facts::words::Intent;
 use model::{AgentRole, ModelError};
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use tools::count::counted;
 
 use crate::answer::{Offers, ShownQuestion};

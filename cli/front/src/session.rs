@@ -12,13 +12,12 @@ use config::Config;
 use facts::delivery::Delivery;
 use facts::signal::Signal;
 use futures_util::future::BoxFuture;
-use orchestrator::chat::Intent;
-use orchestrator::earlier::InterruptedRun;
-use orchestrator::lock::{LockError, WorkspaceLock};
-use orchestrator::orchestrator::{
-    Compacted, KeepToError, NotCompacted, NotSteered, Orchestrator, Outcome, Setup, StartError,
-};
+use orchestrator::request::intent::Intent;
 use orchestrator::request::{LAST_REQUEST, Request};
+use orchestrator::root::{KeepToError, NotSteered, Orchestrator, Outcome, Setup, StartError};
+use orchestrator::session::context::{Compacted, NotCompacted};
+use orchestrator::session::past_requests::InterruptedRun;
+use orchestrator::workspace::lock::{LockError, WorkspaceLock};
 use tokio::sync::mpsc;
 
 use crate::context::context_lines;

@@ -11,7 +11,7 @@ use facts::amounts::{Amount, Spending};
 use front::error::{CliError, Kind};
 use front::session::SessionChoice;
 use model::price::Usd;
-use orchestrator::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
+use orchestrator::session::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
 use serde_json::json;
 use tools::count::counted;
 

@@ -18,7 +18,7 @@ use front::error::{CliError, Kind};
 use front::exit;
 use front::session::Lock;
 use journal::{Story, StoryEntry};
-use orchestrator::checkpoints::{CheckpointHistory, Presence, presence};
+use orchestrator::workspace::checkpoints::{CheckpointHistory, Presence, presence};
 use serde_json::json;
 use shell::Git;
 use tree::{Checkpoint, Entry, FileState, ReadTree, RepoPath};

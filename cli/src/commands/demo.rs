@@ -15,8 +15,8 @@ use front::exit;
 use front::run_view::CommandsGiven;
 use front::session::SessionChoice;
 use mock::{Script, Server};
-use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use orchestrator::request::intent::Intent;
 use shell::{CommandLine, Environment, Exit, RunOptions};
 
 use crate::commands::autopilot::{self, AutopilotArgs};

@@ -8,7 +8,7 @@ use facts::event::Event;
 use front::error::{CliError, Kind};
 use journal::fork::fork;
 use journal::read::{Record, read};
-use orchestrator::checkpoints::{CheckpointHistory, PointInTime};
+use orchestrator::workspace::checkpoints::{CheckpointHistory, PointInTime};
 use serde_json::json;
 use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
 use tree::{PathError, RepoPath};

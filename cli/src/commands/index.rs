@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
 use index::{Condition, Index, RankedFile, StoreError, WINDOW};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use orchestrator::places;
+use orchestrator::workspace::places;
 use serde_json::{Value, json};
 use tools::count::counted;
 use tree::ReadTree;

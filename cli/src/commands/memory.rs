@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use front::error::{CliError, Kind};
-use orchestrator::memory::{Basis, Memo, Memory, file_of, holds};
+use orchestrator::session::memory::{Basis, Memo, Memory, file_of, holds};
 use serde_json::{Value, json};
 use tree::ReadTree;
 

@@ -7,8 +7,8 @@ use facts::words::{CardAnswer, CardStep};
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::SessionChoice;
-use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use orchestrator::request::intent::Intent;
 use serde_json::{Value, json};
 
 use crate::cards::{HASH_SHOWN, Known, cards};

@@ -11,8 +11,8 @@ use facts::delivery::Delivery;
 use front::error::{CliError, Kind};
 use front::exit;
 use front::session::SessionChoice;
-use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use orchestrator::request::intent::Intent;
 use std::io::{self, Read as _};
 use tui::PlainLine;
 

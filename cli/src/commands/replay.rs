@@ -5,8 +5,8 @@ use clap::Args;
 use facts::event::{Blob, Event};
 use front::error::{CliError, Kind};
 use journal::read::content;
-use orchestrator::earlier::EarlierError;
-use orchestrator::replay::{ReplayError, Replayed, replay};
+use orchestrator::session::past_requests::EarlierError;
+use orchestrator::session::replay::{ReplayError, Replayed, replay};
 use serde_json::{Value, json};
 use tools::count::counted;
 

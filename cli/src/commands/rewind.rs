@@ -8,7 +8,7 @@ use facts::delivery::StagedFor;
 use facts::signal::Taken;
 use front::error::{CliError, Kind};
 use front::exit;
-use orchestrator::checkpoints::{RestoreMode, RestorePlan};
+use orchestrator::workspace::checkpoints::{RestoreMode, RestorePlan};
 use serde_json::{Value, json};
 use tools::count::counted;
 use tree::{Change, Checkpoint, Own, RepoPath};

@@ -7,7 +7,7 @@ use facts::delivery::Delivery;
 use facts::event::Event;
 use facts::grammar::plan::{Plan, StepMark};
 use facts::words::Intent;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use serde_json::{Value, json};
 
 /// What the events so far say about the plan.

@@ -8,7 +8,7 @@ use facts::scope::Scope;
 use facts::signal::Signal;
 use front::describe::criteria;
 use futures_util::future::BoxFuture;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use serde_json::{Value, json};
 use tree::Change;
 

@@ -16,8 +16,8 @@ use facts::scope::Scope;
 use facts::signal::{Attendance, Signal};
 use front::error::CliError;
 use futures_util::future::BoxFuture;
-use orchestrator::lock::LockError;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
+use orchestrator::workspace::lock::LockError;
 use serde_json::{Value, json};
 use tree::Change;
 

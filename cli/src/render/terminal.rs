@@ -14,7 +14,7 @@ use front::run_view::{
 };
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use rustix::termios::tcgetwinsize;
 use tui::QuestionOptions;
 

@@ -1,6 +1,6 @@
 //! The slash commands of the conversation. Pure.
 
-use orchestrator::chat::Intent;
+use orchestrator::request::intent::Intent;
 use tools::ids::short;
 
 use crate::conversation::Setting;

@@ -16,9 +16,9 @@ use front::interrupts::{Interrupt, Interrupts};
 use front::paint::{Background, Paint};
 use front::run_view::UndoPoint;
 use front::session::{Session, SessionEvent};
-use orchestrator::lock::LockError;
-use orchestrator::orchestrator::Outcome;
 use orchestrator::request::Request;
+use orchestrator::root::Outcome;
+use orchestrator::workspace::lock::LockError;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 

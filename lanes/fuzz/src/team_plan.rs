@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deepseek_lanes::team_plan::{TeamLimits, TeamPlan};
+use deepseek_lanes::team::split::team_plan::{TeamLimits, TeamPlan};
 
 use super::answer::{count, is_of, parts, written};
 

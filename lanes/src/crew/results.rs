@@ -27,8 +27,8 @@ use tree::RepoPath;
 
 use super::steps::nothing_checks;
 use super::{Fate, State, Untouched, call_failed};
-use crate::cycle::{Goal, Input, Judgement, Next, PlanReason, PlanTerms};
-use crate::feedback;
+use crate::crew::cycle::{Goal, Input, Judgement, Next, PlanReason, PlanTerms};
+use crate::crew::feedback;
 
 impl State {
     pub(super) async fn planned(

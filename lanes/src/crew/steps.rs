@@ -36,8 +36,8 @@ use tools::encoding::{decode, decode_lossy};
 use tree::{Change, Entry, RepoPath};
 
 use super::{Bases, Msg, State, StepResult, Untouched};
-use crate::cycle::{DraftReason, PlanReason};
-use crate::feedback;
+use crate::crew::cycle::{DraftReason, PlanReason};
+use crate::crew::feedback;
 
 impl State {
     pub(super) fn start_plan(&mut self, myself: &ActorRef<Msg>, why: PlanReason) {

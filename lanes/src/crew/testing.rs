@@ -27,7 +27,7 @@ use testkit::{AnswerSource, ScriptedModel};
 use tree::{Change, CommitLog, ReadTree, WriteTree};
 
 use super::CrewSetup;
-use crate::cycle::Goal;
+use crate::crew::cycle::Goal;
 
 /// The point at which a run uses the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The instructions for lanes. Pure.
 
-use crate::pattern::Pattern;
-use crate::team_plan::{LanePlan, TeamPlan};
+use crate::team::split::ownership::Pattern;
+use crate::team::split::team_plan::{LanePlan, TeamPlan};
 use actors::talk::prompts::{Prompt, Prompts};
 use checks::failure_class::FailureClass;
 use facts::lane_id::LaneId;
@@ -82,7 +82,7 @@ fn list(paths: &[RepoPath]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::team_plan::TeamLimits;
+    use crate::team::split::team_plan::TeamLimits;
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::crew::call_failed;
-use crate::planner::{self, TeamPlanned};
-use crate::team_plan::{LanePlan, TeamPlan};
+use crate::team::split::planner::{self, TeamPlanned};
+use crate::team::split::team_plan::{LanePlan, TeamPlan};
 use actors::run::Run;
 use actors::run::command_runner::Runner;
 use actors::run::effect::{Effect, Position, Trace};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::feedback;
+use crate::crew::feedback;
 use actors::Unanswered;
 use actors::roles::verifier::{Subject, Verifier, VerifierSetup, run_event};
 use actors::run::Run;
@@ -425,7 +425,7 @@ fn merged(
     let onto = onto.map_or_else(|| workspace_now(setup, made), Ok)?;
     match add(snapshots, onto, made, &format!("{}/result", setup.run.id()))? {
         Ok(tree) => {
-            let changes = crate::lane_tree::changes(
+            let changes = crate::lane::lane_tree::changes(
                 snapshots,
                 &snapshots.tree(onto)?,
                 &snapshots.tree(tree)?,

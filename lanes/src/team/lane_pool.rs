@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::lane::lane_tree::{Territories, Territory};
 use crate::lane::{Attempt, FailedAttempt, LaneReport, LaneSetup};
-use crate::lane_tree::{Territories, Territory};
-use crate::team_plan::TeamPlan;
+use crate::team::split::team_plan::TeamPlan;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::run::publisher::Publisher;
@@ -24,7 +24,7 @@ use tree::{RepoPath, TreeId};
 
 use super::integration::{MergedLanes, Red, add};
 use super::{LaneDied, Team, TeamSetup, brief};
-use crate::worktrees::tidy;
+use crate::lane::worktrees::tidy;
 
 /// The tree that the lanes start from.
 pub(super) struct Began {

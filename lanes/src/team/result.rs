@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lane::FailedAttempt;
-use crate::team_plan::TeamPlan;
+use crate::team::split::team_plan::TeamPlan;
 use facts::amounts::Amount;
 use facts::delivery::{Delivery, NeedsWork, Verified};
 use facts::lane_id::LaneId;
@@ -182,7 +182,7 @@ impl Standing {
 
     /// Returns the result of each lane, by number.
     pub(super) fn ended(&self, spent: &BTreeMap<LaneId, Amount>) -> Vec<EndedLane> {
-        let ended = |lane: &crate::team_plan::LanePlan| {
+        let ended = |lane: &crate::team::split::team_plan::LanePlan| {
             let made = self.made.get(&lane.id).map_or(&[][..], |made| &made.files);
             let is_written =
                 self.written && made.iter().any(|file| !self.left_out.contains(&file.path));

@@ -1,19 +1,28 @@
 //! The card of a mission: the findings, the tasks, and what they may touch and cost. Approval names the card's hash, so
 //! nothing in it can change afterwards. Values only.
+//! How it comes about belongs to [`crate::research`].
+
+pub mod card_text;
+pub mod cards;
+pub mod changes;
+pub mod gate;
+pub mod grant;
+pub mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use config::{Config, NetworkReach};
-use facts::amounts::{Allowance, Amount};
+use facts::amounts::Allowance;
+use facts::amounts::Amount;
 use facts::delivery::Limit;
 use facts::lane_id::LaneId;
-use lanes::pattern::Pattern;
+use lanes::team::split::ownership::Pattern;
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, RepoPath};
 
-use crate::changes::CardChange;
-use crate::finding::{Confidence, Observation};
+use crate::card::changes::CardChange;
+use crate::research::finding::{Confidence, Observation};
 
 /// A group of findings and of further groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

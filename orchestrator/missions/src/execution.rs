@@ -9,18 +9,18 @@ use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
 use facts::lane_id::LaneId;
 use index::Index;
-use lanes::team_plan::TeamPlan;
+use lanes::team::split::team_plan::TeamPlan;
 use tree::RepoPath;
 
+use crate::card::gate::Approved;
+use crate::card::plan::{lanes_of, order};
 use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;
-use crate::compared::Compared;
-use crate::finding::Observation;
-use crate::gate::Approved;
-use crate::lead::told;
-use crate::passage::SourceFile;
-use crate::plan::{lanes_of, order};
-use crate::sources::Rereading;
+use crate::research::compared::Compared;
+use crate::research::finding::Observation;
+use crate::research::lead::told;
+use crate::research::passage::SourceFile;
+use crate::research::sources::Rereading;
 
 /// Most findings in a lane's brief; the weightiest come first.
 const MOST_TOLD: usize = 12;

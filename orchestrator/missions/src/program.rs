@@ -18,7 +18,7 @@ use interpreter::{
 };
 
 use crate::children::Children;
-use crate::passage::SourceFile;
+use crate::research::passage::SourceFile;
 
 /// Most programs nested within each other, whatever the configuration says.
 const DEEPEST: u32 = 2;

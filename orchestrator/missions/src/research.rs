@@ -1,7 +1,17 @@
 //! The research of a mission: reads and samples files, follows hypotheses, and checks the claims that carry the plan:
 //! mechanically, by a small model, and by the model that thinks longest. It only reads.
+//! What is approved belongs to [`crate::card`].
 //!
 //! A budget limit may cut it short; the findings so far are kept.
+
+pub mod compared;
+pub mod finding;
+pub(crate) mod lead;
+pub mod passage;
+pub mod planning;
+pub(crate) mod researcher;
+pub mod sampling;
+pub mod sources;
 
 use std::collections::BTreeSet;
 
@@ -22,16 +32,16 @@ use tree::RepoPath;
 
 use crate::card::{Card, Coverage};
 use crate::children::Children;
-use crate::finding::{
+use crate::program::{self, Programming};
+use crate::research::finding::{
     Judge, Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
 };
-use crate::lead::{Hypotheses, Hypothesis, Program, Verdicts, told};
-use crate::passage::{Passage, SourceFile, together};
-use crate::program::{self, Programming};
-pub use crate::researcher::ends;
-use crate::researcher::{HasTime, Thread};
-use crate::sampling::Sampling;
-use crate::sources::{Reading, Rereading, Wanted};
+use crate::research::lead::{Hypotheses, Hypothesis, Program, Verdicts, told};
+use crate::research::passage::{Passage, SourceFile, together};
+pub use crate::research::researcher::ends;
+use crate::research::researcher::{HasTime, Thread};
+use crate::research::sampling::Sampling;
+use crate::research::sources::{Reading, Rereading, Wanted};
 
 /// Most file names listed for the researcher; more would only cost tokens.
 const MOST_NAMED: usize = 200;

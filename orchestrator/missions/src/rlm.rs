@@ -7,11 +7,11 @@ use facts::closed::JournalClosed;
 use futures_util::future::BoxFuture;
 use index::Index;
 use interpreter::HELPERS;
-use lanes::pattern::Pattern;
+use lanes::team::split::ownership::Pattern;
 
 use crate::children::Children;
 use crate::program::{self, Programming};
-use crate::sources::{ReadSources, Reading, Wanted};
+use crate::research::sources::{ReadSources, Reading, Wanted};
 
 /// Runs programs over the files of a workspace.
 pub struct Rlm {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::Orchestrator;
-use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::Orchestrator;
+use deepseek_orchestrator::session::replay::replay;
 use facts::delivery::{Delivery, FailureKind, Verified};
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::ActorCell;

@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::Orchestrator;
 use facts::event::Envelope;
 use testkit::{AnswerSource, RunRecord, World};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use actors::Unanswered;
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::orchestrator::Orchestrator;
 use deepseek_orchestrator::request::Request;
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::Orchestrator;
 use facts::delivery::{Delivery, Verified};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::answers::{greeting_diff, greeting_plan};

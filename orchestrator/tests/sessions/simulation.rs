@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use config::Config;
-use deepseek_orchestrator::chat::Intent;
-use deepseek_orchestrator::earlier::InterruptedRun;
-use deepseek_orchestrator::orchestrator::{Orchestrator, Outcome, Setup, StartError};
-use deepseek_orchestrator::replay::replay;
 use deepseek_orchestrator::request::Request;
-use facts::delivery::{Delivery, Verified};
+use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::root::{Orchestrator, Outcome, Setup, StartError};
+use deepseek_orchestrator::session::past_requests::InterruptedRun;
+use deepseek_orchestrator::session::replay::replay;
+use facts::delivery::Delivery;
+use facts::delivery::Verified;
 use facts::event::Event;
 use facts::signal::Signal;
 use fastrand::Rng;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use facts::event::Envelope;
 use facts::signal::{Answer, Signal};
-use orchestrator::orchestrator::{Orchestrator, Outcome};
 use orchestrator::request::Request;
+use orchestrator::root::{Orchestrator, Outcome};
 use ractor::ActorCell;
 use tokio::sync::mpsc::Receiver;
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tree::{Listed, ReadTree, RepoPath, list_for_models};
 
-use crate::git;
-use crate::mentions::Mentions;
-use crate::ranking::{self, MAX_PARSED_BYTES, Ranking};
-use crate::settled;
-use crate::store::{Reading, StoreError};
-use crate::update::{self, Updated};
+use crate::ranked::git;
+use crate::ranked::mentions::Mentions;
+use crate::ranked::ranking::{self, MAX_PARSED_BYTES, Ranking};
+use crate::stored::settled;
+use crate::stored::store::{Reading, StoreError};
+use crate::stored::update::{self, Updated};
 
 /// Decides whether a file may be read.
 pub type MayRead = Arc<dyn Fn(&RepoPath) -> bool + Send + Sync>;
@@ -191,7 +191,7 @@ impl Index {
 
     /// Deletes the index from disk, so that the next update rebuilds it.
     pub fn remove(&self) -> Result<(), StoreError> {
-        crate::store::remove(&self.shared.options.dir)
+        crate::stored::store::remove(&self.shared.options.dir)
     }
 
     /// Compares the index with the tree.

@@ -10,7 +10,7 @@ use proptest::sample::select;
 use tempfile::TempDir;
 
 use super::*;
-use crate::ranking::RankedFile;
+use crate::ranked::ranking::RankedFile;
 
 const PATHS: [&str; 7] =
     ["a.rs", "src/pager.rs", "src/b.py", "docs/guide.md", "tests/t.rs", "c.go", "分页.txt"];
@@ -291,7 +291,7 @@ fn a_second_writer_is_refused_but_can_read() {
     world.write_all();
     world.kept.update(|_, _| ()).unwrap();
     let dir = world.kept.shared.options.dir.clone();
-    let writing = crate::store::Writing::begin(&dir).unwrap();
+    let writing = crate::stored::store::Writing::begin(&dir).unwrap();
     let index = world.kept.clone();
     assert!(matches!(index.update(|_, _| ()), Err(StoreError::Locked)));
     assert_eq!(paths(&index, "pager").len(), PATHS.len());

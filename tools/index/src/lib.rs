@@ -2,33 +2,17 @@
 //!
 //! Everything here blocks and must run on a blocking thread. Nothing here writes to a tree or calls a model.
 
-mod bm25;
-mod definitions;
-mod document;
-mod git;
-mod grammar;
-mod history;
+mod defined;
 mod index;
-mod kind;
-mod manifest;
-mod mentions;
-mod patterns;
-mod postings;
-mod rank;
-mod ranking;
-mod settled;
-mod stem;
-mod store;
-mod unsynced;
-mod update;
-mod words;
+mod ranked;
+mod stored;
 
-pub use definitions::{Definition, definitions};
-pub use document::Document;
+pub use defined::definitions::{Definition, definitions};
+pub use defined::document::Document;
+pub use defined::kind::{FileKind, is_generated};
 pub use index::{Condition, Index, IndexOptions, MayRead, Status};
-pub use kind::{FileKind, is_generated};
-pub use manifest::ManifestError;
-pub use rank::{WINDOW, Window};
-pub use ranking::{RankedFile, Ranking};
-pub use store::StoreError;
-pub use update::Updated;
+pub use ranked::rank::{WINDOW, Window};
+pub use ranked::ranking::{RankedFile, Ranking};
+pub use stored::manifest::ManifestError;
+pub use stored::store::StoreError;
+pub use stored::update::Updated;

@@ -4,9 +4,15 @@ use std::time::Duration;
 
 use anstyle::AnsiColor;
 use checks::proof::OldTree;
-use facts::delivery::{Delivery, MissingKind, NeedsWork, Rollback, Target, Unverified, Verified};
+use facts::delivery::Delivery;
+use facts::delivery::MissingKind;
+use facts::delivery::NeedsWork;
+use facts::delivery::Rollback;
+use facts::delivery::Target;
+use facts::delivery::Unverified;
+use facts::delivery::Verified;
 use facts::grammar::plan::Criterion;
-use orchestrator::orchestrator::Outcome;
+use orchestrator::root::Outcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;

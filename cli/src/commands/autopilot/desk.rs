@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use front::error::{CliError, Kind};
-use orchestrator::autopilot::Work;
+use orchestrator::session::autopilot::Work;
 use serde::{Deserialize, Serialize};
 use tools::regular;
 

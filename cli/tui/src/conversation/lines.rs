@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use front::diff::harmless_text;
-use orchestrator::chat::Intent;
 use orchestrator::request::Request;
+use orchestrator::request::intent::Intent;
 
 use super::{Act, Conversation, Setting, Work};
 use crate::commands::{self, What};

@@ -3,7 +3,7 @@
 use config::Config;
 use front::describe::{approval, word};
 use front::run_view::Commits;
-use orchestrator::chat::Intent;
+use orchestrator::request::intent::Intent;
 
 use crate::nearest::nearest;
 

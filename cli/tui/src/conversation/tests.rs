@@ -3,7 +3,7 @@
 use facts::scope::Scope;
 use facts::signal::{Holds, Proposal};
 use front::run_view::Commits;
-use orchestrator::chat::Intent;
+use orchestrator::request::intent::Intent;
 
 use super::*;
 

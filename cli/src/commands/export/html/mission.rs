@@ -8,7 +8,7 @@ use actors::talk::child_question::{AnswerFrom, ChildEnd};
 use facts::event::{Blob, Event};
 use facts::words::{CardAnswer, ResearchStep};
 use missions::card::{Card, SealedCard, SubTask};
-use missions::finding::{Confidence, Observation};
+use missions::research::finding::{Confidence, Observation};
 use model::price::Usd;
 use tools::count::counted;
 use tree::FileHash;

@@ -1,0 +1,187 @@
+//! A review: reads the change, asks a model what is wrong with it, and answers with the findings. Nothing is written.
+
+use std::sync::Arc;
+
+use actors::looks::git_change;
+use actors::looks::look_effect::Sources;
+use actors::run::Run;
+use actors::run::command_runner::Runner;
+use actors::talk::brief::{Brief, Reads};
+use actors::talk::prompts::{Prompt, Prompts};
+use actors::talk::{AnswerError, Grammar};
+use checks::wording::Wording;
+use facts::closed::JournalClosed;
+use facts::delivery::{Delivery, NeedsWork, Verified};
+use facts::event::Event;
+use facts::grammar::contract::ContractError;
+use facts::grammar::review::{Review, Reviewed, ShownDiff, shown};
+use facts::signal::Attendance;
+use facts::words::Intent;
+use index::FileKind;
+use lanes::crew::call_failed;
+use model::AgentRole;
+use ractor::ActorRef;
+use search::BYTES_PER_TOKEN;
+use tools::blocking::on_a_thread;
+use tree::{Entry, ReadTree, RepoPath};
+
+use crate::request::LAST_REQUEST;
+use crate::request::gathering::{Gathering, begins_with};
+use crate::request::routing::{self, Before, Question};
+use crate::root::end::{Ending, journal_closed};
+use crate::root::{Msg, News, State};
+use crate::session::turn;
+
+impl State {
+    /// Starts a review of the change that the request names.
+    pub(crate) fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
+        let Some(active) = &self.active else { return };
+        let words = active.request.text.trim().to_owned();
+        let mut run = active.run.clone();
+        if words == LAST_REQUEST {
+            // The user has the result and waits for nothing.
+            run.attendance = Attendance::Unattended;
+        }
+        let workspace = Arc::new(self.workspace(run.scope(), myself));
+        let (index, memory) = (self.index.clone(), self.recall());
+        let before = Before::of(&self.turns);
+        let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
+        self.tell_in_run(myself, async move {
+            let commands = Runner { workspace, run };
+            let sources =
+                Sources { commands: &commands, index: Some(&index), own: &[], programs: None };
+            let options = begins_with(&commands.run, Intent::Review);
+            let index = index.clone();
+            let gather =
+                |request, about| Gathering { request, about, index, options, earlier, memory };
+            let reviewed = review(sources, (&words, before, made), gather).await;
+            News::Reviewed(reviewed.unwrap_or_else(Box::new))
+        });
+    }
+}
+
+/// Runs a review. An unsuccessful end is returned as an error.
+async fn review(
+    sources: Sources<'_>,
+    (words, before, made): (&str, Before, String),
+    gather: impl FnOnce(String, String) -> Gathering,
+) -> Result<Box<Ending>, Ending> {
+    let commands = sources.commands;
+    let run = &commands.run;
+    let of = if words == LAST_REQUEST {
+        Some(Reviewed::Made(made))
+    } else {
+        Reviewed::read(words.strip_prefix("review").unwrap_or(words))
+    };
+    let of = of.ok_or_else(|| {
+        none(&"name commits as `git diff` takes them, `--staged`, or nothing".into())
+    })?;
+    let read = git_change::read(commands, &of, words).await.map_err(|_| journal_closed())?;
+    let diff = read.map_err(|why| none(&why))?;
+    let room = run.config().agent_loop.review_tokens.saturating_mul(BYTES_PER_TOKEN);
+    let may_read = |path: &str| run.terms.rules.may_read(path).unasked();
+    let change = shown(&diff, room, may_read);
+    if change.text.is_empty() && change.left_out.is_empty() {
+        let summary = format!("There is nothing to review in {of}.");
+        return Ok(delivered(Review { summary, findings: Vec::new() }));
+    }
+    // The names of the changed files describe best what the review is about. Naming a lock file would show all of it.
+    let is_written = |path: &&String| {
+        RepoPath::parse(path).is_ok_and(|path| FileKind::of(&path) != FileKind::Aside)
+    };
+    let about: Vec<&str> = change.paths.iter().filter(is_written).map(String::as_str).collect();
+    let about = about.join(" ");
+    let request = run.prompts().render(Prompt::ReviewWanted, &[("what", &of)]);
+    let brief = run.perform(&mut gather(request, about)).await?;
+    let heard = ask(run, sources, brief, before, (&of, change)).await;
+    heard.map(delivered).map_err(|unheard| match unheard {
+        AnswerError::Call(error) => call_failed(&error).into(),
+        AnswerError::Unreadable(error) => none(&format!("no review was usable: {error}").into()),
+        repeated @ AnswerError::Repeated { .. } => none(&Wording::of(&repeated)),
+    })
+}
+
+async fn ask(
+    run: &Run,
+    sources: Sources<'_>,
+    brief: Brief,
+    before: Before,
+    (of, change): (&Reviewed, ShownDiff),
+) -> Result<Review, AnswerError> {
+    let (prompts, paths) = (run.prompts(), change.paths.clone());
+    let tools = (toolbox::reading_tools(), &[][..]);
+    let mut dialogue = routing::dialogue(run, tools);
+    let introduction = brief.introduction(
+        prompts,
+        &mut dialogue,
+        AgentRole::Analysis,
+        Reads::Everything,
+        &routing::instructions(run, tools, prompts.render(Prompt::Reviewer, &[])),
+    );
+    let files: Vec<String> =
+        change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();
+    let left_out = if files.is_empty() {
+        String::new()
+    } else {
+        "\n\n".to_owned() + &prompts.render(Prompt::ReviewLeftOut, &[("files", &files.join("\n"))])
+    };
+    let request = prompts.render(
+        Prompt::ReviewRequest,
+        &[("what", of), ("diff", &change.text.trim_end()), ("left_out", &left_out)],
+    );
+    dialogue.say(&(introduction + &request));
+    let max_bytes = run.config().agent_loop.max_file_bytes;
+    let tree = sources.commands.workspace.reader();
+    let question = Question { run, sources, brief: &brief, before, dialogue };
+    question.ask(&Findings { tree, paths, max_bytes }).await
+}
+
+fn delivered(review: Review) -> Box<Ending> {
+    let delivery = Delivery::Delivered { verified: Verified::NotNeeded };
+    let answer = Some(review.to_string());
+    Box::new(Ending { answer, review: Some(review), ..delivery.into() })
+}
+
+fn none(why: &Wording) -> Ending {
+    Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail: why.clone() }.into()
+}
+
+/// The grammar of a review.
+struct Findings<'t> {
+    tree: &'t ReadTree,
+    /// The files of the change, including deleted ones.
+    paths: Vec<String>,
+    max_bytes: u64,
+}
+
+impl Grammar for Findings<'_> {
+    type Answer = Review;
+
+    fn is_formed(&self, answer: &str) -> bool {
+        Review::is_formed(answer)
+    }
+
+    async fn read(&self, answer: &str) -> Result<Result<Review, ContractError>, JournalClosed> {
+        let (tree, max_bytes, answer) = (self.tree.clone(), self.max_bytes, answer.to_owned());
+        let paths = self.paths.clone();
+        let read = on_a_thread(move || {
+            let lines_of = |path: &RepoPath| match tree.entry(path, max_bytes) {
+                Ok(Entry::File(file)) => Some(String::from_utf8_lossy(&file.bytes).lines().count()),
+                Ok(Entry::TooLarge { .. }) => Some(usize::MAX),
+                Ok(_) | Err(_) if paths.iter().any(|it| it == path.as_str()) => Some(usize::MAX),
+                Ok(_) | Err(_) => None,
+            };
+            Review::parse(&answer, lines_of)
+        });
+        Ok(read.await.map(|(review, _)| review))
+    }
+
+    fn refused(&self, error: Wording) -> Event {
+        Event::AnswerRefused { error }
+    }
+
+    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
+        let ContractError { line, text, rule } = error;
+        prompts.render(Prompt::DraftRefused, &[("line", line), ("text", text), ("rule", rule)])
+    }
+}

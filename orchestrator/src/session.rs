@@ -1,0 +1,12 @@
+//! What is known from one request to the next: earlier turns, memory, recordings, and the steps of a long task. How a
+//! single request goes belongs to [`crate::request`].
+
+pub mod autopilot;
+pub(crate) mod compacting;
+pub mod context;
+pub mod memory;
+pub mod past_requests;
+pub(crate) mod recorded_run;
+pub mod replay;
+pub(crate) mod revisiting;
+pub(crate) mod turn;

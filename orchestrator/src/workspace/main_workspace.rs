@@ -1,0 +1,114 @@
+//! The workspace as a run sees it: directly readable; everything else is a request to the orchestrator.
+
+use std::sync::Arc;
+
+use actors::answered;
+use actors::run::workspace::{
+    CommitRefused, Copied, Denied, Extent, NoCopy, Purpose, Staged, Unapproved, Workspace,
+    Workspaces,
+};
+use checks::wording::Wording;
+use facts::scope::Scope;
+use facts::words::Asked;
+use futures_util::future::BoxFuture;
+use missions::card::grant::Grant;
+use ractor::rpc::CallResult;
+use ractor::{ActorRef, MessagingErr};
+use shell::CommandLine;
+use tree::{Change, FileThen, ReadTree, RepoPath};
+
+use crate::root::Msg;
+use crate::workspace::copy::Copies;
+
+/// The workspace as crews see it: directly readable; everything else is a request.
+#[derive(Clone)]
+pub(crate) struct MainWorkspace {
+    /// The run or lane that requests something.
+    pub(crate) scope: Scope,
+    pub(crate) reader: ReadTree,
+    pub(crate) actor: ActorRef<Msg>,
+    pub(crate) copies: Copies,
+    /// The permissions of a mission's approved card.
+    pub(crate) grant: Option<Arc<Grant>>,
+}
+
+impl Workspaces for MainWorkspace {
+    fn of(&self, scope: &Scope) -> Arc<dyn Workspace> {
+        Arc::new(Self { scope: scope.clone(), ..self.clone() })
+    }
+}
+
+impl Workspace for MainWorkspace {
+    fn reader(&self) -> &ReadTree {
+        &self.reader
+    }
+
+    fn is_approved(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    fn beyond(&self, files: &[RepoPath], commands: &[String]) -> Option<Unapproved> {
+        self.grant.as_ref()?.beyond_plan(files, commands)
+    }
+
+    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+        let run = self.scope.run().map(str::to_owned);
+        Box::pin(commit(&self.actor, run, staged))
+    }
+
+    fn permit<'a>(
+        &'a self,
+        command: &'a CommandLine,
+        purpose: Purpose,
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            let (scope, command) = (self.scope.clone(), command.clone());
+            let what = Asked::Command(command.text().to_owned());
+            let ask = |reply| Msg::Permit { scope, command, purpose, reply };
+            answer_or_gone(what, self.actor.call(ask, None).await)
+        })
+    }
+
+    fn copied<'a>(
+        &'a self,
+        files: &'a [FileThen],
+    ) -> BoxFuture<'a, Result<Box<dyn Copied>, NoCopy>> {
+        Box::pin(self.copies.of(&self.reader, files))
+    }
+
+    fn approve<'a>(
+        &'a self,
+        patch: &'a str,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<(), Denied>> {
+        Box::pin(async move {
+            // The run's own patches need approval when they are committed.
+            if self.scope.lane().is_none() {
+                return Ok(());
+            }
+            let (scope, id, changes) = (self.scope.clone(), patch.to_owned(), changes.to_vec());
+            let ask = |reply| Msg::Approve { scope, patch: id, changes, reply };
+            answer_or_gone(Asked::Patch(patch.to_owned()), self.actor.call(ask, None).await)
+        })
+    }
+}
+
+fn answer_or_gone(
+    what: Asked,
+    answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
+) -> Result<(), Denied> {
+    answered(answer).unwrap_or_else(|_| {
+        let why = "the orchestrator is gone".into();
+        Err(Denied { what, why, hint: Wording::default(), said: None })
+    })
+}
+
+/// Writes a patch set to the main tree; without a run, the user requested it directly.
+pub(crate) async fn commit(
+    actor: &ActorRef<Msg>,
+    run: Option<String>,
+    staged: Staged,
+) -> Result<Extent, CommitRefused> {
+    answered(actor.call(|reply| Msg::Commit { run, staged, reply }, None).await)
+        .unwrap_or(Err(CommitRefused::Gone))
+}
