@@ -10,17 +10,15 @@ mod conduct;
 mod integration;
 mod lane_pool;
 mod merge;
+mod merged;
 mod result;
+pub mod setup;
 pub mod split;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use actors::run::Run;
-use actors::run::workspace::{Workspace, Workspaces};
-use actors::talk::brief::Brief;
 use actors::{Unanswered, answered};
 use facts::closed::JournalClosed;
 use facts::delivery::Delivery;
@@ -30,52 +28,11 @@ use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent,
 };
-use sandbox::Degree;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tree::{RepoPath, SeenAt, Snapshots};
 
-use crate::lane::lane_tree::WorktreeExtras;
+use self::setup::TeamSetup;
 use crate::lane::{Attempt, Lane, LaneEnded, LaneReport, LaneSetup};
-use crate::team::split::team_plan::TeamPlan;
-
-/// What a team needs to start.
-#[derive(Clone)]
-pub struct TeamSetup {
-    /// The run that the team belongs to.
-    pub run: Run,
-    /// The task.
-    pub brief: Brief,
-    /// The plan, if it is already decided.
-    pub plan: Option<TeamPlan>,
-    /// The workspace, as seen by each part of the run.
-    pub workspaces: Arc<dyn Workspaces>,
-    /// Where trees are stored.
-    pub snapshots: Snapshots,
-    /// Where the worktrees of this run are.
-    pub worktrees: PathBuf,
-}
-
-impl TeamSetup {
-    /// Returns the workspace as seen by the team itself.
-    fn workspace(&self) -> Arc<dyn Workspace> {
-        self.workspaces.of(self.run.scope())
-    }
-
-    /// Returns the source of files that are not in the snapshot.
-    fn origin(&self, left_out: &[RepoPath]) -> WorktreeExtras {
-        let lanes = &self.run.config().lanes;
-        let level = self.run.sandbox.known_level();
-        let in_place = level.is_some_and(|level| level.degree() == Degree::Full);
-        WorktreeExtras {
-            left_out: left_out.to_vec(),
-            share: lanes.share.clone(),
-            max_copied_bytes: lanes.max_copied_bytes,
-            seen: if in_place { SeenAt::TheWorkspace } else { SeenAt::ItsOwnPath },
-            clock: Arc::clone(&self.run.clock),
-        }
-    }
-}
 
 /// The result of a team.
 #[derive(Debug, Clone)]

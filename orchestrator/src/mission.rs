@@ -37,7 +37,7 @@ use tree::RepoPath;
 
 use self::card::{Answering, RecordedCard, Taking, not_carried_out};
 use crate::request::Request;
-use crate::root::end::{Ending, failed, journal_closed};
+use crate::root::ending::{Ending, failed, journal_closed};
 use crate::root::{Msg, News, State};
 
 /// One part of the budget in this many is reserved for the card and the report.

@@ -5,6 +5,7 @@
 //! their run. Results of a run that is over are dropped.
 
 pub(crate) mod end;
+pub(crate) mod ending;
 mod handle;
 pub(crate) mod supervision;
 
@@ -54,7 +55,7 @@ use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
 use tree::{Change, FileHash, ReadTree, Settled};
 
-use self::end::Ending;
+use self::ending::Ending;
 pub use self::handle::{KeepToError, Orchestrator, StartError};
 use crate::mission::MissionNews;
 use crate::request::Request;

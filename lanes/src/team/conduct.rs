@@ -29,10 +29,12 @@ use tools::ids::short;
 use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, Question};
-use super::integration::{Integration, Merge, MergedLanes, Verdict, add};
-use super::lane_pool::{Began, Lanes, Made, share};
+use super::integration::{Integration, Merge, Verdict};
+use super::lane_pool::{Began, Lanes, share};
+use super::merged::{Made, MergedLanes, add};
 use super::result::{Standing, delivery};
-use super::{Team, TeamReport, TeamSetup};
+use super::setup::TeamSetup;
+use super::{Team, TeamReport};
 
 /// How often the user may change the files that lanes changed, during verification, before the team gives up.
 const MOST_ROUNDS: usize = 4;
@@ -178,7 +180,7 @@ impl Conductor {
         lanes: &Lanes,
         standing: &mut Standing,
     ) -> Result<Option<Delivery>, Delivery> {
-        let mut integration = Integration::new(&self.setup, &self.team, &lanes.base.left_out);
+        let mut integration = Integration::new(&self.setup, self.team.cell(), &lanes.base.left_out);
         let (mut may_fix, mut rounds) = (true, 0);
         let mut refused: Option<(TreeId, String)> = None;
         loop {

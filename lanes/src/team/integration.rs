@@ -15,7 +15,7 @@ use actors::run::publisher::Publisher;
 use actors::run::workspace::{
     CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace,
 };
-use checks::failure_class::{FailureClass, FailureHistory};
+use checks::failure_class::FailureHistory;
 use checks::outcome::{CheckOutcome, Report};
 use checks::proof::{self, OldTree, ToProve};
 use checks::wording::Wording;
@@ -25,33 +25,15 @@ use facts::event::{Event, StagedFile};
 use facts::lane_id::LaneId;
 use facts::team::Other;
 use futures_util::future::BoxFuture;
+use ractor::ActorCell;
 use shell::CommandLine;
 use tools::blocking::on_a_thread;
 use tools::regular;
-use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, Snapshots, TreeId, Worktree};
+use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, TreeId, Worktree};
 
-use super::lane_pool::Made;
-use super::merge::merge;
+use super::merged::{Made, MergedLanes, Red, add};
 use super::result::Standing;
-use super::{Team, TeamSetup};
-
-/// The result of merging lanes with the workspace.
-pub(super) struct MergedLanes {
-    /// The lanes that were merged.
-    pub(super) lanes: Vec<LaneId>,
-    /// The workspace at the time of the merge.
-    pub(super) onto: TreeId,
-    /// The merged tree.
-    pub(super) tree: TreeId,
-    /// The changes from the workspace to the merged tree.
-    pub(super) files: Vec<StagedFile>,
-}
-
-impl MergedLanes {
-    pub(super) fn changes(&self) -> Vec<Change> {
-        self.files.iter().map(StagedFile::change).collect()
-    }
-}
+use super::setup::TeamSetup;
 
 /// The result of a merge.
 pub(super) enum Merge {
@@ -70,17 +52,11 @@ pub(super) enum Verdict {
     Open(Delivery),
 }
 
-/// How merged lanes fail.
-pub(super) struct Red {
-    pub(super) class: FailureClass,
-    /// The commands that fail, with the end of their output.
-    pub(super) details: String,
-}
-
 /// Merges and verifies lanes.
 pub(super) struct Integration {
     setup: Arc<TeamSetup>,
-    team: Team,
+    /// The actor that supervises its Verifiers.
+    supervisor: ActorCell,
     /// Files that are not in any snapshot, but that builds may need.
     left_out: Vec<RepoPath>,
     /// The worktree and the tree in it; created when needed.
@@ -91,9 +67,13 @@ pub(super) struct Integration {
 }
 
 impl Integration {
-    pub(super) fn new(setup: &Arc<TeamSetup>, team: &Team, left_out: &[RepoPath]) -> Self {
-        let (setup, team, left_out) = (Arc::clone(setup), team.clone(), left_out.to_vec());
-        Self { setup, team, left_out, worktree: None, baseline: None, verifications: 0 }
+    pub(super) fn new(
+        setup: &Arc<TeamSetup>,
+        supervisor: ActorCell,
+        left_out: &[RepoPath],
+    ) -> Self {
+        let (setup, left_out) = (Arc::clone(setup), left_out.to_vec());
+        Self { setup, supervisor, left_out, worktree: None, baseline: None, verifications: 0 }
     }
 
     fn publisher(&self) -> &Publisher {
@@ -243,7 +223,7 @@ impl Integration {
     async fn verifier(&self, place: ReadTree) -> Result<Verifier, Delivery> {
         let workspace = Arc::new(MergedTree { place, above: self.setup.workspace() });
         let setup = VerifierSetup { commands: Runner { workspace, run: self.setup.run.clone() } };
-        Verifier::spawn(setup, self.team.cell()).await.map_err(|_| died())
+        Verifier::spawn(setup, self.supervisor.clone()).await.map_err(|_| died())
     }
 }
 
@@ -447,30 +427,4 @@ fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotErr
     let onto = snapshots.keep_tree(&snapshot.entries)?;
     snapshots.hold(&format!("{}/onto", setup.run.id()), onto)?;
     Ok(onto)
-}
-
-/// Merges the results of lanes into a tree, one after the other. Returns the first lane that conflicts, with the paths.
-/// Blocks.
-pub(super) fn add(
-    snapshots: &Snapshots,
-    to: TreeId,
-    made: &[Made],
-    hold: &str,
-) -> Result<Result<TreeId, (LaneId, Vec<RepoPath>)>, SnapshotError> {
-    let mut so_far = snapshots.tree(to)?;
-    let reader = snapshots.reader()?;
-    for Made { lane, base, tree, .. } in made {
-        let (base, theirs) = (snapshots.tree(*base)?, snapshots.tree(*tree)?);
-        let merged = merge(&base, &so_far, &theirs, &reader)?;
-        if !merged.conflicts.is_empty() {
-            return Ok(Err((*lane, merged.conflicts)));
-        }
-        so_far = merged.entries;
-        for (path, state) in &merged.mixed {
-            so_far.insert(path.clone(), snapshots.keep_file(state)?);
-        }
-    }
-    let tree = snapshots.keep_tree(&so_far)?;
-    snapshots.hold(hold, tree)?;
-    Ok(Ok(tree))
 }

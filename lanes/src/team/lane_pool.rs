@@ -13,8 +13,8 @@ use actors::run::publisher::Publisher;
 use actors::talk::prompts::Prompts;
 use facts::amounts::{Allowance, Amount};
 use facts::closed::JournalClosed;
-use facts::delivery::{Delivery, FailureKind, NeedsWork, Verified};
-use facts::event::{Event, StagedFile};
+use facts::delivery::{Delivery, FailureKind, NeedsWork};
+use facts::event::Event;
 use facts::lane_id::LaneId;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -22,30 +22,15 @@ use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tree::{RepoPath, TreeId};
 
-use super::integration::{MergedLanes, Red, add};
-use super::{LaneDied, Team, TeamSetup, brief};
+use super::merged::{Made, MergedLanes, Red, add};
+use super::setup::TeamSetup;
+use super::{LaneDied, Team, brief};
 use crate::lane::worktrees::tidy;
 
 /// The tree that the lanes start from.
 pub(super) struct Began {
     pub(super) tree: TreeId,
     pub(super) left_out: Vec<RepoPath>,
-}
-
-/// The work of a lane that was done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Made {
-    pub(super) lane: LaneId,
-    /// The tree it started from.
-    pub(super) base: TreeId,
-    /// The tree it ended with.
-    pub(super) tree: TreeId,
-    /// The changes.
-    pub(super) files: Vec<StagedFile>,
-    /// The commands that checked them.
-    pub(super) commands: Vec<String>,
-    /// How far the checks verify them.
-    pub(super) verified: Verified,
 }
 
 /// The result of a lane, or the delivery that ends the whole team.

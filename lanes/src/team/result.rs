@@ -10,7 +10,7 @@ use facts::lane_id::LaneId;
 use facts::team::{EndedLane, LaneEnd, Other};
 use tree::RepoPath;
 
-use super::lane_pool::Made;
+use super::merged::Made;
 
 /// The state of the lanes.
 #[derive(Debug, Clone)]

@@ -100,7 +100,7 @@ pub(super) mod not_carried_out {
     use tools::count::counted;
     use tree::{FileHash, RepoPath};
 
-    use crate::root::end::Ending;
+    use crate::root::ending::Ending;
 
     fn ending(state: OpenCard, card: Option<SealedCard>, what: String, hint: String) -> Ending {
         let delivery = Delivery::Denied { what: what.into(), hint: hint.into(), card: Some(state) };

@@ -28,7 +28,7 @@ use tree::{Entry, ReadTree, RepoPath};
 use crate::request::LAST_REQUEST;
 use crate::request::gathering::{Gathering, begins_with};
 use crate::request::routing::{self, Before, Question};
-use crate::root::end::{Ending, journal_closed};
+use crate::root::ending::{Ending, journal_closed};
 use crate::root::{Msg, News, State};
 use crate::session::turn;
 

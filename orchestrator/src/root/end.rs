@@ -1,6 +1,5 @@
 //! The end of a request, which happens exactly once: remaining work is stopped, and the last event is written.
 
-use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -9,55 +8,22 @@ use actors::run::{Run, UserWord};
 use facts::amounts::Spending;
 use facts::delivery::{Delivery, FailureKind, Rollback, Target};
 use facts::event::Event;
-use facts::grammar::plan::Plan;
-use facts::grammar::review::Review;
-use facts::team::EndedLane;
 use facts::words::Side;
-use lanes::crew::{Crew, CrewReport};
+use lanes::crew::Crew;
 use lanes::team::Team;
-use missions::card::SealedCard;
 use missions::children::Children;
-use tree::Change;
 
+use super::ending::{Ending, failed};
 use super::{Outcome, State};
 use crate::request::LAST_REQUEST;
 use crate::root::supervision;
 use crate::session::memory::{self, Delivered, Place, remember};
 use crate::session::recorded_run::{Progress, progress};
-use crate::session::turn::{FailedCheck, Turn};
+use crate::session::turn::Turn;
 use crate::workspace::worktrees;
 
 /// How long work may take to stop.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How a run ends, and its results.
-pub(crate) struct Ending {
-    pub(crate) delivery: Delivery,
-    pub(crate) plan: Option<Plan>,
-    pub(crate) answer: Option<String>,
-    pub(crate) review: Option<Review>,
-    pub(crate) card: Option<Box<SealedCard>>,
-    pub(crate) failing: Vec<FailedCheck>,
-    pub(crate) ways_back: Vec<(Target, Vec<Change>)>,
-    pub(crate) lanes: Vec<EndedLane>,
-    pub(crate) kept: Vec<PathBuf>,
-}
-
-impl From<Delivery> for Ending {
-    fn from(delivery: Delivery) -> Self {
-        Self {
-            delivery,
-            plan: None,
-            answer: None,
-            review: None,
-            card: None,
-            failing: Vec::new(),
-            ways_back: Vec::new(),
-            lanes: Vec::new(),
-            kept: Vec::new(),
-        }
-    }
-}
 
 impl State {
     fn place_of_memory(&self) -> Place {
@@ -205,20 +171,4 @@ impl State {
 /// Returns what the user said while a request was worked on.
 fn said(run: &Run) -> Vec<UserWord> {
     run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-impl From<CrewReport> for Ending {
-    fn from(report: CrewReport) -> Self {
-        let CrewReport { delivery, plan, failing, ways_back } = report;
-        let failing = failing.into_iter().map(FailedCheck::from).collect();
-        Self { plan, failing, ways_back, ..delivery.into() }
-    }
-}
-
-pub(crate) fn failed(class: FailureKind, message: &str) -> Ending {
-    Delivery::failed(class, message).into()
-}
-
-pub(crate) fn journal_closed() -> Ending {
-    failed(FailureKind::Journal, "the journal takes no more events")
 }

@@ -13,7 +13,7 @@ use policy::Rules;
 use ractor::ActorRef;
 use tools::redact::Redactor;
 
-use crate::root::end::journal_closed;
+use crate::root::ending::journal_closed;
 use crate::root::{Msg, State};
 use crate::session::past_requests::RecordedRun;
 

@@ -1,0 +1,58 @@
+//! How a request ends, before it is recorded and answered. Values only.
+
+use std::path::PathBuf;
+
+use facts::delivery::{Delivery, FailureKind, Target};
+use facts::grammar::plan::Plan;
+use facts::grammar::review::Review;
+use facts::team::EndedLane;
+use lanes::crew::CrewReport;
+use missions::card::SealedCard;
+use tree::Change;
+
+use crate::session::turn::FailedCheck;
+
+/// How a run ends, and its results.
+pub(crate) struct Ending {
+    pub(crate) delivery: Delivery,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) answer: Option<String>,
+    pub(crate) review: Option<Review>,
+    pub(crate) card: Option<Box<SealedCard>>,
+    pub(crate) failing: Vec<FailedCheck>,
+    pub(crate) ways_back: Vec<(Target, Vec<Change>)>,
+    pub(crate) lanes: Vec<EndedLane>,
+    pub(crate) kept: Vec<PathBuf>,
+}
+
+impl From<Delivery> for Ending {
+    fn from(delivery: Delivery) -> Self {
+        Self {
+            delivery,
+            plan: None,
+            answer: None,
+            review: None,
+            card: None,
+            failing: Vec::new(),
+            ways_back: Vec::new(),
+            lanes: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+}
+
+impl From<CrewReport> for Ending {
+    fn from(report: CrewReport) -> Self {
+        let CrewReport { delivery, plan, failing, ways_back } = report;
+        let failing = failing.into_iter().map(FailedCheck::from).collect();
+        Self { plan, failing, ways_back, ..delivery.into() }
+    }
+}
+
+pub(crate) fn failed(class: FailureKind, message: &str) -> Ending {
+    Delivery::failed(class, message).into()
+}
+
+pub(crate) fn journal_closed() -> Ending {
+    failed(FailureKind::Journal, "the journal takes no more events")
+}
