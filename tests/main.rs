@@ -13,13 +13,24 @@
 // Projects, a fake provider, and the program under test.
 mod support;
 
-mod requests;
+// Requests and their models.
 mod model;
+mod requests;
+
+// Work that is divided.
+mod lanes;
+mod missions;
+
+// What checks conclude, what may be reached, and what is left on disk.
 mod checking;
 mod confinement;
 mod files_and_git;
-mod lanes;
-mod missions;
+
+// Interruptions and the past.
 mod sessions;
+
+// The program as its users meet it.
 mod command_line;
+
+// Documentation and source code.
 mod promises;

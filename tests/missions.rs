@@ -3,3 +3,4 @@
 mod cards;
 pub(crate) mod mission;
 mod programs;
+mod research;
