@@ -8,9 +8,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use mock::{Replies, Reply};
 use serde_json::{Value, json};
 
+use crate::confinement::sandbox::skipped;
 use crate::sessions::replay::replayed;
 use crate::sessions::resume::{answers_so_far, resumes_after_kills};
-use crate::confinement::sandbox::skipped;
 use crate::support::{
     Project, Provider, Run, World, architect, diff, editor, greeting_fix_checked_by,
     plan_verified_by,

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use tools::ids::short;
 
-use crate::missions::mission::with_a_card;
 use crate::confinement::sandbox::skipped;
+use crate::missions::mission::with_a_card;
 use crate::support::{Program, Run, Screen, Terminal, World, greeting_fix};
 
 /// Prepares a shell that finds the program in its `PATH`.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use mock::{Replies, Reply};
 
-use crate::support::{Project, Provider, Run, Terminal, World, hashes_in, plan_verified_by};
 use crate::lanes::team_crashes::worktrees;
+use crate::support::{Project, Provider, Run, Terminal, World, hashes_in, plan_verified_by};
 
 /// Returns the answer of the lane planner.
 fn team(lines: &str) -> Reply {

@@ -2,10 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tidy::{crate_dirs, sources, without_comments};
+use super::tidy::exceptions::only_listed;
+use super::tidy::sources::{crate_dirs, sources, without_comments};
 
 /// The maximum number of files in a cycle.
-const MAX_FILES: usize = 5;
+const MAX_FILES: usize = 3;
+/// Crates that still have larger cycles.
+const LARGER: [&str; 8] = [
+    "actors",
+    "cli",
+    "config",
+    "lanes",
+    "orchestrator",
+    "orchestrator/journal",
+    "tools/sandbox",
+    "tools/tree",
+];
 
 /// The module path of a file in its crate, or of a name in it: `["orchestrator", "run"]`.
 type Place = Vec<String>;
@@ -155,10 +167,15 @@ fn expanded(tree: &str) -> Vec<String> {
 #[test]
 fn import_cycles_are_small() {
     let sources = sources();
+    let mut larger = BTreeMap::new();
     for krate in crate_dirs() {
         let cycle = Files::of(&krate, &sources).largest();
-        assert!(cycle.len() <= MAX_FILES, "{krate}: {cycle:?}");
+        if cycle.len() > MAX_FILES {
+            let files: Vec<String> = cycle.iter().map(|file| file.join("/")).collect();
+            larger.insert(krate, files.join(", "));
+        }
     }
+    only_listed("A cycle has at most 3 files", &larger, LARGER);
 }
 
 /// A parent module that only re-exports is not part of the cycle, and a path in the code counts like a `use`.

@@ -1,4 +1,4 @@
-//! Hints work: each has a test, and what it names can be run.
+//! Hints work: each has a test, and what it names can be run. What else a message says is tested where it is printed.
 
 mod coverage;
 mod follow;
@@ -17,7 +17,7 @@ use follow::Printed;
 use sites::Source;
 use tokens::{Token, read_tokens};
 
-use crate::promises::tidy::{ROOT, collect, crate_dirs};
+use crate::promises::tidy::sources::{ROOT, collect, crate_dirs};
 
 /// Runs a scenario and returns the hints that it printed.
 fn printed_by(scenario: fn(&Printed)) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::tidy::{ROOT, sources, without_comments};
+use super::tidy::sources::{ROOT, sources, without_comments};
 
 /// The maximum number of functions on the path, not counting those that only send to or receive from a mailbox.
 const MAX_FUNCTIONS: usize = 18;

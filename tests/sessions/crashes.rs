@@ -8,8 +8,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tree::FileHash;
 
-use crate::support::{Program, Project, Run, Terminal, short_or_long};
 use crate::command_line::visits::two_files_staged;
+use crate::support::{Program, Project, Run, Terminal, short_or_long};
 
 /// The number of rounds; `DEEPSEEK_LONG_TESTS` runs all of them.
 struct Rounds {

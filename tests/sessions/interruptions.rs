@@ -7,11 +7,11 @@ use std::time::Duration;
 use mock::{Behaviour, Reply};
 use rustix::process::Signal;
 
+use crate::command_line::visits::two_files_staged;
 use crate::support::{
     Project, Provider, Screen, Terminal, World, architect, diff, editor, greeting_fix, plan,
     processes_left_in, wait_until,
 };
-use crate::command_line::visits::two_files_staged;
 
 /// The program promises to stop within a second; a busy machine gets some more.
 const PROMPTLY: Duration = Duration::from_secs(3);

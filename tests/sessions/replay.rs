@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use mock::{Behaviour, Reply};
 use serde_json::{Value, json};
 
+use crate::lanes::team_crashes;
 use crate::requests::invariants::twenty_calls;
 use crate::sessions::resume::eventful;
 use crate::support::journal::{keep, kept, rewrite};
@@ -13,7 +14,6 @@ use crate::support::{
     Project, Provider, World, architect, diff, editor, endless_looks, greeting_fix,
     greeting_fix_insisting_on, plan,
 };
-use crate::lanes::team_crashes;
 
 /// The directory of the golden sessions.
 pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden");

@@ -6,11 +6,11 @@ use mock::{Behaviour, Options, Replies, Reply};
 
 use super::follow::Printed;
 use crate::missions::mission as missions;
+use crate::sessions::{replay, resume};
 use crate::support::{
     Project, Provider, World, architect, diff, editor, greeting_fix, greeting_fix_checked_by,
     greeting_fix_insisting_on, plan, plan_verified_by,
 };
-use crate::sessions::{replay, resume};
 
 /// The scenarios.
 pub(super) const ALL: &[fn(&Printed)] = &[
