@@ -1,4 +1,5 @@
 //! Test support: a project, a fake provider, the program under test, and its output.
+//! What the tests of one subject share is with them.
 
 mod answers;
 pub(crate) mod journal;

@@ -1,4 +1,6 @@
 //! The Architect turns a request and its evidence into a plan, and a failure into a better plan.
+//!
+//! What it asks, and how the answer is read, is in prompts and grammars, not here.
 
 pub mod unapprovable;
 mod useless_checks;

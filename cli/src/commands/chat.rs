@@ -1,4 +1,4 @@
-//! `deepseek chat`, `ask` and `plan`: single requests and interactive sessions.
+//! `deepseek chat`, `ask` and `plan`: single requests and interactive sessions. The screen of a session is in [`tui`].
 
 mod plain;
 

@@ -1,4 +1,5 @@
-//! `deepseek diff`: shows staged patch sets, the changes of a run, or the changes since a checkpoint.
+//! `deepseek diff`: shows staged patch sets, the changes of a run, or the changes since a checkpoint. It changes
+//! nothing; `rewind` does.
 
 mod lane;
 

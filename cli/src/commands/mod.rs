@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, one file each. What several of them need is beside this folder.
 
 pub(crate) mod apply;
 pub(crate) mod auth;

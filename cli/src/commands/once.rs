@@ -1,4 +1,6 @@
 //! A single request from the command line: `deepseek -p`, `deepseek ask`, and a request in words.
+//!
+//! A conversation is another command.
 
 mod piped;
 

@@ -1,4 +1,5 @@
 //! The views of a run: text for people, one JSON document at the end, or a stream of JSON events.
+//! What happened is folded in [`front`].
 
 mod artifact;
 pub(crate) mod ask;

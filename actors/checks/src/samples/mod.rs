@@ -1,4 +1,5 @@
-//! Outputs of test runners, recorded or as their documentation shows them, each with what it tells.
+//! Outputs of test runners, recorded or as their documentation shows them, each with what it tells. The samples of one reader
+//! alone stand in its own tests.
 
 /// The output of a runner in which one test fails or two, and what is to be read from it.
 pub(crate) struct Sample {

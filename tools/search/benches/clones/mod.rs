@@ -1,4 +1,4 @@
-//! Clones of repositories for the benchmarks of this crate.
+//! Clones of repositories for the benchmarks of this crate. What is measured on them is in the benchmarks.
 
 #![expect(clippy::disallowed_methods, reason = "git itself checks out the commits")]
 

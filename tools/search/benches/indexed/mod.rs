@@ -1,4 +1,4 @@
-//! The index of a clone.
+//! The index of a clone. What is asked of it is in the benchmarks.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Snapshots and checkpoints of real directories, with and without a git repository of the user.
+//! Snapshots and checkpoints of real directories, with and without a git repository of the user. How they
+//! are packed is tested in the folder.
 
 mod pack_tests;
 

@@ -1,0 +1,11 @@
+//! The exchange with models and their provider: prompts, tools, routing and faults.
+//! What a request makes of the answers is in `requests`.
+
+mod dialogue;
+mod faults;
+mod own_tools;
+mod prompts;
+mod routing;
+mod servers;
+mod tool_calls;
+mod trials;

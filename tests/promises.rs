@@ -1,0 +1,8 @@
+//! What the documents and the source promise about themselves. What a request does is in `requests`.
+
+mod circles;
+pub(crate) mod docs;
+mod hints;
+mod schema;
+mod tidy;
+mod way;
