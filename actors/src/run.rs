@@ -37,7 +37,7 @@ use tools::redact::Redactor;
 use crate::calls::admission::Admission;
 use crate::calls::steering::Steering;
 use crate::run::effect::Effect;
-use crate::run::publisher::{Publisher, Written};
+use crate::run::publisher::{EventWritten, Publisher};
 use crate::run::recording::AtRecordingEnd;
 use crate::run::terms::Terms;
 use crate::talk::prompts::Prompts;
@@ -200,7 +200,7 @@ impl Run {
     }
 
     /// Writes an event and waits until it is on disk.
-    pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
+    pub async fn record(&self, event: Event) -> Result<EventWritten, JournalClosed> {
         self.publisher.record(event).await
     }
 

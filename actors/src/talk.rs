@@ -22,8 +22,8 @@ use thiserror::Error;
 use crate::calls::model_call::{CallError, Caller};
 use crate::calls::steering::untold;
 use crate::looks::instructions::instructions_for;
-use crate::looks::look_effect::{Looking, Sources, WantedBy, asked_elsewhere};
-use crate::looks::look_or_answer::{Heard, Inquiry, Step};
+use crate::looks::look_effect::{LookSources, Looking, WantedBy, asked_elsewhere};
+use crate::looks::look_or_answer::{Heard, Inquiry, InquiryStep};
 use crate::looks::look_result::LookResult;
 use crate::looks::tool_call::{ToolUse, refused, wanted};
 use crate::run::Run;
@@ -121,7 +121,7 @@ pub struct Talk<'t> {
     /// Makes the calls.
     pub caller: &'t Caller,
     /// Where its looks are answered from.
-    pub sources: Sources<'t>,
+    pub sources: LookSources<'t>,
     /// Maximum number of repair turns.
     pub repairs: u32,
     /// Maximum number of answers that ask to see something.
@@ -176,11 +176,11 @@ impl Talk<'_> {
             }
             let step = inquiry.after(read.heard());
             let (objection, end) = match (step, read) {
-                (Step::Show { left }, Read::Looks(looks)) => {
+                (InquiryStep::Show { left }, Read::Looks(looks)) => {
                     self.look(dialogue, looks, left).await?;
                     continue;
                 }
-                (Step::Show { left }, Read::Calls(calls)) => {
+                (InquiryStep::Show { left }, Read::Calls(calls)) => {
                     self.call(dialogue, &calls, left).await?;
                     continue;
                 }
@@ -196,7 +196,7 @@ impl Talk<'_> {
                     let (objection, end) = self.fault(grammar, error);
                     (objection, Err(end))
                 }
-                (_, Read::Usable(answer)) | (Step::Take, Read::Objectionable(answer, _)) => {
+                (_, Read::Usable(answer)) | (InquiryStep::Take, Read::Objectionable(answer, _)) => {
                     return Ok(answer);
                 }
                 (_, Read::Objectionable(answer, objection)) => (objection, Ok(answer)),
@@ -204,8 +204,8 @@ impl Talk<'_> {
             };
             self.caller.run.publish(grammar.refused(objection.said)).await?;
             match (step, end) {
-                (Step::Repair, Ok(answer)) => usable = Some(answer),
-                (Step::Repair, Err(_)) => {}
+                (InquiryStep::Repair, Ok(answer)) => usable = Some(answer),
+                (InquiryStep::Repair, Err(_)) => {}
                 (_, end) => return usable.map_or(end, Ok),
             }
             dialogue.say(&objection.repair);

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use mock::{Options, ReceivedRequest, Replies, Reply, Server};
+use mock::{Options, ReceivedRequest, Replies, ScriptedReply, Server};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -119,22 +119,24 @@ fn transcript(desk: &Desk) -> (u64, u64, Vec<Duration>) {
 }
 
 /// Answers as a model that splits the task into lanes and streams slow or long answers.
-fn answer(request: &ReceivedRequest) -> Reply {
+fn answer(request: &ReceivedRequest) -> ScriptedReply {
     let lane = request.header("x-agent-lane").unwrap_or_default();
     let file = format!("{lane}.txt");
     match request.header("x-agent-role") {
-        Some("lane-planner") => Reply::text(team((1..=LANES).map(|n| (n, format!("{n:02}.txt"))))),
-        Some("architect") => Reply::text(plan(&[&file], &["sh check.sh"])),
+        Some("lane-planner") => {
+            ScriptedReply::text(team((1..=LANES).map(|n| (n, format!("{n:02}.txt")))))
+        }
+        Some("architect") => ScriptedReply::text(plan(&[&file], &["sh check.sh"])),
         Some("editor") => {
             let lines = 20_000;
             let head = format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,{lines} @@\n");
             let text = head + &"+a line of a file\n".repeat(lines);
-            Reply { chunk_chars: 12, chunk_delay_ms: 5, ..Reply::text(text) }
+            ScriptedReply { chunk_chars: 12, chunk_delay_ms: 5, ..ScriptedReply::text(text) }
         }
         _ => {
             let line = |n| format!("line {n}: what is said here is as long as such lines are.\n\n");
             let lines: String = (1..LINES / 2).map(line).collect();
-            Reply { chunk_chars: 200, ..Reply::text(lines + "the last line") }
+            ScriptedReply { chunk_chars: 200, ..ScriptedReply::text(lines + "the last line") }
         }
     }
 }

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, Unit};
-use mock::{Options, ReceivedRequest, Replies, Reply, Server};
+use mock::{Options, ReceivedRequest, Replies, ScriptedReply, Server};
 use serde_json::Value;
 use testkit::answers::{diff, plan};
 
@@ -187,14 +187,14 @@ fn reset(workspace: &Path) {
 /// Starts a model that plans once and increments the value with every diff.
 async fn start(edits: usize) -> Server {
     let answer = move |request: &ReceivedRequest| match request.header("x-agent-role") {
-        Some("architect") => Reply::text(plan(&["src/value.txt"], &["sh check.sh"])),
+        Some("architect") => ScriptedReply::text(plan(&["src/value.txt"], &["sh check.sh"])),
         Some("editor") => {
             let done = request.messages().filter(|(role, _)| *role == "assistant").count();
             let next = (done + 1).min(edits.max(1));
             let (old, new) = (format!("value {done}"), format!("value {next}"));
-            Reply::text(diff("src/value.txt", &old, &new))
+            ScriptedReply::text(diff("src/value.txt", &old, &new))
         }
-        _ => Reply::text("It holds a number."),
+        _ => ScriptedReply::text("It holds a number."),
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     Server::start(address, Replies::driven(answer), Options::default(), None).await.unwrap()

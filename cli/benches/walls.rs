@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mock::{Options, ReceivedRequest, Replies, Reply, Server};
+use mock::{Options, ReceivedRequest, Replies, ScriptedReply, Server};
 use testkit::answers::{diff, plan};
 use tokio::runtime::Runtime;
 
@@ -56,9 +56,9 @@ fn served(runtime: &Runtime, checks: usize) -> Server {
         Some("architect") => {
             let checks: Vec<String> = (0..checks).map(|n| format!("true {n}")).collect();
             let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
-            Reply::text(plan(&["value.txt"], &checks))
+            ScriptedReply::text(plan(&["value.txt"], &checks))
         }
-        _ => Reply::text(diff("value.txt", "value 0", "value 1")),
+        _ => ScriptedReply::text(diff("value.txt", "value 0", "value 1")),
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let server = Server::start(address, Replies::driven(answer), Options::default(), None);

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 
 use crate::commands::{
     apply, auth, autopilot, commit, completions, config, demo, diff, doctor, explain, export, fork,
@@ -35,7 +35,7 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
         let meant = nearly_a_command(word);
         let meant = meant.map(|meant| format!("; did you mean `deepseek {meant}`?"));
         let error = format!("there is no command `{word}`{}", meant.unwrap_or_default());
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint(format!("to send it as a request: deepseek -p {word}")));
     }
     // Few requests of two words begin with a misspelled command and end with a number, an id or an option.
@@ -46,7 +46,7 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
     {
         let error =
             format!("there is no command `{word}`; did you mean `deepseek {meant} {given}`?");
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint(format!("to send it as a request: deepseek -p \"{word} {given}\"")));
     }
     // In other agents `exec` is a command that takes a quoted request.
@@ -56,7 +56,7 @@ pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
     {
         let error =
             format!("there is no command `exec`; did you mean `deepseek -p \"{request}\"`?");
-        return Err(CliError::new(Kind::Usage, error));
+        return Err(CliError::new(CliErrorKind::Usage, error));
     }
     Ok(Some(words.join(" ")).filter(|request| !request.is_empty()))
 }

@@ -15,11 +15,11 @@ pub(crate) struct Banner<'b> {
     /// The settings in effect.
     pub(crate) config: &'b Config,
     /// The session.
-    pub(crate) session: Begins<'b>,
+    pub(crate) session: SessionStart<'b>,
 }
 
 /// How a session begins.
-pub(crate) enum Begins<'b> {
+pub(crate) enum SessionStart<'b> {
     /// Empty.
     New,
     /// With the turns of the session with this id.
@@ -34,9 +34,9 @@ impl Banner<'_> {
         let Self { version, workspace, from, config, session } = self;
         let from = from.map(|from| format!(" (from {from}/)")).unwrap_or_default();
         let session = match session {
-            Begins::New => String::new(),
-            Begins::Continued(id) => format!(" · continues session {}", short(id)),
-            Begins::Interrupted(id) => {
+            SessionStart::New => String::new(),
+            SessionStart::Continued(id) => format!(" · continues session {}", short(id)),
+            SessionStart::Interrupted(id) => {
                 format!(" · resumes the interrupted request of session {}", short(id))
             }
         };
@@ -69,21 +69,21 @@ mod tests {
             let (version, workspace) = ("1.2.3", "/w");
             Banner { version, workspace, from, config: &config, session }.lines()
         };
-        insta::assert_snapshot!(of(None, Begins::New, 0.0), @"
+        insta::assert_snapshot!(of(None, SessionStart::New, 0.0), @"
         deepseek 1.2.3 in /w
         deepseek-flash · agent · approval suggest · sandbox auto · no budget · /help
         ");
-        insta::assert_snapshot!(of(Some("src"), Begins::Continued("01m80aa9hr33yegy"), 0.5), @"
+        insta::assert_snapshot!(of(Some("src"), SessionStart::Continued("01m80aa9hr33yegy"), 0.5), @"
         deepseek 1.2.3 in /w (from src/) · continues session 33yegy
         deepseek-flash · agent · approval suggest · sandbox auto · budget $0.5 · /help
         ");
-        insta::assert_snapshot!(of(None, Begins::Interrupted("01m80aa9hr33yegy"), 12.0), @"
+        insta::assert_snapshot!(of(None, SessionStart::Interrupted("01m80aa9hr33yegy"), 12.0), @"
         deepseek 1.2.3 in /w · resumes the interrupted request of session 33yegy
         deepseek-flash · agent · approval suggest · sandbox auto · budget $12 · /help
         ");
         config.policy.mode = Mode::Yolo;
         let (version, workspace, from) = ("1.2.3", "/w", None);
-        let yolo = Banner { version, workspace, from, config: &config, session: Begins::New };
+        let yolo = Banner { version, workspace, from, config: &config, session: SessionStart::New };
         insta::assert_snapshot!(yolo.lines(), @"
         deepseek 1.2.3 in /w
         deepseek-flash · yolo · asks only for unconfined commands · sandbox auto · budget $12 · /help

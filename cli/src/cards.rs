@@ -13,7 +13,7 @@ use crate::past::Past;
 pub(crate) const HASH_SHOWN: usize = 12;
 
 /// A card of an earlier mission.
-pub(crate) struct Known {
+pub(crate) struct KnownCard {
     pub(crate) session: String,
     pub(crate) run: Option<String>,
     pub(crate) hash: FileHash,
@@ -23,8 +23,8 @@ pub(crate) struct Known {
 }
 
 /// Lists all cards of this workspace, oldest first.
-pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
-    let mut known: Vec<Known> = Vec::new();
+pub(crate) fn cards(past: &Past) -> Result<Vec<KnownCard>, CliError> {
+    let mut known: Vec<KnownCard> = Vec::new();
     let sessions = past.sessions(Reach::Here)?;
     for summary in sessions.iter().rev() {
         let story = past.story(&summary.id)?;
@@ -36,7 +36,7 @@ pub(crate) fn cards(past: &Past) -> Result<Vec<Known>, CliError> {
             let content = journal::read::content(&past.dir(&summary.id), &card);
             let Some(card) = content.ok().and_then(SealedCard::read) else { continue };
             let (session, run) = (summary.id.clone(), entry.run.clone());
-            known.push(Known { session, run, hash, at: entry.at.clone(), card, state });
+            known.push(KnownCard { session, run, hash, at: entry.at.clone(), card, state });
         }
     }
     Ok(known)

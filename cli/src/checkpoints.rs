@@ -1,6 +1,6 @@
 //! Access to the workspace's checkpoints, shared by several commands.
 
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use orchestrator::workspace::checkpoints::CheckpointHistory;
 use orchestrator::workspace::main_tree::settle;
 use tree::{Checkpoint, Settled, SnapshotError};
@@ -18,7 +18,7 @@ pub(crate) fn history(
     let settings = around.settings(global, &workspace)?;
     let places = around.places(&workspace)?;
     let settled = settle(&places, &workspace, &settings.config).map_err(|error| {
-        CliError::caused(Kind::NotDelivered, &error)
+        CliError::caused(CliErrorKind::NotDelivered, &error)
             .hint("check that the workspace and DEEPSEEK_HOME are writable, and that no other process is writing there")
     })?;
     for Settled { label, outcome, left } in settled {
@@ -39,12 +39,15 @@ pub(crate) fn checkpoint<'h>(
         _ => history.checkpoints().iter().find(|checkpoint| Some(checkpoint.number) == number),
     };
     found.ok_or_else(|| {
-        CliError::new(Kind::Usage, format!("there is no checkpoint {wanted} in this workspace"))
-            .hint("`deepseek rewind` lists them; one is saved before each change")
+        CliError::new(
+            CliErrorKind::Usage,
+            format!("there is no checkpoint {wanted} in this workspace"),
+        )
+        .hint("`deepseek rewind` lists them; one is saved before each change")
     })
 }
 
 pub(crate) fn unreadable(error: &SnapshotError) -> CliError {
-    CliError::caused(Kind::Internal, error)
+    CliError::caused(CliErrorKind::Internal, error)
         .hint("staged patches are stored separately and are not affected: `deepseek diff`")
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use config::Settings;
-use facts::signal::{Attendance, Question, Signal};
-use front::error::{CliError, Kind};
+use facts::signal::{ApprovalQuestion, Attendance, Signal};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::session::{Lock, Session, SessionChoice, SessionEvent};
 use model::{ChatModel, DeepSeekClient, NoModel};
 use orchestrator::request::Request;
-use orchestrator::root::{Outcome, Setup};
+use orchestrator::root::{RequestOutcome, Setup};
 use tokio::sync::oneshot;
 use tokio::time::Interval;
 use tools::clock::{IdSource as _, RandomIds, SystemClock};
@@ -22,12 +22,12 @@ use tools::regular;
 
 use crate::past::note_place;
 use crate::prompts::of_workspace;
-use crate::render::{self, View};
+use crate::render::{self, RunPresenter};
 use crate::surroundings::Surroundings;
 
 /// How a command uses the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum WorkspaceUse {
     /// Read only; other processes may work there at the same time.
     Read,
     /// Read and write, under the workspace lock.
@@ -55,8 +55,8 @@ impl Drive {
         settings: &Settings,
         workspace: PathBuf,
         which: SessionChoice,
-        purpose: Use,
-        view: &mut dyn View,
+        purpose: WorkspaceUse,
+        view: &mut dyn RunPresenter,
     ) -> Result<Self, CliError> {
         let mut access = around.access(settings, &workspace);
         for warning in settings.warnings.iter().chain(&access.warnings) {
@@ -72,7 +72,7 @@ impl Drive {
         let config = &settings.config;
         if access.key.is_none() && access.base_url.starts_with("https://api.deepseek.com") {
             let variable = &config.llm.api_key_env;
-            return Err(CliError::new(Kind::Usage, "there is no API key").hint(format!(
+            return Err(CliError::new(CliErrorKind::Usage, "there is no API key").hint(format!(
                 "get one at https://platform.deepseek.com/api_keys and store it with `deepseek auth login`, or export {variable}=sk-…; `deepseek demo` needs no key"
             )));
         }
@@ -80,7 +80,7 @@ impl Drive {
         let redactor = around.redactor().knowing(key.filter(|key| !key.is_empty()));
         let model =
             DeepSeekClient::new(&config.llm, &access.base_url, access.key).map_err(|error| {
-                CliError::caused(Kind::Usage, &error)
+                CliError::caused(CliErrorKind::Usage, &error)
                     .hint("check llm.base_url with `deepseek config show`")
             })?;
         let attendance = view.attendance();
@@ -107,7 +107,7 @@ impl Drive {
             around,
             settings,
             workspace,
-            (SessionChoice::New, Use::Write),
+            (SessionChoice::New, WorkspaceUse::Write),
             model,
             attendance,
         )
@@ -118,7 +118,7 @@ impl Drive {
         around: &Surroundings,
         settings: &Settings,
         workspace: PathBuf,
-        (which, purpose): (SessionChoice, Use),
+        (which, purpose): (SessionChoice, WorkspaceUse),
         (model, redactor): (Arc<dyn ChatModel>, Redactor),
         attendance: Attendance,
     ) -> Result<Self, CliError> {
@@ -129,7 +129,7 @@ impl Drive {
         let own = around.workspace_state(&workspace)?;
         let config = &settings.config;
         let mut lock = Lock::new(
-            (purpose == Use::Write).then(|| own.join("lock")),
+            (purpose == WorkspaceUse::Write).then(|| own.join("lock")),
             Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
         );
         lock.take(render::waits).await.map_err(|error| exit::locked(&error))?;
@@ -179,8 +179,8 @@ impl Drive {
     pub(crate) async fn run(
         &mut self,
         request: Request,
-        view: &mut dyn View,
-    ) -> Result<Outcome, CliError> {
+        view: &mut dyn RunPresenter,
+    ) -> Result<RequestOutcome, CliError> {
         self.acquire().await?;
         view.submitted();
         self.session.begin(request);
@@ -193,8 +193,8 @@ impl Drive {
     pub(crate) async fn run_quietly(
         &mut self,
         request: Request,
-        view: &mut dyn View,
-    ) -> Result<Outcome, CliError> {
+        view: &mut dyn RunPresenter,
+    ) -> Result<RequestOutcome, CliError> {
         self.acquire().await?;
         view.submitted();
         self.session.begin(request);
@@ -207,8 +207,8 @@ impl Drive {
     /// Resumes the interrupted run of this session, if there is one. The caller shows the outcome.
     pub(crate) async fn resume(
         &mut self,
-        view: &mut dyn View,
-    ) -> Result<Option<Outcome>, CliError> {
+        view: &mut dyn RunPresenter,
+    ) -> Result<Option<RequestOutcome>, CliError> {
         let Some(interrupted) = self.session.interrupted() else { return Ok(None) };
         let request = interrupted.request().lines().next().unwrap_or_default();
         view.note(&render::harmless(&format!("resuming: {request}")));
@@ -230,7 +230,7 @@ impl Drive {
         Ok(listen(&mut self.interrupts)?.next().await)
     }
 
-    async fn watch(&mut self, view: &mut dyn View) -> Result<Outcome, CliError> {
+    async fn watch(&mut self, view: &mut dyn RunPresenter) -> Result<RequestOutcome, CliError> {
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let interrupts = listen(&mut self.interrupts)?;
         let mut stopping = false;
@@ -263,7 +263,7 @@ impl Drive {
                 interrupt = or_next(&mut noticed, interrupts) => {
                     self.leaves |= interrupt == Interrupt::Leave;
                     if std::mem::replace(&mut stopping, true) {
-                        return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+                        return Err(CliError::new(CliErrorKind::Interrupted, "stopped at once"));
                     }
                     view.note("stopping …");
                     self.session.cancel();
@@ -284,7 +284,7 @@ impl Drive {
     pub(crate) async fn apply(
         &mut self,
         staged: Staged,
-        view: &mut dyn View,
+        view: &mut dyn RunPresenter,
     ) -> Result<Option<Result<Extent, CommitRefused>>, CliError> {
         let interrupts = listen(&mut self.interrupts)?;
         let mut stopped = false;
@@ -297,7 +297,7 @@ impl Drive {
                     SessionEvent::Signal(Signal::Question(question)) => {
                         let (answer, mut answered) = oneshot::channel();
                         let asker = question.answer;
-                        let question = Signal::Question(Question { answer, ..question });
+                        let question = Signal::Question(ApprovalQuestion { answer, ..question });
                         let mut shown = view.signal(question);
                         if poll_until(&mut shown, interrupts.next()).await.is_err() {
                             // The question is withdrawn.
@@ -369,7 +369,7 @@ async fn proposed(url: &str, someone_is_there: bool) -> Result<String, CliError>
         return Ok(url.to_owned());
     }
     Err(CliError::new(
-        Kind::Denied,
+        CliErrorKind::Denied,
         format!("the .env of this workspace sends requests to {shown}"),
     )
     .hint("to allow it: deepseek trust; to use another server: export DEEPSEEK_BASE_URL=…"))

@@ -2,7 +2,7 @@
 
 use config::SUBAGENTS;
 
-use crate::flags::{Global, Thinking};
+use crate::flags::{Global, ThinkingFlag};
 
 /// Returns the keys that the given flags set, with the flags and the values as TOML.
 pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
@@ -12,7 +12,7 @@ pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str,
         flags.push(("llm.base_model.model", "--model", quoted(model)));
         flags.push(("router.auto_max_think", "--model", "false".to_owned()));
     }
-    if let Some(on) = global.thinking.and_then(Thinking::fixed) {
+    if let Some(on) = global.thinking.and_then(ThinkingFlag::fixed) {
         flags.push(("llm.max_think_model.thinking", "--thinking", on.to_string()));
         flags.push(("llm.base_model.thinking", "--thinking", on.to_string()));
         flags.push(("llm.flash_model.thinking", "--thinking", on.to_string()));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use facts::delivery::Level;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 
 /// Flags that every command accepts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
@@ -34,7 +34,7 @@ pub(crate) struct Global {
 
     /// Have every model think before it answers, at every stage, or none; `auto` uses the configuration.
     #[arg(long, global = true, value_name = "WHEN")]
-    pub(crate) thinking: Option<Thinking>,
+    pub(crate) thinking: Option<ThinkingFlag>,
 
     /// Use the configuration profile `[profiles.NAME]`.
     #[arg(long, global = true, value_name = "NAME")]
@@ -106,7 +106,7 @@ pub(crate) struct Global {
 
     /// Output format.
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
 
     /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
@@ -184,28 +184,28 @@ pub(crate) fn with_mode_joined(args: impl Iterator<Item = OsString>) -> Vec<OsSt
 
 impl Global {
     /// Returns the intent that the flags force; `None` if the request itself decides.
-    pub(crate) const fn intent(&self) -> Option<Intent> {
+    pub(crate) const fn intent(&self) -> Option<RequestIntent> {
         if self.plan_only {
-            Some(Intent::Plan)
+            Some(RequestIntent::Plan)
         } else if !self.tools {
-            Some(Intent::Answer)
+            Some(RequestIntent::Answer)
         } else if self.force_execute {
-            Some(Intent::Edit)
+            Some(RequestIntent::Edit)
         } else {
             None
         }
     }
 
     /// Returns the intent of a request that may name one itself, together with the flags.
-    pub(crate) fn intent_of(&self, said: Option<Intent>) -> Option<Intent> {
+    pub(crate) fn intent_of(&self, said: Option<RequestIntent>) -> Option<RequestIntent> {
         let by_flag = self.intent();
-        if said == Some(Intent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
+        if said == Some(RequestIntent::Edit) { by_flag.or(said) } else { said.or(by_flag) }
     }
 }
 
 /// Whether models think before they answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Thinking {
+pub(crate) enum ThinkingFlag {
     /// Every model thinks.
     On,
     /// No model thinks.
@@ -214,7 +214,7 @@ pub(crate) enum Thinking {
     Auto,
 }
 
-impl Thinking {
+impl ThinkingFlag {
     /// Returns the setting for all models; `None` leaves it to the configuration.
     pub(crate) const fn fixed(self) -> Option<bool> {
         match self {
@@ -227,7 +227,7 @@ impl Thinking {
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
+pub(crate) enum OutputFormat {
     /// Human-readable text.
     Text,
     /// One JSON document at the end.
@@ -236,7 +236,7 @@ pub(crate) enum Output {
     StreamJson,
 }
 
-impl Output {
+impl OutputFormat {
     /// Returns the machine-readable format that a command line asks for, even if the rest of it does not parse.
     pub(crate) fn wanted(words: &[OsString]) -> Option<Self> {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();

@@ -7,15 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::{CommandFactory as _, FromArgMatches as _, ValueEnum as _};
 use config::{Config, Settings};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{Completion, KeptSession, Named, Setting};
+use tui::{Completion, ConversationSetting, KeptSession, Named};
 
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
-use crate::flags::{ApprovalFlag, Global, Thinking};
+use crate::flags::{ApprovalFlag, Global, ThinkingFlag};
 use crate::nameable::{self, Nameable, Offer, kept};
 use crate::past::Past;
 use crate::render;
-use crate::surroundings::{Given, Surroundings};
+use crate::surroundings::{CommandSource, Surroundings};
 use crate::takes;
 
 /// The most files of a workspace that are offered for completion.
@@ -40,7 +40,7 @@ impl ProgramHost {
         settings: &Settings,
     ) -> Self {
         let has_live_rows = around.has_live_rows(&global);
-        let given = if has_live_rows { Given::LiveRows } else { Given::PlainLines };
+        let given = if has_live_rows { CommandSource::LiveRows } else { CommandSource::PlainLines };
         let around = Surroundings { given, ..around };
         let models = nameable::models(settings);
         Self { around, global: Mutex::new(global), workspace, models }
@@ -104,7 +104,7 @@ impl tui::Host for ProgramHost {
         })
     }
 
-    fn configured(&self, setting: Setting, value: &str) -> Result<Config, String> {
+    fn configured(&self, setting: ConversationSetting, value: &str) -> Result<Config, String> {
         let mut changed = self.flags().clone();
         let settings = |flags: &Global| {
             self.around.settings(flags, &self.workspace).map_err(|error| error.to_string())
@@ -114,13 +114,23 @@ impl tui::Host for ProgramHost {
         models.extend(nameable::models(&settings(&changed)?));
         models.sort();
         models.dedup();
-        let value = if setting == Setting::Model { value.to_owned() } else { value.to_lowercase() };
+        let value = if setting == ConversationSetting::Model {
+            value.to_owned()
+        } else {
+            value.to_lowercase()
+        };
         setting.check(&value, &models)?;
         match setting {
-            Setting::Model => changed.model = Some(value),
-            Setting::Thinking => changed.thinking = Some(Thinking::from_str(&value, true)?),
-            Setting::Mode => changed.set.push(("policy.mode".to_owned(), format!("{value:?}"))),
-            Setting::Approval => changed.approval = Some(ApprovalFlag::from_str(&value, true)?),
+            ConversationSetting::Model => changed.model = Some(value),
+            ConversationSetting::Thinking => {
+                changed.thinking = Some(ThinkingFlag::from_str(&value, true)?)
+            }
+            ConversationSetting::Mode => {
+                changed.set.push(("policy.mode".to_owned(), format!("{value:?}")))
+            }
+            ConversationSetting::Approval => {
+                changed.approval = Some(ApprovalFlag::from_str(&value, true)?)
+            }
         }
         let config = settings(&changed)?.config;
         *self.flags() = changed;

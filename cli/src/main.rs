@@ -25,15 +25,15 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 #[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::process::{Resource, getrlimit};
 
 use crate::args::{Cli, Command};
-use crate::flags::{Global, Output, with_mode_joined};
+use crate::flags::{Global, OutputFormat, with_mode_joined};
 use crate::surroundings::Surroundings;
 use crate::takes::Takes;
 
@@ -88,7 +88,7 @@ fn parsed() -> Result<(Cli, Takes), clap::Error> {
 fn refuse(error: &clap::Error) -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if error.use_stderr()
-        && let Some(output) = Output::wanted(&words)
+        && let Some(output) = OutputFormat::wanted(&words)
     {
         let text = error.render().to_string();
         // The lines below the first one name what is missing.
@@ -98,15 +98,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let hint = args::flag_of_others(error);
         let hint =
             hint.unwrap_or_else(|| "`deepseek --help` lists commands and options".to_owned());
-        render::failed(output, &CliError::new(Kind::Usage, message).hint(hint));
-        return ExitCode::from(Kind::Usage.code());
+        render::failed(output, &CliError::new(CliErrorKind::Usage, message).hint(hint));
+        return ExitCode::from(CliErrorKind::Usage.code());
     }
     // Fails only if the reader has closed the pipe.
     error.print().ok();
     if let Some(hint) = args::flag_of_others(error) {
         render::warn(&format!("hint: {hint}"));
     }
-    if error.use_stderr() { ExitCode::from(Kind::Usage.code()) } else { ExitCode::SUCCESS }
+    if error.use_stderr() { ExitCode::from(CliErrorKind::Usage.code()) } else { ExitCode::SUCCESS }
 }
 
 /// Prevents the user's other processes from reading this one's memory and environment, which hold the key.
@@ -131,11 +131,14 @@ fn check(cli: &Cli, takes: Takes) -> Result<(), CliError> {
     let is_shown = matches!(cli.command, Some(Command::Demo(_)));
     let given = Global { hetun: global.hetun && !is_shown, ..global.clone() };
     if let Some(flag) = takes.meaningless(&given) {
-        return Err(CliError::new(Kind::Usage, format!("--{flag} has no effect on this command")));
+        return Err(CliError::new(
+            CliErrorKind::Usage,
+            format!("--{flag} has no effect on this command"),
+        ));
     }
     if global.force_execute && !global.tools {
         let error = "--force-execute requires edits, but --tools=false forbids them";
-        return Err(CliError::new(Kind::Usage, error).hint("use only one of the two"));
+        return Err(CliError::new(CliErrorKind::Usage, error).hint("use only one of the two"));
     }
     Ok(())
 }
@@ -164,11 +167,11 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
         Some(Command::Review { range, staged }) => {
             let what = if *staged { "--staged" } else { range.as_deref().unwrap_or_default() };
             commands::review::check(&around.workspace(global)?, what)?;
-            one_shot(around, global, format!("review {what}").trim_end(), Intent::Review)
+            one_shot(around, global, format!("review {what}").trim_end(), RequestIntent::Review)
         }
         Some(Command::Plan { task }) => {
             let task = commands::once::with_piped(task.join(" "))?;
-            one_shot(around, global, &task, Intent::Plan)
+            one_shot(around, global, &task, RequestIntent::Plan)
         }
         Some(Command::Mission(args)) => blocking(commands::mission::run(around, global, args)),
         Some(Command::Autopilot(args)) => blocking(commands::autopilot::run(around, global, args)),
@@ -273,7 +276,7 @@ fn one_shot(
     around: &Surroundings,
     global: &Global,
     text: &str,
-    intent: Intent,
+    intent: RequestIntent,
 ) -> Result<(), CliError> {
     blocking(commands::once::once(around, global, text.to_owned(), Some(intent)))
 }
@@ -285,7 +288,7 @@ fn has_address_space() -> Result<(), CliError> {
     match getrlimit(Resource::As).current {
         Some(limit) if limit < LEAST => {
             let what = format!("the address space is limited to {} MB", limit >> 20);
-            Err(CliError::new(Kind::Usage, what)
+            Err(CliError::new(CliErrorKind::Usage, what)
                 .hint("`ulimit -v unlimited` lifts the limit, `ulimit -v 1048576` is enough"))
         }
         Some(_) | None => Ok(()),
@@ -304,7 +307,7 @@ where
         .enable_all()
         .build()
         .map_err(|error| {
-            CliError::new(Kind::Internal, format!("cannot start the runtime: {error}"))
+            CliError::new(CliErrorKind::Internal, format!("cannot start the runtime: {error}"))
         })?;
     let done = runtime.block_on(work);
     // A thread that is still reading the terminal would delay the exit.

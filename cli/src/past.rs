@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::read::ReadError;
 use journal::repair::is_in_use;
 use journal::{
-    Call, Explained, Gathered, History, HistoryError, LaneWork, Reach, StagedPatch, Story, Summary,
+    Explained, Gathered, History, HistoryError, LaneWork, Reach, RecordedCall, StagedPatch, Story,
+    Summary,
 };
 
 use policy::quoted;
@@ -30,7 +31,7 @@ pub(crate) fn follow_a_move(around: &Surroundings, global: &Global) {
         Ok(None) => note_place(&state, &workspace),
         Err(error) => render::warn(&format!(
             "warning: the past of this project was not taken along: {}",
-            render::harmless(CliError::caused(Kind::NotDelivered, &error).message())
+            render::harmless(CliError::caused(CliErrorKind::NotDelivered, &error).message())
         )),
     }
 }
@@ -85,18 +86,18 @@ impl Past {
             let newest = || self.history.homes.sessions_in(self.history.here()).next_back();
             let latest = self.latest(&has_request)?.or_else(|| newest().map(str::to_owned));
             return latest.ok_or_else(|| {
-                CliError::new(Kind::Usage, "there are no sessions in this workspace yet")
+                CliError::new(CliErrorKind::Usage, "there are no sessions in this workspace yet")
                     .hint("`deepseek sessions list --all` lists those of all workspaces")
             });
         }
         match called(self.history.homes.sessions(), id).as_slice() {
             [session] => Ok((*session).to_owned()),
-            [] => Err(CliError::new(Kind::Usage, format!("there is no session `{id}`"))
+            [] => Err(CliError::new(CliErrorKind::Usage, format!("there is no session `{id}`"))
                 .hint("`deepseek sessions list --all` lists them")),
             several => {
                 let many = format!("`{id}` matches {} sessions", several.len());
                 let ends: Vec<&str> = several.iter().rev().take(FEW).map(|id| short(id)).collect();
-                Err(CliError::new(Kind::Usage, many).hint(format!(
+                Err(CliError::new(CliErrorKind::Usage, many).hint(format!(
                     "use more characters, or the end of the id: {}",
                     ends.join(", ")
                 )))
@@ -107,7 +108,7 @@ impl Past {
     /// Returns the session of this workspace that has a request and was used last.
     pub(crate) fn talk(&self) -> Result<String, CliError> {
         self.latest(&has_request)?.ok_or_else(|| {
-            CliError::new(Kind::Usage, "there is no session to continue in this workspace")
+            CliError::new(CliErrorKind::Usage, "there is no session to continue in this workspace")
                 .hint("leave out -c to start a new session")
         })
     }
@@ -117,7 +118,7 @@ impl Past {
         // A request that another process is running is not interrupted.
         let is_it = |it: &Summary| it.is_cut_short() && !self.is_open(&it.id);
         self.latest(&is_it)?.ok_or_else(|| {
-            CliError::new(Kind::Usage, "there is no interrupted request in this workspace")
+            CliError::new(CliErrorKind::Usage, "there is no interrupted request in this workspace")
                 .hint("`deepseek -c` continues the session that was used last")
         })
     }
@@ -140,7 +141,7 @@ impl Past {
                         "that directory is gone; if this is the same project: deepseek sessions adopt {named}"
                     )
                 };
-                Err(CliError::new(Kind::Usage, elsewhere).hint(hint))
+                Err(CliError::new(CliErrorKind::Usage, elsewhere).hint(hint))
             }
             Some(_) | None => Ok(session),
         }
@@ -162,7 +163,7 @@ impl Past {
     }
 
     /// Lists all model calls, oldest first within each workspace.
-    pub(crate) fn calls(&self, reach: Reach) -> Result<Vec<Call>, CliError> {
+    pub(crate) fn calls(&self, reach: Reach) -> Result<Vec<RecordedCall>, CliError> {
         self.of_many(self.history.calls(reach))
     }
 
@@ -195,9 +196,9 @@ impl Past {
     /// Unwraps an answer and warns about each damaged journal.
     fn answered<T>(&self, answer: Result<Gathered<T>, HistoryError>) -> Result<T, CliError> {
         let answer = answer.map_err(|error| match error {
-            HistoryError::NotBegun(_) => CliError::caused(Kind::Usage, &error),
+            HistoryError::NotBegun(_) => CliError::caused(CliErrorKind::Usage, &error),
             HistoryError::Projection(_) | HistoryError::Read(_) => {
-                CliError::caused(Kind::Internal, &error)
+                CliError::caused(CliErrorKind::Internal, &error)
             }
         })?;
         self.warn_of(&answer.troubles);
@@ -206,7 +207,7 @@ impl Past {
 
     fn warn_of(&self, troubles: &[ReadError]) {
         for trouble in troubles.iter().filter(|_| self.damage == Damage::Warned) {
-            let error = CliError::caused(Kind::Internal, trouble);
+            let error = CliError::caused(CliErrorKind::Internal, trouble);
             render::warn(&format!("warning: {}", render::harmless(error.message())));
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use actors::talk::prompts::Prompts;
 use config::{Settings, WorkspaceTrust};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use tools::regular::{self, MAX_NOTE_BYTES};
 
 const DIR: &str = ".deepseek/prompts";
@@ -22,7 +22,7 @@ pub(crate) fn of_workspace(
     workspace: &Path,
 ) -> Result<(Prompts, Option<String>), CliError> {
     let failed = |path: &Path, why: String| {
-        CliError::new(Kind::Usage, format!("{}: {why}", path.display()))
+        CliError::new(CliErrorKind::Usage, format!("{}: {why}", path.display()))
             .hint("`deepseek prompts list` lists names and variables")
     };
     let dir = workspace.join(DIR);

@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use config::access::{Access, access};
 use config::{AltScreen, Config, FileText, Inputs, Settings, Tui};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::paint::{Background, Paint};
 use front::run_view::Commits;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use orchestrator::workspace::places::Places;
+use orchestrator::workspace::places::WorkspacePlaces;
 use sandbox::Sandbox;
 use shell::Environment;
 use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
-use tui::{AlternateScreen, Calls};
+use tui::{AlternateScreen, UserCall};
 
 use crate::flag_settings::{flag_settings, quoted, subagents};
-use crate::flags::{Color, Global, Output};
+use crate::flags::{Color, Global, OutputFormat};
 use crate::key_store::{KeptKey, KeyStore};
 use crate::workspace::project;
 
@@ -39,7 +39,7 @@ pub(crate) fn completing() -> Option<String> {
 
 /// Where a command of the program is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum CommandSource {
     Shell,
     /// As a slash command, in a conversation in plain lines.
     PlainLines,
@@ -55,7 +55,7 @@ pub(crate) struct Surroundings {
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
-    pub(crate) given: Given,
+    pub(crate) given: CommandSource,
     /// The session of the conversation in which a command is given.
     pub(crate) conversation: Option<String>,
 }
@@ -64,7 +64,7 @@ impl Surroundings {
     /// Reads the environment.
     pub(crate) fn read() -> Result<Self, CliError> {
         let cwd = std::env::current_dir().map_err(|error| {
-            CliError::new(Kind::Usage, format!("cannot use the current directory: {error}"))
+            CliError::new(CliErrorKind::Usage, format!("cannot use the current directory: {error}"))
         })?;
         Ok(Self {
             vars: std::env::vars_os()
@@ -76,7 +76,7 @@ impl Surroundings {
             stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
-            given: Given::Shell,
+            given: CommandSource::Shell,
             conversation: None,
         })
     }
@@ -98,7 +98,7 @@ impl Surroundings {
         let is_read = self.stdout_is_terminal && self.stdin_is_terminal && !global.plain;
         let pager = self.vars.get("PAGER").map_or(USUAL, String::as_str).trim();
         let is_one = !pager.is_empty() && pager != "cat" && self.var("TERM") != Some("dumb");
-        (is_read && is_one && global.output == Output::Text).then(|| pager.to_owned())
+        (is_read && is_one && global.output == OutputFormat::Text).then(|| pager.to_owned())
     }
 
     /// Formats a recorded timestamp in the user's time zone, to the minute. Text that is not a timestamp is returned unchanged.
@@ -133,14 +133,14 @@ impl Surroundings {
             self.stdin_is_terminal && self.stdout_is_terminal && self.stderr_is_terminal;
         let can = self.var("TERM").is_some_and(|term| term != "dumb");
         let logs = global.verbose > 0 || self.var("DEEPSEEK_LOG").is_some();
-        is_terminal && can && !logs && !global.plain && global.output == Output::Text
+        is_terminal && can && !logs && !global.plain && global.output == OutputFormat::Text
     }
 
     /// Returns a text that names commands of the program as they are given here.
     pub(crate) fn naming(&self, text: &str) -> String {
         match self.given {
-            Given::Shell => text.to_owned(),
-            Given::PlainLines | Given::LiveRows => tui::as_slash_commands(text),
+            CommandSource::Shell => text.to_owned(),
+            CommandSource::PlainLines | CommandSource::LiveRows => tui::as_slash_commands(text),
         }
     }
 
@@ -168,7 +168,7 @@ impl Surroundings {
 
     /// Returns how to ask a question by single keys; `None` in plain lines.
     pub(crate) fn asks(&self, global: &Global) -> Option<tui::QuestionOptions> {
-        (self.given == Given::LiveRows).then(|| tui::QuestionOptions {
+        (self.given == CommandSource::LiveRows).then(|| tui::QuestionOptions {
             paint: self.paint(global.color),
             alternate_screen: self.alternate_screen(global),
             cuts: self.terminal_cuts(),
@@ -176,11 +176,11 @@ impl Surroundings {
     }
 
     /// Returns how this terminal can notify its user. Few show notifications; those identify themselves.
-    pub(crate) fn calls(&self) -> Calls {
+    pub(crate) fn calls(&self) -> UserCall {
         let shows = ["iTerm.app", "WezTerm", "ghostty"];
         match self.var("TERM_PROGRAM") {
-            Some(name) if shows.contains(&name) => Calls::ByNotification,
-            Some(_) | None => Calls::ByBell,
+            Some(name) if shows.contains(&name) => UserCall::ByNotification,
+            Some(_) | None => UserCall::ByBell,
         }
     }
 
@@ -215,7 +215,8 @@ impl Surroundings {
                 error.to_string()
             };
             let error = format!("cannot use the workspace {dir}: {why}");
-            CliError::new(Kind::Usage, error).hint("name an existing directory: `--workspace DIR`")
+            CliError::new(CliErrorKind::Usage, error)
+                .hint("name an existing directory: `--workspace DIR`")
         };
         let dir = dir.canonicalize().map_err(unusable)?;
         if !dir.is_dir() {
@@ -273,7 +274,7 @@ impl Surroundings {
             return Ok(PathBuf::from(dir));
         }
         self.var("HOME").map(|home| Path::new(home).join(below)).ok_or_else(|| {
-            CliError::new(Kind::Usage, "neither HOME nor the XDG variables are set")
+            CliError::new(CliErrorKind::Usage, "neither HOME nor the XDG variables are set")
                 .hint("set HOME, or set DEEPSEEK_HOME for the program's own state")
         })
     }
@@ -292,11 +293,16 @@ impl Surroundings {
     }
 
     /// Returns the directories that a workspace's checkpoints, lanes and commits are kept in.
-    pub(crate) fn places(&self, workspace: &Path) -> Result<Places, CliError> {
+    pub(crate) fn places(&self, workspace: &Path) -> Result<WorkspacePlaces, CliError> {
         let own = self.workspace_state(workspace)?;
         let checkpoints = own.join("checkpoints.git");
         let lanes = own.join("lanes");
-        Ok(Places { state: self.state_dir()?, commits: self.commits()?, checkpoints, lanes })
+        Ok(WorkspacePlaces {
+            state: self.state_dir()?,
+            commits: self.commits()?,
+            checkpoints,
+            lanes,
+        })
     }
 
     /// Returns the state directory of one workspace.
@@ -361,7 +367,10 @@ impl Surroundings {
         if user.is_none()
             && let Some(path) = &global.config
         {
-            return Err(CliError::new(Kind::Usage, format!("there is no file {}", path.display())));
+            return Err(CliError::new(
+                CliErrorKind::Usage,
+                format!("there is no file {}", path.display()),
+            ));
         }
         let inputs = Inputs {
             user,
@@ -386,7 +395,7 @@ impl Surroundings {
             } else {
                 "`deepseek config show` lists every key with its value"
             };
-            CliError::caused(Kind::Usage, &error).hint(hint)
+            CliError::caused(CliErrorKind::Usage, &error).hint(hint)
         })?;
         settings.warnings.extend(global.max_subagents.and_then(|asked| subagents(asked).1));
         Ok(settings)
@@ -444,7 +453,7 @@ fn read_workspace_config(workspace: &Path) -> Result<Option<FileText>, CliError>
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_symlink());
     if let Some(link) = [&dir, &path].into_iter().find(|path| is_link(path)) {
         let what = format!("{} must not be a symlink", link.display());
-        return Err(CliError::new(Kind::Usage, what)
+        return Err(CliError::new(CliErrorKind::Usage, what)
             .hint("models could patch its target: replace it with a regular file, or remove it"));
     }
     read_config(&path)
@@ -459,8 +468,9 @@ pub(crate) fn read_config(path: &Path) -> Result<Option<FileText>, CliError> {
         {
             Ok(None)
         }
-        Err(error) => {
-            Err(CliError::new(Kind::Usage, format!("cannot read {}: {error}", path.display())))
-        }
+        Err(error) => Err(CliError::new(
+            CliErrorKind::Usage,
+            format!("cannot read {}: {error}", path.display()),
+        )),
     }
 }

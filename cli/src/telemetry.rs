@@ -2,7 +2,7 @@
 
 use std::io;
 
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use tracing_subscriber::EnvFilter;
 
 use crate::surroundings::Surroundings;
@@ -16,8 +16,9 @@ pub(crate) fn start(verbose: u8, around: &Surroundings) -> Result<(), CliError> 
         (None, 1) => "warn,deepseek=info".to_owned(),
         (None, _) => "info,deepseek=debug".to_owned(),
     };
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|error| CliError::new(Kind::Usage, format!("DEEPSEEK_LOG is invalid: {error}")))?;
+    let filter = EnvFilter::try_new(filter).map_err(|error| {
+        CliError::new(CliErrorKind::Usage, format!("DEEPSEEK_LOG is invalid: {error}"))
+    })?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::Output;
 
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use shell::Git;
 
 /// Returns git's output, or an error in git's words. What git says below the first line is the hint: how to go on.
@@ -20,7 +20,7 @@ pub(crate) fn bytes_of(ended: io::Result<Output>) -> Result<Vec<u8>, CliError> {
     let said = String::from_utf8_lossy(&ended.stderr);
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let why = lines.next().unwrap_or("it said nothing").trim_start_matches("fatal: ");
-    let error = CliError::new(Kind::NotDelivered, format!("git: {why}"));
+    let error = CliError::new(CliErrorKind::NotDelivered, format!("git: {why}"));
     let rest = lines.collect::<Vec<_>>().join(" ");
     Err(if rest.is_empty() { error } else { error.hint(rest) })
 }
@@ -28,7 +28,11 @@ pub(crate) fn bytes_of(ended: io::Result<Output>) -> Result<Vec<u8>, CliError> {
 /// Returns the path of `git.dir` within its repository, with a slash at its end. Where git refuses the repository, the
 /// error has git's reason; where there is none, it is of the kind `without` and says what
 /// one is needed for.
-pub(crate) fn prefix(git: Git<'_>, needed_for: &str, without: Kind) -> Result<String, CliError> {
+pub(crate) fn prefix(
+    git: Git<'_>,
+    needed_for: &str,
+    without: CliErrorKind,
+) -> Result<String, CliError> {
     let said = output_of(git.output(&["rev-parse", "--show-prefix"]));
     said.map(|prefix| prefix.trim_end_matches('\n').to_owned()).map_err(|refusal| {
         if tree::is_in_repository(git.dir) {
@@ -42,5 +46,5 @@ pub(crate) fn prefix(git: Git<'_>, needed_for: &str, without: Kind) -> Result<St
 
 /// Returns the error for a git that cannot be started.
 pub(crate) fn not_started(error: &io::Error) -> CliError {
-    CliError::new(Kind::NotDelivered, format!("cannot start git: {error}"))
+    CliError::new(CliErrorKind::NotDelivered, format!("cannot start git: {error}"))
 }

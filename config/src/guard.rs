@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 use crate::keys::{insert, lookup};
 use crate::layers::{Inputs, WorkspaceTrust, check_known};
-use crate::setting::Setting;
+use crate::setting::LayerSetting;
 
 /// Keys that an untrusted workspace cannot set at all, because none of their values is stricter than another.
 const NEVER: [&str; 9] = [
@@ -37,7 +37,7 @@ const STRICTEST_FIRST: [(&str, &[&str]); 6] = [
 ];
 
 /// Returns whether the user's own file trusts this workspace.
-pub(crate) fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
+pub(crate) fn trust(user: &[LayerSetting], inputs: &Inputs) -> WorkspaceTrust {
     let root = inputs.workspace_root.to_string_lossy();
     let trusted = user
         .iter()
@@ -51,11 +51,11 @@ pub(crate) fn trust(user: &[Setting], inputs: &Inputs) -> WorkspaceTrust {
 /// Drops the settings that an untrusted workspace may not make, with a warning each. `before` has the values without
 /// them.
 pub(crate) fn guard(
-    settings: Vec<Setting>,
+    settings: Vec<LayerSetting>,
     trust: WorkspaceTrust,
     before: &Table,
     warnings: &mut Vec<String>,
-) -> Vec<Setting> {
+) -> Vec<LayerSetting> {
     if trust == WorkspaceTrust::Trusted {
         return settings;
     }
@@ -84,7 +84,10 @@ pub(crate) fn guard(
 }
 
 /// Returns `values` with `settings` applied.
-pub(crate) fn with<'a>(mut values: Table, settings: impl Iterator<Item = &'a Setting>) -> Table {
+pub(crate) fn with<'a>(
+    mut values: Table,
+    settings: impl Iterator<Item = &'a LayerSetting>,
+) -> Table {
     for setting in settings {
         insert(&mut values, &setting.key, setting.value.clone());
     }

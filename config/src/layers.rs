@@ -14,7 +14,7 @@ use crate::keys::{insert, join, leaves, lookup, template};
 use crate::lists::filled;
 use crate::misfit::misfit;
 use crate::other_names::renamed;
-use crate::setting::{ConfigError, Setting, Source};
+use crate::setting::{ConfigError, LayerSetting, Source};
 use crate::{Config, Effort, SUBAGENTS};
 
 /// The embedded defaults: the lowest layer, which also lists all keys.
@@ -121,7 +121,7 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     for setting in user_profiles.iter().chain(&workspace_profiles) {
         // A mistake in a profile that is not selected is an error as well.
         if let Some(key) = setting.key.splitn(3, '.').nth(2) {
-            check_known(&Setting { key: key.to_owned(), ..setting.clone() }, &defaults)?;
+            check_known(&LayerSetting { key: key.to_owned(), ..setting.clone() }, &defaults)?;
         }
     }
 
@@ -207,7 +207,7 @@ pub(crate) fn defaults() -> Table {
 fn file_settings(
     file: Option<&FileText>,
     source: fn(PathBuf) -> Source,
-) -> Result<Vec<Setting>, ConfigError> {
+) -> Result<Vec<LayerSetting>, ConfigError> {
     let Some(file) = file else { return Ok(Vec::new()) };
     let path = file.path.display().to_string();
     let table = DeTable::parse(&file.text).map_err(|error| ConfigError::Syntax {
@@ -219,7 +219,7 @@ fn file_settings(
     let ends: Vec<usize> = file.text.match_indices('\n').map(|(at, _)| at).collect();
     collect(table.get_ref(), "", &mut |key, value, offset| {
         let line = ends.partition_point(|end| *end < offset) + 1;
-        settings.push(Setting {
+        settings.push(LayerSetting {
             key,
             value,
             source: source(file.path.clone()),
@@ -259,10 +259,10 @@ fn line_of(text: &str, offset: usize) -> usize {
 fn given(
     pairs: &[(&'static str, &'static str, String)],
     source: impl Fn(&'static str) -> Source,
-) -> Vec<Setting> {
+) -> Vec<LayerSetting> {
     pairs
         .iter()
-        .map(|(key, name, text)| Setting {
+        .map(|(key, name, text)| LayerSetting {
             key: (*key).to_owned(),
             value: parse_value(text),
             source: source(name),
@@ -273,9 +273,9 @@ fn given(
 }
 
 /// Returns the settings made with `--set`.
-fn one_by_one(pairs: &[(String, String)]) -> Vec<Setting> {
+fn one_by_one(pairs: &[(String, String)]) -> Vec<LayerSetting> {
     const FLAG: &str = "--set";
-    let setting = |(key, text): &(String, String)| Setting {
+    let setting = |(key, text): &(String, String)| LayerSetting {
         key: key.clone(),
         value: parse_value(text),
         source: Source::Flag(FLAG.to_owned()),
@@ -295,12 +295,12 @@ pub fn parse_value(text: &str) -> Value {
 }
 
 /// Separates `profiles.NAME.…` from the rest.
-fn split_profiles(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Setting>) {
+fn split_profiles(settings: Vec<LayerSetting>) -> (Vec<LayerSetting>, Vec<LayerSetting>) {
     settings.into_iter().partition(|setting| setting.key.starts_with("profiles."))
 }
 
 /// Returns the settings of one profile, without their prefix.
-fn pick_profile(settings: Vec<Setting>, profile: Option<&str>) -> Vec<Setting> {
+fn pick_profile(settings: Vec<LayerSetting>, profile: Option<&str>) -> Vec<LayerSetting> {
     let Some(name) = profile else { return Vec::new() };
     let prefix = format!("profiles.{name}.");
     settings
@@ -316,7 +316,7 @@ fn pick_profile(settings: Vec<Setting>, profile: Option<&str>) -> Vec<Setting> {
 /// Checks that the selected profile is defined somewhere.
 fn check_profile<'a>(
     profile: Option<&str>,
-    settings: impl Iterator<Item = &'a Setting>,
+    settings: impl Iterator<Item = &'a LayerSetting>,
 ) -> Result<(), ConfigError> {
     let Some(name) = profile else { return Ok(()) };
     let mut known: Vec<String> =
@@ -330,7 +330,7 @@ fn check_profile<'a>(
 }
 
 /// Checks that the key exists; tables with free names are described by one of their entries.
-pub(crate) fn check_known(setting: &Setting, defaults: &Table) -> Result<(), ConfigError> {
+pub(crate) fn check_known(setting: &LayerSetting, defaults: &Table) -> Result<(), ConfigError> {
     if lookup(defaults, &template(&setting.key)).is_some_and(|value| !value.is_table())
         || (setting.value.as_table().is_some_and(Table::is_empty)
             && lookup(defaults, &setting.key).is_some_and(Value::is_table))
@@ -353,7 +353,7 @@ pub(crate) fn check_known(setting: &Setting, defaults: &Table) -> Result<(), Con
 }
 
 /// Finds the setting at fault by trying each alone on top of the defaults.
-fn blame(settings: &[Setting], defaults: &Table, message: &str) -> ConfigError {
+fn blame(settings: &[LayerSetting], defaults: &Table, message: &str) -> ConfigError {
     for setting in settings {
         let mut alone = defaults.clone();
         insert(&mut alone, &setting.key, setting.value.clone());
@@ -375,7 +375,7 @@ fn blame(settings: &[Setting], defaults: &Table, message: &str) -> ConfigError {
 }
 
 /// Checks values that have the right type but may be out of range.
-fn check_ranges(config: &Config, settings: &[Setting]) -> Result<(), ConfigError> {
+fn check_ranges(config: &Config, settings: &[LayerSetting]) -> Result<(), ConfigError> {
     let classifier = &config.agent_loop.failure_classifier;
     let rules = [
         ("agent_loop.max_iterations", config.agent_loop.max_iterations >= 1, "must be at least 1"),

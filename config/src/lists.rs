@@ -3,14 +3,14 @@
 use toml::{Table, Value};
 
 use crate::keys::lookup;
-use crate::setting::Setting;
+use crate::setting::LayerSetting;
 
 /// The list entry that stands for the entries of the layers below.
 pub const BELOW: &str = "...";
 
 /// Replaces [`BELOW`] in every list of `settings` by the entries that the list has in `below`.
-pub(crate) fn filled(mut settings: Vec<Setting>, below: &Table) -> Vec<Setting> {
-    for Setting { key, value, .. } in &mut settings {
+pub(crate) fn filled(mut settings: Vec<LayerSetting>, below: &Table) -> Vec<LayerSetting> {
+    for LayerSetting { key, value, .. } in &mut settings {
         let entries = lookup(below, key).and_then(Value::as_array);
         if let Some(list) = value.as_array_mut() {
             *list = whole(list, entries.map(Vec::as_slice).unwrap_or_default());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::setting::{ConfigError, Setting};
+use crate::setting::{ConfigError, LayerSetting};
 
 const NAMES: &str = include_str!("other_names.toml");
 
@@ -67,9 +67,9 @@ pub fn other_names() -> Vec<String> {
 
 /// Gives settings the names that they have here. Those that have no effect become warnings.
 pub(crate) fn renamed(
-    settings: Vec<Setting>,
+    settings: Vec<LayerSetting>,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Setting>, ConfigError> {
+) -> Result<Vec<LayerSetting>, ConfigError> {
     let mut all = Vec::new();
     for mut setting in settings {
         let mut parts = setting.key.splitn(3, '.');
@@ -90,7 +90,7 @@ pub(crate) fn renamed(
                 continue;
             }
             Some(Here::Refused(message)) => {
-                let Setting { place, key, .. } = setting;
+                let LayerSetting { place, key, .. } = setting;
                 return Err(ConfigError::Value { place, key, message });
             }
         }

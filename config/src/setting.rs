@@ -96,7 +96,7 @@ impl ConfigError {
 
 /// One assignment found in a layer.
 #[derive(Clone)]
-pub(crate) struct Setting {
+pub(crate) struct LayerSetting {
     pub(crate) key: String,
     pub(crate) value: Value,
     pub(crate) source: Source,

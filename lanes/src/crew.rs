@@ -37,7 +37,7 @@ use actors::{Unanswered, answered};
 use checks::outcome::{Check, Report};
 use config::ModelRole;
 use facts::closed::JournalClosed;
-use facts::delivery::{Delivery, FailureKind, Target, Verified};
+use facts::delivery::{Delivery, FailureKind, UndoTarget, Verified};
 use facts::event::Event;
 use facts::grammar::draft::{EditorAnswer, NeededFile};
 use facts::grammar::plan::{Plan, StepMark};
@@ -75,7 +75,7 @@ pub struct CrewReport {
     /// The checks that failed in the last verification.
     pub failing: Vec<Check>,
     /// Undo patches other than the one to the start: the target of each, and its changes.
-    pub ways_back: Vec<(Target, Vec<Change>)>,
+    pub ways_back: Vec<(UndoTarget, Vec<Change>)>,
 }
 
 enum Msg {
@@ -446,7 +446,7 @@ impl State {
         let undone =
             !matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         let to_best = if undone { self.trail.to_best() } else { Vec::new() };
-        let mut ways_back = vec![(Target::Best, to_best)];
+        let mut ways_back = vec![(UndoTarget::Best, to_best)];
         ways_back.retain(|(_, changes)| !changes.is_empty());
         let (plan, failing) = (self.plan.clone(), self.failing.clone());
         let report = CrewReport { delivery, plan, failing, ways_back };

@@ -28,7 +28,7 @@ use tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::cycle::Goal;
 use crate::crew::{Crew, CrewReport, CrewSetup};
-use crate::lane::lane_tree::{LaneTree, Place, Territories, WorktreeExtras, changes};
+use crate::lane::lane_tree::{LaneStart, LaneTree, Territories, WorktreeExtras, changes};
 
 /// What a lane needs to start.
 #[derive(Clone)]
@@ -57,7 +57,7 @@ pub struct LaneSetup {
 
 /// One attempt of a lane at its part.
 #[derive(Debug, Clone)]
-pub struct Attempt {
+pub struct LaneAttempt {
     /// The attempt's number, starting at one.
     pub number: u32,
     /// The instructions for the crew.
@@ -115,7 +115,7 @@ pub struct LaneEnded {
 
 enum Msg {
     /// Starts an attempt. There is one at a time.
-    Begin(Attempt),
+    Begin(LaneAttempt),
     /// The attempt has ended; `None` if it panicked.
     Worked(Option<Result<LaneReport, JournalClosed>>),
 }
@@ -138,7 +138,7 @@ impl Lane {
     }
 
     /// Starts an attempt: the first, or one that is planned again on a newer tree.
-    pub fn begin(&self, attempt: Attempt) {
+    pub fn begin(&self, attempt: LaneAttempt) {
         // If the lane is gone, supervision reports it.
         self.actor.cast(Msg::Begin(attempt)).ok();
     }
@@ -230,10 +230,10 @@ impl LaneSetup {
     /// Works through an attempt and reports how it ended.
     async fn attempt(
         &self,
-        attempt: &Attempt,
+        attempt: &LaneAttempt,
         lane: ActorCell,
     ) -> Result<LaneReport, JournalClosed> {
-        let Attempt { number, base, .. } = *attempt;
+        let LaneAttempt { number, base, .. } = *attempt;
         let (title, budget) = (self.title.clone(), self.budget);
         let spawned = Event::LaneSpawned { attempt: number, title, base, budget };
         self.publisher().record(spawned).await?;
@@ -257,7 +257,12 @@ impl LaneSetup {
     }
 
     /// Has a crew do the work. There is a report even if the crew dies.
-    async fn crew(&self, attempt: &Attempt, tree: &Arc<LaneTree>, lane: ActorCell) -> CrewReport {
+    async fn crew(
+        &self,
+        attempt: &LaneAttempt,
+        tree: &Arc<LaneTree>,
+        lane: ActorCell,
+    ) -> CrewReport {
         let setup = CrewSetup {
             brief: Brief { request: attempt.request.clone(), ..self.brief.clone() },
             goal: Goal::Deliver,
@@ -284,7 +289,7 @@ impl LaneSetup {
     /// Records how an attempt ended, once its result is stored.
     async fn end(
         &self,
-        attempt: &Attempt,
+        attempt: &LaneAttempt,
         outcome: Result<(Verified, Vec<String>), Delivery>,
         tree: Option<&Arc<LaneTree>>,
     ) -> Result<LaneReport, JournalClosed> {
@@ -356,18 +361,18 @@ struct Settling<'l> {
 }
 
 impl Effect for Settling<'_> {
-    type Outcome = Place;
+    type Outcome = LaneStart;
     type Stop = JournalClosed;
     // The crew reads there while the rest of the recording is followed.
     const POSITION: Position = Position::AheadIfAtAll;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-    fn look(&mut self, event: &Event) -> Trace<Place> {
+    fn look(&mut self, event: &Event) -> Trace<LaneStart> {
         match event {
             Event::LaneCompleted { attempt, .. } | Event::LaneFailed { attempt, .. }
                 if *attempt == self.attempt =>
             {
-                Trace::Foretold(Place::Nowhere)
+                Trace::Foretold(LaneStart::Nowhere)
             }
             Event::PatchApplied { .. } => {
                 self.begun = true;
@@ -377,12 +382,12 @@ impl Effect for Settling<'_> {
         }
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Place, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<LaneStart, JournalClosed> {
         let dir = self.lane.worktrees.join(self.lane.name(self.attempt));
         Ok(match self.begun {
-            _ if run.only_compares() => Place::Nowhere,
-            true => Place::GoOn(dir),
-            false => Place::At(dir),
+            _ if run.only_compares() => LaneStart::Nowhere,
+            true => LaneStart::GoOn(dir),
+            false => LaneStart::At(dir),
         })
     }
 }
@@ -390,7 +395,7 @@ impl Effect for Settling<'_> {
 /// The effect that ends an attempt and stores its result.
 struct End<'l> {
     lane: &'l LaneSetup,
-    attempt: &'l Attempt,
+    attempt: &'l LaneAttempt,
     /// How the result was verified, and by which commands.
     outcome: Result<(Verified, Vec<String>), Delivery>,
     commands: &'l [String],

@@ -32,7 +32,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use self::setup::TeamSetup;
-use crate::lane::{Attempt, Lane, LaneEnded, LaneReport, LaneSetup};
+use crate::lane::{Lane, LaneAttempt, LaneEnded, LaneReport, LaneSetup};
 
 /// The result of a team.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ enum Msg {
     /// Works on the task to its end.
     Work { reply: RpcReplyPort<TeamReport> },
     /// Has a lane make an attempt; starts the lane if it is not running.
-    Begin { lane: Box<LaneSetup>, attempt: Attempt, reply: oneshot::Sender<AttemptEnd> },
+    Begin { lane: Box<LaneSetup>, attempt: LaneAttempt, reply: oneshot::Sender<AttemptEnd> },
     /// A lane reports how its attempt ended.
     LaneEnded(LaneEnded),
     /// The work has ended; `None` if it panicked.
@@ -110,7 +110,7 @@ impl Team {
     }
 
     /// Has a lane make an attempt, and waits for its end.
-    async fn attempt(&self, lane: LaneSetup, attempt: Attempt) -> AttemptEnd {
+    async fn attempt(&self, lane: LaneSetup, attempt: LaneAttempt) -> AttemptEnd {
         let (reply, ended) = oneshot::channel();
         // If the team is gone, it drops the reply with the message, and no more lane events are recorded.
         self.actor.cast(Msg::Begin { lane: Box::new(lane), attempt, reply }).ok();
@@ -204,7 +204,7 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
         setup: LaneSetup,
-        attempt: Attempt,
+        attempt: LaneAttempt,
         reply: oneshot::Sender<AttemptEnd>,
     ) {
         let id = setup.id;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::request::intent::RequestIntent;
 use deepseek_orchestrator::root::{Orchestrator, Setup};
 use model::{AgentRole, ChatRequest, ModelError};
 use testkit::{AnswerSource, World, ignore};
@@ -87,7 +87,7 @@ async fn run(questions: usize) -> (f64, f64) {
             told.lock().unwrap().push(begun.elapsed().as_secs_f64());
         }
     });
-    orchestrator.run(Request::new("What is it?", Some(Intent::Mission))).await.unwrap();
+    orchestrator.run(Request::new("What is it?", Some(RequestIntent::Mission))).await.unwrap();
     calls.abort();
     let (first, last) = model.0.lock().unwrap().unwrap();
     assert_eq!(model.1.load(Ordering::Relaxed), questions, "each is answered once");

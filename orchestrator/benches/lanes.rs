@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::request::intent::RequestIntent;
 use deepseek_orchestrator::root::{Orchestrator, Setup};
 use facts::delivery::{Delivery, Verified};
 use facts::event::{Envelope, Event};
@@ -80,7 +80,7 @@ async fn run(at_once: usize) -> Took {
             ended.push((lane, Instant::now()));
         }
     };
-    let request = Request::new("Write all parts", Some(Intent::Edit));
+    let request = Request::new("Write all parts", Some(RequestIntent::Edit));
     let told = RunRecord::of(&orchestrator, signals, request, heard).await;
     assert_eq!(told.outcome.delivery, Delivery::Delivered { verified: Verified::Passed });
     let (first, last) = (*begun.values().min().unwrap(), ended.last().unwrap().1);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use actors::run::publisher::Publisher;
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::request::intent::RequestIntent;
 use deepseek_orchestrator::root::{Orchestrator, Setup};
 use facts::amounts::Amount;
 use facts::delivery::Delivery;
@@ -53,7 +53,7 @@ async fn resuming() -> f64 {
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
         Setup { clock, ids, ..world.setup(&silent, &[]) }
     };
-    let request = || Request::new("What is this?".to_owned(), Some(Intent::Answer));
+    let request = || Request::new("What is this?".to_owned(), Some(RequestIntent::Answer));
     let session = world.session();
     fill(&session).await;
     // One more request, which gets no answer.

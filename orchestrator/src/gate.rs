@@ -15,15 +15,15 @@ use facts::delivery::StagedFor;
 use facts::scope::Scope;
 use facts::words::DeniedBy;
 use missions::card::grant::Grant;
-use policy::{Act, Confinement, PatchTotal, Rules, Stage, Touch, Touched, Verdict};
+use policy::{Act, Confinement, PatchTotal, PolicyRules, Stage, Touch, Touched, Verdict};
 use ractor::{ActorRef, RpcReplyPort};
 use sandbox::{Degree, Network};
 use shell::CommandLine;
-use tree::{Change, FileState, Note, Op};
+use tree::{Change, CheckpointNote, FileState, Op};
 
 use actors::run::always_allowed::Always;
 
-use crate::root::{Commit, Msg, News, Said, State, Wanted};
+use crate::root::{Msg, News, QueuedCommit, Said, State, Wanted};
 
 impl State {
     /// Starts the next change, if the tree is here and a change is waiting.
@@ -50,13 +50,13 @@ impl State {
             if let Ok(Extent::Part(left_out)) = &result {
                 changes.retain(|change| !left_out.paths.contains(&change.path));
             }
-            News::Committed(Box::new(Commit { tree, changes, put_aside, reply, result }))
+            News::Committed(Box::new(QueuedCommit { tree, changes, put_aside, reply, result }))
         });
     }
 
     /// Takes the tree back after a change.
-    pub(crate) async fn committed(&mut self, myself: &ActorRef<Msg>, commit: Commit) {
-        let Commit { tree, changes, put_aside, reply, result } = commit;
+    pub(crate) async fn committed(&mut self, myself: &ActorRef<Msg>, commit: QueuedCommit) {
+        let QueuedCommit { tree, changes, put_aside, reply, result } = commit;
         self.main_tree = tree;
         if let (Ok(_), Some(active)) = (&result, &mut self.active) {
             active.trail.follow(&changes);
@@ -226,7 +226,7 @@ struct Gate {
     /// The run, in the scope that requests the effect.
     run: Run,
     /// The current rules, for a resumed run: what they deny must not be done any more.
-    current_rules: Option<Arc<Rules>>,
+    current_rules: Option<Arc<PolicyRules>>,
     /// The user's answers about commands of this run.
     said: Said,
     /// Total changes by earlier patches of this scope.
@@ -253,7 +253,7 @@ impl Gate {
     }
 
     /// Returns the note of a change's checkpoint.
-    fn note(&self, patch: &str, staged: &Staged) -> Note {
+    fn note(&self, patch: &str, staged: &Staged) -> CheckpointNote {
         let title = &staged.title;
         let title = match &self.request {
             Some(request) => format!("{request} · {title}"),
@@ -261,6 +261,12 @@ impl Gate {
         };
         let run = Some(self.run.id().to_owned()).filter(|run| !run.is_empty());
         let is_way_back = staged.purpose == StagedFor::WayBack;
-        Note { title, patch: patch.to_owned(), session: self.session.clone(), run, is_way_back }
+        CheckpointNote {
+            title,
+            patch: patch.to_owned(),
+            session: self.session.clone(),
+            run,
+            is_way_back,
+        }
     }
 }

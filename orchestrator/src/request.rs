@@ -10,7 +10,7 @@ pub(crate) mod routing;
 
 use facts::words::CardStep;
 
-use crate::request::intent::Intent;
+use crate::request::intent::RequestIntent;
 
 /// A request of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +18,14 @@ pub struct Request {
     /// The user's words.
     pub text: String,
     /// How to treat it; decided by a model if `None`.
-    pub intent: Option<Intent>,
+    pub intent: Option<RequestIntent>,
     /// The user's answer to the card of an earlier mission.
     pub card: Option<CardStep>,
 }
 
 impl Request {
     /// Creates a request with an optional intent.
-    pub fn new(text: impl Into<String>, intent: Option<Intent>) -> Self {
+    pub fn new(text: impl Into<String>, intent: Option<RequestIntent>) -> Self {
         Self { text: text.into(), intent, card: None }
     }
 }

@@ -43,7 +43,7 @@ use missions::card::grant::Grant;
 use missions::children::Children;
 use model::ChatModel;
 use patch::PutAside;
-use policy::Rules;
+use policy::PolicyRules;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use sandbox::{Degree, Network, Sandbox};
 use shell::{CommandLine, Environment};
@@ -59,12 +59,12 @@ use self::ending::Ending;
 pub use self::handle::{KeepToError, Orchestrator, StartError};
 use crate::mission::MissionNews;
 use crate::request::Request;
-use crate::request::intent::Intent;
+use crate::request::intent::RequestIntent;
 use crate::session::context::{Compacted, Context, NotCompacted};
-use crate::session::past_requests::{Earlier, RecordedRun};
-use crate::session::turn::Turn;
+use crate::session::past_requests::{RecordedRun, SessionPast};
+use crate::session::turn::FinishedTurn;
 use crate::workspace::main_tree::MainTree;
-use crate::workspace::places::{self, Places};
+use crate::workspace::places::{self, WorkspacePlaces};
 use journal::log::Journal;
 
 /// What an orchestrator is created with.
@@ -76,7 +76,7 @@ pub struct Setup {
     /// The directory for verification results, shared by sessions.
     pub cache: PathBuf,
     /// The directories of checkpoints, commits and lanes.
-    pub places: Places,
+    pub places: WorkspacePlaces,
     /// The configuration.
     pub config: Arc<Config>,
     /// The provider.
@@ -130,7 +130,7 @@ pub enum NotSteered {
 
 /// The outcome of a request.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct RequestOutcome {
     /// Id of the run.
     pub run: String,
     /// How it ended.
@@ -163,7 +163,7 @@ pub(crate) enum Msg {
     Run {
         request: Request,
         recorded: Option<RecordedRun>,
-        reply: RpcReplyPort<Outcome>,
+        reply: RpcReplyPort<RequestOutcome>,
     },
     /// `run` is the run it belongs to; `None` if the user requested it directly.
     Commit {
@@ -219,23 +219,23 @@ pub(crate) enum Msg {
 /// The result of work that the orchestrator started.
 pub(crate) enum News {
     /// The intent of a request, and its brief.
-    Prepared(Result<(Intent, Brief), Delivery>),
+    Prepared(Result<(RequestIntent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, AnswerError>),
     Reviewed(Box<Ending>),
     Mission(MissionNews),
-    Committed(Box<Commit>),
+    Committed(Box<QueuedCommit>),
     Permitted(Wanted, Result<(), Denied>),
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
 }
 
 /// A command, the scope that requests it, its purpose, and how far it would be confined, if that is known.
-pub(crate) type Wanted = (Scope, policy::Command, Purpose, Option<Degree>);
+pub(crate) type Wanted = (Scope, policy::PolicyCommand, Purpose, Option<Degree>);
 
 /// A finished change, with the main tree that comes back.
-pub(crate) struct Commit {
+pub(crate) struct QueuedCommit {
     pub(crate) tree: Option<MainTree>,
     pub(crate) changes: Vec<Change>,
     pub(crate) put_aside: Vec<PutAside>,
@@ -285,16 +285,16 @@ struct Root {
     journal: Arc<Journal>,
     /// The event that starts or continues the session.
     begun: Event,
-    earlier: Earlier,
+    earlier: SessionPast,
 }
 
 /// The current request.
 pub(crate) struct Active {
     pub(crate) run: Run,
     pub(crate) request: Request,
-    pub(crate) reply: RpcReplyPort<Outcome>,
+    pub(crate) reply: RpcReplyPort<RequestOutcome>,
     /// The current rules, for a resumed run: what the user denied after it began must not be done any more.
-    pub(crate) current_rules: Option<Arc<Rules>>,
+    pub(crate) current_rules: Option<Arc<PolicyRules>>,
     pub(crate) slot: Slot,
     pub(crate) crew: Option<Crew>,
     pub(crate) team: Option<Team>,
@@ -352,14 +352,14 @@ pub(crate) struct SaidTo {
     pub(crate) result: Result<(), Denied>,
 }
 
-pub(crate) type Said = Arc<Mutex<BTreeMap<(policy::Command, Network, Degree), SaidTo>>>;
+pub(crate) type Said = Arc<Mutex<BTreeMap<(policy::PolicyCommand, Network, Degree), SaidTo>>>;
 
 pub(crate) type CommitReply = RpcReplyPort<Result<Extent, CommitRefused>>;
 
 pub(crate) struct State {
     /// The workspace, absolute.
     pub(crate) dir: PathBuf,
-    pub(crate) places: Places,
+    pub(crate) places: WorkspacePlaces,
     pub(crate) session: String,
     /// The directory of all sessions.
     pub(crate) sessions: PathBuf,
@@ -375,7 +375,7 @@ pub(crate) struct State {
     pub(crate) commits: VecDeque<(Option<String>, Staged, CommitReply)>,
     pub(crate) active: Option<Active>,
     /// The earlier turns of the conversation, oldest first.
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<FinishedTurn>,
     /// Number of them that prompts show as a summary, from the first.
     pub(crate) compacted: usize,
     /// What the last request began with; empty before the first in this process.

@@ -5,7 +5,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use mock::{Replies, Reply};
+use mock::{Replies, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::confinement::sandbox::skipped;
@@ -29,11 +29,11 @@ fn world(scripts: &[(&str, &str)], replies: impl Into<Replies>) -> World {
 }
 
 /// Returns the plan for the greeting with these checks.
-fn plan(checks: &[&str]) -> Reply {
+fn plan(checks: &[&str]) -> ScriptedReply {
     architect(plan_verified_by(&["greet.txt"], checks))
 }
 
-fn fix() -> Reply {
+fn fix() -> ScriptedReply {
     editor(diff("greet.txt", "hello", "hello world"))
 }
 
@@ -173,7 +173,7 @@ fn a_check_named_later_that_failed_before_the_change_too_is_no_new_failure() {
 }
 
 /// A plan whose check lacks a package, and the diff for it.
-fn lacking() -> Vec<Reply> {
+fn lacking() -> Vec<ScriptedReply> {
     greeting_fix_checked_by(&["sh lacks.sh"])
 }
 
@@ -290,7 +290,7 @@ fn roundabout() -> World {
             Some("architect") => (plans.as_slice(), plans.len()),
             _ => (drafts.as_slice(), drafts.len()),
         };
-        Reply::text(answers[answers_so_far(request).min(count - 1)].clone())
+        ScriptedReply::text(answers[answers_so_far(request).min(count - 1)].clone())
     });
     world(&[LACKS], replies)
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::json;
 
 use crate::sessions::replay::replayed;
@@ -17,12 +17,12 @@ const RUNNER: &str = "for test in tests/test_*.sh; do echo \"$test\"; sh \"$test
 
 /// Creates the world of a request that changes `value.txt` from 1 to 2, verified by these commands, with files of the project
 /// and further answers.
-fn changing(files: &[(&str, &str)], checks: &[&str], more: Vec<Reply>) -> World {
+fn changing(files: &[(&str, &str)], checks: &[&str], more: Vec<ScriptedReply>) -> World {
     let mut all = vec![("value.txt", "1\n")];
     all.extend(files);
     let first = editor(diff("value.txt", "1", "2"));
     let plan = architect(plan_verified_by(&["value.txt"], checks)).forever();
-    let replies: Vec<Reply> = [first].into_iter().chain(more).chain([plan]).collect();
+    let replies: Vec<ScriptedReply> = [first].into_iter().chain(more).chain([plan]).collect();
     World::of(Project::new(&all), Provider::new(replies))
 }
 
@@ -230,7 +230,7 @@ fn a_failure_is_not_blamed_on_the_change_because_of_a_result_of_another_day() {
 }
 
 /// Returns the answers of a request that mends `value.txt` and adds a test with this text.
-fn with_test(name: &str, test: &str) -> Vec<Reply> {
+fn with_test(name: &str, test: &str) -> Vec<ScriptedReply> {
     let new = format!("--- /dev/null\n+++ b/tests/test_{name}.sh\n@@ -0,0 +1 @@\n+{test}\n");
     vec![
         architect(plan_verified_by(

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::json;
 
 use crate::sessions::replay::replayed;
@@ -24,7 +24,7 @@ fn tested() -> Project {
 }
 
 /// Returns a plan and a diff that fix the greeting and add a test with this text.
-fn fix_with_test(test: &str) -> Vec<Reply> {
+fn fix_with_test(test: &str) -> Vec<ScriptedReply> {
     let new = format!("--- /dev/null\n+++ b/tests/test_new.sh\n@@ -0,0 +1 @@\n+{test}\n");
     let both = diff("greet.txt", "hello", "hello world") + &new;
     vec![architect(plan(&["greet.txt", "tests/test_new.sh"])), editor(both)]
@@ -116,7 +116,7 @@ fn missing(module: &str) -> Project {
 }
 
 /// Returns the answers that fix the greeting, and an Architect that knows no other check.
-fn unmended() -> Vec<Reply> {
+fn unmended() -> Vec<ScriptedReply> {
     [greeting_fix(), vec![architect("DONE|left_pad is missing")]].concat()
 }
 

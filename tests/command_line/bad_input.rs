@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use mock::{Behaviour, Options, Reply};
+use mock::{Behaviour, Options, ScriptedReply};
 
 use crate::support::{KEY, Project, Provider, World, architect, diff, editor, greeting_fix, plan};
 
@@ -128,7 +128,7 @@ fn an_unknown_model_and_an_unreachable_server_are_reported() {
 
 #[test]
 fn a_retired_model_name_is_accepted_with_one_warning() {
-    let world = World::greeting(vec![Reply::text("yes").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("yes").to("analysis")]);
     let run = world.deepseek(["ask", "Is it?", "--model", "deepseek-chat"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(run.stderr.matches("is retired").count(), 1, "{}", run.stderr);
@@ -214,7 +214,8 @@ fn unusable_answers_end_the_run_with_their_failure_class() {
         (Behaviour::Length, "1 needs_work/no_plan"),
     ];
     for (behaviour, ending) in cases {
-        let reply = Reply { text: Some(plan(&["greet.txt"])), ..Reply::of(behaviour) };
+        let reply =
+            ScriptedReply { text: Some(plan(&["greet.txt"])), ..ScriptedReply::of(behaviour) };
         let world = World::greeting(vec![reply.to("architect").forever()]);
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), ending, "{}: {}", behaviour.name(), run.stderr);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::num::NonZero;
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::promises::docs::ROOT;
 use crate::support::{
@@ -183,7 +183,7 @@ fn config_get_returns_what_config_set_stored_and_an_invalid_value_changes_nothin
 #[test]
 fn a_workspace_cannot_choose_which_server_gets_the_key() {
     let thief = Provider::new(Vec::new());
-    let world = World::greeting(vec![Reply::text("It greets.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("It greets.").to("analysis")]);
     let url = thief.base_url();
     world.project.write(
         ".deepseek/config.toml",
@@ -287,7 +287,7 @@ fn a_request_can_come_from_standard_input() {
 
 #[test]
 fn piped_text_is_added_to_a_request_given_as_an_argument() {
-    let answers = ["One.", "Two.", "Three."].map(|text| Reply::text(text).to("analysis"));
+    let answers = ["One.", "Two.", "Three."].map(|text| ScriptedReply::text(text).to("analysis"));
     let world = World::greeting(answers.to_vec());
     for words in [&["ask", "Why?"][..], &["--tools=false", "-p", "Why?"], &["ask", "Why", "not?"]] {
         let run = world.deepseek(words.iter().copied()).input("a stack trace\n").run();
@@ -304,7 +304,7 @@ fn piped_text_is_added_to_a_request_given_as_an_argument() {
 
 #[test]
 fn a_pipe_to_which_nothing_is_written_does_not_block_a_request() {
-    let world = World::greeting(vec![Reply::text("Two.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("Two.").to("analysis")]);
     let (read, _write) = std::io::pipe().unwrap();
     let run = world.deepseek(["ask", "Why?"]).stdin(read).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -313,7 +313,7 @@ fn a_pipe_to_which_nothing_is_written_does_not_block_a_request() {
 
 #[test]
 fn a_page_is_exported_to_a_file() {
-    let world = World::greeting(vec![Reply::text("Two.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("Two.").to("analysis")]);
     world.deepseek(["ask", "Why?"]).run();
     let printed = world.deepseek(["export", "--html"]).run();
     let run = world.deepseek(["export", "--html", "--out", "report.html"]).run();
@@ -446,7 +446,7 @@ fn a_verbose_run_logs_every_event_and_targets_are_the_names_of_crates() {
 
 #[test]
 fn settings_under_other_names_are_read_and_written_back_under_ours() {
-    let world = World::greeting(Vec::<Reply>::new());
+    let world = World::greeting(Vec::<ScriptedReply>::new());
     let file = world.home().join("config/deepseek/config.toml");
     let text = "# mine\ndefault_mode = \"normal\"\n[llm]\nbase_model = \"deepseek-v4-pro\"\n[policy]\napprove_edits = \"ask\"\n";
     fs::write(&file, text).unwrap();

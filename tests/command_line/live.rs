@@ -1,6 +1,6 @@
 //! The conversation at a terminal: live rows below the printed output, and keys that are never lost.
 
-use mock::Reply;
+use mock::ScriptedReply;
 use rustix::process::Signal;
 
 use crate::support::{
@@ -84,7 +84,7 @@ fn the_first_lines_name_the_workspace_and_how_to_get_help() {
 
 #[test]
 fn model_thinking_and_approval_are_changed_between_requests_and_the_session_replays() {
-    let answer = |text: &str| Reply::text(text).to("analysis");
+    let answer = |text: &str| ScriptedReply::text(text).to("analysis");
     let world = World::greeting(vec![answer("One."), answer("Two."), answer("Three.")]);
     let mut program = world.deepseek(["--approval", "suggest"]);
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 40, 80);
@@ -128,7 +128,7 @@ fn model_thinking_and_approval_are_changed_between_requests_and_the_session_repl
 
 #[test]
 fn tab_changes_the_mode_and_words_are_completed() {
-    let answer = Reply::text(plan(&["greet.txt"])).to("architect");
+    let answer = ScriptedReply::text(plan(&["greet.txt"])).to("architect");
     let world = World::greeting(vec![answer]);
     let mut screen = edits(&world, 24, 80);
     screen.types("\t");
@@ -155,7 +155,7 @@ fn tab_changes_the_mode_and_words_are_completed() {
 
 #[test]
 fn arguments_of_commands_are_completed_and_tab_there_keeps_the_mode() {
-    let answer = Reply::text("It is a file.").to("analysis");
+    let answer = ScriptedReply::text("It is a file.").to("analysis");
     let world = World::greeting([vec![answer], greeting_fix()].concat());
     world.deepseek(["ask", "What is greet.txt?"]).run();
     let sessions = world.deepseek(["sessions", "--output", "json"]).run();
@@ -229,8 +229,8 @@ fn the_first_lines_say_when_the_user_is_asked_in_each_mode() {
 
 #[test]
 fn progress_of_the_last_request_is_gone_when_the_next_starts() {
-    let slow = Reply::of(mock::Behaviour::KeepaliveForever).to("analysis");
-    let world = World::greeting(vec![Reply::text("One.").to("analysis"), slow]);
+    let slow = ScriptedReply::of(mock::Behaviour::KeepaliveForever).to("analysis");
+    let world = World::greeting(vec![ScriptedReply::text("One.").to("analysis"), slow]);
     let mut screen = edits(&world, 24, 80);
     screen.types("/ask first\r");
     screen.until_shown("session ");
@@ -250,7 +250,7 @@ fn progress_of_the_last_request_is_gone_when_the_next_starts() {
 
 #[test]
 fn a_request_can_be_stopped_before_it_has_begun() {
-    let slow = Reply::of(mock::Behaviour::KeepaliveForever).to("analysis");
+    let slow = ScriptedReply::of(mock::Behaviour::KeepaliveForever).to("analysis");
     let world = World::greeting(vec![slow]);
     let mut screen = edits(&world, 24, 80);
     screen.types("/ask wait\r\x03");
@@ -403,7 +403,8 @@ fn resizing_the_terminal_duplicates_and_loses_nothing() {
 fn resizing_while_an_answer_arrives_leaves_no_fragment() {
     let words: Vec<String> = (0..600).map(|n| format!("w{n:03}")).collect();
     let text: Vec<String> = words.chunks(31).map(|line| line.join(" ")).collect();
-    let reply = Reply { chunk_chars: 7, chunk_delay_ms: 4, ..Reply::text(text.join("\n")) };
+    let reply =
+        ScriptedReply { chunk_chars: 7, chunk_delay_ms: 4, ..ScriptedReply::text(text.join("\n")) };
     let world = World::greeting(vec![reply.to("analysis")]);
     let mut screen = edits(&world, 24, 80);
     screen.types("/ask Count\r");
@@ -451,7 +452,7 @@ fn a_small_terminal_shows_the_end_of_a_long_change_and_the_choice() {
 
 #[test]
 fn a_long_paste_is_shown_as_a_label_and_reaches_the_model_unchanged() {
-    let world = World::greeting(vec![Reply::text("Two hundred.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("Two hundred.").to("analysis")]);
     let mut screen = edits(&world, 24, 80);
     let pasted: Vec<String> = (0..200).map(|n| format!("$1 {n}\tend")).collect();
     let pasted = pasted.join("\n");
@@ -474,7 +475,7 @@ fn a_long_paste_is_shown_as_a_label_and_reaches_the_model_unchanged() {
 #[test]
 fn file_names_are_completed_and_an_answer_is_formatted_as_it_arrives() {
     let answer = "# Greeting\n\nIt **greets**:\n\n```\nhello\n```\n\n| file | says |\n|--|--|\n| *greet.txt* | hello |\n";
-    let world = World::greeting(vec![Reply::text(answer).to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text(answer).to("analysis")]);
     let mut screen = edits(&world, 24, 80);
     screen.types("/ask What is in @gr");
     screen.until_shown("❯ @greet.txt");

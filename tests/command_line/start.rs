@@ -1,6 +1,6 @@
 //! First steps: the workspace directory, `--set`, output formats, `init`, and starting without a key.
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{Project, Provider, Terminal, World, greeting_fix};
 
@@ -74,7 +74,7 @@ fn failures_are_json_documents_with_json_output() {
 
 #[test]
 fn times_are_shown_in_the_users_time_zone_and_ids_by_their_ends() {
-    let world = World::greeting(vec![Reply::text("It is.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("It is.").to("analysis")]);
     world.deepseek(["ask", "Is it?"]).run();
     let json = world.deepseek(["sessions", "--output", "json"]).run();
     let id = json.events[0][0]["id"].as_str().unwrap().to_owned();
@@ -126,7 +126,7 @@ fn there_is_a_manual_page_for_each_command() {
 
 #[test]
 fn working_in_the_home_directory_gives_a_warning() {
-    let world = World::greeting(vec![Reply::text("It is.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("It is.").to("analysis")]);
     let home = world.home().display().to_string();
     let run = world.deepseek(["ask", "Is it?", "--workspace", &home]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -181,7 +181,7 @@ fn without_a_key_the_hint_says_where_to_get_and_how_to_store_one() {
 
 #[test]
 fn a_slash_command_as_a_request_makes_no_model_call() {
-    let world = World::greeting(vec![Reply::text("One.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("One.").to("analysis")]);
     for (text, hint) in [
         ("/cost", "`deepseek usage`"),
         ("/undo", "`deepseek rewind`"),

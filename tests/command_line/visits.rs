@@ -1,6 +1,6 @@
 //! Full-screen views in a conversation: reviewing a change file by file, scrolling the output, picking a session to resume.
 
-use mock::Reply;
+use mock::ScriptedReply;
 use rustix::process::Signal;
 
 use crate::sessions::resume::cut;
@@ -284,7 +284,7 @@ fn a_staged_change_is_reviewed_and_applied_partially_in_a_conversation() {
 #[test]
 fn the_output_can_be_scrolled_on_the_alternate_screen() {
     let answer: Vec<String> = (1..=40).map(|n| format!("line {n}\n\n")).collect();
-    let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text(answer.concat()).to("analysis")]);
     let mut screen = talk(&world, &[]);
     screen.types("/ask Tell\r");
     screen.until_shown("session ");
@@ -313,7 +313,7 @@ fn the_mouse_wheel_scrolls_where_it_is_captured() {
         (&["--no-mouse-capture"], "[tui]\nmouse_capture = true\n", false),
         (&[], "", false),
     ] {
-        let world = World::greeting(vec![Reply::text(answer.concat()).to("analysis")]);
+        let world = World::greeting(vec![ScriptedReply::text(answer.concat()).to("analysis")]);
         let world = world.configure(config);
         let mut screen = talk(&world, flags);
         screen.types("/ask Tell\r");
@@ -363,7 +363,7 @@ fn the_alternate_screen_is_used_as_configured() {
 
 #[test]
 fn a_session_is_picked_by_its_request_and_resumed() {
-    let answers = ["One.", "Two.", "Three."].map(|text| Reply::text(text).to("analysis"));
+    let answers = ["One.", "Two.", "Three."].map(|text| ScriptedReply::text(text).to("analysis"));
     let world = World::greeting(answers.to_vec());
     world.deepseek(["ask", "What is a lexer?"]).run();
     world.deepseek(["ask", "What is a parser?"]).run();
@@ -398,7 +398,7 @@ fn a_session_is_picked_by_its_request_and_resumed() {
 
 #[test]
 fn clear_starts_a_new_session() {
-    let answers = ["One.", "Two."].map(|text| Reply::text(text).to("analysis"));
+    let answers = ["One.", "Two."].map(|text| ScriptedReply::text(text).to("analysis"));
     let world = World::greeting(answers.to_vec());
     let mut screen = talk(&world, &[]);
     screen.types("/ask What is a lexer?\r");
@@ -425,7 +425,7 @@ fn clear_starts_a_new_session() {
 
 #[test]
 fn a_session_that_is_open_elsewhere_is_not_resumed() {
-    let world = World::greeting(vec![Reply::text("One.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("One.").to("analysis")]);
     world.deepseek(["ask", "What is a lexer?"]).run();
     let mut first = talk(&world, &["-c"]);
     first.until_shown("    One.");

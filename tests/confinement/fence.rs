@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{
     Program, Project, Provider, Terminal, World, architect, diff, editor, greeting_fix,
@@ -95,15 +95,15 @@ fn a_listed_command_runs_without_approval() {
 pub(super) fn lanes_that_run(patch: &str, path: &str, check: &str, outside: &str) -> World {
     const TEAM: &str = "TEAM_PLAN_V1\nLANE|01|first|one\nOWN|01|PATH\nLANE|02|second|two\nOWN|02|two.txt\nTEAM_PLAN_END";
     let team = TEAM.replace("PATH", path);
-    let mut replies = vec![Reply::text(team).to("lane-planner")];
+    let mut replies = vec![ScriptedReply::text(team).to("lane-planner")];
     let files = [
         ("01", path, patch.replace("OUTSIDE", outside)),
         ("02", "two.txt", diff("two.txt", "two", "zwei")),
     ];
     for (lane, file, diff) in files {
         let plan = plan_verified_by(&[file], &[check]);
-        replies.push(Reply::text(plan).to("architect").in_lane(lane));
-        replies.push(Reply::text(diff).to("editor").in_lane(lane));
+        replies.push(ScriptedReply::text(plan).to("architect").in_lane(lane));
+        replies.push(ScriptedReply::text(diff).to("editor").in_lane(lane));
     }
     let files = [
         ("Makefile", "test:\n\ttrue\n"),
@@ -290,7 +290,7 @@ fn the_hint_for_an_unlisted_command_allows_exactly_that_command() {
 
 #[test]
 fn a_server_named_by_a_workspace_needs_approval_and_the_hint_allows_it() {
-    let stranger = Provider::new(vec![Reply::text("It greets.").to("analysis").forever()]);
+    let stranger = Provider::new(vec![ScriptedReply::text("It greets.").to("analysis").forever()]);
     let url = stranger.base_url();
     for dotenv in [
         format!("DEEPSEEK_BASE_URL={url}\nDEEPSEEK_API_KEY=sk-theirs\n"),
@@ -362,7 +362,7 @@ fn output_that_cannot_be_written_is_a_failure() {
         &["sessions"],
         &["config", "show"],
     ] {
-        let world = World::greeting(vec![Reply::text("Because.").to("analysis").forever()]);
+        let world = World::greeting(vec![ScriptedReply::text("Because.").to("analysis").forever()]);
         world.deepseek(["ask", "why?"]).run();
         let line = args.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
         let run = world.deepseek_by_shell(&format!("{line} > /dev/full")).run();
@@ -376,7 +376,8 @@ fn output_that_cannot_be_written_is_a_failure() {
 
 #[test]
 fn control_characters_of_a_session_are_not_sent_to_the_terminal() {
-    let world = World::greeting(vec![Reply::text("It is \u{202e}txt\u{9b}31m.").to("analysis")]);
+    let world =
+        World::greeting(vec![ScriptedReply::text("It is \u{202e}txt\u{9b}31m.").to("analysis")]);
     let run = world.deepseek(["ask", "what is \u{202e}this\u{9b}?"]).run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     for args in [&["sessions"][..], &["sessions", "show"], &["explain"], &["export"], &["usage"]] {

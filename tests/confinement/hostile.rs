@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use config::{AgentLoop, ApplyStrategy, Approval, Config, Mode, Policy};
 use patch::{ApplyPlan, PatchLimits, PatchScope, prepare};
-use policy::{Act, Author, Confinement, Counted, Rules, Size, Stage, Verdict};
+use policy::{Act, Author, ChangeSize, Confinement, PolicyRules, SizeCount, Stage, Verdict};
 use tree::{Change, CommitLog, ReadTree, RepoPath, WriteTree};
 
 use crate::support::{
@@ -139,11 +139,11 @@ fn snapshot(dirs: &[&Path]) -> BTreeMap<PathBuf, String> {
 }
 
 /// Returns the default rules under every approval mode and under yolo.
-pub(crate) fn all_rules() -> Vec<(&'static str, Rules)> {
+pub(crate) fn all_rules() -> Vec<(&'static str, PolicyRules)> {
     let Config { policy, agent_loop: AgentLoop { safety_gate, .. }, .. } =
         config::resolve(&config::Inputs::default()).unwrap().config;
     let rules = |name, approval, mode| {
-        (name, Rules::new(&Policy { approval, mode, ..policy.clone() }, safety_gate).unwrap())
+        (name, PolicyRules::new(&Policy { approval, mode, ..policy.clone() }, safety_gate).unwrap())
     };
     vec![
         rules("suggest", Approval::Suggest, Mode::Agent),
@@ -159,11 +159,14 @@ fn is_ours(path: &str) -> bool {
 }
 
 /// Returns the rules' verdict on a patch that a model wrote.
-fn judged(rules: &Rules, plan: &ApplyPlan) -> Verdict {
+fn judged(rules: &PolicyRules, plan: &ApplyPlan) -> Verdict {
     let paths: Vec<&str> =
         plan.changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
-    let size =
-        Size { files: paths.len(), lines: plan.added() + plan.removed(), of: Counted::Patch };
+    let size = ChangeSize {
+        files: paths.len(),
+        lines: plan.added() + plan.removed(),
+        of: SizeCount::Patch,
+    };
     let act = Act::Patch { author: Author::Model, paths: &paths, size };
     rules.decide(Stage::Executing, act, Confinement::Full)
 }

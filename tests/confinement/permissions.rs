@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mock::{Replies, Reply};
+use mock::{Replies, ScriptedReply};
 
 use crate::support::{
     Project, Provider, World, architect, diff, editor, endless_looks, greeting_fix,
@@ -15,12 +15,12 @@ fn while_the_editor_works(project: &Project, path: &str, text: &'static str) -> 
     let file = project.path(path);
     let first = AtomicBool::new(true);
     Replies::driven(move |request| match request.header("x-agent-role") {
-        Some("architect") => Reply::text(plan(&["words.txt"])),
+        Some("architect") => ScriptedReply::text(plan(&["words.txt"])),
         _ if first.swap(false, Ordering::SeqCst) => {
             fs::write(&file, text).unwrap();
-            Reply::text(diff("words.txt", "one", "ONE"))
+            ScriptedReply::text(diff("words.txt", "one", "ONE"))
         }
-        _ => Reply::text("--- a/words.txt\n+++ b/words.txt\n@@ -1 +1 @@\n-mine\n+ONE\n"),
+        _ => ScriptedReply::text("--- a/words.txt\n+++ b/words.txt\n@@ -1 +1 @@\n-mine\n+ONE\n"),
     })
 }
 

@@ -380,7 +380,7 @@ fn code_written_by_a_lane_runs_without_approval_and_cannot_write_outside() {
         format!("--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1 @@\n+touch {}; true\n", pwned.display());
     let check = "sh check.sh";
     let replies = vec![
-        mock::Reply::text(team).to("lane-planner"),
+        mock::ScriptedReply::text(team).to("lane-planner"),
         architect(plan_verified_by(&["run.sh"], &[check])).in_lane("01"),
         editor(new).in_lane("01"),
         architect(plan_verified_by(&["two.txt"], &[check])).in_lane("02"),

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 use tools::redact::masks_in;
 
@@ -166,13 +166,13 @@ fn settings(line: &str) -> World {
     ]);
     let answers = mock::Replies::driven(move |request| {
         if request.header("x-agent-role") == Some("architect") {
-            return Reply::text(plan(&["settings.toml"]));
+            return ScriptedReply::text(plan(&["settings.toml"]));
         }
         let said = request.json["messages"].as_array().unwrap().last().unwrap();
         let line = masked_line(said["content"].as_str().unwrap());
         let changed = line.replace("value", "worth");
         let secret = format!("-{line}\n+{changed}\n");
-        Reply::text(format!(
+        ScriptedReply::text(format!(
             "--- a/settings.toml\n+++ b/settings.toml\n@@ -1,3 +1,3 @@\n-port = 80\n+port = 81\n{secret} host = \"a\"\n"
         ))
     });
@@ -206,11 +206,11 @@ fn a_masked_secret_cannot_be_copied_to_another_place() {
         ]);
         let answers = mock::Replies::driven(move |request| {
             if request.header("x-agent-role") == Some("architect") {
-                return Reply::text(plan(&["settings.toml", "copy.txt"]));
+                return ScriptedReply::text(plan(&["settings.toml", "copy.txt"]));
             }
             let messages = request.json["messages"].to_string();
             let mask = masks_in(&messages).next().unwrap().to_owned();
-            Reply::text(format!("--- /dev/null\n+++ b/copy.txt\n@@ -0,0 +1 @@\n+{mask}\n"))
+            ScriptedReply::text(format!("--- /dev/null\n+++ b/copy.txt\n@@ -0,0 +1 @@\n+{mask}\n"))
         });
         World::of(project, Provider::new(answers))
     };

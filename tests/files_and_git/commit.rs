@@ -194,7 +194,7 @@ fn waiting_for_another_process_is_reported() {
 }
 
 /// Fixes the greeting, and changes another file in the same run.
-fn fix_with(path: &str, old: &str, new: &str) -> Vec<mock::Reply> {
+fn fix_with(path: &str, old: &str, new: &str) -> Vec<mock::ScriptedReply> {
     let both = diff("greet.txt", "hello", "hello world") + &diff(path, old, new);
     vec![architect(plan(&["greet.txt", path])), editor(both)]
 }

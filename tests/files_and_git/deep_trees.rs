@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
 use crate::confinement::sandbox::skipped;
@@ -50,10 +50,13 @@ fn lanes_work_in_copies_of_a_deep_tree() {
     let lane = |id: &str, file: &str| {
         let new = format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+{id}\n");
         let plan = plan_verified_by(&[file], &["sh check.sh"]);
-        [Reply::text(plan).to("architect").in_lane(id), Reply::text(new).to("editor").in_lane(id)]
+        [
+            ScriptedReply::text(plan).to("architect").in_lane(id),
+            ScriptedReply::text(new).to("editor").in_lane(id),
+        ]
     };
     let team = "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a.txt\nLANE|02|b|make b\nOWN|02|b.txt\nTEAM_PLAN_END";
-    let planner = vec![Reply::text(team).to("lane-planner")];
+    let planner = vec![ScriptedReply::text(team).to("lane-planner")];
     let replies = [planner, lane("01", "a.txt").to_vec(), lane("02", "b.txt").to_vec()].concat();
     let project = Project::new(&[("check.sh", "! grep -q bad *.txt\n"), ("base.txt", "base\n")]);
     dig(project.root(), 1_500, "leaf.txt");

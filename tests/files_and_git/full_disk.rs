@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use mock::{Replies, Reply};
+use mock::{Replies, ScriptedReply};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -95,10 +95,10 @@ fn paused(disk: &SmallDisk) -> (World, Running) {
     let (dir, once) = (disk.0.path().to_owned(), Once::new());
     let replies = Replies::driven(move |request| {
         if request.header("x-agent-role") == Some("architect") {
-            return Reply::text(plan(&["greet.txt"]));
+            return ScriptedReply::text(plan(&["greet.txt"]));
         }
         once.call_once(|| drop(fill(&dir)));
-        Reply::text(diff("greet.txt", "hello", "hello world"))
+        ScriptedReply::text(diff("greet.txt", "hello", "hello world"))
     });
     let world = World::of(Project::greeting(), Provider::new(replies));
     let mut running = disk.request(&world, "stream-json").start();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 
 use crate::support::{
@@ -46,7 +46,7 @@ fn signed(sign: char, text: &str) -> String {
 }
 
 /// Makes the program's next change in `shares`, and returns it as model answers.
-fn our_turn(random: &mut fastrand::Rng, shares: &mut Shares) -> [Reply; 2] {
+fn our_turn(random: &mut fastrand::Rng, shares: &mut Shares) -> [ScriptedReply; 2] {
     let path = format!("src/f{}.txt", random.u32(0..6));
     let theirs = count(&shares.theirs, &path);
     let ours = shares.ours.entry(path.clone()).or_default();

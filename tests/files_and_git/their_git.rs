@@ -15,7 +15,7 @@ use crate::support::{
 const AS: &str = "git -c user.name=t -c user.email=t@example.org -c protocol.file.allow=always -c init.defaultBranch=main";
 
 /// Returns a world with an empty project and a greeting repository in the directory `up` of its home.
-fn world(answers: Vec<mock::Reply>) -> World {
+fn world(answers: Vec<mock::ScriptedReply>) -> World {
     let world = World::of(Project::without_git(&[]), Provider::new(answers));
     fs::create_dir(world.home().join("up")).unwrap();
     let up = "mkdir sub; printf 'hello\\n' > greet.txt; echo 1 > one; echo 2 > two; echo x > sub/x; printf 'grep -q world greet.txt\\n' > check.sh";
@@ -255,8 +255,8 @@ fn a_patch_and_a_rewind_keep_off_what_git_keeps_off() {
 #[test]
 fn a_look_at_a_file_that_is_kept_off_says_so() {
     let answers = vec![
-        mock::Reply::text("NEED_CONTEXT|pkg/b/g.py").to("analysis"),
-        mock::Reply::text("It is not here.").to("analysis"),
+        mock::ScriptedReply::text("NEED_CONTEXT|pkg/b/g.py").to("analysis"),
+        mock::ScriptedReply::text("It is not here.").to("analysis"),
     ];
     let project = Project::new(&[("pkg/a/f.py", "a = 1\n"), ("pkg/b/g.py", PRECIOUS)]);
     shell(project.root(), "git sparse-checkout set pkg/a");
@@ -367,7 +367,8 @@ fn the_refusal_of_a_repository_is_in_gits_words_and_its_cure_works() {
         skipped("only root can give a repository to another user");
         return;
     }
-    let fine = mock::Reply::text("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END").to("analysis").forever();
+    let fine =
+        mock::ScriptedReply::text("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END").to("analysis").forever();
     let world = World::of(Project::new(&[("f.py", "a\n")]), Provider::new(vec![fine]));
     world.project.write("f.py", "b\n");
     shell(world.project.root(), "chown -R 12345:12345 .");
@@ -392,7 +393,8 @@ fn objects_that_are_borrowed_from_elsewhere_are_named_with_what_shows_them() {
     if !has("git") {
         return;
     }
-    let fine = mock::Reply::text("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END").to("analysis").forever();
+    let fine =
+        mock::ScriptedReply::text("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END").to("analysis").forever();
     let world = world(vec![fine]);
     let workspace = made(&world, &format!("{AS} clone -q --shared up $ws/w"), "w");
     fs::write(workspace.join("one"), "changed\n").unwrap();

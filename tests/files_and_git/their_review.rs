@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use fastrand::Rng;
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{Project, Provider, World, short_or_long};
 
@@ -73,7 +73,7 @@ struct Case {
 
 impl Case {
     fn new(seed: u64) -> Self {
-        let provider = Provider::new(vec![Reply::text(FINE).to("analysis").forever()]);
+        let provider = Provider::new(vec![ScriptedReply::text(FINE).to("analysis").forever()]);
         let world = World::of(Project::without_git(&[]), provider);
         Self { world, random: Rng::with_seed(seed) }
     }
@@ -262,7 +262,7 @@ fn a_review_reads_what_the_users_git_shows() {
 
 #[test]
 fn what_cannot_be_shown_of_a_new_file_is_said() {
-    let provider = Provider::new(vec![Reply::text(FINE).to("analysis").forever()]);
+    let provider = Provider::new(vec![ScriptedReply::text(FINE).to("analysis").forever()]);
     let world = World::of(Project::new(&[("a.txt", "a\n")]), provider);
     let world = world.configure("agent_loop.max_file_bytes = 2000");
     world.project.write("large.txt", "x\n".repeat(2000));
@@ -290,7 +290,7 @@ fn a_diff_that_is_too_large_is_shown_in_part_and_the_rest_is_named() {
     let files: Vec<(String, String)> =
         (0..9).map(|n| (format!("f{n}.txt"), format!("{n}\n"))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-    let provider = Provider::new(vec![Reply::text(FINE).to("analysis").forever()]);
+    let provider = Provider::new(vec![ScriptedReply::text(FINE).to("analysis").forever()]);
     let world = World::of(Project::new(&files), provider);
     let world = world.configure("commands.output_journal_bytes = 2000");
     for (name, _) in &files {
@@ -309,8 +309,8 @@ fn a_diff_that_is_too_large_is_shown_in_part_and_the_rest_is_named() {
 #[test]
 fn what_the_user_ignores_is_in_no_evidence_and_no_look() {
     let answers = vec![
-        Reply::text("NEED_SEARCH|canary").to("analysis"),
-        Reply::text("Nothing.").to("analysis"),
+        ScriptedReply::text("NEED_SEARCH|canary").to("analysis"),
+        ScriptedReply::text("Nothing.").to("analysis"),
     ];
     let world = World::of(Project::new(&[("a.txt", "canary in a file\n")]), Provider::new(answers));
     fs::write(world.home().join(".gitconfig"), "[include]\n\tpath = more\n").unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 
 use crate::support::{Project, Provider, Run, World, plan_verified_by, processes_left_in, shell};
@@ -20,9 +20,12 @@ AFTER|04|02
 TEAM_PLAN_END";
 
 /// Returns the answers for a lane: a plan for one file, and its diff.
-fn lane(id: &str, file: &str, diff: &str, check: &str) -> [Reply; 2] {
+fn lane(id: &str, file: &str, diff: &str, check: &str) -> [ScriptedReply; 2] {
     let plan = plan_verified_by(&[file], &[check]);
-    [Reply::text(plan).to("architect").in_lane(id), Reply::text(diff).to("editor").in_lane(id)]
+    [
+        ScriptedReply::text(plan).to("architect").in_lane(id),
+        ScriptedReply::text(diff).to("editor").in_lane(id),
+    ]
 }
 
 fn list_diff(word: &str) -> String {
@@ -32,12 +35,12 @@ fn list_diff(word: &str) -> String {
 /// Creates a world with four lanes: one is merged, one is denied, one has a conflict and cannot be planned again, and one
 /// never starts.
 fn team() -> World {
-    let mut replies = vec![Reply::text(TEAM).to("lane-planner")];
+    let mut replies = vec![ScriptedReply::text(TEAM).to("lane-planner")];
     replies.extend(lane("01", "list.txt", &list_diff("ONE"), "sh check.sh"));
     let new = "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n";
-    replies.extend(lane("02", "b.txt", new, "sudo true").map(Reply::forever));
+    replies.extend(lane("02", "b.txt", new, "sudo true").map(ScriptedReply::forever));
     replies.extend(lane("03", "list.txt", &list_diff("EINS"), "sh check.sh"));
-    replies.push(Reply::text("I cannot.").to("architect").in_lane("03").forever());
+    replies.push(ScriptedReply::text("I cannot.").to("architect").in_lane("03").forever());
     let project = Project::new(&[("list.txt", "one\ntwo\n"), ("check.sh", "test -s list.txt\n")]);
     World::of(project, Provider::new(replies)).unconfined()
 }

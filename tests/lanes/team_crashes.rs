@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mock::{ReceivedRequest, Replies, Reply};
+use mock::{ReceivedRequest, Replies, ScriptedReply};
 use tree::FileHash;
 
 use crate::sessions::resume::{
@@ -44,7 +44,7 @@ fn in_list(old: &str, new: &str) -> String {
 /// A team run with everything: an unreadable plan, files made by a command, a lane that waits, a failed check, a conflict, and
 /// a failure of the combined lanes. Each answer depends only on its request.
 fn eventful() -> Replies {
-    Replies::driven(|request| Reply::text(answer(request)))
+    Replies::driven(|request| ScriptedReply::text(answer(request)))
 }
 
 fn answer(request: &ReceivedRequest) -> String {

@@ -3,20 +3,23 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mock::{Replies, Reply};
+use mock::{Replies, ScriptedReply};
 
 use crate::lanes::team_crashes::worktrees;
 use crate::support::{Project, Provider, Run, Terminal, World, hashes_in, plan_verified_by};
 
 /// Returns the answer of the lane planner.
-fn team(lines: &str) -> Reply {
-    Reply::text(format!("TEAM_PLAN_V1\n{lines}\nTEAM_PLAN_END")).to("lane-planner")
+fn team(lines: &str) -> ScriptedReply {
+    ScriptedReply::text(format!("TEAM_PLAN_V1\n{lines}\nTEAM_PLAN_END")).to("lane-planner")
 }
 
 /// Returns the answers for a lane: a plan for one file, and its diff.
-fn lane(id: &str, file: &str, diff: &str, check: &str) -> [Reply; 2] {
+fn lane(id: &str, file: &str, diff: &str, check: &str) -> [ScriptedReply; 2] {
     let plan = plan_verified_by(&[file], &[check]);
-    [Reply::text(plan).to("architect").in_lane(id), Reply::text(diff).to("editor").in_lane(id)]
+    [
+        ScriptedReply::text(plan).to("architect").in_lane(id),
+        ScriptedReply::text(diff).to("editor").in_lane(id),
+    ]
 }
 
 /// Returns a diff that creates a file of one line.
@@ -53,7 +56,7 @@ fn three_lanes_are_merged_into_one_change() {
 }
 
 /// Returns the answers for three lanes that each create a file.
-fn three_files() -> Vec<Reply> {
+fn three_files() -> Vec<ScriptedReply> {
     let mut replies = vec![team(THREE)];
     for (id, file) in [("01", "a.txt"), ("02", "b.txt"), ("03", "c.txt")] {
         replies.extend(lane(id, file, &new_file(file, id), "sh check.sh"));
@@ -111,7 +114,7 @@ fn a_part_of_lanes_that_conflicted_before_can_be_approved() {
         let again = format!("{request:?}").contains("You did this before");
         let lane = request.header("x-agent-lane");
         let plan = |files: &[&str]| plan_verified_by(files, &["sh check.sh"]);
-        Reply::text(match (request.header("x-agent-role"), lane) {
+        ScriptedReply::text(match (request.header("x-agent-role"), lane) {
             (Some("lane-planner"), _) => "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a/**\nLANE|02|b|make b\nOWN|02|b/**\nTEAM_PLAN_END".to_owned(),
             (Some("architect"), Some("01")) => plan(&["log.txt", "a/1", "a/2"]),
             (Some("architect"), _) => plan(&["log.txt", "b/1", "b/2"]),
@@ -207,8 +210,8 @@ fn a_task_that_is_not_split_is_done_by_one_crew() {
     let plan = plan_verified_by(&["a.txt"], &["sh check.sh"]);
     let replies = vec![
         team(solo),
-        Reply::text(plan).to("architect"),
-        Reply::text(new_file("a.txt", "a")).to("editor"),
+        ScriptedReply::text(plan).to("architect"),
+        ScriptedReply::text(new_file("a.txt", "a")).to("editor"),
     ];
     let world = World::of(project(), Provider::new(replies));
     let run = work(&world);
@@ -259,12 +262,12 @@ fn a_lane_with_a_second_conflict_is_left_out() {
     replies.extend(lane("02", "base.txt", &says("base", "two"), "sh check.sh"));
     // Its second attempt still expects the old file.
     replies.push(
-        Reply::text(plan_verified_by(&["base.txt"], &["sh check.sh"]))
+        ScriptedReply::text(plan_verified_by(&["base.txt"], &["sh check.sh"]))
             .to("architect")
             .in_lane("02")
             .forever(),
     );
-    replies.push(Reply::text(says("base", "two")).to("editor").in_lane("02").forever());
+    replies.push(ScriptedReply::text(says("base", "two")).to("editor").in_lane("02").forever());
     let world = World::of(project(), Provider::new(replies));
     let run = work(&world);
     assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
@@ -278,13 +281,17 @@ fn a_lane_cannot_plan_or_change_a_file_of_another_lane() {
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
     // Its plan declares a file of another lane, and its diff touches one.
     replies.push(
-        Reply::text(plan_verified_by(&["c.txt"], &["sh check.sh"])).to("architect").in_lane("02"),
+        ScriptedReply::text(plan_verified_by(&["c.txt"], &["sh check.sh"]))
+            .to("architect")
+            .in_lane("02"),
     );
     replies.push(
-        Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"])).to("architect").in_lane("02"),
+        ScriptedReply::text(plan_verified_by(&["b.txt"], &["sh check.sh"]))
+            .to("architect")
+            .in_lane("02"),
     );
     let both = format!("{}{}", new_file("b.txt", "02"), new_file("a.txt", "mine"));
-    replies.push(Reply::text(both).to("editor").in_lane("02"));
+    replies.push(ScriptedReply::text(both).to("editor").in_lane("02"));
     replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sh check.sh"));
     let world = World::of(project(), Provider::new(replies));
     let run = work(&world);
@@ -303,13 +310,15 @@ fn a_failed_or_denied_lane_does_not_affect_the_others() {
     replies.extend(lane("01", "a.txt", &new_file("a.txt", "01"), "sh check.sh"));
     // The Editor of lane 02 never sends a diff.
     replies.push(
-        Reply::text(plan_verified_by(&["b.txt"], &["sh check.sh"]))
+        ScriptedReply::text(plan_verified_by(&["b.txt"], &["sh check.sh"]))
             .to("architect")
             .in_lane("02")
             .forever(),
     );
-    replies.push(Reply::text("I would rather not.").to("editor").in_lane("02").forever());
-    replies.extend(lane("03", "c.txt", &new_file("c.txt", "03"), "sudo true").map(Reply::forever));
+    replies.push(ScriptedReply::text("I would rather not.").to("editor").in_lane("02").forever());
+    replies.extend(
+        lane("03", "c.txt", &new_file("c.txt", "03"), "sudo true").map(ScriptedReply::forever),
+    );
     let world = World::of(project(), Provider::new(replies));
     let run = work(&world);
     assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
@@ -349,7 +358,7 @@ fn lanes_that_fail_together_and_cannot_be_fixed_are_left_out() {
     let check = "test -e a.txt && test -e c.txt && echo 'FAILED a.txt::peace - they fight' && exit 1; ! grep -q bad *.txt\n";
     let project = Project::new(&[("base.txt", "base\n"), ("check.sh", check)]);
     let mut replies = three_files();
-    replies.push(Reply::text("no").to("architect").in_lane("00").forever());
+    replies.push(ScriptedReply::text("no").to("architect").in_lane("00").forever());
     let world = World::of(project, Provider::new(replies));
     let run = work(&world);
     assert_eq!(run.ending(), "1 needs_work/lanes_failed", "{}\n{}", run.stdout, run.stderr);
@@ -413,13 +422,13 @@ fn work_unasked(world: &World) -> Run {
 }
 
 /// Returns the answers for two lanes: the first applies `diff` and runs the project's check, the second creates a file.
-fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<Reply> {
+fn two(owned: &[&str], files: &[&str], diff: &str) -> Vec<ScriptedReply> {
     let plan = plan_verified_by(files, &["sh check.sh"]);
     let owned = owned.join("\nOWN|01|");
     let mut replies = vec![
         team(&format!("LANE|01|a|the first\nOWN|01|{owned}\nLANE|02|b|the second\nOWN|02|b.txt")),
-        Reply::text(plan).to("architect").in_lane("01"),
-        Reply::text(diff.to_owned()).to("editor").in_lane("01"),
+        ScriptedReply::text(plan).to("architect").in_lane("01"),
+        ScriptedReply::text(diff.to_owned()).to("editor").in_lane("01"),
     ];
     replies.extend(lane("02", "b.txt", &new_file("b.txt", "02"), "test -e base.txt"));
     replies
@@ -442,8 +451,8 @@ fn a_failure_fixed_by_one_lane_and_reintroduced_by_another_is_not_pre_existing()
     let mend =
         format!("--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-02\n{}", new_file("c.txt", "c"));
     let plan = plan_verified_by(&["b.txt", "c.txt"], &["sh check.sh"]);
-    replies.push(Reply::text(plan).to("architect").in_lane("00"));
-    replies.push(Reply::text(mend).to("editor").in_lane("00"));
+    replies.push(ScriptedReply::text(plan).to("architect").in_lane("00"));
+    replies.push(ScriptedReply::text(mend).to("editor").in_lane("00"));
     let project = checked_by("test -e a.txt && ! test -e b.txt\n");
     let world = World::of(project, Provider::new(replies));
     let run = work_unasked(&world);
@@ -556,8 +565,8 @@ fn with_a_budget_too_small_for_lanes_one_crew_does_the_task() {
     let plan = plan_verified_by(&["a.txt"], &["sh check.sh"]);
     let replies = vec![
         team(THREE),
-        Reply::text(plan).to("architect"),
-        Reply::text(new_file("a.txt", "a")).to("editor"),
+        ScriptedReply::text(plan).to("architect"),
+        ScriptedReply::text(new_file("a.txt", "a")).to("editor"),
     ];
     let world = World::of(project(), Provider::new(replies)).configure("[budget]\ncalls = 5\n");
     let run = work(&world);

@@ -1,6 +1,6 @@
 //! What a mission's card says binds: its limits, its models, what it rests on; and how a card is answered.
 
-use mock::{ReceivedRequest, Replies, Reply};
+use mock::{ReceivedRequest, Replies, ScriptedReply};
 use serde_json::Value;
 
 use crate::missions::mission::{GOAL, card, carried_out, hash, mission, planned, research, world};
@@ -26,7 +26,7 @@ fn assert_has(text: &str, parts: &[&str]) {
 }
 
 /// Creates a world with a waiting card, whose mission was started with these flags.
-fn waiting(answers: Vec<Reply>, flags: &[&str]) -> (World, String) {
+fn waiting(answers: Vec<ScriptedReply>, flags: &[&str]) -> (World, String) {
     let world =
         world(planned(card("greet.txt", "sh check.sh")).into_iter().chain(answers).collect());
     let run = mission(&world, flags);
@@ -121,8 +121,9 @@ fn a_card_lets_commands_use_the_network_only_if_it_says_so() {
 
 #[test]
 fn a_card_is_not_carried_out_on_files_that_changed_since() {
-    let revised =
-        Reply::text(card("greet.txt", "sh check.sh")).to("researcher").when_asked("look again");
+    let revised = ScriptedReply::text(card("greet.txt", "sh check.sh"))
+        .to("researcher")
+        .when_asked("look again");
     let (world, hash) = waiting([vec![revised], carried_out()].concat(), &[]);
     world.project.write("check.sh", "grep -q world greet.txt # now\n");
     let run = approve(&world, &hash, &["--yolo"]);
@@ -185,7 +186,7 @@ fn a_changed_card_shows_what_differs_from_the_version_before() {
     let revised = card("greet.txt", "make test")
         .replace("greet the world|Have", "greet everyone|Have")
         .replace("READS|01|greet.txt", "READS|01|greet.txt\nREADS|01|notes.txt");
-    let revised = Reply::text(revised).to("researcher").when_asked("use make");
+    let revised = ScriptedReply::text(revised).to("researcher").when_asked("use make");
     let (world, first) = waiting(vec![revised], &[]);
     assert!(shown(&world, &first)["card"].get("changes").is_none());
     let run = world.deepseek(["mission", "modify", &first, "use", "make"]).run();
@@ -244,12 +245,12 @@ fn read_late(write: impl Fn(&ReceivedRequest, &std::path::Path) + Send + Sync + 
         .replace("UNDER|1|1\n", "UNDER|1|1,2\n");
     let answers = [
         vec![
-            Reply::text(look).to("researcher").when_asked("HYPOTHESES_V1"),
-            Reply::text(found).to("child").when_asked("Is it decided here?"),
+            ScriptedReply::text(look).to("researcher").when_asked("HYPOTHESES_V1"),
+            ScriptedReply::text(found).to("child").when_asked("Is it decided here?"),
         ],
         research(),
         vec![
-            Reply::text(plan.clone())
+            ScriptedReply::text(plan.clone())
                 .to("researcher")
                 .when_asked("Write the plan of the mission")
                 .forever(),
@@ -259,7 +260,7 @@ fn read_late(write: impl Fn(&ReceivedRequest, &std::path::Path) + Send + Sync + 
     let script = std::sync::Mutex::new(Replies::from(answers.concat()));
     let replies = Replies::driven(move |request| {
         write(request, &root);
-        script.lock().unwrap().take(request).unwrap_or_else(|| Reply::text("nothing more"))
+        script.lock().unwrap().take(request).unwrap_or_else(|| ScriptedReply::text("nothing more"))
     });
     World::of(project, Provider::new(replies)).configure("[missions]\nsource_tokens = 40\n")
 }
@@ -323,7 +324,7 @@ fn small_budgets_suffice_for_small_missions() {
 
 #[test]
 fn a_card_whose_dialogue_the_budget_does_not_cover_is_planned_from_the_findings() {
-    let answers = planned(card("greet.txt", "sh check.sh")).into_iter().map(Reply::forever);
+    let answers = planned(card("greet.txt", "sh check.sh")).into_iter().map(ScriptedReply::forever);
     let world = world(answers.collect());
     // One question at a time: how many the budget covers does not depend on their order.
     let run = mission(&world, &["--budget-tokens", "12000", "--max-subagents", "1"]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use mock::{Behaviour, Reply, ScriptedCall};
+use mock::{Behaviour, ScriptedCall, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::sessions::resume::{journal, resumes_after_kills};
@@ -11,18 +11,19 @@ use crate::support::{Project, Provider, Run, World};
 
 const QUESTION: &str = "Which files greet?";
 
-fn calls(program: &str, paths: &[&str]) -> Reply {
+fn calls(program: &str, paths: &[&str]) -> ScriptedReply {
     let arguments = json!({"program": program, "paths": paths}).to_string();
     let call = ScriptedCall { name: "rlm_run".to_owned(), arguments };
-    Reply { tool_calls: vec![call], ..Reply::of(Behaviour::ToolCall) }.to("analysis")
+    ScriptedReply { tool_calls: vec![call], ..ScriptedReply::of(Behaviour::ToolCall) }
+        .to("analysis")
 }
 
-fn says(text: &str) -> Reply {
-    Reply::text(text).to("analysis")
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis")
 }
 
-fn child(text: &str) -> Reply {
-    Reply::text(text).to("child").forever()
+fn child(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("child").forever()
 }
 
 fn project() -> Project {
@@ -35,7 +36,7 @@ fn project() -> Project {
     ])
 }
 
-fn world(replies: Vec<Reply>) -> World {
+fn world(replies: Vec<ScriptedReply>) -> World {
     World::of(project(), Provider::new(replies))
 }
 
@@ -80,7 +81,7 @@ summary = llm_query('Sum up', 'src/a.rs')
 FINAL(sorted(set(part.path for part in first)) + answers + [summary])
 ";
 
-fn answered() -> Vec<Reply> {
+fn answered() -> Vec<ScriptedReply> {
     vec![
         calls(PROGRAM, &["greet.txt", "src/"]),
         child("yes").when_asked("Is this a greeting?"),
@@ -200,7 +201,7 @@ fn worker_of(parent: u32) -> Option<(String, String)> {
 
 #[test]
 fn ctrl_c_ends_a_program_and_its_pending_questions() {
-    let silent = Reply::of(Behaviour::StallAfterHeaders).to("child").forever();
+    let silent = ScriptedReply::of(Behaviour::StallAfterHeaders).to("child").forever();
     let world = world(vec![calls("llm_query_batched(['a', 'b', 'c'])", &[]), silent]);
     let mut running = world.deepseek(["ask", QUESTION]).start();
     running.until(|| world.provider.of("child").len() == 3);
@@ -217,7 +218,7 @@ fn ctrl_c_ends_a_program_and_its_pending_questions() {
 fn a_failed_question_does_not_affect_the_others() {
     let world = world(vec![
         calls("FINAL(llm_query_batched(['one', 'two', 'three']))", &[]),
-        Reply::of(Behaviour::Http500).to("child").forever().when_asked("two"),
+        ScriptedReply::of(Behaviour::Http500).to("child").forever().when_asked("two"),
         child("yes"),
         says("so it is"),
     ])
@@ -234,7 +235,7 @@ fn a_failed_question_does_not_affect_the_others() {
 fn a_question_repeated_in_a_batch_is_paid_for_once() {
     let world = world(vec![
         calls("FINAL(llm_query_batched(['one', 'two', 'one', 'two', 'one']))", &[]),
-        Reply::of(Behaviour::Http400).to("child").when_asked("two"),
+        ScriptedReply::of(Behaviour::Http400).to("child").when_asked("two"),
         child("yes"),
         says("so it is"),
     ]);

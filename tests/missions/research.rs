@@ -1,18 +1,18 @@
 //! Research asks many child questions: what they cost, what an unanswered one changes, and that they end in time for the card.
 
-use mock::{Behaviour, Options, Reply};
+use mock::{Behaviour, Options, ScriptedReply};
 
 use super::mission::{mission, world};
 use crate::sessions::resume::journal;
 use crate::support::{Project, Provider, World};
 
 /// Returns a small model's answer without findings, after a delay.
-fn finds_nothing(delay_ms: u64) -> Reply {
-    Reply { delay_ms, ..Reply::text("FINDINGS_V1\nNONE|nothing\nFINDINGS_END") }
+fn finds_nothing(delay_ms: u64) -> ScriptedReply {
+    ScriptedReply { delay_ms, ..ScriptedReply::text("FINDINGS_V1\nNONE|nothing\nFINDINGS_END") }
 }
 
 /// Creates a project with one file that is split into `count` passages, and the small models' answer about each.
-fn wide(count: usize, says: Reply, options: Options) -> World {
+fn wide(count: usize, says: ScriptedReply, options: Options) -> World {
     let what = "what is kept under this number, and who may have it when it is asked for";
     let lines: Vec<String> = (0..count * 160).map(|at| format!("entry {at}: {what}")).collect();
     let project = Project::new(&[("register.txt", &lines.join("\n"))]);
@@ -22,9 +22,9 @@ fn wide(count: usize, says: Reply, options: Options) -> World {
         "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|register.txt\nMISSION_PLAN_END";
     let replies = vec![
         says.to("child").forever(),
-        Reply::text(no_program).to("researcher").when_asked("PROGRAM_V1").forever(),
-        Reply::text(nothing).to("researcher").when_asked("HYPOTHESES_V1").forever(),
-        Reply::text(plan).to("researcher").forever(),
+        ScriptedReply::text(no_program).to("researcher").when_asked("PROGRAM_V1").forever(),
+        ScriptedReply::text(nothing).to("researcher").when_asked("HYPOTHESES_V1").forever(),
+        ScriptedReply::text(plan).to("researcher").forever(),
     ];
     World::of(project, Provider::with(replies, options))
 }
@@ -64,22 +64,25 @@ fn an_unanswered_question_does_not_affect_the_others() {
     let project = Project::new(&[("register.txt", &lines.join("\n"))]);
     let found = "FINDINGS_V1\nFINDING|1-1|1|1|it is a register\nFINDINGS_END";
     let replies = vec![
-        Reply::of(Behaviour::Http400).to("child").when_asked("register.txt:161-320").forever(),
-        Reply::text("no block").to("child").when_asked("register.txt:321-480").forever(),
-        Reply::text("VERDICTS_V1\nVERDICTS_END")
+        ScriptedReply::of(Behaviour::Http400)
+            .to("child")
+            .when_asked("register.txt:161-320")
+            .forever(),
+        ScriptedReply::text("no block").to("child").when_asked("register.txt:321-480").forever(),
+        ScriptedReply::text("VERDICTS_V1\nVERDICTS_END")
             .to("child")
             .when_asked("Does this claim")
             .forever(),
-        Reply::text(found).to("child").forever(),
-        Reply::text("HYPOTHESES_V1\nNONE|x\nHYPOTHESES_END")
+        ScriptedReply::text(found).to("child").forever(),
+        ScriptedReply::text("HYPOTHESES_V1\nNONE|x\nHYPOTHESES_END")
             .to("researcher")
             .when_asked("HYPOTHESES_V1")
             .forever(),
-        Reply::text("VERDICTS_V1\nVERDICTS_END")
+        ScriptedReply::text("VERDICTS_V1\nVERDICTS_END")
             .to("researcher")
             .when_asked("VERDICTS_V1")
             .forever(),
-        Reply::text(
+        ScriptedReply::text(
             "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|register.txt\nMISSION_PLAN_END",
         )
         .to("researcher")
@@ -106,7 +109,7 @@ fn a_mission_stays_within_its_budget_and_returns_its_findings() {
     let found = format!("FINDINGS_V1\n{}\nFINDINGS_END", found.join("\n"));
     // One budget runs out before any answer, the other in the middle of a batch.
     for (tokens, has_answers) in [(30_000, false), (200_000, true)] {
-        let world = wide(4, Reply::text(&found), Options::default());
+        let world = wide(4, ScriptedReply::text(&found), Options::default());
         let tokens_flag = tokens.to_string();
         let run = mission(&world, &["--budget-tokens", &tokens_flag]);
         assert!(matches!(run.code, Some(3 | 4)), "{:?} {}", run.code, run.stderr);
@@ -133,7 +136,7 @@ fn a_mission_stays_within_its_budget_and_returns_its_findings() {
 #[test]
 fn research_ends_in_time_for_the_card() {
     let plan = "MISSION_PLAN_V1\nTASK|01|read|x|What is it?\nREADS|01|greet.txt\nMISSION_PLAN_END";
-    let world = world(vec![Reply::text(plan).to("researcher").forever()])
+    let world = world(vec![ScriptedReply::text(plan).to("researcher").forever()])
         .configure("[budget]\nwall_seconds = 600\n[missions]\nkept_time = 1.0\n");
     let run = mission(&world, &[]);
     assert_eq!(run.code, Some(3), "{}\n{}", run.stdout, run.stderr);

@@ -1,13 +1,13 @@
 //! The dialogue with models, seen from the provider: reads, missing files, and the memory of earlier turns.
 
-use mock::{Behaviour, CacheMode, Options, Reply};
+use mock::{Behaviour, CacheMode, Options, ScriptedReply};
 
 use crate::support::{
     Project, Provider, Terminal, World, architect, diff, editor, greeting_fix, plan,
 };
 
-fn reply(role: &str, text: &str) -> Reply {
-    Reply::text(text).to(role)
+fn reply(role: &str, text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to(role)
 }
 
 /// Creates a shop project whose total is computed in a file that no request mentions.
@@ -175,7 +175,7 @@ fn done_is_accepted_only_after_a_diff_was_applied() {
 fn after_an_empty_answer_the_request_is_changed_and_not_repeated() {
     let behaviours = [Behaviour::EmptyStop, Behaviour::ReasoningOnly];
     for behaviour in behaviours {
-        let empty = Reply::of(behaviour).to("architect");
+        let empty = ScriptedReply::of(behaviour).to("architect");
         let world = World::greeting([vec![empty.clone(), empty], greeting_fix()].concat());
         let run = world.chat("Fix the greeting");
         assert_eq!(run.ending(), "0 delivered/proven", "{behaviour:?}: {}", run.stderr);
@@ -427,7 +427,7 @@ fn a_command_in_a_conversation_is_about_its_own_session() {
 
 #[test]
 fn a_request_about_which_no_model_can_be_asked_is_not_taken_for_a_question() {
-    let refused = Reply::of(Behaviour::Http401).to("intent");
+    let refused = ScriptedReply::of(Behaviour::Http401).to("intent");
     let world = World::greeting(vec![refused, reply("analysis", "An answer.")]);
     let run = world.message("fix the tests please").run();
     assert_eq!(run.code, Some(5), "{}", run.stderr);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use mock::{Behaviour, Replies, Reply};
+use mock::{Behaviour, Replies, ScriptedReply};
 
 use crate::support::{Project, Provider, World, diff, plan, processes_left_in};
 
@@ -112,7 +112,7 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
         let faulty =
             asked == role && (first.swap(false, Ordering::SeqCst) || often == Often::Always);
         if !faulty {
-            return Reply::text(correct_answer(asked));
+            return ScriptedReply::text(correct_answer(asked));
         }
         let text = if Behaviour::ENDLESS_TEXTS.contains(&behaviour) {
             "on and on ".repeat(10_000)
@@ -120,7 +120,12 @@ fn world(role: &'static str, behaviour: Behaviour, often: Often) -> World {
             correct_answer(asked)
         };
         let chunk_delay_ms = if behaviour == Behaviour::Stutter { 100 } else { 0 };
-        Reply { behaviour, chunk_delay_ms, of: vec![Behaviour::Text], ..Reply::text(text) }
+        ScriptedReply {
+            behaviour,
+            chunk_delay_ms,
+            of: vec![Behaviour::Text],
+            ..ScriptedReply::text(text)
+        }
     });
     World::of(Project::greeting(), Provider::new(source)).configure(IMPATIENT)
 }
@@ -201,8 +206,9 @@ fn every_fault_at_every_role_ends_as_documented() {
 #[test]
 fn a_failed_call_during_the_baseline_check_is_the_only_failure() {
     let project = Project::new(&[("greet.txt", "hello\n"), ("check.sh", "sleep 1000\n")]);
-    let refused = Reply::of(Behaviour::Http400).to("editor");
-    let provider = Provider::new(vec![Reply::text(plan(&["greet.txt"])).to("architect"), refused]);
+    let refused = ScriptedReply::of(Behaviour::Http400).to("editor");
+    let provider =
+        Provider::new(vec![ScriptedReply::text(plan(&["greet.txt"])).to("architect"), refused]);
     let world = World::of(project, provider);
     let run = world.chat("Fix the greeting");
     assert_eq!(run.ending(), "5 failed/invalid_request", "{}", run.stderr);

@@ -1,29 +1,30 @@
 //! Tools provided by the workspace: when models may call them, what they return, and that they leave nothing behind.
 
-use mock::{Behaviour, Reply, ScriptedCall};
+use mock::{Behaviour, ScriptedCall, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::support::{Project, Provider, World, shell};
 
 const SHOUT: &str = "#!/bin/sh\n# TOOL_META: {\"description\":\"Say it loudly.\",\"parameters\":{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}}\necho \"loud: $1\"\necho x > shouted.txt\n";
 
-fn shouts(name: &str, arguments: &Value) -> Reply {
+fn shouts(name: &str, arguments: &Value) -> ScriptedReply {
     let call = ScriptedCall { name: name.to_owned(), arguments: arguments.to_string() };
-    Reply { tool_calls: vec![call], ..Reply::of(Behaviour::ToolCall) }.to("analysis")
+    ScriptedReply { tool_calls: vec![call], ..ScriptedReply::of(Behaviour::ToolCall) }
+        .to("analysis")
 }
 
-fn says(text: &str) -> Reply {
-    Reply::text(text).to("analysis")
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis")
 }
 
-fn world(replies: Vec<Reply>) -> World {
+fn world(replies: Vec<ScriptedReply>) -> World {
     let project = Project::new(&[("tools/shout.sh", SHOUT), ("tools/mute.sh", "#!/bin/sh\n")]);
     shell(project.root(), "chmod +x tools/*.sh");
     World::of(project, Provider::new(replies))
 }
 
 /// Creates the same world, trusted and with these settings.
-fn trusted(settings: &str, replies: Vec<Reply>) -> World {
+fn trusted(settings: &str, replies: Vec<ScriptedReply>) -> World {
     let world = world(replies).configure(settings);
     assert_eq!(world.deepseek(["trust"]).run().code, Some(0));
     world

@@ -1,16 +1,16 @@
 //! The choice of the model for a question: by score, recorded, escalated at most once, and never against the user's choice.
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{Project, Provider, Run, World};
 
 const DESIGN: &str = "Design the architecture of a plugin system that must be deterministic";
 
-fn says(text: &str) -> Reply {
-    Reply::text(text).to("analysis")
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis")
 }
 
-fn world(replies: Vec<Reply>) -> World {
+fn world(replies: Vec<ScriptedReply>) -> World {
     World::of(Project::greeting(), Provider::new(replies))
 }
 
@@ -61,8 +61,8 @@ fn for_an_uncertain_score_a_small_model_decides() {
     for (word, model) in
         [("YES", "deepseek-v4-pro"), ("NO", "deepseek-flash"), ("Well", "deepseek-flash")]
     {
-        let world =
-            world(vec![Reply::text(word).to("intent"), says("It greets.")]).configure(config);
+        let world = world(vec![ScriptedReply::text(word).to("intent"), says("It greets.")])
+            .configure(config);
         let run = world.asks("What does greet.txt say?");
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(asked(&world), ["deepseek-flash", model], "{word}");

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use mock::{Behaviour, Exchange, Options, Replies, Reply};
+use mock::{Behaviour, Exchange, Options, Replies, ScriptedReply};
 use serde_json::json;
 
 use crate::support::{Project, Provider, Run, World};
@@ -32,11 +32,11 @@ max_iterations = 1000
 const MAX_MEMORY_KIB: u64 = 36 * 1024;
 
 /// Returns the servers by name.
-fn servers() -> Vec<(String, Reply)> {
+fn servers() -> Vec<(String, ScriptedReply)> {
     let named = |behaviour: Behaviour, times| {
         (
             behaviour.name().to_owned(),
-            Reply { behaviour, ..Reply::text("on and on ".repeat(times)) },
+            ScriptedReply { behaviour, ..ScriptedReply::text("on and on ".repeat(times)) },
         )
     };
     // Small chunks, because the server counts generated text even if it is never read.
@@ -54,7 +54,7 @@ fn servers() -> Vec<(String, Reply)> {
         [on_and_on.to_vec(), others.map(|behaviour| named(behaviour, 1000)).to_vec()].concat();
     // One byte per second: the deadline ends it long before the answer is complete.
     let (name, stutter) = named(Behaviour::Stutter, 1000);
-    servers.push((name, Reply { chunk_delay_ms: 1000, ..stutter }));
+    servers.push((name, ScriptedReply { chunk_delay_ms: 1000, ..stutter }));
     let count =
         |count: serde_json::Value| json!({"prompt_tokens": count, "completion_tokens": count});
     for usage in [
@@ -72,18 +72,18 @@ fn servers() -> Vec<(String, Reply)> {
     ] {
         // Short answers, so that many requests are made.
         let (_, honest) = named(Behaviour::Text, 100);
-        servers.push((usage.to_string(), Reply { usage_told: Some(usage), ..honest }));
+        servers.push((usage.to_string(), ScriptedReply { usage_told: Some(usage), ..honest }));
     }
     servers
 }
 
 /// Answers each request with `reply`, numbered: a model that repeats itself is not asked again.
-fn numbered(reply: &Reply) -> impl Fn() -> Reply + Send + Sync + use<> {
+fn numbered(reply: &ScriptedReply) -> impl Fn() -> ScriptedReply + Send + Sync + use<> {
     let (reply, count) = (reply.clone(), AtomicUsize::new(0));
     move || {
         let number = count.fetch_add(1, Ordering::SeqCst);
         let text = reply.text.as_ref().map(|text| format!("{number} {text}"));
-        Reply { text, ..reply.clone() }
+        ScriptedReply { text, ..reply.clone() }
     }
 }
 
@@ -247,7 +247,7 @@ fn four_lanes_together_exceed_no_limit_by_more_than_one_answer() {
         let lying = numbered(reply);
         let provider =
             Provider::new(Replies::driven(move |request| match request.header("x-agent-role") {
-                Some("lane-planner") => Reply::text(FOUR),
+                Some("lane-planner") => ScriptedReply::text(FOUR),
                 _ => lying(),
             }));
         let world = World::of(Project::greeting(), provider)
@@ -266,7 +266,7 @@ struct Refused {
 }
 
 fn refused(
-    replies: Vec<Reply>,
+    replies: Vec<ScriptedReply>,
     options: Options,
     cause: &'static str,
     hint: &'static str,
@@ -304,14 +304,14 @@ fn without_tls() -> String {
 #[test]
 fn a_refusal_by_the_provider_is_reported_once_with_cause_and_hint() {
     let none = Options::default;
-    let answers = vec![Reply::text("It greets.")];
+    let answers = vec![ScriptedReply::text("It greets.")];
     let mut unknown = refused(answers, none(), "supported API model names", "--model");
     unknown.world = unknown.world.configure("[llm.base_model]\nmodel = \"no-such-model\"\n");
     let plain = refused(vec![], none(), "does not speak TLS", "http or https");
     let plain = Refused { base_url: without_tls(), ..plain };
     let broke = Options { empty_balance: true, ..none() };
     let locked = Options { expected_key: Some("sk-another".to_owned()), ..none() };
-    let of = |behaviour| vec![Reply::of(behaviour).forever()];
+    let of = |behaviour| vec![ScriptedReply::of(behaviour).forever()];
     for case in [
         &unknown,
         &plain,

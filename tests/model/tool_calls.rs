@@ -3,23 +3,23 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use mock::{Behaviour, Reply, ScriptedCall};
+use mock::{Behaviour, ScriptedCall, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::support::{Project, Provider, Run, Terminal, World, shell};
 
 /// Returns an answer that calls these tools.
-fn calls(tools: &[(&str, Value)]) -> Reply {
+fn calls(tools: &[(&str, Value)]) -> ScriptedReply {
     let call = |(name, arguments): &(&str, Value)| ScriptedCall {
         name: (*name).to_owned(),
         arguments: arguments.as_str().map_or(arguments.to_string(), str::to_owned),
     };
     let tool_calls = tools.iter().map(call).collect();
-    Reply { tool_calls, ..Reply::of(Behaviour::ToolCall) }.to("analysis")
+    ScriptedReply { tool_calls, ..ScriptedReply::of(Behaviour::ToolCall) }.to("analysis")
 }
 
-fn says(text: &str) -> Reply {
-    Reply::text(text).to("analysis")
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis")
 }
 
 /// Returns the results of the tool calls in the model's `number`th request.
@@ -327,7 +327,7 @@ fn the_user_can_answer_a_models_question() {
 
 #[test]
 fn the_architect_can_ask_the_user() {
-    let replies = [Reply::text("NEED_ANSWER|hello world or hello there?").to("architect")]
+    let replies = [ScriptedReply::text("NEED_ANSWER|hello world or hello there?").to("architect")]
         .into_iter()
         .chain(crate::support::greeting_fix());
     let world = World::greeting(replies.collect::<Vec<_>>());

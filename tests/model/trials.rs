@@ -1,6 +1,6 @@
 //! Commands that models ask to run before they answer (`NEED_RUN`): the output they get, and that no changes are kept.
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{Project, Provider, World, architect, editor, greeting_fix, plan};
 
@@ -87,8 +87,8 @@ fn policy_applies_to_trial_commands_and_the_model_is_told_the_reason() {
         assert_eq!(replay.code, Some(0), "{}", replay.stderr);
     }
     let replies = vec![
-        Reply::text("NEED_RUN|sh show.sh").to("analysis"),
-        Reply::text("It is wrong.").to("analysis"),
+        ScriptedReply::text("NEED_RUN|sh show.sh").to("analysis"),
+        ScriptedReply::text("It is wrong.").to("analysis"),
     ];
     let world = World::of(faulty(), Provider::new(replies)).configure(ALLOWED);
     let run = world.asks("What is wrong?");

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mock::{Behaviour, ReceivedRequest, Replies, Reply};
+use mock::{Behaviour, ReceivedRequest, Replies, ScriptedReply};
 use serde_json::Value;
 
 use crate::sessions::resume::{journal, killed_at};
@@ -11,13 +11,16 @@ use crate::support::{Project, Provider, Run, Terminal, World, diff};
 const TASK: &str = "Have greet.txt greet the world";
 const AUTO: [&str; 2] = ["--approval", "auto"];
 
-fn steer(lines: &str) -> Reply {
-    Reply::text(format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END")).to("analysis")
+fn steer(lines: &str) -> ScriptedReply {
+    ScriptedReply::text(format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END")).to("analysis")
 }
 
-fn edits(path: &str, old: &str, new: &str) -> [Reply; 2] {
+fn edits(path: &str, old: &str, new: &str) -> [ScriptedReply; 2] {
     let plan = crate::support::plan_verified_by(&[path], &["sh check.sh"]);
-    [Reply::text(plan).to("architect"), Reply::text(diff(path, old, new)).to("editor")]
+    [
+        ScriptedReply::text(plan).to("architect"),
+        ScriptedReply::text(diff(path, old, new)).to("editor"),
+    ]
 }
 
 fn autopilot(world: &World, more: &[&str]) -> Run {
@@ -155,16 +158,16 @@ fn the_budget_covers_all_steps_together() {
 }
 
 /// Like [`counting`], with a fault at every third request: either a transient provider failure or an unusable answer.
-fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> Reply {
+fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> ScriptedReply {
     let asked = AtomicUsize::new(0);
     move |request| {
         let faults = [
-            Reply::of(Behaviour::Http500),
-            Reply::of(Behaviour::EmptyStop),
-            Reply::of(Behaviour::ResetBeforeHeaders),
-            Reply::of(Behaviour::Http429),
-            Reply::text("I would rather talk about it."),
-            Reply::of(Behaviour::Length),
+            ScriptedReply::of(Behaviour::Http500),
+            ScriptedReply::of(Behaviour::EmptyStop),
+            ScriptedReply::of(Behaviour::ResetBeforeHeaders),
+            ScriptedReply::of(Behaviour::Http429),
+            ScriptedReply::text("I would rather talk about it."),
+            ScriptedReply::of(Behaviour::Length),
         ];
         let at = asked.fetch_add(1, Ordering::Relaxed);
         match faults.get(at / 3 % faults.len()) {
@@ -175,7 +178,7 @@ fn counting_with_faults() -> impl Fn(&ReceivedRequest) -> Reply {
 }
 
 /// Endless steps: each creates a file named after the number of the step.
-fn counting(request: &ReceivedRequest) -> Reply {
+fn counting(request: &ReceivedRequest) -> ScriptedReply {
     let said: String = request.messages().map(|(_, text)| text).collect();
     match request.header("x-agent-role") {
         Some("analysis") => {
@@ -187,7 +190,7 @@ fn counting(request: &ReceivedRequest) -> Reply {
             let step = said.rsplit("step ").next().unwrap_or_default();
             let number: String = step.chars().take_while(char::is_ascii_digit).collect();
             let path = format!("step{number}.txt");
-            Reply::text(if role == Some("architect") {
+            ScriptedReply::text(if role == Some("architect") {
                 format!(
                     "ARCHITECT_PLAN_V1\nPLAN|write step {number}\nFILE|{path}|new\nVERIFY|grep -q done {path}\nARCHITECT_PLAN_END"
                 )
@@ -315,7 +318,7 @@ fn a_call_lost_in_a_crash_is_told_apart_from_what_is_known_spent() {
     let replies = Replies::driven(move |request| {
         let is_editor = request.header("x-agent-role") == Some("editor");
         if is_editor && hangs.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Reply { delay_ms: 600_000, ..counting(request) };
+            return ScriptedReply { delay_ms: 600_000, ..counting(request) };
         }
         counting(request)
     });
@@ -363,7 +366,7 @@ fn a_denial_can_be_gone_on_from() {
 #[test]
 fn a_command_that_passes_before_the_first_step_shows_nothing() {
     let until = ["autopilot", TASK, "--approval", "auto", "--until", "grep -q hello greet.txt"];
-    let world = World::of(Project::greeting(), Provider::new(Vec::<Reply>::new()));
+    let world = World::of(Project::greeting(), Provider::new(Vec::<ScriptedReply>::new()));
     let run = world.deepseek(until).run();
     assert_eq!(run.code, Some(2), "{}\n{}", run.stdout, run.stderr);
     assert!(run.stderr.contains("`grep -q hello greet.txt` passes already"), "{}", run.stderr);
@@ -385,7 +388,7 @@ fn a_command_that_passes_before_the_first_step_shows_nothing() {
 
 #[test]
 fn the_autopilot_demo_takes_two_steps_offline() {
-    let world = World::of(Project::greeting(), Provider::new(Vec::<Reply>::new()));
+    let world = World::of(Project::greeting(), Provider::new(Vec::<ScriptedReply>::new()));
     let mut program = world.deepseek(["demo", "--autopilot"]);
     program.with_cargo().env("TMPDIR", world.project.root());
     let run = program.env_remove("DEEPSEEK_API_KEY").env_remove("DEEPSEEK_BASE_URL").run();

@@ -1,7 +1,7 @@
 //! The instructions of a project reach the models for every directory that a request or a plan touches, or the user is told
 //! what does not.
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::sessions::replay::replayed;
 use crate::support::{Project, Provider, World, architect, diff, editor, plan};
@@ -28,7 +28,7 @@ fn project(instructions: &[(&str, String)]) -> Project {
     project
 }
 
-fn answers() -> Vec<Reply> {
+fn answers() -> Vec<ScriptedReply> {
     vec![
         architect("NEED_CONTEXT|pkg/sub/f.py"),
         architect(plan(&["pkg/sub/f.py"])),

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 
 use crate::support::{Project, Provider, Run, World, architect, diff, editor, greeting_fix, plan};
 
 /// A run with everything: an unreadable plan, a read, a refused patch, a failed check, a new plan.
-fn eventful() -> Vec<Reply> {
+fn eventful() -> Vec<ScriptedReply> {
     let says = |old: &str, new: &str| editor(diff("greet.txt", old, new));
     vec![
         architect("Let me think."),
@@ -120,7 +120,7 @@ fn the_messages_of_each_role_only_grow() {
 }
 
 /// Nine attempts of which all but the last fail, each in a different way; twenty calls in all.
-pub(crate) fn twenty_calls() -> (Project, Vec<Reply>) {
+pub(crate) fn twenty_calls() -> (Project, Vec<ScriptedReply>) {
     let prose =
         "A line of a file worth reading, as long as lines of prose are when people write them.\n"
             .repeat(300);
@@ -138,7 +138,7 @@ pub(crate) fn twenty_calls() -> (Project, Vec<Reply>) {
 #[test]
 fn repeated_prompt_prefixes_hit_the_providers_cache() {
     let (project, replies) = twenty_calls();
-    let twice: Vec<Reply> = replies.iter().chain(&replies).cloned().collect();
+    let twice: Vec<ScriptedReply> = replies.iter().chain(&replies).cloned().collect();
     let world =
         World::of(project, Provider::new(twice)).configure("[agent_loop]\nmax_iterations = 12\n");
     let run = world.chat("Improve words.txt");
@@ -194,11 +194,11 @@ fn a_journal_stores_repeated_prompt_parts_once() {
 
 #[test]
 fn every_run_has_one_end_and_no_escalation() {
-    let ask = || vec![Reply::text("An answer.").to("analysis")];
+    let ask = || vec![ScriptedReply::text("An answer.").to("analysis")];
     let runs = [
         ("Fix the greeting", eventful(), "0 delivered/proven"),
         ("What is this?", ask(), "0 delivered/not_needed"),
-        ("Fix the greeting", vec![Reply::text("no").forever()], "1 needs_work/no_plan"),
+        ("Fix the greeting", vec![ScriptedReply::text("no").forever()], "1 needs_work/no_plan"),
         ("Fix the greeting", Vec::new(), "5 failed/server"),
     ];
     for (request, replies, ending) in runs {
@@ -273,7 +273,8 @@ fn files_are_recognized_in_a_request_that_looks_like_git_status() {
 #[test]
 fn a_greeting_is_answered_and_changes_nothing() {
     let answers = ["ANSWER", "Hello!"].into_iter().zip(["intent", "analysis"]);
-    let answers: Vec<Reply> = answers.map(|(text, role)| Reply::text(text).to(role)).collect();
+    let answers: Vec<ScriptedReply> =
+        answers.map(|(text, role)| ScriptedReply::text(text).to(role)).collect();
     let world = World::greeting(answers);
     let run = world.message("hello").run();
     assert_eq!(run.ending(), "0 delivered/not_needed", "{}", run.stderr);
@@ -285,8 +286,8 @@ fn a_greeting_is_answered_and_changes_nothing() {
 fn an_unclear_message_costs_one_intent_call() {
     let answers = |word: &str| {
         vec![
-            Reply::text(word).to("intent"),
-            Reply::text("It is red.").to("analysis"),
+            ScriptedReply::text(word).to("intent"),
+            ScriptedReply::text("It is red.").to("analysis"),
             architect(plan(&["greet.txt"])),
             editor(diff("greet.txt", "hello", "hello world")),
         ]

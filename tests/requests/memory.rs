@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{
     Project, Provider, Terminal, World, architect, greeting_fix, greeting_fix_checked_by,
@@ -14,8 +14,8 @@ fn listed(world: &World) -> String {
     run.stdout
 }
 
-fn says(text: &str) -> Reply {
-    Reply::text(text).to("analysis").forever()
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis").forever()
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn an_inconclusive_check_is_not_remembered() {
 
 #[test]
 fn the_users_decisions_are_remembered_and_can_be_edited_and_forgotten() {
-    let ask = Reply::text("NEED_ANSWER|Loud or quiet?").to("architect");
-    let replies: Vec<Reply> = [ask].into_iter().chain(greeting_fix()).collect();
+    let ask = ScriptedReply::text("NEED_ANSWER|Loud or quiet?").to("architect");
+    let replies: Vec<ScriptedReply> = [ask].into_iter().chain(greeting_fix()).collect();
     let world = World::of(Project::greeting(), Provider::new(replies));
     let mut terminal = Terminal::start(&mut world.deepseek([
         "--approval",

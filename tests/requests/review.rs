@@ -1,11 +1,11 @@
 //! `deepseek review`: the changes that it reviews, its output as text and JSON, and that it writes nothing.
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{Project, Provider, World, greeting_fix, shell};
 
-fn says(text: &str) -> Reply {
-    Reply::text(text).to("analysis")
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis")
 }
 
 const FOUND: &str = "REVIEW_V1\nFINDING|low|greet.txt:1|no full stop\nFINDING|high|greet.txt:2|the greeting is said twice\nSUMMARY|It greets again. Not yet.\nREVIEW_END";
@@ -81,7 +81,7 @@ fn a_finding_at_a_line_that_does_not_exist_is_returned_to_the_model() {
 
 #[test]
 fn an_impossible_review_is_refused_with_the_reason() {
-    let world = World::of(changed(), Provider::new(Vec::<Reply>::new()));
+    let world = World::of(changed(), Provider::new(Vec::<ScriptedReply>::new()));
     for (what, why) in [
         (
             "no-such-branch..HEAD",
@@ -96,8 +96,10 @@ fn an_impossible_review_is_refused_with_the_reason() {
         assert!(!run.stderr.contains("model"), "{what}: {}", run.stderr);
         assert!(run.stderr.contains(why), "{what}: {}", run.stderr);
     }
-    let world =
-        World::of(Project::without_git(&[("a.txt", "a\n")]), Provider::new(Vec::<Reply>::new()));
+    let world = World::of(
+        Project::without_git(&[("a.txt", "a\n")]),
+        Provider::new(Vec::<ScriptedReply>::new()),
+    );
     let run = world.deepseek(["review"]).run();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("the workspace is not a git repository"), "{}", run.stderr);
@@ -134,7 +136,7 @@ fn a_review_after_a_delivery_changes_nothing_of_its_document_and_asks_nobody() {
     let asks = says("NEED_ANSWER|Was that intended?");
     let found = says("REVIEW_V1\nSUMMARY|Fine.\nREVIEW_END");
     let answers = || greeting_fix().into_iter();
-    let document = |replies: Vec<Reply>, more: &[&str]| {
+    let document = |replies: Vec<ScriptedReply>, more: &[&str]| {
         let world = World::of(Project::greeting(), Provider::new(replies));
         let args = ["-p", "Fix the greeting", "--force-execute", "--approval", "auto"];
         let args = args.into_iter().chain(["--output", "json"]).chain(more.iter().copied());
@@ -158,7 +160,7 @@ fn a_review_after_a_delivery_changes_nothing_of_its_document_and_asks_nobody() {
 
 #[test]
 fn a_failed_review_does_not_affect_the_delivery() {
-    let refused = Reply::of(mock::Behaviour::Http400).to("analysis").forever();
+    let refused = ScriptedReply::of(mock::Behaviour::Http400).to("analysis").forever();
     let world = World::of(
         Project::greeting(),
         Provider::new(greeting_fix().into_iter().chain([refused]).collect::<Vec<_>>()),

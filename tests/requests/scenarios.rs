@@ -1,6 +1,6 @@
 //! Whole requests: the model calls they make, the workspace afterwards, and the reported outcome.
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 
 use crate::support::{
@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 /// Returns a plan for the greeting, followed by these answers of the Editor.
-fn planned(drafts: impl IntoIterator<Item = String>) -> Vec<Reply> {
+fn planned(drafts: impl IntoIterator<Item = String>) -> Vec<ScriptedReply> {
     let mut replies = vec![architect(plan(&["greet.txt"]))];
     replies.extend(drafts.into_iter().map(editor));
     replies
@@ -253,7 +253,7 @@ fn plan_only_changes_nothing() {
 
 #[test]
 fn a_question_is_answered_on_standard_output() {
-    let world = World::greeting(vec![Reply::text("It greets nobody.").to("analysis")]);
+    let world = World::greeting(vec![ScriptedReply::text("It greets nobody.").to("analysis")]);
     let run = world.deepseek(["ask", "What does greet.txt say?"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets nobody."), "{}", run.stderr);
     let asked = world.provider.last_message("analysis", 1);
@@ -463,7 +463,7 @@ fn the_reasoning_outcome_keeps_the_facts_of_a_run() {
 #[test]
 fn with_tools_off_a_question_is_answered_without_reading() {
     let answers = ["NEED_CONTEXT|greet.txt", "It greets."];
-    let replies = answers.map(|text| Reply::text(text).to("analysis")).to_vec();
+    let replies = answers.map(|text| ScriptedReply::text(text).to("analysis")).to_vec();
     let world = World::greeting(replies);
     let run = world.deepseek(["ask", "What does greet.txt say?", "--tools=false"]).run();
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "It greets."), "{}", run.stderr);

@@ -1,6 +1,6 @@
 //! Messages from the user to a running request.
 
-use mock::Reply;
+use mock::ScriptedReply;
 use rustix::process::Signal;
 
 use crate::command_line::live::{asked_about_a_change, edits, ends, says_no};
@@ -74,8 +74,8 @@ fn a_message_sent_before_a_crash_is_delivered_after_it() {
 
 #[test]
 fn a_message_can_be_sent_while_a_question_is_answered() {
-    let asks = Reply::text("NEED_ANSWER|loud or quiet?").to("analysis");
-    let world = World::greeting(vec![asks, Reply::text("Quiet, then.").to("analysis")]);
+    let asks = ScriptedReply::text("NEED_ANSWER|loud or quiet?").to("analysis");
+    let world = World::greeting(vec![asks, ScriptedReply::text("Quiet, then.").to("analysis")]);
     let mut program = world.deepseek(["--approval", "suggest"]);
     let mut screen = Screen::start(program.env("XTERM_VERSION", "a test"), 24, 80);
     screen.until_shown("›");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 
 use crate::support::{
@@ -12,22 +12,22 @@ use crate::support::{
 const CHECK: (&str, &str) = ("check.sh", "! grep -q bad *.txt\n");
 
 /// Returns the answers that replace the only line of a file.
-fn replaces(path: &str, old: &str, new: &str) -> Vec<Reply> {
+fn replaces(path: &str, old: &str, new: &str) -> Vec<ScriptedReply> {
     vec![architect(plan(&[path])), editor(diff(path, old, new))]
 }
 
 /// Returns the answers that replace the only lines of two files, with one patch.
-fn replaces_both(one: (&str, &str, &str), two: (&str, &str, &str)) -> Vec<Reply> {
+fn replaces_both(one: (&str, &str, &str), two: (&str, &str, &str)) -> Vec<ScriptedReply> {
     let diffs = [one, two].map(|(path, old, new)| diff(path, old, new)).concat();
     vec![architect(plan(&[one.0, two.0])), editor(diffs)]
 }
 
-fn answers(text: &str) -> Reply {
-    Reply::text(text).to("analysis")
+fn answers(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text).to("analysis")
 }
 
 /// Creates a project with files of one line, named after their file.
-fn world(files: &[&str], replies: Vec<Reply>) -> World {
+fn world(files: &[&str], replies: Vec<ScriptedReply>) -> World {
     let project = Project::without_git(&[CHECK]);
     for file in files {
         project.write(&format!("{file}.txt"), format!("{file}\n"));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mock::{CacheMode, Exchange, Options, Reply};
+use mock::{CacheMode, Exchange, Options, ScriptedReply};
 
 use crate::support::{
     Project, Provider, World, architect, editor, plan, plan_verified_by, replaced,
@@ -20,7 +20,7 @@ struct Twin {
     project: Project,
     /// The user's messages, one per turn.
     turns: Vec<&'static str>,
-    replies: Vec<Reply>,
+    replies: Vec<ScriptedReply>,
     /// The roles that are called, in order.
     asked: &'static str,
     /// The ending of every turn.
@@ -83,8 +83,8 @@ fn shop(path: &str, wanted: &str) -> Project {
     ])
 }
 
-fn intent(word: &str) -> Reply {
-    Reply::text(word).to("intent")
+fn intent(word: &str) -> ScriptedReply {
+    ScriptedReply::text(word).to("intent")
 }
 
 /// Returns a diff that replaces one line of a file.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use mock::{Behaviour, Reply};
+use mock::{Behaviour, ScriptedReply};
 use rustix::process::Signal;
 
 use crate::command_line::visits::two_files_staged;
@@ -19,11 +19,11 @@ const PROMPTLY: Duration = Duration::from_secs(3);
 /// A check that signals its start with a file, and does not end by itself.
 const ENDLESS: &str = "sleep 1000 &\ntouch begun\nsleep 1000\n";
 
-fn no_answer() -> Reply {
-    Reply::of(Behaviour::StallAfterHeaders)
+fn no_answer() -> ScriptedReply {
+    ScriptedReply::of(Behaviour::StallAfterHeaders)
 }
 
-fn fix() -> Reply {
+fn fix() -> ScriptedReply {
     editor(diff("greet.txt", "hello", "hello world"))
 }
 
@@ -45,7 +45,7 @@ fn assert_interrupts(world: &World, request: &str, seen: impl Fn(&World) -> bool
 
 #[test]
 fn ctrl_c_ends_a_model_call() {
-    let calls: [(&str, Vec<Reply>); 4] = [
+    let calls: [(&str, Vec<ScriptedReply>); 4] = [
         ("Fix the greeting", vec![no_answer().to("architect")]),
         ("Fix the greeting", vec![architect(plan(&["greet.txt"])), no_answer().to("editor")]),
         ("What is this?", vec![no_answer().to("analysis")]),
@@ -61,7 +61,10 @@ fn ctrl_c_ends_a_model_call() {
 
 #[test]
 fn ctrl_c_ends_a_waiting_retry() {
-    let throttled = Reply { retry_after: Some("60".to_owned()), ..Reply::of(Behaviour::Http429) };
+    let throttled = ScriptedReply {
+        retry_after: Some("60".to_owned()),
+        ..ScriptedReply::of(Behaviour::Http429)
+    };
     let world =
         World::greeting(vec![throttled.forever()]).configure("[llm]\nretry_max_ms = 100000\n");
     assert_interrupts(&world, "Fix the greeting", |world| world.provider.requests().len() == 1);
@@ -94,7 +97,7 @@ fn after_an_interruption_the_next_request_is_served() {
 fn only_one_process_may_write_and_a_second_one_is_told_which() {
     let world = World::greeting(vec![
         no_answer().to("architect"),
-        Reply::text("It greets.").to("analysis"),
+        ScriptedReply::text("It greets.").to("analysis"),
         architect(plan(&["greet.txt"])),
         fix(),
     ])
@@ -120,7 +123,7 @@ fn only_one_process_may_write_and_a_second_one_is_told_which() {
 
 #[test]
 fn a_second_process_waits_for_the_first() {
-    let slow = Reply { delay_ms: 300, ..architect(plan(&["greet.txt"])) };
+    let slow = ScriptedReply { delay_ms: 300, ..architect(plan(&["greet.txt"])) };
     let no_edit = "ARCHITECT_PLAN_V1\nPLAN|nothing\nNO_EDIT|true|done\nARCHITECT_PLAN_END\n";
     let world = World::greeting(vec![slow, fix(), architect(no_edit)]);
     let mut first = world.request("Fix the greeting").start();
@@ -148,7 +151,7 @@ fn a_journal_cut_short_by_a_power_cut_can_be_read() {
 fn an_idle_conversation_holds_no_lock_and_ends_on_a_signal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let answers = [("EDIT", "intent"), ("ANSWER", "intent"), ("ANALYSIS", "analysis")];
-        let answers = answers.map(|(text, role)| Reply::text(text).to(role));
+        let answers = answers.map(|(text, role)| ScriptedReply::text(text).to(role));
         let world = World::greeting([greeting_fix(), answers.to_vec()].concat());
         let mut terminal =
             Terminal::start(&mut world.deepseek(["--plain", "--approval", "suggest"]));
@@ -235,7 +238,7 @@ fn a_workspace_that_was_moved_or_replaced_during_a_run_ends_it_and_nothing_runs_
         let aside = root.with_extension("aside");
         let answers = mock::Replies::driven(move |request| {
             if request.header("x-agent-role") == Some("architect") {
-                return Reply::text(plan(&["greet.txt"]));
+                return ScriptedReply::text(plan(&["greet.txt"]));
             }
             let aside = root.with_extension("aside");
             if root.exists() && !aside.exists() {
@@ -255,7 +258,7 @@ fn a_workspace_that_was_moved_or_replaced_during_a_run_ends_it_and_nothing_runs_
                     _ => {}
                 }
             }
-            Reply::text(diff("greet.txt", "hello", "hello world"))
+            ScriptedReply::text(diff("greet.txt", "hello", "hello world"))
         });
         let world = World::of(project, Provider::new(answers)).unconfined();
         let run = world.chat("Fix the greeting");

@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mock::Reply;
+use mock::ScriptedReply;
 
 use crate::support::{Project, Provider, Run, World, greeting_fix, shell};
 
 /// Returns a world whose greeting was fixed, and that answers questions.
 fn with_a_past() -> World {
-    let answers = Reply::text("It greets.").to("analysis").forever();
+    let answers = ScriptedReply::text("It greets.").to("analysis").forever();
     let world = World::greeting(greeting_fix().into_iter().chain([answers]).collect::<Vec<_>>());
     let run = world.chat("fix the greeting.");
     assert_eq!(run.ending(), "0 delivered/proven", "{}", run.stderr);
@@ -130,7 +130,7 @@ fn a_request_that_begins_with_a_dash_is_a_request() {
         (&["ask", "--verbose is ignored, why?", "--color", "never"], "--verbose is ignored, why?"),
         (&["ask", "-1 is returned instead of 0"], "-1 is returned instead of 0"),
     ] {
-        let answer = Reply::text("Because.").to("analysis");
+        let answer = ScriptedReply::text("Because.").to("analysis");
         let world = World::greeting(vec![answer]);
         let mut words = args.to_vec();
         if args[0] != "ask" {
@@ -141,7 +141,7 @@ fn a_request_that_begins_with_a_dash_is_a_request() {
         let asked = world.provider.last_message("analysis", 1);
         assert!(asked.contains(request), "{args:?}: {asked}");
     }
-    let world = World::greeting(Vec::<Reply>::new());
+    let world = World::greeting(Vec::<ScriptedReply>::new());
     for args in [&["--nonsense"][..], &["-p", "--yolo"], &["ask", "-Z"]] {
         assert_eq!(world.deepseek(args.iter().copied()).run().code, Some(2), "{args:?}");
     }
@@ -150,10 +150,10 @@ fn a_request_that_begins_with_a_dash_is_a_request() {
 #[test]
 fn files_beyond_the_limit_are_told_to_the_model_and_the_user() {
     let answers = vec![
-        Reply::text("NEED_SEARCH|frobnicate").to("analysis"),
-        Reply::text("NEED_SEARCH|frobnicate|zz/*.py").to("analysis"),
-        Reply::text("NEED_LIST|zz").to("analysis"),
-        Reply::text("It is 1.").to("analysis"),
+        ScriptedReply::text("NEED_SEARCH|frobnicate").to("analysis"),
+        ScriptedReply::text("NEED_SEARCH|frobnicate|zz/*.py").to("analysis"),
+        ScriptedReply::text("NEED_LIST|zz").to("analysis"),
+        ScriptedReply::text("It is 1.").to("analysis"),
     ];
     let files: Vec<String> = (0..12).map(|n| format!("a/f{n:02}.py")).collect();
     let mut all: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "x = 1\n")).collect();

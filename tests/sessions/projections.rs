@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use mock::Reply;
+use mock::ScriptedReply;
 use serde_json::Value;
 
 use crate::support::{KEY, Project, Run, World, architect, diff, editor, plan};
@@ -18,7 +18,7 @@ fn eventful() -> World {
         editor(diff("greet.txt", "nothing like it", "hello world")),
         editor(diff("greet.txt", "hello", "hello ```wurld```")),
         editor(diff("greet.txt", "hello ```wurld```", "hello world")),
-        Reply::text("It greets.").to("analysis"),
+        ScriptedReply::text("It greets.").to("analysis"),
         architect(plan(&["greet.txt"])),
         editor(diff("greet.txt", "hello world", "hello")),
     ]);
@@ -254,7 +254,7 @@ fn usage_adds_up_to_the_recorded_usage_of_the_runs() {
 
 #[test]
 fn an_unknown_cost_is_shown_as_unknown() {
-    let world = World::greeting(vec![Reply::text("It greets.").to("analysis")])
+    let world = World::greeting(vec![ScriptedReply::text("It greets.").to("analysis")])
         .configure("[llm.base_model]\nmodel = \"deepseek-v4-flash\"\n");
     assert_eq!(succeed(&world, &["ask", "What is this?"]).code, Some(0));
     let usage = succeed(&world, &["usage", "--by", "model"]);

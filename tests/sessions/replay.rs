@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mock::{Behaviour, Reply};
+use mock::{Behaviour, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::lanes::team_crashes;
@@ -47,7 +47,7 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         ends(World::greeting(greeting_fix_insisting_on("make install")).unconfined(), &REQUEST, 3)
     }),
     ("cancelled-call", || {
-        let silence = Reply::of(Behaviour::StallAfterHeaders);
+        let silence = ScriptedReply::of(Behaviour::StallAfterHeaders);
         let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence]);
         cancelled(world, |world| world.provider.of("editor").len() == 1)
     }),
@@ -65,24 +65,25 @@ pub(crate) const SESSIONS: [(&str, Made); 13] = [
         ends(world.configure(more), &args, 4)
     }),
     ("out-of-time", || {
-        let silence = Reply::of(Behaviour::StallAfterHeaders);
+        let silence = ScriptedReply::of(Behaviour::StallAfterHeaders);
         let world = World::greeting(vec![architect(plan(&["greet.txt"])), silence]);
         ends(world.configure("[budget]\nwall_seconds = 1\n"), &REQUEST, 4)
     }),
     ("provider-fails", || {
-        let mut answers = vec![Reply::of(Behaviour::Http503), Reply::of(Behaviour::EofNoDone)];
+        let mut answers =
+            vec![ScriptedReply::of(Behaviour::Http503), ScriptedReply::of(Behaviour::EofNoDone)];
         answers.extend(greeting_fix());
-        answers.push(Reply::of(Behaviour::Http401).forever());
+        answers.push(ScriptedReply::of(Behaviour::Http401).forever());
         let world = ends(World::greeting(answers), &REQUEST, 0);
         ends(world, &["-c", "--force-execute", "-p", "Fix it again", "--approval", "auto"], 5)
     }),
     ("talk", || {
         let world = World::greeting(vec![
-            Reply::text("A greeting.").to("analysis"),
-            Reply::text("EDIT").to("intent"),
+            ScriptedReply::text("A greeting.").to("analysis"),
+            ScriptedReply::text("EDIT").to("intent"),
             architect(plan(&["greet.txt"])),
             editor(diff("greet.txt", "hello", "hello world")),
-            Reply::text("It says hello world.").to("analysis"),
+            ScriptedReply::text("It says hello world.").to("analysis"),
         ]);
         let world = ends(world, &["ask", "What is this?"], 0);
         let edit = ["-c", "-p", "the greeting is too short", "--approval", "auto"];

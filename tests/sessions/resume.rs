@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mock::{Behaviour, ReceivedRequest, Replies, Reply};
+use mock::{Behaviour, ReceivedRequest, Replies, ScriptedReply};
 use serde_json::Value;
 use tree::FileHash;
 
@@ -33,7 +33,7 @@ pub(crate) fn eventful() -> Replies {
             Some("architect") => &architect,
             _ => &editor,
         };
-        Reply::text(answers[answers_so_far(request).min(answers.len() - 1)].clone())
+        ScriptedReply::text(answers[answers_so_far(request).min(answers.len() - 1)].clone())
     })
 }
 
@@ -376,8 +376,8 @@ fn unreadable_paths_and_skipped_baselines_replay() {
 #[test]
 fn a_cancelled_question_is_not_resumed() {
     let world = World::greeting(vec![
-        Reply::of(Behaviour::StallAfterHeaders).to("analysis"),
-        Reply::text("An answer.").to("analysis"),
+        ScriptedReply::of(Behaviour::StallAfterHeaders).to("analysis"),
+        ScriptedReply::text("An answer.").to("analysis"),
     ]);
     let mut running = world.deepseek(["ask", "What is first?"]).start();
     running.until(|| world.provider.requests().len() == 1);

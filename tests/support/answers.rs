@@ -1,6 +1,6 @@
 //! Scripted model answers: plans and diffs that keep to the contracts.
 
-use mock::Reply;
+use mock::ScriptedReply;
 pub(crate) use testkit::answers::{diff, plan as plan_verified_by};
 
 /// Returns a plan for `files`, verified by the project's own check.
@@ -20,33 +20,33 @@ pub(crate) fn replaced(path: &str, text: &str, old: &str, new: &str) -> String {
 }
 
 /// Returns the answers that fix the greeting.
-pub(crate) fn greeting_fix() -> Vec<Reply> {
+pub(crate) fn greeting_fix() -> Vec<ScriptedReply> {
     greeting_fix_checked_by(&["sh check.sh"])
 }
 
 /// Returns the answers that fix the greeting, verified by these commands.
-pub(crate) fn greeting_fix_checked_by(commands: &[&str]) -> Vec<Reply> {
+pub(crate) fn greeting_fix_checked_by(commands: &[&str]) -> Vec<ScriptedReply> {
     let plan = plan_verified_by(&["greet.txt"], commands);
     vec![architect(plan), editor(diff("greet.txt", "hello", "hello world"))]
 }
 
 /// Returns the answers of an Architect that insists on a check, and of an Editor that fixes the greeting on every request.
-pub(crate) fn greeting_fix_insisting_on(command: &str) -> Vec<Reply> {
+pub(crate) fn greeting_fix_insisting_on(command: &str) -> Vec<ScriptedReply> {
     let insists = architect(plan_verified_by(&["greet.txt"], &[command])).forever();
     vec![insists, editor(diff("greet.txt", "hello", "hello world")).forever()]
 }
 
 /// Returns answers of an Editor that looks again and again, each time for something else.
-pub(crate) fn endless_looks() -> Vec<Reply> {
+pub(crate) fn endless_looks() -> Vec<ScriptedReply> {
     (0..200).map(|number| editor(format!("NEED_SEARCH|word{number}"))).collect()
 }
 
 /// Returns an answer for the Architect.
-pub(crate) fn architect(text: impl Into<String>) -> Reply {
-    Reply::text(text).to("architect")
+pub(crate) fn architect(text: impl Into<String>) -> ScriptedReply {
+    ScriptedReply::text(text).to("architect")
 }
 
 /// Returns an answer for the Editor.
-pub(crate) fn editor(text: impl Into<String>) -> Reply {
-    Reply::text(text).to("editor")
+pub(crate) fn editor(text: impl Into<String>) -> ScriptedReply {
+    ScriptedReply::text(text).to("editor")
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use sha2::{Digest as _, Sha256};
 
-pub use self::stream::Stream;
+pub use self::stream::MaskedStream;
 pub use self::unmask::unmask;
 use self::values::SHORTEST;
 pub use self::values::{is_secret_name, values_in, values_of_variables};

@@ -40,7 +40,7 @@ pub type ErrorSet = BTreeSet<Diagnostic>;
 
 /// How numbers in messages are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbers {
+pub enum NumberFolding {
     /// Replaced, for fingerprints: `left: 3` and `left: 4` are the same failure.
     Folded,
     /// Kept, to detect whether anything changed at all.
@@ -48,7 +48,7 @@ pub enum Numbers {
 }
 
 /// Parses at most `limit` diagnostics from `output`. If no tool's format is recognized, uses the last lines instead.
-pub fn diagnostics(output: &str, limit: usize, numbers: Numbers) -> ErrorSet {
+pub fn diagnostics(output: &str, limit: usize, numbers: NumberFolding) -> ErrorSet {
     let lines = plain(output);
     let mut found = ErrorSet::new();
     for (at, line) in lines.iter().enumerate() {
@@ -97,7 +97,7 @@ pub(crate) fn telling<'l>(
 }
 
 /// A line of output, and the diagnostic that starts on it.
-pub(crate) struct Line {
+pub(crate) struct OutputLine {
     /// The text without what only a terminal shows.
     pub(crate) text: String,
     /// The diagnostic that starts on this line, verbatim.
@@ -105,12 +105,12 @@ pub(crate) struct Line {
 }
 
 /// Returns the lines of `output`, each with the diagnostic that starts on it.
-pub(crate) fn read_lines(output: &str) -> Vec<Line> {
+pub(crate) fn read_lines(output: &str) -> Vec<OutputLine> {
     let lines = plain(output);
     let read = |at: usize| read_line(lines.get(at)?, lines.get(at + 1..).unwrap_or_default());
     let diagnostics: Vec<Option<Diagnostic>> = (0..lines.len()).map(read).collect();
     let both = lines.into_iter().zip(diagnostics);
-    both.map(|(text, diagnostic)| Line { text, diagnostic }).collect()
+    both.map(|(text, diagnostic)| OutputLine { text, diagnostic }).collect()
 }
 
 /// Returns the number of the line, from zero, on which the first failure is reported in a known format.
@@ -163,12 +163,12 @@ static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Replaces everything in `text` that varies between runs: addresses, hashes, absolute directories, durations, and
 /// numbers.
-fn normalise(text: &str, numbers: Numbers) -> String {
+fn normalise(text: &str, numbers: NumberFolding) -> String {
     let Some(noise) = NOISE.as_ref() else { return text.to_owned() };
     let replaced = noise.replace_all(text, |found: &regex::Captures<'_>| {
         match (found.name("name"), found.name("number")) {
             (Some(name), _) => format!("/{}", name.as_str()),
-            (None, Some(number)) if numbers == Numbers::Kept => number.as_str().to_owned(),
+            (None, Some(number)) if numbers == NumberFolding::Kept => number.as_str().to_owned(),
             (None, _) => "#".to_owned(),
         }
     });
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn read(output: &str) -> Vec<String> {
-        diagnostics(output, 40, Numbers::Folded)
+        diagnostics(output, 40, NumberFolding::Folded)
             .iter()
             .map(|d| format!("{}|{}|{}", d.code, d.file, d.message))
             .collect()
@@ -229,7 +229,7 @@ mod tests {
                     "\u{1b}[31merror\u{1b}[0m: bad thing at {dir}/x.rs after {ms} ms 0x7f{line:x}\n --> src/a.rs:{line}:1\n"
                 ),
                 40,
-                Numbers::Folded,
+                NumberFolding::Folded,
             )
         };
         assert_eq!(run("/tmp/abc1", 3, 15), run("/var/t/xyz2", 300, 7));
@@ -244,7 +244,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_output_is_read(output in "(error|FAILED|-->|panicked at|:|[0-9]|\\PC|\n|\u{1b}\\[){0,60}") {
-            proptest::prop_assert!(diagnostics(&output, 5, Numbers::Kept).len() <= 5);
+            proptest::prop_assert!(diagnostics(&output, 5, NumberFolding::Kept).len() <= 5);
         }
     }
 }

@@ -13,7 +13,7 @@ use tree::RepoPath;
 
 use crate::complaints::{self, ComplaintTable};
 use crate::derive::Kinds;
-use crate::error_lines::{Diagnostic, ErrorSet, Numbers, diagnostics};
+use crate::error_lines::{Diagnostic, ErrorSet, NumberFolding, diagnostics};
 use crate::missing_prerequisite::missing_prerequisite;
 use crate::proves_nothing::proves_nothing;
 use crate::test_counts::{TestCounts, test_counts};
@@ -243,7 +243,7 @@ pub fn read(command: &str, outcome: &CommandOutcome, by: &ReadingRules<'_>) -> C
     const MOST: usize = 2000;
     let text = plain_text(&outcome.output.text());
     let tests = test_counts(&text);
-    let exact = diagnostics(&text, MOST, Numbers::Kept);
+    let exact = diagnostics(&text, MOST, NumberFolding::Kept);
     let kind = kind(outcome, &text, tests, &exact, by.complaints);
     let exit = exit_text(&outcome.exit);
     let errors = |mut errors: ErrorSet| {
@@ -260,7 +260,7 @@ pub fn read(command: &str, outcome: &CommandOutcome, by: &ReadingRules<'_>) -> C
     Check {
         command: command.to_owned(),
         outcome: kind,
-        errors: errors(diagnostics(&text, MOST, Numbers::Folded)),
+        errors: errors(diagnostics(&text, MOST, NumberFolding::Folded)),
         exact: errors(exact),
         excerpt: outcome.output.excerpt(by.excerpt_bytes),
         exit: exit.clone(),

@@ -1,7 +1,7 @@
 //! Extracts the lines of a command's output that tell people why it failed: the first diagnostics with their context.
 //! Pure.
 
-use crate::error_lines::{Line, TEST_FAILED, read_lines, telling};
+use crate::error_lines::{OutputLine, TEST_FAILED, read_lines, telling};
 
 /// Maximum number of lines shown for one diagnostic.
 const OF_ONE: usize = 5;
@@ -58,7 +58,7 @@ pub fn reasons(output: &str, most: usize) -> Reasons {
     reasons
 }
 
-fn tells(line: &Line) -> Option<Tells> {
+fn tells(line: &OutputLine) -> Option<Tells> {
     if is_assertion(&line.text) {
         return Some(Tells::What);
     }
@@ -77,9 +77,10 @@ fn is_assertion(text: &str) -> bool {
 }
 
 /// Returns a diagnostic with the surrounding lines that belong to it, judging by their position.
-fn block(lines: &[Line], at: usize, best: Tells) -> Vec<(usize, String)> {
+fn block(lines: &[OutputLine], at: usize, best: Tells) -> Vec<(usize, String)> {
     let numbered = || lines.iter().enumerate();
-    let is_source = |line: &Line| line.text.starts_with([' ', '>']) && !is_underline(&line.text);
+    let is_source =
+        |line: &OutputLine| line.text.starts_with([' ', '>']) && !is_underline(&line.text);
     let starts = |words: &[&str]| {
         lines.get(at).is_some_and(|line| words.iter().any(|word| line.text.starts_with(word)))
     };
@@ -98,7 +99,7 @@ fn block(lines: &[Line], at: usize, best: Tells) -> Vec<(usize, String)> {
         before.map(|(at, line)| (at, shown(&line.text))).collect();
     block.reverse();
     let after = numbered().skip(at + 1);
-    let belongs = |line: &Line| {
+    let belongs = |line: &OutputLine| {
         let is_of_it = is_loose && !line.text.starts_with("note:") || line.text.starts_with(' ');
         let is_other = line.text.trim().is_empty() || tells(line).is_some_and(|it| it >= best);
         is_of_it && !is_other || is_assertion(&line.text)

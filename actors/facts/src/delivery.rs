@@ -280,14 +280,14 @@ pub enum StagedFor {
 /// The state to which an undo patch leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Target {
+pub enum UndoTarget {
     /// The workspace at the start of the run.
     Start,
     /// The tree with the fewest failures.
     Best,
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for UndoTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Start => "the start",
@@ -302,5 +302,5 @@ pub struct Rollback {
     /// Id of the staged patch set.
     pub patch: String,
     /// The state it leads to.
-    pub to: Target,
+    pub to: UndoTarget,
 }

@@ -24,14 +24,14 @@ use crate::grammar::look::Look;
 use crate::grammar::plan::{Leniency, Plan, StepMark};
 use crate::grammar::review::Review;
 use crate::lane_id::LaneId;
-use crate::model_choice::{Assessment, Reason};
+use crate::model_choice::{Assessment, ChoiceReason};
 use crate::not_applied::NotApplied;
 use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::words::{
-    Asked, CardAnswer, CardStep, CompactedBy, DeniedBy, Intent, IntentBy, MissionPhase, ProgramEnd,
-    ResearchStep, Role, SessionState, Side,
+    CardAnswer, CardStep, CompactedBy, DeniedBy, IntentBy, MissionPhase, NeedsApproval, ProgramEnd,
+    RequestIntent, ResearchStep, Role, SessionState, Side,
 };
 
 mod blobs;
@@ -148,7 +148,7 @@ pub enum Event {
     #[serde(rename = "RunStarted@v1")]
     RunStarted {
         /// How the request is treated.
-        intent: Intent,
+        intent: RequestIntent,
         /// The user's request.
         request: String,
     },
@@ -161,7 +161,7 @@ pub enum Event {
         text: String,
         /// The intent set by a flag or a command; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        intent: Option<Intent>,
+        intent: Option<RequestIntent>,
         /// An answer to a mission's card; absent if the message is not one.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         card: Option<CardStep>,
@@ -190,7 +190,7 @@ pub enum Event {
     #[serde(rename = "IntentDecided@v1")]
     IntentDecided {
         /// How the message is treated.
-        intent: Intent,
+        intent: RequestIntent,
         /// How that was determined.
         reason: IntentBy,
     },
@@ -220,7 +220,7 @@ pub enum Event {
         /// The role that asks.
         role: AgentRole,
         /// Why the question was escalated.
-        reason_codes: Vec<Reason>,
+        reason_codes: Vec<ChoiceReason>,
         /// Id of the model that was asked before.
         from: String,
         /// Id of the model that is asked now.
@@ -576,7 +576,7 @@ pub enum Event {
         /// Id of the question.
         ask: String,
         /// The effect.
-        action: Asked,
+        action: NeedsApproval,
         /// Why it needs approval.
         why: Wording,
     },
@@ -600,7 +600,7 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         ask: Option<String>,
         /// The effect.
-        action: Asked,
+        action: NeedsApproval,
         /// Who or what denied it.
         by: DeniedBy,
         /// The reason.

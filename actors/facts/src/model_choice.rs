@@ -39,7 +39,7 @@ pub struct Features {
 /// Why a choice was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum ChoiceReason {
     /// The user asks for long thinking.
     AskedFor,
     /// Words that indicate planning or design.
@@ -71,7 +71,7 @@ pub enum Reason {
 /// The result of an assessment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Choice {
+pub enum ModelChoice {
     /// The role's own model.
     Own,
     /// The long-thinking model.
@@ -90,9 +90,9 @@ pub struct Assessment {
     /// Distance of the score from the threshold, from 0 to 1.
     pub confidence: f64,
     /// The signals that added to the score.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<ChoiceReason>,
     /// The resulting choice.
-    pub choice: Choice,
+    pub choice: ModelChoice,
 }
 
 /// Assesses the signals.
@@ -101,26 +101,27 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
     let request = signals.request.to_lowercase();
     let count = |words: &[String]| words.iter().filter(|word| has(&request, word)).count();
     let mut reasons = Vec::new();
-    let mut part = |reason: Reason, value: f64| {
+    let mut part = |reason: ChoiceReason, value: f64| {
         if value > 0.0 {
             reasons.push(reason);
         }
         value
     };
-    let asked_for = part(Reason::AskedFor, share(count(&words.asks_for_thought), 1));
-    let keywords = part(Reason::Keywords, share(count(&words.complex), full.keywords));
-    let structure = part(Reason::Structure, f64::from(u8::from(is_structured(&request))));
+    let asked_for = part(ChoiceReason::AskedFor, share(count(&words.asks_for_thought), 1));
+    let keywords = part(ChoiceReason::Keywords, share(count(&words.complex), full.keywords));
+    let structure = part(ChoiceReason::Structure, f64::from(u8::from(is_structured(&request))));
     let length = signals.request.len() / 4;
     let chinese = request.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
     let is_long = length >= full.request_tokens || chinese > full.chinese_characters;
-    let length = part(Reason::Length, f64::from(u8::from(is_long)));
-    let constraints = part(Reason::Constraints, share(count(&words.constraints), full.constraints));
-    let repo_breadth = part(Reason::Breadth, share(signals.files, full.files));
-    let failure_streak = part(Reason::Failures, share(signals.failures, full.failures));
+    let length = part(ChoiceReason::Length, f64::from(u8::from(is_long)));
+    let constraints =
+        part(ChoiceReason::Constraints, share(count(&words.constraints), full.constraints));
+    let repo_breadth = part(ChoiceReason::Breadth, share(signals.files, full.files));
+    let failure_streak = part(ChoiceReason::Failures, share(signals.failures, full.failures));
     let verification_failures =
-        part(Reason::FailingChecks, share(signals.failing_checks, full.failing_checks));
-    let low_confidence = part(Reason::Unsure, share(signals.assumptions, full.assumptions));
-    let ambiguity = part(Reason::Ambiguous, share(count(&words.ambiguous), full.ambiguities));
+        part(ChoiceReason::FailingChecks, share(signals.failing_checks, full.failing_checks));
+    let low_confidence = part(ChoiceReason::Unsure, share(signals.assumptions, full.assumptions));
+    let ambiguity = part(ChoiceReason::Ambiguous, share(count(&words.ambiguous), full.ambiguities));
     let complexity = parts.keywords * keywords
         + parts.structure * structure
         + parts.length * length
@@ -141,11 +142,11 @@ pub fn assess(signals: Signals<'_>, rules: &Router) -> Assessment {
         + weights.ambiguity * ambiguity;
     let score = rounded(if asked_for > 0.0 { 1.0 } else { weighed });
     let choice = if score >= rules.max_think_threshold {
-        Choice::MaxThink
+        ModelChoice::MaxThink
     } else if score >= rules.uncertain_from {
-        Choice::Uncertain
+        ModelChoice::Uncertain
     } else {
-        Choice::Own
+        ModelChoice::Own
     };
     let confidence = rounded((score - rules.max_think_threshold).abs().min(1.0));
     Assessment { features, score, confidence, reasons, choice }

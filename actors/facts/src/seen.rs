@@ -15,7 +15,7 @@ pub struct SeenFile {
     pub path: RepoPath,
     /// What was found; in JSON its fields are on the same level as `path`.
     #[serde(flatten)]
-    pub found: Found,
+    pub found: FoundAtPath,
     /// Byte ranges `[from, to)` of known secrets in the text of the content, each secret once; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub secrets: Vec<(usize, usize)>,
@@ -33,7 +33,7 @@ impl SeenFile {
 /// What was found at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "found", rename_all = "snake_case")]
-pub enum Found {
+pub enum FoundAtPath {
     /// Nothing.
     Missing,
     /// A regular file, with its content.
@@ -62,7 +62,7 @@ pub enum Found {
     },
 }
 
-impl Found {
+impl FoundAtPath {
     /// Returns the content, if it is a file.
     pub const fn content(&self) -> Option<&Blob> {
         if let Self::File(file) = self { Some(&file.blob) } else { None }

@@ -28,7 +28,7 @@ pub enum Signal {
     /// What a plan needs approval for that nobody can give. Never lost.
     Unapprovable(String),
     /// A request for approval. Never lost.
-    Question(Question),
+    Question(ApprovalQuestion),
     /// A question of a model to the user. Never lost.
     Asked(OpenQuestion),
 }
@@ -44,7 +44,7 @@ pub struct Speaker {
 
 /// A request for the user's approval.
 #[derive(Debug)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// The scope in which it is asked.
     pub scope: Scope,
     /// What needs approval.
@@ -52,7 +52,7 @@ pub struct Question {
     /// Why it needs approval.
     pub why: String,
     /// Receives the answer. Dropping it means that there is no user to answer.
-    pub answer: oneshot::Sender<Answer>,
+    pub answer: oneshot::Sender<ApprovalAnswer>,
 }
 
 /// A question to the user that is answered in words.
@@ -79,7 +79,7 @@ pub enum Attendance {
 #[derive(Debug, Clone)]
 pub enum Proposal {
     /// Changes to files.
-    Patch(Vec<tree::Change>, Taken),
+    Patch(Vec<tree::Change>, Acceptance),
     /// A command to run.
     Command(String, Holds),
     /// A command that needs the network.
@@ -99,7 +99,7 @@ pub enum Holds {
 
 /// The user's answer to a request for approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// Go ahead.
     Yes,
     /// Go ahead, and do not ask for this again in this workspace.
@@ -119,7 +119,7 @@ pub enum Answer {
 
 /// How the user may accept a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum Acceptance {
     /// All of it, or nothing.
     Whole,
     /// File by file: the author is told which files were left out, and continues from there.
@@ -128,7 +128,7 @@ pub enum Taken {
     RestStays,
 }
 
-impl Taken {
+impl Acceptance {
     /// Returns true if the user may accept individual files.
     pub const fn is_by_file(self) -> bool {
         matches!(self, Self::ByFile | Self::RestStays)

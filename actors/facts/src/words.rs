@@ -9,7 +9,7 @@ use tree::FileHash;
 /// How a message of the user is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Intent {
+pub enum RequestIntent {
     /// As a request to change files.
     Edit,
     /// As a request for a plan only.
@@ -22,7 +22,7 @@ pub enum Intent {
     Mission,
 }
 
-impl Intent {
+impl RequestIntent {
     /// Returns the intent as one word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -218,7 +218,7 @@ impl fmt::Display for SessionState {
 /// An effect that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum NeedsApproval {
     /// Applying a patch set, given by its id.
     Patch(String),
     /// Running a command, as written.
@@ -227,7 +227,7 @@ pub enum Asked {
     Network(String),
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for NeedsApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Patch(id) => write!(f, "patch {}", short(id)),

@@ -39,9 +39,9 @@ impl Party {
 
 /// A place in the queue, from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub usize);
+pub struct QueuePlace(pub usize);
 
-impl fmt::Display for Place {
+impl fmt::Display for QueuePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ending = match (self.0 % 10, self.0 % 100) {
             (_, 11..=13) => "th",
@@ -81,11 +81,11 @@ impl<T> Turns<T> {
     }
 
     /// Returns the waiting callers in the order in which they will be called if no other joins.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (Place, &T)> {
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (QueuePlace, &T)> {
         let rounds = self.parts.iter().map(|(_, line)| line.len()).max().unwrap_or_default();
         let of_parts = (0..rounds)
             .flat_map(|round| self.parts.iter().filter_map(move |(_, line)| line.get(round)));
-        (1..).map(Place).zip(self.own.iter().chain(of_parts))
+        (1..).map(QueuePlace).zip(self.own.iter().chain(of_parts))
     }
 
     /// Returns the next of the run's own callers.
@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn places_are_shown_as_ordinals() {
-        let told = [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111, 112].map(|at| Place(at).to_string());
+        let told =
+            [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111, 112].map(|at| QueuePlace(at).to_string());
         let expected = [
             "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "101st", "111th",
             "112th",
@@ -233,9 +234,9 @@ mod tests {
                     Step::Called => drop(turns.next_own().or_else(|| turns.next_of_parts())),
                 }
             }
-            let told: Vec<(Place, usize)> = turns.in_order().map(|(at, who)| (at, *who)).collect();
-            let called: Vec<(Place, usize)> =
-                (1..).map(Place).zip(called(&mut turns)).collect();
+            let told: Vec<(QueuePlace, usize)> = turns.in_order().map(|(at, who)| (at, *who)).collect();
+            let called: Vec<(QueuePlace, usize)> =
+                (1..).map(QueuePlace).zip(called(&mut turns)).collect();
             prop_assert_eq!(told, called);
         }
     }

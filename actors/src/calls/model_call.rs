@@ -15,8 +15,8 @@ use facts::event::{Blob, Event, RequestTerms};
 use facts::signal::{Signal, Speaker};
 use model::retry::{self, Retry, RetryPolicy};
 use model::{
-    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, Delta, ModelError, ModelReply, ToolChoice,
-    Usage,
+    AgentRole, Awaited, BYTES_PER_TOKEN, ChatRequest, ModelError, ModelReply, ReplyDelta,
+    ToolChoice, Usage,
 };
 use thiserror::Error;
 use tools::clock;
@@ -26,7 +26,7 @@ use crate::calls::admission::{AdmissionError, Pace, Permit};
 use crate::calls::ledger::{Ask, Reservation};
 use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
-use crate::run::publisher::Written;
+use crate::run::publisher::EventWritten;
 use crate::run::terms::settings_of;
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::Prompts;
@@ -183,7 +183,7 @@ impl Caller {
             terms: Some(self.terms_of(&request)),
             body: recorded.and_then(|(_, body)| body).unwrap_or_else(|| Blob::new(request.body())),
         };
-        let begun = matches!(self.run.record(asked).await?, Written::Before(_));
+        let begun = matches!(self.run.record(asked).await?, EventWritten::Before(_));
         permit.sent();
         if begun {
             permit.presume(self.run.publisher.recorded_charge(reservation.id));
@@ -267,18 +267,18 @@ impl Caller {
     }
 
     /// Shows a piece of the answer on the screen, and counts it.
-    fn hear(&self, permit: &Permit, delta: Delta) {
+    fn hear(&self, permit: &Permit, delta: ReplyDelta) {
         match delta {
-            Delta::Text(text) => {
+            ReplyDelta::Text(text) => {
                 permit.count(text.len());
                 self.run.publisher.show(Signal::Text(self.speaker(), text));
             }
-            Delta::Reasoning(text) => {
+            ReplyDelta::Reasoning(text) => {
                 permit.count(text.len());
                 self.run.publisher.show(Signal::Reasoning(self.speaker(), text));
             }
-            Delta::Hidden(bytes) => permit.count(bytes),
-            Delta::KeepAlive => {
+            ReplyDelta::Hidden(bytes) => permit.count(bytes),
+            ReplyDelta::KeepAlive => {
                 self.run.publisher.show_wait("the provider has queued the call");
             }
         }

@@ -10,7 +10,7 @@ use facts::event::{Blob, Event};
 use facts::grammar::look::Look;
 use facts::grammar::review::{FILE, Reviewed, ShownDiff, paths_of, shown};
 use policy::{Verdict, quoted};
-use sandbox::{Network, Writes};
+use sandbox::{Network, TreeWrites};
 use shell::{Captured, CommandLine};
 use tools::count::counted;
 use tools::encoding::decode;
@@ -19,7 +19,7 @@ use tree::{Entry, FileMode, IgnoredByGit, RepoPath, dirs_of_repository};
 
 use crate::looks::look_result::LookResult;
 use crate::run::Run;
-use crate::run::command_runner::{Place, Runner};
+use crate::run::command_runner::{CommandPlace, Runner};
 use crate::run::effect::{Effect, Trace};
 
 /// Reads a change as a diff, or returns why there is none.
@@ -121,8 +121,8 @@ async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
 async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
     let line =
         CommandLine::parse(&format!("{GIT} {words}")).map_err(|error| Wording::of(&error))?;
-    let place = Place::discarding(&*commands.workspace, Network::Own);
-    let place = Place { in_place_of: None, writes: Writes::Nothing, ..place };
+    let place = CommandPlace::discarding(&*commands.workspace, Network::Own);
+    let place = CommandPlace { in_place_of: None, writes: TreeWrites::Nothing, ..place };
     let fence = commands.fence(&place);
     let outcome = commands.execute_in(place, &line, LIMIT).await;
     if outcome.succeeded() {

@@ -8,8 +8,8 @@ use facts::event::{Blob, Event};
 use facts::grammar::look::{Look, Looks};
 use index::Index;
 use search::{
-    BYTES_PER_TOKEN, Defined, FileMatches, Lines, LookError, Matches, Shown, Symbol, VisibleTree,
-    about, is_han, shown_of,
+    BYTES_PER_TOKEN, Defined, FileMatches, LookError, LookLines, Matches, Shown, Symbol,
+    VisibleTree, about, is_han, shown_of,
 };
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
@@ -22,7 +22,7 @@ use crate::looks::git_change;
 use crate::looks::look_result::LookResult;
 use crate::looks::own_tools;
 use crate::looks::programs::Programs;
-use crate::looks::shown_lines::{self, Range};
+use crate::looks::shown_lines::{self, ShownRange};
 use crate::looks::trial;
 use crate::run::Run;
 use crate::run::command_runner::Runner;
@@ -33,7 +33,7 @@ use crate::talk::prompts::{Prompt, Prompts};
 
 /// Where looks are answered from.
 #[derive(Clone, Copy)]
-pub struct Sources<'s> {
+pub struct LookSources<'s> {
     /// Runs commands in a tree, and gives access to its files.
     pub commands: &'s Runner,
     /// The search index, if there is one.
@@ -44,7 +44,7 @@ pub struct Sources<'s> {
     pub programs: Option<&'s dyn Programs>,
 }
 
-impl<'s> Sources<'s> {
+impl<'s> LookSources<'s> {
     /// Sources with only the files and the commands of a tree.
     pub const fn of_commands(commands: &'s Runner) -> Self {
         Self { commands, index: None, own: &[], programs: None }
@@ -54,7 +54,7 @@ impl<'s> Sources<'s> {
 /// Answers the looks that need something other than files: running commands, tools and programs, and asking the user.
 /// Each is an effect of its own that precedes the look.
 pub(crate) async fn asked_elsewhere(
-    sources: Sources<'_>,
+    sources: LookSources<'_>,
     caller: &Caller,
     looks: &[Look],
 ) -> Result<Vec<Option<LookResult>>, JournalClosed> {
@@ -85,7 +85,7 @@ pub(crate) async fn asked_elsewhere(
 /// space.
 pub(crate) async fn found(
     run: &Run,
-    sources: Sources<'_>,
+    sources: LookSources<'_>,
     looks: Vec<Look>,
     mut elsewhere: Vec<Option<LookResult>>,
     room: usize,
@@ -116,7 +116,7 @@ pub(crate) async fn found(
 /// The looks of one round.
 pub(crate) struct Looking<'l> {
     pub(crate) caller: &'l Caller,
-    pub(crate) sources: Sources<'l>,
+    pub(crate) sources: LookSources<'l>,
     pub(crate) looks: Looks,
     /// Results that do not come from files, one per look.
     pub(crate) elsewhere: Vec<Option<LookResult>>,
@@ -197,7 +197,7 @@ struct Eyes<'e> {
     /// Space in bytes for everything shown in one round.
     room: usize,
     /// The file ranges shown in this round.
-    seen: RefCell<Vec<(RepoPath, Range)>>,
+    seen: RefCell<Vec<(RepoPath, ShownRange)>>,
 }
 
 impl Eyes<'_> {
@@ -257,7 +257,7 @@ impl Eyes<'_> {
                 let shown = shown_of(path, text, *lines, self.max_lines, room);
                 let name = format!("{revision}:{path}");
                 Ok(match shown.map_err(|why| why.to_string())? {
-                    Shown::Lines(Lines { first, last, of, text, .. }) => {
+                    Shown::Lines(LookLines { first, last, of, text, .. }) => {
                         let text = shown_lines(self.prompts, &name, (first, last, of), &text);
                         self.unless_cut(text, *lines, (last, of))
                     }
@@ -339,12 +339,12 @@ impl Eyes<'_> {
     }
 
     /// Formats lines of a file, except those shown earlier in this round.
-    fn lines(&self, lines: &Lines) -> String {
+    fn lines(&self, lines: &LookLines) -> String {
         in_encoding(self.prompts, self.fresh_lines(lines), lines.encoding)
     }
 
-    fn fresh_lines(&self, lines: &Lines) -> String {
-        let Lines { path, first, last, of, text, .. } = lines;
+    fn fresh_lines(&self, lines: &LookLines) -> String {
+        let LookLines { path, first, last, of, text, .. } = lines;
         let mut seen = self.seen.borrow_mut();
         let of_file = seen.iter().filter(|(seen, _)| seen == path).map(|(_, range)| *range);
         let fresh = shown_lines::outside((*first, *last), &of_file.collect::<Vec<_>>());
@@ -356,7 +356,7 @@ impl Eyes<'_> {
             );
             return self.prompts.render(Prompt::FileAbove, &[("path", &name)]);
         }
-        let part = |(from, to): Range| {
+        let part = |(from, to): ShownRange| {
             let lines = shown_lines::lines_of(text, (from + 1 - first, to + 1 - first));
             shown_lines(self.prompts, path.as_str(), (from, to, *of), &lines)
         };
@@ -434,7 +434,7 @@ impl Eyes<'_> {
         let mut told =
             vec![self.prompts.render(Prompt::LookFound, &[("what", &what), ("found", &"")])];
         told.extend(about.items.into_iter().map(|item| {
-            self.lines(&Lines {
+            self.lines(&LookLines {
                 path: item.path,
                 first: item.first_line,
                 last: item.last_line,

@@ -41,7 +41,7 @@ pub(crate) enum Heard {
 
 /// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum InquiryStep {
     /// Show the model what it asked for; it may ask `left` more times.
     Show { left: u32 },
     /// Tell it what is wrong, and let it answer again.
@@ -69,7 +69,7 @@ impl Inquiry {
     }
 
     /// Returns the next step after an answer. A look when none is left breaks the contract.
-    pub(crate) fn after(&mut self, heard: Heard) -> Step {
+    pub(crate) fn after(&mut self, heard: Heard) -> InquiryStep {
         if heard == Heard::Cut || (heard == Heard::Empty && self.was_empty) {
             self.length = AnswerLength::Double;
         }
@@ -77,18 +77,18 @@ impl Inquiry {
         let insists = heard == Heard::Doubtful && self.was_doubted;
         self.was_doubted |= heard == Heard::Doubtful;
         match heard {
-            Heard::Usable => Step::Take,
-            Heard::Doubtful if insists => Step::Take,
+            Heard::Usable => InquiryStep::Take,
+            Heard::Doubtful if insists => InquiryStep::Take,
             Heard::Looks if self.looks > 0 => {
                 self.looks -= 1;
-                Step::Show { left: self.looks }
+                InquiryStep::Show { left: self.looks }
             }
             _ if self.repairs > 0 => {
                 self.repairs -= 1;
-                Step::Repair
+                InquiryStep::Repair
             }
-            Heard::Objectionable | Heard::Doubtful => Step::Take,
-            Heard::Looks | Heard::Broken | Heard::Cut | Heard::Empty => Step::GiveUp,
+            Heard::Objectionable | Heard::Doubtful => InquiryStep::Take,
+            Heard::Looks | Heard::Broken | Heard::Cut | Heard::Empty => InquiryStep::GiveUp,
         }
     }
 }
@@ -108,12 +108,12 @@ mod tests {
     ];
 
     /// Collects every possible course of an inquiry, with the number of answers it took.
-    fn go(inquiry: Inquiry, answers: u32, ends: &mut Vec<(u32, Step)>) {
+    fn go(inquiry: Inquiry, answers: u32, ends: &mut Vec<(u32, InquiryStep)>) {
         for heard in ALL {
             let mut next = inquiry;
             match next.after(heard) {
-                end @ (Step::Take | Step::GiveUp) => ends.push((answers + 1, end)),
-                Step::Show { .. } | Step::Repair => go(next, answers + 1, ends),
+                end @ (InquiryStep::Take | InquiryStep::GiveUp) => ends.push((answers + 1, end)),
+                InquiryStep::Show { .. } | InquiryStep::Repair => go(next, answers + 1, ends),
             }
         }
     }
@@ -123,8 +123,8 @@ mod tests {
         let mut ends = Vec::new();
         go(Inquiry::new(2, 2), 0, &mut ends);
         assert_eq!(ends.iter().map(|(answers, _)| *answers).max(), Some(5));
-        assert!(ends.iter().any(|(answers, end)| (*answers, *end) == (1, Step::Take)));
-        assert!(ends.iter().any(|(answers, end)| (*answers, *end) == (5, Step::GiveUp)));
+        assert!(ends.iter().any(|(answers, end)| (*answers, *end) == (1, InquiryStep::Take)));
+        assert!(ends.iter().any(|(answers, end)| (*answers, *end) == (5, InquiryStep::GiveUp)));
     }
 
     #[test]
@@ -147,8 +147,14 @@ mod tests {
             let mut inquiry = Inquiry::new(2, 0);
             [inquiry.after(heard), inquiry.after(heard), inquiry.after(heard)]
         };
-        assert_eq!(steps(Heard::Objectionable), [Step::Repair, Step::Repair, Step::Take]);
-        assert_eq!(steps(Heard::Doubtful), [Step::Repair, Step::Take, Step::Take]);
+        assert_eq!(
+            steps(Heard::Objectionable),
+            [InquiryStep::Repair, InquiryStep::Repair, InquiryStep::Take]
+        );
+        assert_eq!(
+            steps(Heard::Doubtful),
+            [InquiryStep::Repair, InquiryStep::Take, InquiryStep::Take]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub use toolbox::OwnTool;
 use toolbox::{check_arguments, own_tools};
 use tools::blocking::on_a_thread;
 
-use crate::looks::look_effect::Sources;
+use crate::looks::look_effect::LookSources;
 use crate::looks::look_result::LookResult;
 use crate::looks::trial;
 use crate::run::Run;
@@ -24,7 +24,7 @@ pub async fn found(commands: &Runner) -> Result<Vec<OwnTool>, JournalClosed> {
 
 /// Runs a tool with the given arguments, which it gets as JSON in its first argument.
 pub(crate) async fn called(
-    sources: Sources<'_>,
+    sources: LookSources<'_>,
     name: &str,
     arguments: &str,
 ) -> Result<LookResult, JournalClosed> {

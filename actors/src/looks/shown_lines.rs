@@ -22,22 +22,22 @@ const COMMON: usize = 6;
 const SHORTEST_WORD: usize = 4;
 
 /// A range of lines, one-based and inclusive.
-pub type Range = (usize, usize);
+pub type ShownRange = (usize, usize);
 
 /// What is known about where a file will be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Ranges that the plan names.
-    pub named: Vec<Range>,
+    pub named: Vec<ShownRange>,
     /// Ranges that were looked at before planning.
-    pub looked: Vec<Range>,
+    pub looked: Vec<ShownRange>,
     /// The text of the plan; names in it that occur on few lines of the file mark likely places.
     pub words: String,
 }
 
 /// Returns the parts of `text` to show on first sight; `None` for all of it, which is the case up to `max_lines` lines.
 /// The parts have at most that many lines in total.
-pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> {
+pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<ShownRange>> {
     let count = text.lines().count();
     if count <= max_lines {
         return None;
@@ -45,7 +45,8 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
     // A plan that names ranges was made after looking around, so earlier looks only count if it names none.
     let (told, around) =
         if hints.named.is_empty() { (&hints.looked, AROUND) } else { (&hints.named, AROUND_NAMED) };
-    let mut told: Vec<Range> = told.iter().map(|range| widened(*range, around, count)).collect();
+    let mut told: Vec<ShownRange> =
+        told.iter().map(|range| widened(*range, around, count)).collect();
     // Shortest first, so that a long range does not crowd out the others.
     told.sort_by_key(|(first, last)| last.saturating_sub(*first));
     // Words are only used if no range is known.
@@ -53,7 +54,7 @@ pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<Range>> 
     let found = lines_with(text, words).map(|line| widened((line, line), AROUND, count));
     // Imports matter wherever the file is changed.
     let head = head(text);
-    let mut shown: Vec<Range> = vec![(head, count.min(head + HEAD.min(max_lines) - 1))];
+    let mut shown: Vec<ShownRange> = vec![(head, count.min(head + HEAD.min(max_lines) - 1))];
     let mut left = max_lines - HEAD.min(max_lines);
     for (first, last) in told.into_iter().chain(found) {
         let last = last.min((first + left).saturating_sub(1));
@@ -89,7 +90,7 @@ fn head(text: &str) -> usize {
 }
 
 /// Returns the parts of `new` that differ from `old`, with context; `None` if they make up most of it.
-pub fn changed(old: &str, new: &str) -> Option<Vec<Range>> {
+pub fn changed(old: &str, new: &str) -> Option<Vec<ShownRange>> {
     let count = new.lines().count();
     let diff = TextDiff::from_lines(old, new);
     let mut at = 1;
@@ -110,18 +111,18 @@ pub fn changed(old: &str, new: &str) -> Option<Vec<Range>> {
 }
 
 /// Returns the lines of a range, including line endings.
-pub fn lines_of(text: &str, (first, last): Range) -> String {
+pub fn lines_of(text: &str, (first, last): ShownRange) -> String {
     text.split_inclusive('\n').skip(first.saturating_sub(1)).take(last + 1 - first).collect()
 }
 
-fn widened((first, last): Range, by: usize, count: usize) -> Range {
+fn widened((first, last): ShownRange, by: usize, count: usize) -> ShownRange {
     (first.saturating_sub(by).max(1), last.saturating_add(by).min(count.max(1)))
 }
 
 /// Returns the parts of `range` that are in none of `seen`.
-pub(crate) fn outside(range: Range, seen: &[Range]) -> Vec<Range> {
-    let cut = |left: Vec<Range>, (from, to): &Range| {
-        let around = |(first, last): Range| {
+pub(crate) fn outside(range: ShownRange, seen: &[ShownRange]) -> Vec<ShownRange> {
+    let cut = |left: Vec<ShownRange>, (from, to): &ShownRange| {
+        let around = |(first, last): ShownRange| {
             [(first, last.min(from.saturating_sub(1))), (first.max(to + 1), last)]
         };
         let parts = left.into_iter().flat_map(around);
@@ -131,9 +132,9 @@ pub(crate) fn outside(range: Range, seen: &[Range]) -> Vec<Range> {
 }
 
 /// Sorts ranges and merges those that touch.
-fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
+fn joined(mut ranges: Vec<ShownRange>) -> Vec<ShownRange> {
     ranges.sort_unstable();
-    let mut joined: Vec<Range> = Vec::new();
+    let mut joined: Vec<ShownRange> = Vec::new();
     for (first, last) in ranges {
         match joined.last_mut() {
             Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
@@ -187,7 +188,7 @@ mod tests {
     fn of_a_long_file_the_places_named_by_the_plan_are_shown() {
         let text = numbered(400).replace("line 200\n", "fn total_price() {\n");
         let words = "mend `total_price`, line 7".to_owned();
-        let of = |named: &[Range], looked: &[Range]| Hints {
+        let of = |named: &[ShownRange], looked: &[ShownRange]| Hints {
             named: named.to_vec(),
             looked: looked.to_vec(),
             words: words.clone(),

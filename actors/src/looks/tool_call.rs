@@ -6,7 +6,7 @@ use serde_json::json;
 use toolbox::{Look, look_of};
 
 use crate::calls::model_call::CallError;
-use crate::looks::look_effect::{Sources, found};
+use crate::looks::look_effect::{LookSources, found};
 use crate::looks::look_result::LookResult;
 use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
@@ -24,7 +24,7 @@ pub(crate) fn refused(why: &str) -> String {
 /// A call to be carried out.
 pub(crate) struct ToolUse<'u> {
     pub(crate) role: AgentRole,
-    pub(crate) sources: Sources<'u>,
+    pub(crate) sources: LookSources<'u>,
     pub(crate) call: &'u ToolCall,
     pub(crate) wanted: Result<Look, String>,
     /// The result, if it does not come from files.

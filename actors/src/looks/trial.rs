@@ -12,7 +12,7 @@ use tools::count::counted;
 use crate::looks::look_result::LookResult;
 use crate::roles::verifier::VerifierSetup;
 use crate::run::Run;
-use crate::run::command_runner::{NotRun, Place, Runner};
+use crate::run::command_runner::{CommandPlace, NotRun, Runner};
 use crate::run::effect::{Effect, Trace};
 use crate::run::workspace::Purpose;
 
@@ -104,14 +104,14 @@ impl Trial<'_> {
             return CommandOutcome::not_started(tree.gone());
         }
         if commands.run.confinement().await.degree() == Degree::Full {
-            let place = Place::discarding(&**workspace, reach);
+            let place = CommandPlace::discarding(&**workspace, reach);
             let outcome = commands.execute_in(place, self.line, limit).await;
             commands.run.fall(&outcome).await;
             return outcome;
         }
         match workspace.copied(&[]).await {
             Ok(copy) => {
-                let place = Place::in_copy(&**workspace, &*copy, reach);
+                let place = CommandPlace::in_copy(&**workspace, &*copy, reach);
                 let outcome = commands.execute_in(place, self.line, limit).await;
                 copy.remove().await;
                 outcome

@@ -8,7 +8,7 @@ use config::{Approval, Mode};
 use facts::delivery::StagedFor;
 use facts::lane_id::LaneId;
 use facts::not_applied::NotApplied;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
     Tolerance, Tolerances,
@@ -21,7 +21,7 @@ use tools::redact::{Redactor, unmask};
 use tree::{Change, Op, RepoPath};
 
 use crate::Unanswered;
-use crate::roles::role_host::{RoleHost, Work};
+use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::Run;
 use crate::run::file_reader::{FileLook, FileReader};
 use crate::run::workspace::{CommitRefused, Denied, Extent, LeftOut, Staged, Workspace};
@@ -100,7 +100,7 @@ impl Applier {
     }
 }
 
-impl Work for ApplierSetup {
+impl RoleWork for ApplierSetup {
     type Question = ApplyAsk;
     type Answer = ApplyReply;
 
@@ -184,7 +184,7 @@ impl ApplierSetup {
                 .map(Into::into)
                 .collect(),
             put_aside: plan.put_aside,
-            taken: Taken::ByFile,
+            taken: Acceptance::ByFile,
         };
         match self.workspace.commit(staged).await {
             Ok(committed) => {

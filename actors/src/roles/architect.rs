@@ -25,12 +25,12 @@ use tree::{Entry, RepoPath, TreeError};
 
 use crate::Unanswered;
 use crate::calls::model_call::Caller;
-use crate::looks::look_effect::Sources;
-use crate::roles::role_host::{RoleHost, Work};
+use crate::looks::look_effect::LookSources;
+use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::command_runner::Runner;
 use crate::run::file_reader::FileReader;
 use crate::run::workspace::Unapproved;
-use crate::talk::brief::{Brief, Reads};
+use crate::talk::brief::{Brief, BriefShare};
 use crate::talk::dialogue::Dialogue;
 use crate::talk::prompts::{Prompt, Prompts};
 use crate::talk::{AnswerError, Grammar, Objection, Raised, Talk, refused_plan};
@@ -156,7 +156,7 @@ impl Architect {
     }
 }
 
-impl Work for ArchitectSetup {
+impl RoleWork for ArchitectSetup {
     type Question = (Dialogue, PlanAsk);
     type Answer = PlanReply;
 
@@ -183,14 +183,14 @@ impl ArchitectSetup {
             prompts,
             dialogue,
             AgentRole::Architect,
-            Reads::Everything,
+            BriefShare::Everything,
             &instructions,
         );
         let question = [introduction, ask.baseline.clone(), question(prompts, &ask.why)].concat();
         dialogue.say(&question);
         let talk = Talk {
             caller: &self.caller,
-            sources: Sources::of_commands(&self.commands),
+            sources: LookSources::of_commands(&self.commands),
             repairs: self.bounds().architect_parse_retries,
             looks: self.bounds().max_look_rounds,
             since: None,

@@ -21,11 +21,11 @@ use tree::RepoPath;
 use crate::Unanswered;
 use crate::calls::model_call::{CallError, Caller};
 use crate::looks::instructions::instructions_for;
-use crate::looks::look_effect::{Looking, Sources, WantedBy};
-use crate::looks::shown_lines::{self, Hints, Range};
-use crate::roles::role_host::{RoleHost, Work};
+use crate::looks::look_effect::{LookSources, Looking, WantedBy};
+use crate::looks::shown_lines::{self, Hints, ShownRange};
+use crate::roles::role_host::{RoleHost, RoleWork};
 use crate::run::command_runner::Runner;
-use crate::talk::brief::{Brief, Reads, paragraph};
+use crate::talk::brief::{Brief, BriefShare, paragraph};
 use crate::talk::dialogue::{Dialogue, in_encoding, shown_file, shown_lines};
 use crate::talk::prompts::{Prompt, Prompts};
 use crate::talk::{AnswerError, Grammar, Talk};
@@ -113,7 +113,7 @@ impl Editor {
     }
 }
 
-impl Work for EditorSetup {
+impl RoleWork for EditorSetup {
     type Question = (Dialogue, DraftAsk);
     type Answer = DraftReply;
 
@@ -124,8 +124,8 @@ impl Work for EditorSetup {
 }
 
 impl EditorSetup {
-    fn sources(&self) -> Sources<'_> {
-        Sources::of_commands(&self.commands)
+    fn sources(&self) -> LookSources<'_> {
+        LookSources::of_commands(&self.commands)
     }
 
     fn bounds(&self) -> &AgentLoop {
@@ -144,7 +144,7 @@ impl EditorSetup {
             prompts,
             dialogue,
             AgentRole::Editor,
-            Reads::Plan,
+            BriefShare::Plan,
             &instructions,
         );
         let declared = ask.plan.iter().flat_map(|plan| &plan.files).map(|file| &file.path);
@@ -218,7 +218,7 @@ impl EditorSetup {
         let Some(now) = file.now.as_ref().map(masked) else {
             return prompts.render(Prompt::FileMissing, &[("path", path)]);
         };
-        let lines = |(first, last): Range| {
+        let lines = |(first, last): ShownRange| {
             let of = now.lines().count();
             shown_lines(
                 prompts,
@@ -258,7 +258,7 @@ impl EditorSetup {
 }
 
 /// Returns the definitions of a file that are outside the shown parts.
-fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[Range]) -> String {
+fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[ShownRange]) -> String {
     let is_shown = |at: u32| {
         usize::try_from(at)
             .is_ok_and(|at| parts.iter().any(|(first, last)| (*first..=*last).contains(&at)))

@@ -10,7 +10,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, Spawn
 use crate::{Unanswered, answer, answered};
 
 /// The work of a role.
-pub(crate) trait Work: Send + Sync + 'static {
+pub(crate) trait RoleWork: Send + Sync + 'static {
     /// The question it is asked.
     type Question: Send + 'static;
     /// The answer it gives.
@@ -20,24 +20,24 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn answer(&self, question: Self::Question) -> impl Future<Output = Self::Answer> + Send;
 }
 
-struct Msg<W: Work> {
+struct Msg<W: RoleWork> {
     question: W::Question,
     reply: RpcReplyPort<W::Answer>,
 }
 
 /// A handle to a running role.
-pub(crate) struct RoleHost<W: Work> {
+pub(crate) struct RoleHost<W: RoleWork> {
     actor: ActorRef<Msg<W>>,
     timeout: Duration,
 }
 
-impl<W: Work> Clone for RoleHost<W> {
+impl<W: RoleWork> Clone for RoleHost<W> {
     fn clone(&self) -> Self {
         Self { actor: self.actor.clone(), timeout: self.timeout }
     }
 }
 
-impl<W: Work> RoleHost<W> {
+impl<W: RoleWork> RoleHost<W> {
     /// Starts a role under `supervisor`. An answer may take up to `timeout`.
     pub(crate) async fn spawn(
         work: W,
@@ -63,7 +63,7 @@ impl<W: Work> RoleHost<W> {
 
 struct Host<W>(PhantomData<fn() -> W>);
 
-impl<W: Work> Actor for Host<W> {
+impl<W: RoleWork> Actor for Host<W> {
     type Msg = Msg<W>;
     type State = W;
     type Arguments = W;

@@ -23,8 +23,8 @@ use tools::plain::plain_text;
 use tree::Change;
 
 use crate::Unanswered;
-use crate::roles::role_host::{RoleHost, Work};
-use crate::run::command_runner::{NotRun, Place, Runner};
+use crate::roles::role_host::{RoleHost, RoleWork};
+use crate::run::command_runner::{CommandPlace, NotRun, Runner};
 use crate::run::workspace::{Denied, Purpose};
 
 /// The results of a verification.
@@ -81,9 +81,9 @@ impl Verifier {
         commands: Vec<String>,
         subject: Subject,
     ) -> Result<VerifyReply, Unanswered> {
-        match self.0.ask(Question::Verify(commands, subject)).await? {
-            Answer::Verified(reply) => Ok(reply),
-            Answer::Tried(_) => Err(Unanswered::Stopped),
+        match self.0.ask(VerifierQuestion::Verify(commands, subject)).await? {
+            VerifierAnswer::Verified(reply) => Ok(reply),
+            VerifierAnswer::Tried(_) => Err(Unanswered::Stopped),
         }
     }
 
@@ -93,9 +93,9 @@ impl Verifier {
         commands: Vec<String>,
         changes: Vec<Change>,
     ) -> Result<VerifyReply, Unanswered> {
-        match self.0.ask(Question::VerifyBefore(commands, changes)).await? {
-            Answer::Verified(reply) => Ok(reply),
-            Answer::Tried(_) => Err(Unanswered::Stopped),
+        match self.0.ask(VerifierQuestion::VerifyBefore(commands, changes)).await? {
+            VerifierAnswer::Verified(reply) => Ok(reply),
+            VerifierAnswer::Tried(_) => Err(Unanswered::Stopped),
         }
     }
 
@@ -105,43 +105,43 @@ impl Verifier {
         passed: Vec<Check>,
         change: ToProve,
     ) -> Result<Result<OldTree, JournalClosed>, Unanswered> {
-        match self.0.ask(Question::TryBefore(passed, change)).await? {
-            Answer::Tried(reply) => Ok(reply),
-            Answer::Verified(_) => Err(Unanswered::Stopped),
+        match self.0.ask(VerifierQuestion::TryBefore(passed, change)).await? {
+            VerifierAnswer::Tried(reply) => Ok(reply),
+            VerifierAnswer::Verified(_) => Err(Unanswered::Stopped),
         }
     }
 }
 
 /// A question to the Verifier.
-pub(crate) enum Question {
+pub(crate) enum VerifierQuestion {
     Verify(Vec<String>, Subject),
     VerifyBefore(Vec<String>, Vec<Change>),
     TryBefore(Vec<Check>, ToProve),
 }
 
 /// The answer to a question.
-pub(crate) enum Answer {
+pub(crate) enum VerifierAnswer {
     Verified(VerifyReply),
     Tried(Result<OldTree, JournalClosed>),
 }
 
-impl Work for VerifierSetup {
-    type Question = Question;
-    type Answer = Answer;
+impl RoleWork for VerifierSetup {
+    type Question = VerifierQuestion;
+    type Answer = VerifierAnswer;
 
-    async fn answer(&self, question: Question) -> Answer {
+    async fn answer(&self, question: VerifierQuestion) -> VerifierAnswer {
         match question {
-            Question::Verify(commands, Subject::Untouched) => {
-                Answer::Verified(self.verify_untouched(&commands).await)
+            VerifierQuestion::Verify(commands, Subject::Untouched) => {
+                VerifierAnswer::Verified(self.verify_untouched(&commands).await)
             }
-            Question::Verify(commands, Subject::Changed(changes)) => {
-                Answer::Verified(self.verify_changed(&commands, &changes).await)
+            VerifierQuestion::Verify(commands, Subject::Changed(changes)) => {
+                VerifierAnswer::Verified(self.verify_changed(&commands, &changes).await)
             }
-            Question::VerifyBefore(commands, changes) => {
-                Answer::Verified(self.verify_before(&commands, &changes).await)
+            VerifierQuestion::VerifyBefore(commands, changes) => {
+                VerifierAnswer::Verified(self.verify_before(&commands, &changes).await)
             }
-            Question::TryBefore(passed, change) => {
-                Answer::Tried(self.try_before(&passed, &change).await)
+            VerifierQuestion::TryBefore(passed, change) => {
+                VerifierAnswer::Tried(self.try_before(&passed, &change).await)
             }
         }
     }
@@ -209,7 +209,7 @@ impl VerifierSetup {
     }
 
     async fn first_hidden(&self, paths: Vec<PathBuf>) -> Option<PathBuf> {
-        let place = Place::discarding(&*self.commands.workspace, self.commands.reach());
+        let place = CommandPlace::discarding(&*self.commands.workspace, self.commands.reach());
         self.commands.fence(&place).first_hidden(paths).await
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::Command;
+use policy::PolicyCommand;
 use sandbox::Degree;
 use serde::{Deserialize, Serialize};
 use shell::CommandLine;
@@ -92,7 +92,7 @@ impl Always {
     /// Returns the files in the workspace that a command names or is known to read, with their hashes; `None` if one is
     /// too large.
     fn files_of(&self, line: &CommandLine) -> Option<BTreeMap<String, FileHash>> {
-        let command: &Command = line.command();
+        let command: &PolicyCommand = line.command();
         let all = command.segments.iter().chain(&command.inner);
         let words = all.flat_map(|segment| &segment.words);
         let mut names: Vec<&str> = words.map(String::as_str).collect();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use config::NetworkReach;
 use policy::Verdict;
-use sandbox::{Degree, Network, ScratchLayers, Writes};
-use shell::{CommandLine, CommandOutcome, Fence, OutputSink, RunOptions, run_heard};
+use sandbox::{Degree, Network, ScratchLayers, TreeWrites};
+use shell::{CommandConfinement, CommandLine, CommandOutcome, OutputSink, RunOptions, run_heard};
 use tools::regular::{self, MAX_NOTE_BYTES, read_text};
 use tree::{FileHash, git_dirs, is_unseen};
 
@@ -32,28 +32,28 @@ pub(crate) enum NotRun {
 }
 
 /// Where and under which conditions a command runs.
-pub(crate) struct Place<'p> {
+pub(crate) struct CommandPlace<'p> {
     pub(crate) root: &'p Path,
     /// The directory that `root` is a copy of, if any. A fully confined command sees the copy under its path.
     pub(crate) in_place_of: Option<&'p Path>,
     /// The network it can reach.
     pub(crate) reach: Network,
     /// What happens to its writes to the tree.
-    pub(crate) writes: Writes,
+    pub(crate) writes: TreeWrites,
     /// The layers that it shares with other commands, if any.
     pub(crate) layers: Option<&'p Arc<ScratchLayers>>,
     /// Further paths that it may read.
     pub(crate) read: Vec<PathBuf>,
 }
 
-impl<'p> Place<'p> {
+impl<'p> CommandPlace<'p> {
     /// Returns the tree of a crew as a place in which nothing of a command's writes is kept.
     pub(crate) fn discarding(workspace: &'p dyn Workspace, reach: Network) -> Self {
         Self {
             root: workspace.reader().root(),
             in_place_of: workspace.in_place_of(),
             reach,
-            writes: Writes::Discarded,
+            writes: TreeWrites::Discarded,
             layers: None,
             read: Vec::new(),
         }
@@ -69,7 +69,7 @@ impl<'p> Place<'p> {
         Self {
             root: copy.root(),
             in_place_of: workspace.in_place_of().or(Some(original)),
-            writes: Writes::Kept,
+            writes: TreeWrites::Kept,
             read: copy.linked().to_vec(),
             ..Self::discarding(workspace, reach)
         }
@@ -126,7 +126,7 @@ impl Runner {
     /// Runs a command in a directory, which it may see under another path.
     pub(crate) async fn execute_in(
         &self,
-        place: Place<'_>,
+        place: CommandPlace<'_>,
         line: &CommandLine,
         timeout: Duration,
     ) -> CommandOutcome {
@@ -137,7 +137,7 @@ impl Runner {
     /// masked.
     pub(crate) async fn execute_heard(
         &self,
-        place: Place<'_>,
+        place: CommandPlace<'_>,
         line: &CommandLine,
         timeout: Duration,
         sink: OutputSink<'_>,
@@ -164,13 +164,13 @@ impl Runner {
 
     /// Finds out what commands need, so that the first one need not wait for it.
     pub async fn prepare(&self) {
-        self.fence(&Place::discarding(&*self.workspace, self.reach())).prepare().await;
+        self.fence(&CommandPlace::discarding(&*self.workspace, self.reach())).prepare().await;
     }
 
     /// Returns the confinement of a command.
-    pub(crate) fn fence(&self, place: &Place<'_>) -> Fence {
+    pub(crate) fn fence(&self, place: &CommandPlace<'_>) -> CommandConfinement {
         let (rules, tree) = (Arc::clone(&self.run.terms.rules), place.root.to_owned());
-        Fence {
+        CommandConfinement {
             sandbox: Arc::clone(&self.run.sandbox),
             tree: place.root.to_owned(),
             at: place.in_place_of.unwrap_or(place.root).to_owned(),

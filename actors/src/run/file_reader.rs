@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use checks::derive::{Project, derive};
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::seen::{Found, SeenFile};
+use facts::seen::{FoundAtPath, SeenFile};
 use policy::Verdict;
 use tools::encoding::decode;
 use tree::{Change, Entry, Op, ReadTree, RepoPath, TreeError};
@@ -17,7 +17,7 @@ use crate::run::always_allowed::Always;
 use crate::run::effect::{Effect, Position, Trace};
 
 /// What was found at each path.
-type Seen = BTreeMap<RepoPath, Found>;
+type Seen = BTreeMap<RepoPath, FoundAtPath>;
 
 /// Larger directories are not listed.
 const MOST_NAMES: usize = 10_000;
@@ -125,9 +125,12 @@ impl FileReader {
         let mut known = lock(&self.known);
         for change in changes {
             if let Op::Rename { from } = &change.op {
-                known.insert(from.clone(), Found::Missing);
+                known.insert(from.clone(), FoundAtPath::Missing);
             }
-            let found = change.after.clone().map_or(Found::Missing, |it| Found::File(it.into()));
+            let found = change
+                .after
+                .clone()
+                .map_or(FoundAtPath::Missing, |it| FoundAtPath::File(it.into()));
             known.insert(change.path.clone(), found);
         }
     }
@@ -175,7 +178,7 @@ impl FileLook {
             };
         }
         let entry = self.file_reader.tree.entry(path, max_bytes);
-        let found = Found::of(&entry);
+        let found = FoundAtPath::of(&entry);
         if known.as_ref() != Some(&found) {
             lock(&self.seen).insert(path.clone(), found);
         }
@@ -190,7 +193,8 @@ impl FileLook {
         }
         let (seen, known) = (lock(&self.seen), lock(&self.file_reader.known));
         let found = seen.iter().chain(known.iter());
-        let there = found.filter(|(_, found)| **found != Found::Missing).map(|(path, _)| path);
+        let there =
+            found.filter(|(_, found)| **found != FoundAtPath::Missing).map(|(path, _)| path);
         let name = |path: &RepoPath| {
             let below = match dir {
                 Some(dir) => path.as_str().strip_prefix(dir.as_str())?.strip_prefix('/')?,
@@ -217,7 +221,7 @@ impl FileLook {
             return Ok(());
         }
         let redactor = &self.file_reader.run.redactor;
-        let file = |(path, found): (&RepoPath, &Found)| {
+        let file = |(path, found): (&RepoPath, &FoundAtPath)| {
             let text = found.content().and_then(|blob| decode(&blob.content));
             let secrets = text.map(|it| redactor.known_in(&it.text)).unwrap_or_default();
             SeenFile { path: path.clone(), found: found.clone(), secrets }

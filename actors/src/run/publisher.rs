@@ -13,7 +13,7 @@ use facts::amounts::Amount;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::scope::{Scope, Segment};
-use facts::signal::{Answer, OpenQuestion, Proposal, Question, Signal};
+use facts::signal::{ApprovalAnswer, ApprovalQuestion, OpenQuestion, Proposal, Signal};
 use facts::submission::{JournalInlet, Submission};
 use sandbox::ConfinementLevel;
 use tokio::sync::oneshot;
@@ -31,7 +31,7 @@ pub struct Publisher {
 
 /// How an event came to be on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum EventWritten {
     /// It was written now, with this number.
     Now(u64),
     /// It was already in the recording, with this number.
@@ -81,7 +81,7 @@ impl Publisher {
     }
 
     /// Writes an event and waits until it is on disk. Nothing that depends on the event may happen before.
-    pub async fn record(&self, event: Event) -> Result<Written, JournalClosed> {
+    pub async fn record(&self, event: Event) -> Result<EventWritten, JournalClosed> {
         self.record_and(event, || ()).await
     }
 
@@ -91,9 +91,9 @@ impl Publisher {
         &self,
         event: Event,
         sent: impl FnOnce() + Send,
-    ) -> Result<Written, JournalClosed> {
+    ) -> Result<EventWritten, JournalClosed> {
         if let Some(seq) = self.follow(&event).await? {
-            return Ok(Written::Before(seq));
+            return Ok(EventWritten::Before(seq));
         }
         let (durable, written) = oneshot::channel();
         self.send(event, Some(durable)).await?;
@@ -101,7 +101,7 @@ impl Publisher {
         let mut journal_lives = self.journal.lives.clone();
         tokio::select! {
             biased;
-            written = written => written.map(Written::Now).map_err(|_| JournalClosed),
+            written = written => written.map(EventWritten::Now).map_err(|_| JournalClosed),
             // Submissions that arrive while the journal shuts down stay in a queue without a reader.
             _ = journal_lives.changed() => Err(JournalClosed),
         }
@@ -213,11 +213,16 @@ impl Publisher {
     }
 
     /// Asks the user for approval. `None` if there is no user to answer.
-    pub async fn ask(&self, what: Proposal, why: String) -> Option<Answer> {
+    pub async fn ask(&self, what: Proposal, why: String) -> Option<ApprovalAnswer> {
         let (answer, answered) = oneshot::channel();
         self.journal
             .screen
-            .send(Signal::Question(Question { scope: self.scope.clone(), what, why, answer }))
+            .send(Signal::Question(ApprovalQuestion {
+                scope: self.scope.clone(),
+                what,
+                why,
+                answer,
+            }))
             .await
             .ok()?;
         answered.await.ok()

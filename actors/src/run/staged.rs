@@ -1,8 +1,8 @@
 //! A change on its way to the tree, as an event.
 
-use facts::delivery::{StagedFor, Target};
+use facts::delivery::{StagedFor, UndoTarget};
 use facts::event::{Event, StagedFile};
-use facts::signal::Taken;
+use facts::signal::Acceptance;
 use tree::Change;
 
 use crate::run::workspace::Staged;
@@ -22,10 +22,10 @@ impl Staged {
     }
 
     /// Creates an undo patch.
-    pub fn way_back(to: Target, changes: Vec<Change>) -> Self {
+    pub fn way_back(to: UndoTarget, changes: Vec<Change>) -> Self {
         let title = format!("back to {to}").into();
         let (repairs, put_aside) = (Vec::new(), Vec::new());
-        let taken = Taken::Whole;
+        let taken = Acceptance::Whole;
         Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs, put_aside, taken }
     }
 }

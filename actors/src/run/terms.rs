@@ -5,7 +5,7 @@ use std::sync::Arc;
 use config::{Config, Llm, Mode, ModelRole};
 use model::AgentRole;
 use model::price::{PriceError, Prices};
-use policy::{PolicyError, Rules};
+use policy::{PolicyError, PolicyRules};
 use thiserror::Error;
 
 use crate::talk::prompts::Prompts;
@@ -16,34 +16,34 @@ pub struct Terms {
     /// The configuration.
     pub config: Arc<Config>,
     /// The compiled policy.
-    pub rules: Arc<Rules>,
+    pub rules: Arc<PolicyRules>,
     /// The price table.
     pub prices: Arc<Prices>,
     /// The prompts.
     pub prompts: Arc<Prompts>,
     /// What no request of the run may differ from.
-    pub(crate) chosen: Chosen,
+    pub(crate) chosen: ChosenTerms,
 }
 
 impl Terms {
     /// Compiles the rules and prices of a configuration.
     pub fn new(config: Arc<Config>, prompts: Prompts) -> Result<Self, TermsError> {
-        let rules = Arc::new(Rules::new(&config.policy, config.agent_loop.safety_gate)?);
+        let rules = Arc::new(PolicyRules::new(&config.policy, config.agent_loop.safety_gate)?);
         let prices = Arc::new(Prices::new(&config.llm.prices, &config.llm.peak)?);
-        let chosen = Chosen::of(&config);
+        let chosen = ChosenTerms::of(&config);
         Ok(Self { config, rules, prices, prompts: Arc::new(prompts), chosen })
     }
 }
 
 /// What the user chose when the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenTerms {
     pub(crate) mode: Mode,
     /// The roles whose models reason.
     reasoning: [bool; AgentRole::ALL.len()],
 }
 
-impl Chosen {
+impl ChosenTerms {
     fn of(config: &Config) -> Self {
         let reasoning = AgentRole::ALL.map(|role| settings_of(&config.llm, role).thinking);
         Self { mode: config.policy.mode, reasoning }

@@ -13,8 +13,8 @@ use facts::delivery::{Delivery, StagedFor};
 use facts::lane_id::LaneId;
 use facts::not_applied::NotApplied;
 use facts::scope::Scope;
-use facts::signal::Taken;
-use facts::words::Asked;
+use facts::signal::Acceptance;
+use facts::words::NeedsApproval;
 use futures_util::future::BoxFuture;
 use patch::PutAside;
 use sandbox::Network;
@@ -157,7 +157,7 @@ pub struct Staged {
     /// Sections of the diff that are not part of the change.
     pub put_aside: Vec<PutAside>,
     /// Whether the user may accept only a part of it.
-    pub taken: Taken,
+    pub taken: Acceptance,
 }
 
 /// How much of a change was applied.
@@ -183,7 +183,7 @@ pub struct LeftOut {
 #[error("{what} was denied: {why}")]
 pub struct Denied {
     /// The effect that was denied.
-    pub what: Asked,
+    pub what: NeedsApproval,
     /// The reason.
     pub why: Wording,
     /// What would allow it.

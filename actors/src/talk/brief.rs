@@ -24,7 +24,7 @@ pub struct Brief {
 
 /// How much of the brief a role reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reads {
+pub enum BriefShare {
     /// All of it.
     Everything,
     /// The workspace and the request only: another role has researched and planned.
@@ -39,7 +39,7 @@ impl Brief {
         prompts: &Prompts,
         dialogue: &mut Dialogue,
         role: AgentRole,
-        reads: Reads,
+        reads: BriefShare,
         instructions: &str,
     ) -> String {
         if !dialogue.is_first_of(role) {
@@ -47,7 +47,7 @@ impl Brief {
         }
         let opening = match reads {
             _ if !dialogue.is_new() => instructions.to_owned(),
-            Reads::Everything => prompts.render(
+            BriefShare::Everything => prompts.render(
                 Prompt::Opening,
                 &[
                     ("workspace", &self.workspace(prompts)),
@@ -57,7 +57,7 @@ impl Brief {
                     ("role", &instructions),
                 ],
             ),
-            Reads::Plan => prompts.render(
+            BriefShare::Plan => prompts.render(
                 Prompt::OpeningForPlan,
                 &[
                     ("workspace", &self.workspace(prompts)),
@@ -105,27 +105,27 @@ mod tests {
         }
     }
 
-    fn said(brief: &Brief, dialogue: &mut Dialogue, role: AgentRole, reads: Reads) -> String {
+    fn said(brief: &Brief, dialogue: &mut Dialogue, role: AgentRole, reads: BriefShare) -> String {
         brief.introduction(&Prompts::default(), dialogue, role, reads, &format!("You {role:?}."))
     }
 
     #[test]
     fn a_role_reads_the_brief_and_its_instructions_once() {
         let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
-        let first = said(&brief("x"), &mut dialogue, AgentRole::Architect, Reads::Everything);
+        let first = said(&brief("x"), &mut dialogue, AgentRole::Architect, BriefShare::Everything);
         assert!(first.contains("A shop.") && first.contains("cart.py, for x"), "{first}");
         assert!(first.ends_with("You Architect.\n\n"), "{first}");
         dialogue.say(&first);
-        let again = said(&brief("x"), &mut dialogue, AgentRole::Architect, Reads::Everything);
+        let again = said(&brief("x"), &mut dialogue, AgentRole::Architect, BriefShare::Everything);
         assert_eq!(again, "");
-        let other = said(&brief("x"), &mut dialogue, AgentRole::Editor, Reads::Plan);
+        let other = said(&brief("x"), &mut dialogue, AgentRole::Editor, BriefShare::Plan);
         assert_eq!(other, "You Editor.\n\n");
     }
 
     #[test]
     fn a_role_that_is_given_a_plan_does_not_see_the_evidence_behind_it() {
         let mut dialogue = Dialogue::new("s".into(), &Redactor::default());
-        let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, Reads::Plan);
+        let first = said(&brief("x"), &mut dialogue, AgentRole::Editor, BriefShare::Plan);
         assert!(first.contains("A shop.") && !first.contains("cart.py"), "{first}");
         assert!(first.contains("The user's request:\n\nx\n\nYou Editor."), "{first}");
     }
@@ -137,7 +137,7 @@ mod tests {
                 &brief(request),
                 &mut Dialogue::new("s".into(), &Redactor::default()),
                 role,
-                Reads::Everything,
+                BriefShare::Everything,
             )
         };
         let common =

@@ -27,7 +27,7 @@ use crate::talk::prompts::Prompt;
 const KEPT_AS: &str = "answer 1";
 
 /// Checks an answer; the error names the line that breaks the contract.
-pub type Reads = fn(&str) -> Result<(), ContractError>;
+pub type AnswerCheck = fn(&str) -> Result<(), ContractError>;
 
 /// A child question.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct Child {
     /// The question itself.
     pub question: String,
     /// Checks its answer.
-    pub reads: Reads,
+    pub reads: AnswerCheck,
     /// Deadline of the answer, if any.
     pub by: Option<Timestamp>,
 }

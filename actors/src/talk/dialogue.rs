@@ -3,7 +3,7 @@
 
 use checks::verified::Missing;
 use facts::grammar::look::Look;
-use model::{AgentRole, Message, ModelReply, ToolOffer};
+use model::{AgentRole, ChatMessage, ModelReply, ToolOffer};
 use patch::numbered;
 use tools::redact::Redactor;
 
@@ -12,7 +12,7 @@ use crate::talk::prompts::{Prompt, Prompts};
 /// A conversation with one model, held by one or several roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialogue {
-    messages: Vec<Message>,
+    messages: Vec<ChatMessage>,
     redactor: Redactor,
     /// Prompt tokens of the last call, by the provider's count.
     sent_tokens: u64,
@@ -31,7 +31,8 @@ pub struct Dialogue {
 impl Dialogue {
     /// Creates a dialogue with a system message.
     pub fn new(system: String, redactor: &Redactor) -> Self {
-        let (messages, redactor) = (vec![Message::System { content: system }], redactor.clone());
+        let (messages, redactor) =
+            (vec![ChatMessage::System { content: system }], redactor.clone());
         let (roles, looks, lacking, tools) = Default::default();
         Self { messages, redactor, sent_tokens: 0, roles, looks, lacking, tools, steered: 0 }
     }
@@ -89,7 +90,7 @@ impl Dialogue {
     /// Returns true if an answer of the model contains this text.
     pub fn has_heard(&self, text: &str) -> bool {
         self.messages.iter().any(
-            |message| matches!(message, Message::Assistant { content, .. } if content.contains(text)),
+            |message| matches!(message, ChatMessage::Assistant { content, .. } if content.contains(text)),
         )
     }
 
@@ -108,30 +109,30 @@ impl Dialogue {
 
     /// Returns true if a user message contains this text.
     pub fn has_said(&self, text: &str) -> bool {
-        self.messages
-            .iter()
-            .any(|message| matches!(message, Message::User { content } if content.contains(text)))
+        self.messages.iter().any(
+            |message| matches!(message, ChatMessage::User { content } if content.contains(text)),
+        )
     }
 
     /// Returns all messages.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &[ChatMessage] {
         &self.messages
     }
 
     /// Appends a user message. Secrets are masked here, on the only path into prompts.
     pub fn say(&mut self, text: &str) {
-        self.messages.push(Message::User { content: self.redactor.redact(text).into_owned() });
+        self.messages.push(ChatMessage::User { content: self.redactor.redact(text).into_owned() });
     }
 
     /// Appends the result of a tool call from the last answer.
     pub fn tell(&mut self, tool_call_id: &str, told: &str) {
         let content = self.redactor.redact(told).into_owned();
-        self.messages.push(Message::Tool { tool_call_id: tool_call_id.to_owned(), content });
+        self.messages.push(ChatMessage::Tool { tool_call_id: tool_call_id.to_owned(), content });
     }
 
     /// Appends a complete answer, and records the size of its prompt.
     pub fn hear(&mut self, reply: &ModelReply) {
-        self.messages.push(Message::Assistant {
+        self.messages.push(ChatMessage::Assistant {
             content: reply.content.clone(),
             reasoning_content: reply.reasoning.clone(),
             tool_calls: reply.tool_calls.clone(),
@@ -148,15 +149,15 @@ impl Dialogue {
 }
 
 /// Returns a message that is an answer in text, without the blanks around it.
-fn answer(message: &Message) -> Option<&str> {
+fn answer(message: &ChatMessage) -> Option<&str> {
     match message {
-        Message::Assistant { content, tool_calls, .. } if tool_calls.is_empty() => {
+        ChatMessage::Assistant { content, tool_calls, .. } if tool_calls.is_empty() => {
             Some(content.trim())
         }
-        Message::Assistant { .. }
-        | Message::System { .. }
-        | Message::User { .. }
-        | Message::Tool { .. } => None,
+        ChatMessage::Assistant { .. }
+        | ChatMessage::System { .. }
+        | ChatMessage::User { .. }
+        | ChatMessage::Tool { .. } => None,
     }
 }
 

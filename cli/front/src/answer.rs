@@ -1,7 +1,7 @@
 //! Requests for approval as they are shown, and answers as they are typed. Pure.
 
-use facts::signal::Answer;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
+use facts::signal::ApprovalAnswer;
 
 use crate::diff::harmless;
 
@@ -17,7 +17,7 @@ pub struct ShownQuestion {
     /// The possible answers.
     pub offers: Offers,
     /// How the change may be applied; `None` if the question is not about a change.
-    pub change: Option<Taken>,
+    pub change: Option<Acceptance>,
 }
 
 /// The possible answers other than yes and no.
@@ -37,7 +37,7 @@ pub enum Offers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
     /// An answer.
-    Answer(Answer),
+    Answer(ApprovalAnswer),
     /// Show again what the question is about.
     Show,
     /// Review the change file by file.
@@ -57,8 +57,8 @@ impl Offers {
     }
 
     /// Says what an answer changes beyond this question, and how to take that back; `None` if it changes nothing.
-    pub fn lasting(&self, answer: &Answer) -> Option<String> {
-        let (Self::Always(command), Answer::Always) = (self, answer) else { return None };
+    pub fn lasting(&self, answer: &ApprovalAnswer) -> Option<String> {
+        let (Self::Always(command), ApprovalAnswer::Always) = (self, answer) else { return None };
         let command = harmless(command);
         let quoted = command.replace('\'', r"'\''");
         Some(format!(
@@ -76,14 +76,14 @@ impl Offers {
 
     /// Parses the numbers of files, and the reason against the other files if there is one. Returns `None` if they are not
     /// understood.
-    fn only(&self, said: &str) -> Option<Answer> {
+    fn only(&self, said: &str) -> Option<ApprovalAnswer> {
         let Self::Files(paths) = self else { return None };
         let (numbers, why) = said.split_once(':').unwrap_or((said, ""));
         let path = |number: &str| paths.get(number.parse::<usize>().ok()?.checked_sub(1)?).cloned();
         let numbers = numbers.split([' ', ',']).filter(|number| !number.is_empty());
         let paths: Vec<String> = numbers.map(path).collect::<Option<_>>()?;
         let why = Some(why.trim()).filter(|why| !why.is_empty()).map(str::to_owned);
-        (!paths.is_empty()).then_some(Answer::Only { paths, why })
+        (!paths.is_empty()).then_some(ApprovalAnswer::Only { paths, why })
     }
 }
 
@@ -94,17 +94,17 @@ pub fn read(line: &str, offers: &Offers) -> Typed {
     let rest = rest.trim_start_matches([' ', ',', ':']);
     let why = rest.strip_prefix("because ").unwrap_or(rest);
     match (word.to_lowercase().as_str(), why) {
-        ("y" | "yes", "") => Typed::Answer(Answer::Yes),
+        ("y" | "yes", "") => Typed::Answer(ApprovalAnswer::Yes),
         ("a" | "always", "") if matches!(offers, Offers::Always(_)) => {
-            Typed::Answer(Answer::Always)
+            Typed::Answer(ApprovalAnswer::Always)
         }
         ("f" | "file" | "files", numbers) => {
             offers.only(numbers).map_or(Typed::Unclear, Typed::Answer)
         }
         ("s" | "show", "") => Typed::Show,
         ("d" | "review", "") => Typed::Review,
-        ("" | "n" | "no", "") => Typed::Answer(Answer::No),
-        ("n" | "no", why) => Typed::Answer(Answer::Because(why.to_owned())),
+        ("" | "n" | "no", "") => Typed::Answer(ApprovalAnswer::No),
+        ("n" | "no", why) => Typed::Answer(ApprovalAnswer::Because(why.to_owned())),
         _ => Typed::Unclear,
     }
 }
@@ -115,20 +115,20 @@ mod tests {
 
     #[test]
     fn a_line_is_an_answer_or_unclear() {
-        let because = |why: &str| Typed::Answer(Answer::Because(why.to_owned()));
+        let because = |why: &str| Typed::Answer(ApprovalAnswer::Because(why.to_owned()));
         let offers = Offers::Always("make lint".to_owned());
         for (line, said) in [
-            ("y\n", Typed::Answer(Answer::Yes)),
-            (" YES ", Typed::Answer(Answer::Yes)),
-            ("\n", Typed::Answer(Answer::No)),
-            ("no", Typed::Answer(Answer::No)),
+            ("y\n", Typed::Answer(ApprovalAnswer::Yes)),
+            (" YES ", Typed::Answer(ApprovalAnswer::Yes)),
+            ("\n", Typed::Answer(ApprovalAnswer::No)),
+            ("no", Typed::Answer(ApprovalAnswer::No)),
             ("no, because it breaks CI", because("it breaks CI")),
             ("no: use Python 3.12", because("use Python 3.12")),
             ("n too large", because("too large")),
             ("s", Typed::Show),
             ("d", Typed::Review),
             ("Review", Typed::Review),
-            ("always", Typed::Answer(Answer::Always)),
+            ("always", Typed::Answer(ApprovalAnswer::Always)),
             ("yes please", Typed::Unclear),
             ("what?", Typed::Unclear),
             ("yno", Typed::Unclear),
@@ -136,9 +136,9 @@ mod tests {
             assert_eq!(read(line, &offers), said, "{line}");
         }
         assert_eq!(read("always", &Offers::Once), Typed::Unclear);
-        let lasting = offers.lasting(&Answer::Always).unwrap();
+        let lasting = offers.lasting(&ApprovalAnswer::Always).unwrap();
         assert!(lasting.ends_with("deepseek policy forget 'make lint'"), "{lasting}");
-        assert_eq!(offers.lasting(&Answer::Yes), None);
+        assert_eq!(offers.lasting(&ApprovalAnswer::Yes), None);
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(offers.numbered(), ["  1 a.rs", "  2 b.rs", "  3 c.rs"]);
         let only = |paths: &[&str], why: Option<&str>| {
             let paths = paths.iter().map(|&path| path.to_owned()).collect();
-            Typed::Answer(Answer::Only { paths, why: why.map(str::to_owned) })
+            Typed::Answer(ApprovalAnswer::Only { paths, why: why.map(str::to_owned) })
         };
         for (line, said) in [
             ("files 1 3", only(&["a.rs", "c.rs"], None)),
@@ -157,7 +157,7 @@ mod tests {
             ("files 0", Typed::Unclear),
             ("files a.rs", Typed::Unclear),
             ("files", Typed::Unclear),
-            ("y", Typed::Answer(Answer::Yes)),
+            ("y", Typed::Answer(ApprovalAnswer::Yes)),
         ] {
             assert_eq!(read(line, &offers), said, "{line}");
         }

@@ -9,9 +9,9 @@ use config::{Mode, Policy};
 use facts::delivery::{Delivery, Verified};
 use facts::event::Event;
 use facts::grammar::plan::{Criterion, Plan};
-use facts::model_choice::{Assessment, Choice, Reason};
+use facts::model_choice::{Assessment, ChoiceReason, ModelChoice};
 use facts::words::{CardAnswer, IntentBy};
-use journal::{Call, CallReply, Story, StoryEntry};
+use journal::{CallReply, RecordedCall, Story, StoryEntry};
 use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;
@@ -260,7 +260,7 @@ pub fn word(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().replace('_', " ")
 }
 
-fn asked(Call { role, model, retry, .. }: &Call) -> String {
+fn asked(RecordedCall { role, model, retry, .. }: &RecordedCall) -> String {
     let role = role.as_str();
     match retry {
         0 => format!("{role} asks {model}"),
@@ -269,7 +269,7 @@ fn asked(Call { role, model, retry, .. }: &Call) -> String {
 }
 
 /// Describes a model call, one fact per line.
-pub fn call(call: &Call) -> Vec<String> {
+pub fn call(call: &RecordedCall) -> Vec<String> {
     let Some(CallReply { seq, outcome, message, usage, cost_nano_usd, avoidable_misses, .. }) =
         &call.reply
     else {
@@ -369,15 +369,15 @@ const fn why(reason: IntentBy) -> &'static str {
 pub fn routed(model: &str, assessment: &Assessment) -> String {
     let Assessment { score, reasons, choice, .. } = assessment;
     let who = match choice {
-        Choice::Own => format!("{model} answers"),
-        Choice::MaxThink => format!("{model}, which thinks longest, answers"),
-        Choice::Uncertain => "a small model decides which one answers".to_owned(),
+        ModelChoice::Own => format!("{model} answers"),
+        ModelChoice::MaxThink => format!("{model}, which thinks longest, answers"),
+        ModelChoice::Uncertain => "a small model decides which one answers".to_owned(),
     };
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", words(reasons)) };
     format!("{who} (score {score}{why})")
 }
 
-fn words(reasons: &[Reason]) -> String {
+fn words(reasons: &[ChoiceReason]) -> String {
     reasons.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 

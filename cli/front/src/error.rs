@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 /// The kind of a failure; determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CliErrorKind {
     /// The request was not delivered.
     NotDelivered,
     /// The command line or the configuration is wrong.
@@ -23,7 +23,7 @@ pub enum Kind {
     Interrupted,
 }
 
-impl Kind {
+impl CliErrorKind {
     /// Returns the kind as one word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,19 +54,19 @@ impl Kind {
 /// A failure of the command.
 #[derive(Debug)]
 pub struct CliError {
-    kind: Kind,
+    kind: CliErrorKind,
     message: String,
     hint: Option<String>,
 }
 
 impl CliError {
     /// Creates a failure with this message.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: CliErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
     }
 
     /// Creates a failure whose message is the error and its causes, joined by colons.
-    pub fn caused(kind: Kind, error: &dyn StdError) -> Self {
+    pub fn caused(kind: CliErrorKind, error: &dyn StdError) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -93,7 +93,7 @@ impl CliError {
     }
 
     /// Returns the kind of the failure.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> CliErrorKind {
         self.kind
     }
 

@@ -12,7 +12,7 @@ use orchestrator::root::StartError;
 use orchestrator::workspace::lock::LockError;
 use tree::CommitError;
 
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, CliErrorKind};
 use crate::session::Died;
 
 /// The cure for a state directory that cannot be written to.
@@ -23,12 +23,13 @@ const OWN_PLACE: &str = "set DEEPSEEK_HOME to a directory that you may write to;
 
 /// The error for an orchestrator that died.
 pub fn died(why: &Died) -> CliError {
-    CliError::caused(Kind::Internal, why).hint("to see what was recorded: `deepseek sessions show`")
+    CliError::caused(CliErrorKind::Internal, why)
+        .hint("to see what was recorded: `deepseek sessions show`")
 }
 
 /// The error for a command that was stopped while its question was open.
 pub fn stopped_at_a_question() -> CliError {
-    CliError::new(Kind::Interrupted, "stopped; nothing was written")
+    CliError::new(CliErrorKind::Interrupted, "stopped; nothing was written")
 }
 
 /// Returns how much of a change that the user requested directly was written; `None` means it was stopped at the question.
@@ -46,14 +47,14 @@ pub fn of_change(
                     "`deepseek apply --yes` applies it without asking".to_owned()
                 }
             };
-            Err(CliError::new(Kind::Denied, denied.to_string()).hint(hint))
+            Err(CliError::new(CliErrorKind::Denied, denied.to_string()).hint(hint))
         }
         Some(Err(error @ CommitRefused::NotApplied(NotApplied::Stale { .. }))) => {
-            Err(CliError::caused(Kind::NotDelivered, &error)
+            Err(CliError::caused(CliErrorKind::NotDelivered, &error)
                 .hint("nothing was written; the patch no longer fits, so ask for the change again"))
         }
         Some(Err(error @ (CommitRefused::NotApplied(_) | CommitRefused::Gone))) => {
-            Err(CliError::caused(Kind::NotDelivered, &error)
+            Err(CliError::caused(CliErrorKind::NotDelivered, &error)
                 .hint("nothing was written; fix the cause and run the command again"))
         }
     }
@@ -65,13 +66,16 @@ pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
         Delivery::Delivered { verified }
             if require.is_some_and(|least| !verified.is_at_least(least)) =>
         {
-            let error =
-                CliError::new(Kind::NotDelivered, format!("not verified enough: {verified}"));
+            let error = CliError::new(
+                CliErrorKind::NotDelivered,
+                format!("not verified enough: {verified}"),
+            );
             Err(error.hint("the change is in the workspace: keep it, undo it, or ask for a test that fails without it"))
         }
         Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. } => Ok(()),
         Delivery::NeedsWork { why, detail } => {
-            let error = CliError::new(Kind::NotDelivered, format!("not delivered: {detail}"));
+            let error =
+                CliError::new(CliErrorKind::NotDelivered, format!("not delivered: {detail}"));
             Err(error.hint(next_step(*why)))
         }
         Delivery::Denied { what, hint, card } => {
@@ -79,11 +83,11 @@ pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
                 Some(_) => what.to_string(),
                 None => format!("denied: {what}"),
             };
-            Err(CliError::new(Kind::Denied, what).hint(hint.to_string()))
+            Err(CliError::new(CliErrorKind::Denied, what).hint(hint.to_string()))
         }
-        Delivery::Cancelled => Err(CliError::new(Kind::Interrupted, "stopped")),
+        Delivery::Cancelled => Err(CliError::new(CliErrorKind::Interrupted, "stopped")),
         Delivery::BudgetExhausted { limit, detail } => {
-            Err(CliError::new(Kind::Budget, detail.to_string()).hint(to_raise(*limit)))
+            Err(CliError::new(CliErrorKind::Budget, detail.to_string()).hint(to_raise(*limit)))
         }
         Delivery::Failed { class, message } => Err(failure(*class, &message.to_string())),
     }
@@ -136,22 +140,24 @@ const fn next_step(why: NeedsWork) -> &'static str {
 
 fn failure(class: FailureKind, message: &str) -> CliError {
     let (kind, hint) = match class {
-        FailureKind::Write => {
-            (Kind::NotDelivered, "check the free disk space and the permissions of the workspace")
-        }
-        FailureKind::Journal => (Kind::Internal, MAKE_ROOM),
-        FailureKind::Internal | FailureKind::Admission => {
-            (Kind::Internal, "this is a bug; to see what was recorded: `deepseek sessions show`")
-        }
+        FailureKind::Write => (
+            CliErrorKind::NotDelivered,
+            "check the free disk space and the permissions of the workspace",
+        ),
+        FailureKind::Journal => (CliErrorKind::Internal, MAKE_ROOM),
+        FailureKind::Internal | FailureKind::Admission => (
+            CliErrorKind::Internal,
+            "this is a bug; to see what was recorded: `deepseek sessions show`",
+        ),
         FailureKind::Resume => (
-            Kind::NotDelivered,
+            CliErrorKind::NotDelivered,
             "its changes are in the workspace: undo them with `deepseek rewind`, or repeat the request in this session with `deepseek -r ID -p TEXT`",
         ),
         FailureKind::Worktree => (
-            Kind::NotDelivered,
+            CliErrorKind::NotDelivered,
             "check the free disk space and the permissions of DEEPSEEK_HOME, which holds the worktrees of lanes",
         ),
-        FailureKind::Model(class) => (Kind::Provider, cure(class)),
+        FailureKind::Model(class) => (CliErrorKind::Provider, cure(class)),
     };
     CliError::new(kind, message).hint(hint)
 }
@@ -198,13 +204,13 @@ const fn cure(class: ErrorClass) -> &'static str {
 /// The error of a session that did not get the lock of the workspace.
 pub fn locked(error: &LockError) -> CliError {
     match error {
-        LockError::Held { .. } => CliError::caused(Kind::NotDelivered, error)
+        LockError::Held { .. } => CliError::caused(CliErrorKind::NotDelivered, error)
             .hint("wait until its request has ended, or stop it"),
         // A home that is not the user's, as in containers, is a setting.
         LockError::Io { source, .. } if is_refused(source) => {
-            CliError::caused(Kind::Usage, error).hint(OWN_PLACE)
+            CliError::caused(CliErrorKind::Usage, error).hint(OWN_PLACE)
         }
-        LockError::Io { .. } => CliError::caused(Kind::Internal, error).hint(MAKE_ROOM),
+        LockError::Io { .. } => CliError::caused(CliErrorKind::Internal, error).hint(MAKE_ROOM),
     }
 }
 
@@ -223,23 +229,23 @@ fn is_refused(error: &io::Error) -> bool {
 pub fn not_started(error: &StartError) -> CliError {
     match error {
         StartError::Terms(_) | StartError::Workspace(CommitError::Tree(_)) => {
-            CliError::caused(Kind::Usage, error)
+            CliError::caused(CliErrorKind::Usage, error)
         }
-        StartError::Workspace(_) => CliError::caused(Kind::NotDelivered, error)
+        StartError::Workspace(_) => CliError::caused(CliErrorKind::NotDelivered, error)
             .hint("check that the workspace and DEEPSEEK_HOME are writable, and that no other process is writing there"),
         StartError::Journal(LogError::InUse(_)) => {
-            CliError::caused(Kind::NotDelivered, error).hint("wait until it ends, or stop it")
+            CliError::caused(CliErrorKind::NotDelivered, error).hint("wait until it ends, or stop it")
         }
-        StartError::Journal(LogError::Damaged(_)) => CliError::caused(Kind::Internal, error)
+        StartError::Journal(LogError::Damaged(_)) => CliError::caused(CliErrorKind::Internal, error)
             .hint("to keep its valid part and move the rest aside: `deepseek doctor --repair`"),
-        StartError::Earlier(_) => CliError::caused(Kind::Internal, error)
+        StartError::Earlier(_) => CliError::caused(CliErrorKind::Internal, error)
             .hint("its changes are in the workspace; repeat the request in a new session"),
         StartError::Journal(LogError::Open { source, .. }) if is_refused(source) => {
-            CliError::caused(Kind::Usage, error).hint(OWN_PLACE)
+            CliError::caused(CliErrorKind::Usage, error).hint(OWN_PLACE)
         }
-        StartError::Journal(_) => CliError::caused(Kind::Internal, error)
+        StartError::Journal(_) => CliError::caused(CliErrorKind::Internal, error)
             .hint("check the free disk space and the permissions of DEEPSEEK_HOME, which holds the sessions"),
-        StartError::Actors(_) => CliError::caused(Kind::Internal, error),
+        StartError::Actors(_) => CliError::caused(CliErrorKind::Internal, error),
     }
 }
 

@@ -3,7 +3,7 @@
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, CliErrorKind};
 
 /// What a signal asks to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,9 @@ pub struct Interrupts(mpsc::Receiver<Interrupt>);
 impl Interrupts {
     /// Starts to listen. Must be called within a Tokio runtime.
     pub fn listen() -> Result<Self, CliError> {
-        let failed =
-            |error| CliError::new(Kind::Internal, format!("cannot listen for signals: {error}"));
+        let failed = |error| {
+            CliError::new(CliErrorKind::Internal, format!("cannot listen for signals: {error}"))
+        };
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;

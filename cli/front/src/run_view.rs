@@ -17,11 +17,11 @@ use facts::event::{Event, StagedFile};
 use facts::grammar::plan::StepMark;
 use facts::lane_id::LaneId;
 use facts::scope::Scope;
-use facts::signal::Taken;
-use facts::signal::{Holds, OpenQuestion, Proposal, Question, Signal};
-use facts::words::Intent;
+use facts::signal::Acceptance;
+use facts::signal::{ApprovalQuestion, Holds, OpenQuestion, Proposal, Signal};
+use facts::words::RequestIntent;
 use model::{AgentRole, ModelError};
-use orchestrator::root::Outcome;
+use orchestrator::root::RequestOutcome;
 use tools::count::counted;
 
 use crate::answer::{Offers, ShownQuestion};
@@ -143,7 +143,7 @@ impl UndoPoint {
     /// Takes in the next event.
     pub fn note(&mut self, event: &Event) {
         if let Event::RunStarted { intent, .. } = event
-            && *intent != Intent::Review
+            && *intent != RequestIntent::Review
         {
             self.has_changed = false;
         }
@@ -278,7 +278,7 @@ impl RunView {
     }
 
     /// Returns a request for approval as it is shown.
-    pub fn question(&self, question: &Question) -> ShownQuestion {
+    pub fn question(&self, question: &ApprovalQuestion) -> ShownQuestion {
         let tolerated = self.tolerated.get(&question.scope.lane()).cloned().unwrap_or_default();
         let change = match question.what {
             Proposal::Patch(_, taken) => Some(taken),
@@ -292,7 +292,7 @@ impl RunView {
                     taken if taken.is_by_file() && changes.len() > 1 => {
                         Offers::Files(paths.collect())
                     }
-                    Taken::ByFile | Taken::RestStays | Taken::Whole => Offers::Once,
+                    Acceptance::ByFile | Acceptance::RestStays | Acceptance::Whole => Offers::Once,
                 };
                 (shown, "Apply it?", offers)
             }
@@ -372,7 +372,12 @@ impl RunView {
     }
 
     /// Returns the text to show at the end of a run in the session with this id.
-    pub fn outcome(&mut self, outcome: &Outcome, session: &str, at: Duration) -> Vec<ViewItem> {
+    pub fn outcome(
+        &mut self,
+        outcome: &RequestOutcome,
+        session: &str,
+        at: Duration,
+    ) -> Vec<ViewItem> {
         self.ended(outcome, session, at);
         self.plan = CurrentPlan::default();
         std::mem::take(&mut self.shown)
@@ -417,7 +422,7 @@ impl RunView {
     fn note_plan(&mut self, lane: Option<LaneId>, event: &Event) {
         match event {
             Event::RunStarted { intent, .. } => {
-                self.reviews = *intent == Intent::Review;
+                self.reviews = *intent == RequestIntent::Review;
                 // A review may follow the request that it reviews.
                 if !self.reviews {
                     self.plan = CurrentPlan::default();

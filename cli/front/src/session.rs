@@ -12,9 +12,11 @@ use config::Config;
 use facts::delivery::Delivery;
 use facts::signal::Signal;
 use futures_util::future::BoxFuture;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 use orchestrator::request::{LAST_REQUEST, Request};
-use orchestrator::root::{KeepToError, NotSteered, Orchestrator, Outcome, Setup, StartError};
+use orchestrator::root::{
+    KeepToError, NotSteered, Orchestrator, RequestOutcome, Setup, StartError,
+};
 use orchestrator::session::context::{Compacted, NotCompacted};
 use orchestrator::session::past_requests::InterruptedRun;
 use orchestrator::workspace::lock::{LockError, WorkspaceLock};
@@ -71,7 +73,7 @@ pub enum SessionEvent {
     /// An event, or a question for the user.
     Signal(Signal),
     /// The request has ended. All its signals were returned before.
-    Ended(Result<Box<Outcome>, Died>),
+    Ended(Result<Box<RequestOutcome>, Died>),
     /// An earlier staged patch set was applied or refused.
     Applied(Result<Extent, CommitRefused>),
 }
@@ -91,7 +93,7 @@ enum Work {
 
 /// The result of a request.
 enum Done {
-    Run(Result<Box<Outcome>, Unanswered>),
+    Run(Result<Box<RequestOutcome>, Unanswered>),
     Apply(Result<Extent, CommitRefused>),
 }
 
@@ -117,15 +119,15 @@ impl fmt::Debug for Session {
 
 /// Adds a review of the changes to an outcome, if there are any. The review is a separate read-only request; its result does not
 /// affect the delivery.
-async fn reviewed(orchestrator: &Orchestrator, outcome: Outcome) -> Outcome {
+async fn reviewed(orchestrator: &Orchestrator, outcome: RequestOutcome) -> RequestOutcome {
     let delivered = matches!(outcome.delivery, Delivery::Delivered { .. });
     if !delivered || outcome.changes.is_empty() {
         return outcome;
     }
-    let request = Request::new(LAST_REQUEST.to_owned(), Some(Intent::Review));
+    let request = Request::new(LAST_REQUEST.to_owned(), Some(RequestIntent::Review));
     match orchestrator.run(request).await {
-        Ok(Outcome { review, spent, .. }) => {
-            Outcome { review, spent: outcome.spent.plus(spent), ..outcome }
+        Ok(RequestOutcome { review, spent, .. }) => {
+            RequestOutcome { review, spent: outcome.spent.plus(spent), ..outcome }
         }
         Err(_) => outcome,
     }

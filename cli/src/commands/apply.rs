@@ -2,16 +2,16 @@
 
 use actors::run::workspace::{Extent, LeftOut, Staged};
 use clap::Args;
-use facts::signal::Taken;
-use front::error::{CliError, Kind};
+use facts::signal::Acceptance;
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use serde_json::json;
 use tree::Change;
 
-use super::diff::{Found, find};
+use super::diff::{FoundPatch, find};
 use crate::checkpoints;
 use crate::drive::Drive;
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -36,9 +36,12 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     // An interrupted commit may be of this very patch, so it is settled first.
     checkpoints::history(around, global)?;
-    let Found { patch, changes } = find(around, global, args.patch.as_deref())?;
+    let FoundPatch { patch, changes } = find(around, global, args.patch.as_deref())?;
     if patch.applied {
-        return Err(CliError::new(Kind::Usage, format!("patch {} is already applied", patch.id)));
+        return Err(CliError::new(
+            CliErrorKind::Usage,
+            format!("patch {} is already applied", patch.id),
+        ));
     }
     let mut global = global.clone();
     if args.yes {
@@ -57,7 +60,7 @@ pub(crate) async fn run(
         changes,
         repairs: Vec::new(),
         put_aside: Vec::new(),
-        taken: Taken::RestStays,
+        taken: Acceptance::RestStays,
     };
     let left_out =
         match exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())? {
@@ -74,7 +77,7 @@ pub(crate) async fn run(
         let rest = around.naming("the rest stays staged: `deepseek diff` shows it");
         view.note(&format!("applied {applied}; {rest}"));
     }
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         render::json_line(&json!({
             "patch": patch.id, "title": patch.title, "applied": true, "files": files, "left_out": left_out,
         }));

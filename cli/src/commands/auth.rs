@@ -4,7 +4,7 @@
 use std::io::{self, BufRead as _, Read as _, Write as _};
 
 use clap::{Args, Subcommand};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::flags::Global;
@@ -51,9 +51,10 @@ fn login(around: &Surroundings) -> Result<(), CliError> {
     let typed = typed.map_err(|error| unusable(&error))?;
     let key = typed.trim();
     if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
-        return Err(CliError::new(Kind::Usage, "this is not a key; nothing was changed").hint(
-            "a key is a single word: type it at the prompt, or `deepseek auth login < FILE`",
-        ));
+        return Err(CliError::new(CliErrorKind::Usage, "this is not a key; nothing was changed")
+            .hint(
+                "a key is a single word: type it at the prompt, or `deepseek auth login < FILE`",
+            ));
     }
     let place = store.keep(key).map_err(|error| unusable(&error))?;
     render::warn(&format!("key stored in {place}"));
@@ -69,7 +70,7 @@ fn status(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     }
     render::line(&format!("requests go to {}", access.base_url));
     if access.key.is_none() {
-        return Err(CliError::new(Kind::Usage, "there is no API key")
+        return Err(CliError::new(CliErrorKind::Usage, "there is no API key")
             .hint("get one at https://platform.deepseek.com/api_keys, then: deepseek auth login"));
     }
     render::line(&format!("the key comes from {}", access.key_source));
@@ -77,7 +78,7 @@ fn status(around: &Surroundings, global: &Global) -> Result<(), CliError> {
 }
 
 fn unusable(error: &io::Error) -> CliError {
-    CliError::new(Kind::Usage, format!("cannot store or read the key: {error}"))
+    CliError::new(CliErrorKind::Usage, format!("cannot store or read the key: {error}"))
 }
 
 fn first_line() -> io::Result<String> {

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use facts::amounts::{Amount, Spending};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::session::SessionChoice;
 use model::price::Usd;
-use orchestrator::session::autopilot::{End, MOST_ALIKE, Work, WorkBounds};
+use orchestrator::session::autopilot::{AutopilotEnd, MOST_ALIKE, PilotState, WorkBounds};
 use serde_json::json;
 use tools::count::counted;
 
 use self::desk::{Desk, Doing, KeptWork, Wish, is_alive};
 use self::pilot::fly;
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -98,7 +98,7 @@ pub(crate) async fn run(
                 && !end.can_go_on()
             {
                 return Err(CliError::new(
-                    Kind::Usage,
+                    CliErrorKind::Usage,
                     format!("the autopilot has ended: {}", in_words(end)),
                 )
                 .hint("start another with `deepseek autopilot \"…\"`"));
@@ -107,11 +107,14 @@ pub(crate) async fn run(
             let settings = match &kept.settings {
                 None => settings,
                 Some(record) => settings.resuming(record).ok_or_else(|| {
-                    CliError::new(Kind::Usage, "the settings of the start do not fit this version")
-                        .hint("start another with `deepseek autopilot \"…\"`")
+                    CliError::new(
+                        CliErrorKind::Usage,
+                        "the settings of the start do not fit this version",
+                    )
+                    .hint("start another with `deepseek autopilot \"…\"`")
                 })?,
             };
-            let work = Work { end: None, ..kept.work };
+            let work = PilotState { end: None, ..kept.work };
             let which = SessionChoice::Earlier(kept.session);
             Box::pin(fly(around, global, settings, workspace, desk, work, which)).await
         }
@@ -125,7 +128,7 @@ pub(crate) async fn run(
                 usd: (budget.usd > 0.0).then(|| Usd::from_dollars(budget.usd)),
                 tokens: (budget.tokens > 0).then_some(budget.tokens),
             };
-            let work = Work {
+            let work = PilotState {
                 task: args.task.join(" "),
                 until: args.until.clone(),
                 bounds,
@@ -146,8 +149,11 @@ pub(crate) async fn run(
 fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     let kept = desk.kept()?;
     if !is_alive(&kept) {
-        return Err(CliError::new(Kind::Usage, "no autopilot is running in this workspace")
-            .hint("`deepseek autopilot status` shows the last one"));
+        return Err(CliError::new(
+            CliErrorKind::Usage,
+            "no autopilot is running in this workspace",
+        )
+        .hint("`deepseek autopilot status` shows the last one"));
     }
     desk.wishes(Some(word))?;
     render::warn(what);
@@ -157,7 +163,7 @@ fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
 fn status(around: &Surroundings, global: &Global, kept: &KeptWork, wish: Option<Wish>) {
     let alive = is_alive(kept);
     let wish = wish.filter(|_| alive);
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         let spent = kept.work.spent();
         render::json_line(&json!({
             "alive": alive,
@@ -191,7 +197,7 @@ fn status(around: &Surroundings, global: &Global, kept: &KeptWork, wish: Option<
 }
 
 /// Formats the report as text.
-fn report(work: &Work) -> String {
+fn report(work: &PilotState) -> String {
     let mut text = format!("Task     {}\n", render::harmless(&work.task));
     for (at, round) in work.rounds.iter().enumerate() {
         let mark = if round.stays { "✓" } else { "✗" };
@@ -223,19 +229,19 @@ fn report(work: &Work) -> String {
     text
 }
 
-fn in_words(end: &End) -> String {
+fn in_words(end: &AutopilotEnd) -> String {
     match end {
-        End::Reached => "the --until command passes".to_owned(),
-        End::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
-        End::Stuck { reason } => format!("no further step was found: {reason}"),
-        End::NoProgress => "the last steps made no progress".to_owned(),
-        End::SameFailure => {
+        AutopilotEnd::Reached => "the --until command passes".to_owned(),
+        AutopilotEnd::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
+        AutopilotEnd::Stuck { reason } => format!("no further step was found: {reason}"),
+        AutopilotEnd::NoProgress => "the last steps made no progress".to_owned(),
+        AutopilotEnd::SameFailure => {
             format!("the --until command prints the same as before the last {MOST_ALIKE} steps")
         }
-        End::Iterations => "the limit of --iterations was reached".to_owned(),
-        End::Time => "the limit of --hours was reached".to_owned(),
-        End::Budget => "the budget is exhausted".to_owned(),
-        End::Denied { .. } => "an approval was denied".to_owned(),
-        End::Stopped => "stopped".to_owned(),
+        AutopilotEnd::Iterations => "the limit of --iterations was reached".to_owned(),
+        AutopilotEnd::Time => "the limit of --hours was reached".to_owned(),
+        AutopilotEnd::Budget => "the budget is exhausted".to_owned(),
+        AutopilotEnd::Denied { .. } => "an approval was denied".to_owned(),
+        AutopilotEnd::Stopped => "stopped".to_owned(),
     }
 }

@@ -12,9 +12,9 @@ use front::session::{Session, SessionChoice};
 use tools::ids::short;
 use tui::{ConversationEnd, Facts, Opening};
 
-use crate::banner::{Banner, Begins};
+use crate::banner::{Banner, SessionStart};
 use crate::commands::once::{finish_earlier, which};
-use crate::drive::{Drive, Use};
+use crate::drive::{Drive, WorkspaceUse};
 use crate::flags::{Global, Require};
 use crate::host::ProgramHost;
 use crate::nameable::{self, kept};
@@ -69,9 +69,15 @@ async fn talk(
     let settings = around.settings(global, &workspace)?;
     let mut view = render::view_naming(around, global, CommandsGiven::OfTheConversation);
     let which = which(around, global)?;
-    let mut drive =
-        Drive::open(around, &settings, workspace.clone(), which.clone(), Use::Write, view.as_mut())
-            .await?;
+    let mut drive = Drive::open(
+        around,
+        &settings,
+        workspace.clone(),
+        which.clone(),
+        WorkspaceUse::Write,
+        view.as_mut(),
+    )
+    .await?;
     let earlier = match &which {
         SessionChoice::New => Earlier::default(),
         SessionChoice::Earlier(id) => Earlier::of(around, global, id),
@@ -116,11 +122,11 @@ fn banner(
         from: from.as_deref(),
         config: &settings.config,
         session: match which {
-            SessionChoice::New => Begins::New,
+            SessionChoice::New => SessionStart::New,
             SessionChoice::Earlier(id) if session.interrupted().is_some() => {
-                Begins::Interrupted(id)
+                SessionStart::Interrupted(id)
             }
-            SessionChoice::Earlier(id) => Begins::Continued(id),
+            SessionChoice::Earlier(id) => SessionStart::Continued(id),
         },
     };
     let interrupted = match which {

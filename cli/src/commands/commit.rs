@@ -14,7 +14,7 @@ use clap::Args;
 use facts::event::Event;
 use facts::words::Side;
 use front::describe;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::session::Lock;
 use journal::{Story, StoryEntry};
@@ -23,13 +23,13 @@ use serde_json::json;
 use shell::Git;
 use tree::{Checkpoint, Entry, FileState, ReadTree, RepoPath};
 
-use self::committed::Committed;
-use self::left_out::{LeftOut, Seen, Why};
+use self::committed::LastCommitFiles;
+use self::left_out::{LeftOutOfCommit, Seen, WhyLeftOut};
 use self::message::{Done, proposed};
 use self::standing::{FileChange, standing};
 use self::status::{Dirty, State};
 use crate::checkpoints;
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -53,7 +53,7 @@ struct Proposal {
     /// Files that the user has also changed.
     with_own: BTreeSet<String>,
     /// Files of the same requests that cannot be part of it.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<LeftOutOfCommit>,
     message: String,
 }
 
@@ -79,21 +79,21 @@ pub(crate) async fn run(
     if let Some(message) = &args.message {
         message.clone_into(&mut proposal.message);
     }
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         show(&proposal);
     }
     if !args.yes {
         agreed(around, global, proposal.files.len()).await?;
     }
     let commit = commit(git, &proposal)?;
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::warn(&format!("committed as {commit}"));
     } else {
         let files: Vec<&str> = proposal.files.iter().map(|file| file.path.as_str()).collect();
         let left_out = proposal
             .left_out
             .iter()
-            .map(|LeftOut { path, why }| json!({ "path": path, "why": why.to_string() }));
+            .map(|LeftOutOfCommit { path, why }| json!({ "path": path, "why": why.to_string() }));
         let left_out: Vec<_> = left_out.collect();
         render::json_line(&json!({
             "commit": commit, "message": proposal.message, "files": files, "left_out": left_out
@@ -104,7 +104,7 @@ pub(crate) async fn run(
 
 /// Finds the changes of deepseek that no commit has, and composes a message for them.
 fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Proposal, CliError> {
-    let prefix = their_git::prefix(git, "`deepseek commit`", Kind::NotDelivered)?;
+    let prefix = their_git::prefix(git, "`deepseek commit`", CliErrorKind::NotDelivered)?;
     let made = history.checkpoints();
     let own: BTreeSet<&RepoPath> =
         made.iter().flat_map(|it| &it.own).map(|own| &own.path).collect();
@@ -123,8 +123,9 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
             changes.entry(it.path).or_default().push(change);
         }
     }
-    let committed = Committed::read(git, &prefix, &seen.dirty)?;
-    let tree = ReadTree::open(git.dir).map_err(|it| CliError::caused(Kind::NotDelivered, &it))?;
+    let committed = LastCommitFiles::read(git, &prefix, &seen.dirty)?;
+    let tree =
+        ReadTree::open(git.dir).map_err(|it| CliError::caused(CliErrorKind::NotDelivered, &it))?;
     let mut proposal = Proposal::default();
     let (mut stand, mut left_out) = (BTreeSet::new(), Vec::new());
     for (path, changes) in changes {
@@ -140,11 +141,11 @@ fn propose(git: Git<'_>, history: &CheckpointHistory, past: &Past) -> Result<Pro
         });
         let Some(file) = seen.dirty.iter().find(|file| file.path == path.as_str()) else {
             let why = seen.left_out.get(&path).filter(|_| !is_gone).cloned();
-            left_out.extend(why.map(|why| (of_path, LeftOut { path, why })));
+            left_out.extend(why.map(|why| (of_path, LeftOutOfCommit { path, why })));
             continue;
         };
         if is_gone {
-            left_out.push((of_path, LeftOut { path, why: Why::Gone }));
+            left_out.push((of_path, LeftOutOfCommit { path, why: WhyLeftOut::Gone }));
             continue;
         }
         if now.as_ref().map(|it| &it.bytes) != last.after.as_ref().map(|it| &it.bytes) {
@@ -186,14 +187,14 @@ fn lacking<'r>(
     changes.split_off(known)
 }
 
-fn nothing(left_out: &[LeftOut]) -> CliError {
-    let error = CliError::new(Kind::NotDelivered, "there is nothing to commit");
+fn nothing(left_out: &[LeftOutOfCommit]) -> CliError {
+    let error = CliError::new(CliErrorKind::NotDelivered, "there is nothing to commit");
     if left_out.is_empty() {
         return error.hint(
             "`deepseek rewind` lists what deepseek changed; changes that are committed or undone are left out here",
         );
     }
-    let left_out: Vec<String> = left_out.iter().map(LeftOut::to_string).collect();
+    let left_out: Vec<String> = left_out.iter().map(LeftOutOfCommit::to_string).collect();
     error.hint(format!("left out: {}", left_out.join("; ")))
 }
 
@@ -232,7 +233,7 @@ fn show(Proposal { files, with_own, left_out, message }: &Proposal) {
 async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<(), CliError> {
     if !(around.stdin_is_terminal && around.stderr_is_terminal) {
         return Err(CliError::new(
-            Kind::Denied,
+            CliErrorKind::Denied,
             "a commit needs approval, and there is no terminal to ask on",
         )
         .hint("`deepseek commit --yes` does not ask"));
@@ -242,7 +243,7 @@ async fn agreed(around: &Surroundings, global: &Global, count: usize) -> Result<
     if render::ask::yes_or_no(&question, around.asks(global)).await? {
         return Ok(());
     }
-    Err(CliError::new(Kind::Denied, "nothing was committed")
+    Err(CliError::new(CliErrorKind::Denied, "nothing was committed")
         .hint("`deepseek commit -m 'TEXT'` commits with another message"))
 }
 
@@ -266,8 +267,11 @@ fn commit(git: Git<'_>, proposal: &Proposal) -> Result<String, CliError> {
         if !new.is_empty() {
             output_of(git.output(&[vec!["update-index", "--force-remove", "--"], new].concat()))?;
         }
-        return Err(CliError::new(Kind::NotDelivered, "git did not commit; nothing has changed")
-            .hint("git or a hook printed the reason above"));
+        return Err(CliError::new(
+            CliErrorKind::NotDelivered,
+            "git did not commit; nothing has changed",
+        )
+        .hint("git or a hook printed the reason above"));
     }
     output_of(git.output(&["rev-parse", "--short", "HEAD"])).map(|id| id.trim().to_owned())
 }

@@ -8,7 +8,7 @@ use clap::{Arg, Args, Command, FromArgMatches as _};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 
 use crate::flags::Global;
 use crate::nameable::Nameable;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
     let written =
         shell.and_then(|it| it.write_registration(COMPLETING, NAME, NAME, NAME, &mut script).ok());
     written.ok_or_else(|| {
-        CliError::new(Kind::Internal, format!("there is no script for {}", args.shell))
+        CliError::new(CliErrorKind::Internal, format!("there is no script for {}", args.shell))
     })?;
     render::text(&String::from_utf8_lossy(&script));
     Ok(())

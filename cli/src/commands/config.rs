@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use config::{BELOW, Settings, Source, named_here, other_names, split_key};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
-use crate::surroundings::{Given, Surroundings, read_config};
+use crate::surroundings::{CommandSource, Surroundings, read_config};
 
 /// Show and change the configuration.
 #[derive(Debug, Args)]
@@ -117,7 +117,7 @@ pub(crate) fn run(
             let path = file(around, global, *local)?;
             if own(&path)?.get(key).is_none_or(|(_, source)| *source == Source::Default) {
                 let not_set = format!("{key} is not set in {}", path.display());
-                return Err(CliError::new(Kind::Usage, not_set));
+                return Err(CliError::new(CliErrorKind::Usage, not_set));
             }
             change(around, global, *local, key, &|table| unset(table, key))?;
             report(around, global, *local, &format!("{key} is no longer set"))
@@ -174,7 +174,7 @@ fn remove(
 ) -> Result<usize, CliError> {
     let ListOf { own, mut all } = list(around, global, local, key)?;
     if let Some(missing) = values.iter().find(|value| !all.contains(value)) {
-        return Err(CliError::new(Kind::Usage, format!("`{missing}` is not in {key}"))
+        return Err(CliError::new(CliErrorKind::Usage, format!("`{missing}` is not in {key}"))
             .hint(format!("`deepseek config get {key}` shows the list")));
     }
     all.retain(|value| !values.contains(value));
@@ -208,7 +208,7 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     }
     // The API key is never shown, not even in part.
     let key = if access.key.is_some() { "set" } else { "not set" };
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         for (name, value, source) in settings.values() {
             render::line(&format!("{name} = {value}  # {source}"));
         }
@@ -238,7 +238,7 @@ fn get(around: &Surroundings, global: &Global, key: &str) -> Result<(), CliError
     let (settings, _) = settings(around, global)?;
     let found = settings.get(key).map(|(value, _)| value);
     let value = found.ok_or_else(|| no_key(key))?;
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     } else {
         render::json_line(&json!(value));
@@ -265,7 +265,7 @@ fn rename_all(table: &mut Table) {
 }
 
 fn no_key(key: &str) -> CliError {
-    CliError::new(Kind::Usage, format!("there is no key `{key}`"))
+    CliError::new(CliErrorKind::Usage, format!("there is no key `{key}`"))
         .hint("`deepseek config show` lists them")
 }
 
@@ -287,7 +287,7 @@ fn change(
 ) -> Result<(), CliError> {
     let path = file(around, global, local)?;
     let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::new(Kind::Usage, format!("cannot change {}: {error}", path.display()))
+        CliError::new(CliErrorKind::Usage, format!("cannot change {}: {error}", path.display()))
     };
     let old = read_config(&path)?.map(|file| file.text).unwrap_or_default();
     let mut document: DocumentMut =
@@ -305,8 +305,8 @@ fn entries(count: usize) -> String {
 
 fn report(around: &Surroundings, global: &Global, local: bool, what: &str) -> Result<(), CliError> {
     let later = match around.given {
-        Given::Shell => "",
-        Given::PlainLines | Given::LiveRows => {
+        CommandSource::Shell => "",
+        CommandSource::PlainLines | CommandSource::LiveRows => {
             "; what `/approval` and `/mode` set holds at once, the rest from the next conversation on (/clear)"
         }
     };
@@ -320,7 +320,7 @@ fn own(path: &Path) -> Result<Settings, CliError> {
 }
 
 fn resolved(inputs: &config::Inputs) -> Result<Settings, CliError> {
-    config::resolve(inputs).map_err(|error| CliError::caused(Kind::Usage, &error))
+    config::resolve(inputs).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))
 }
 
 /// A list of strings in a configuration file.
@@ -339,7 +339,7 @@ fn list(
     key: &str,
 ) -> Result<ListOf, CliError> {
     let no_list = || {
-        CliError::new(Kind::Usage, format!("{key} is not a list of strings"))
+        CliError::new(CliErrorKind::Usage, format!("{key} is not a list of strings"))
             .hint(format!("deepseek config set {key} VALUE"))
     };
     let text = read_config(&file(around, global, local)?)?.map(|file| file.text);
@@ -417,7 +417,7 @@ fn check(
         inputs.user = text;
     }
     let settings = config::resolve(&inputs).map_err(|error| {
-        CliError::caused(Kind::Usage, &error)
+        CliError::caused(CliErrorKind::Usage, &error)
             .hint("nothing was changed; `deepseek config show` lists every key")
     })?;
     for warning in settings.warnings {
@@ -470,7 +470,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliError> {
     let path = file(around, global, local)?;
     let editor = around.editor().ok_or_else(|| {
-        CliError::new(Kind::Usage, "neither VISUAL nor EDITOR is set")
+        CliError::new(CliErrorKind::Usage, "neither VISUAL nor EDITOR is set")
             .hint(format!("set $EDITOR, or edit {} yourself", path.display()))
     })?;
     if !path.exists() {
@@ -478,13 +478,14 @@ fn edit(around: &Surroundings, global: &Global, local: bool) -> Result<(), CliEr
             &path,
             "# deepseek configuration; `deepseek config show` lists every key with its value.\n",
         )
-        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+        .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     }
     tui::restore_echo();
-    let status = shell::interactive(editor, &path)
-        .map_err(|error| CliError::new(Kind::Usage, format!("cannot start {editor}: {error}")))?;
+    let status = shell::interactive(editor, &path).map_err(|error| {
+        CliError::new(CliErrorKind::Usage, format!("cannot start {editor}: {error}"))
+    })?;
     if !status.success() {
-        return Err(CliError::new(Kind::Usage, format!("{editor} ended with {status}")));
+        return Err(CliError::new(CliErrorKind::Usage, format!("{editor} ended with {status}")));
     }
     // Check the edited file now rather than at the next start.
     settings(around, global).map(|_| ())

@@ -10,18 +10,18 @@ use std::time::Duration;
 use clap::Args;
 use facts::delivery::Delivery;
 use facts::words::{CardAnswer, CardStep};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::run_view::CommandsGiven;
 use front::session::SessionChoice;
 use mock::{Script, Server};
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 use shell::{CommandLine, Environment, Exit, RunOptions};
 
 use crate::commands::autopilot::{self, AutopilotArgs};
-use crate::drive::{Drive, Use};
-use crate::flags::{ApprovalFlag, Global, Output, TeammateMode};
+use crate::drive::{Drive, WorkspaceUse};
+use crate::flags::{ApprovalFlag, Global, OutputFormat, TeammateMode};
 use crate::render::{self, changes_as_text};
 use crate::surroundings::Surroundings;
 
@@ -144,11 +144,11 @@ pub(crate) async fn run(
     commit_sample(&workspace, sample.state, &env).await;
 
     let script = Script::from_toml(sample.script)
-        .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+        .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let server = Server::start(address, script.replies, script.server, None)
         .await
-        .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+        .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
 
     let mut view = render::view_naming(around, global, CommandsGiven::Nowhere);
     view.note("The model in this demo is scripted: it gives the same answers every time.");
@@ -170,11 +170,11 @@ pub(crate) async fn run(
         &settings,
         workspace.clone(),
         SessionChoice::New,
-        Use::Write,
+        WorkspaceUse::Write,
         view.as_mut(),
     )
     .await?;
-    let intent = if global.hetun { Intent::Mission } else { Intent::Edit };
+    let intent = if global.hetun { RequestIntent::Mission } else { RequestIntent::Edit };
     let mut outcome = drive.run(Request::new(request, Some(intent)), view.as_mut()).await?;
     if let (Delivery::Denied { .. }, Some(card)) = (&outcome.delivery, &outcome.card) {
         view.note("\nThere is no terminal to ask on, so the demo approves the card by its hash.\n");
@@ -182,7 +182,7 @@ pub(crate) async fn run(
         let approved = Request { card: Some(step), ..Request::new(request, Some(intent)) };
         outcome = drive.run(approved, view.as_mut()).await?;
     }
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         let paint = around.paint_out(global.color);
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
     }
@@ -276,10 +276,10 @@ fn does_not_run(sample: &Sample) -> CliError {
     } else {
         "install Rust: https://rustup.rs; `deepseek demo --python` needs only Python"
     };
-    CliError::new(Kind::Usage, what).hint(hint)
+    CliError::new(CliErrorKind::Usage, what).hint(hint)
 }
 
 fn unusable(error: &io::Error) -> CliError {
-    CliError::new(Kind::Internal, format!("cannot create the sample: {error}"))
+    CliError::new(CliErrorKind::Internal, format!("cannot create the sample: {error}"))
         .hint("check that the temporary directory is writable and has free space")
 }

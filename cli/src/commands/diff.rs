@@ -5,7 +5,7 @@ mod lane;
 
 use clap::Args;
 use facts::lane_id::{LaneId, NoLaneId};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::{StagedPatch, changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
@@ -35,7 +35,7 @@ pub(crate) struct DiffArgs {
 }
 
 /// A patch set with its changes.
-pub(crate) struct Found {
+pub(crate) struct FoundPatch {
     pub(crate) patch: StagedPatch,
     pub(crate) changes: Vec<Change>,
 }
@@ -57,7 +57,7 @@ fn some_lane(text: &str) -> Result<LaneId, NoLaneId> {
 }
 
 fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<(), CliError> {
-    let Found { patch, changes } = find(around, global, id)?;
+    let FoundPatch { patch, changes } = find(around, global, id)?;
     let StagedPatch { id, title, session, applied, declined, .. } = &patch;
     let state = match (applied, declined) {
         (true, _) => " · applied",
@@ -82,13 +82,13 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
     let [id] = named.as_slice() else {
         if latest.is_none() {
             let error = "deepseek has not changed anything in this workspace yet";
-            return Err(CliError::new(Kind::Usage, error));
+            return Err(CliError::new(CliErrorKind::Usage, error));
         }
         let error = match named.len() {
             0 => format!("no run or session `{wanted}` changed this workspace"),
             several => format!("`{wanted}` matches {several} runs and sessions"),
         };
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint("`deepseek rewind` lists the changes, `deepseek rewind --output json` their runs and sessions"));
     };
     let changes = history.changes_of_run(id).map_err(|error| checkpoints::unreadable(&error))?;
@@ -111,15 +111,14 @@ pub(crate) fn find(
     around: &Surroundings,
     global: &Global,
     id: Option<&str>,
-) -> Result<Found, CliError> {
+) -> Result<FoundPatch, CliError> {
     let past = Past::find(around, global)?;
     let patches = past.patches()?;
     let named = called(patches.iter().map(|patch| patch.id.as_str()), id.unwrap_or_default());
     if let (Some(id), [_, _, ..]) = (id, named.as_slice()) {
         let many = format!("`{id}` matches {} patches", named.len());
-        return Err(
-            CliError::new(Kind::Usage, many).hint("use more characters, or the end of the id")
-        );
+        return Err(CliError::new(CliErrorKind::Usage, many)
+            .hint("use more characters, or the end of the id"));
     }
     let named = named.first().map(|id| (*id).to_owned());
     // Undo patches are selected only by id, declined ones only if no other is left.
@@ -131,13 +130,13 @@ pub(crate) fn find(
     let matching = matching.cloned();
     if let Some(patch) = matching {
         let changes = changes(&past.dir(&patch.session), &patch.files)
-            .map_err(|error| CliError::caused(Kind::Internal, &error))?;
-        return Ok(Found { patch, changes });
+            .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+        return Ok(FoundPatch { patch, changes });
     }
     let what = id.map_or_else(
         || "no patches are staged in this workspace".to_owned(),
         |id| format!("there is no patch {id} in this workspace"),
     );
-    Err(CliError::new(Kind::Usage, what)
+    Err(CliError::new(CliErrorKind::Usage, what)
         .hint("`deepseek diff --run latest` shows what the last run changed"))
 }

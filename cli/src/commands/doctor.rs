@@ -6,19 +6,19 @@ use std::sync::Arc;
 use clap::Args;
 use config::Settings;
 use config::access::Access;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::History;
 use journal::read::read_valid;
 use journal::repair::{Repaired, is_in_use, repair};
 use model::DeepSeekClient;
-use sandbox::{ConfinementLevel, Failure, Step};
+use sandbox::{ConfinementLevel, ConfinementStep, Failure};
 use serde_json::json;
 use shell::{CommandLine, Environment, RunOptions};
 use tokio::time::{Duration, timeout};
 use tools::count::counted;
 use tools::regular;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -99,8 +99,11 @@ pub(crate) async fn run(
     if missing == 0 {
         return Ok(());
     }
-    Err(CliError::new(Kind::NotDelivered, format!("{missing} of {} checks failed", findings.len()))
-        .hint("`deepseek demo` works without a key and without a network"))
+    Err(CliError::new(
+        CliErrorKind::NotDelivered,
+        format!("{missing} of {} checks failed", findings.len()),
+    )
+    .hint("`deepseek demo` works without a key and without a network"))
 }
 
 /// Returns how far commands are confined here, and how to enable what is missing.
@@ -116,10 +119,11 @@ async fn confined(
         Ok(()) => sandbox.level(),
         Err(failure) => sandbox.fall(failure),
     });
-    let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    let level =
+        level.await.map_err(|error| CliError::new(CliErrorKind::Internal, error.to_string()))?;
     let cure = match &level {
         ConfinementLevel::Floor {
-            missing: Some(Failure { step: Step::Namespaces | Step::Ids, .. }),
+            missing: Some(Failure { step: ConfinementStep::Namespaces | ConfinementStep::Ids, .. }),
             ..
         } => {
             "; in a container, allow user namespaces: a seccomp profile that permits unshare, or `sysctl user.max_user_namespaces`"
@@ -211,7 +215,7 @@ async fn git(workspace: &Path, env: Environment) -> Finding {
 }
 
 fn tell(findings: &[Finding], global: &Global) {
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         for finding in findings {
             let mark = if finding.good { "✓" } else { "✗" };
             render::line(&format!("{mark} {:<14} {}", finding.what, finding.says));

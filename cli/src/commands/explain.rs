@@ -2,13 +2,13 @@
 
 use clap::Args;
 use facts::event::Event;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::read::content;
 use journal::{Story, StoryEntry, changes};
 use serde_json::{Value, json};
 use tools::count::counted;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, describe, document};
 use crate::surroundings::Surroundings;
@@ -43,7 +43,7 @@ pub(crate) fn run(
     let (story, explained) = past.explain(&session, args.seq)?;
     let Some(entry) = story.entry(args.seq) else {
         let none = format!("session {session} has no event {}", args.seq);
-        return Err(CliError::new(Kind::Usage, none).hint(format!(
+        return Err(CliError::new(CliErrorKind::Usage, none).hint(format!(
             "it has {}; `deepseek sessions show {session}` lists them",
             counted(story.summary.events, "event")
         )));
@@ -56,7 +56,7 @@ pub(crate) fn run(
         verdict: entries(&explained.verdict),
     };
     let contents = if args.full { contents(&past, &story, entry) } else { Vec::new() };
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::text(&render::harmless(&as_text(&story, &explained, &contents)));
     } else {
         render::json_line(&as_json(&story, &explained, &contents));

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use facts::event::Event;
 use facts::words::Side;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
 use serde_json::{Value, json};
 use tools::count::counted;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render::{self, Paint, changes_as_text, describe, document};
 use crate::surroundings::Surroundings;
@@ -57,12 +57,13 @@ pub(crate) fn run(
     let past = Past::find(around, global)?;
     let session = past.session(&args.id)?;
     let story = past.story(&session)?;
-    let asked_by_program = if global.output == Output::Text { Format::Md } else { Format::Json };
+    let asked_by_program =
+        if global.output == OutputFormat::Text { Format::Md } else { Format::Json };
     let format = if args.html { Some(Format::Html) } else { args.format };
     let format = format.unwrap_or(asked_by_program);
     if format == Format::Html && args.out.is_none() && around.stdout_is_terminal {
         let error = "a page is for a browser, not for the terminal";
-        return Err(CliError::new(Kind::Usage, error).hint(
+        return Err(CliError::new(CliErrorKind::Usage, error).hint(
             around.naming("`deepseek export --html --out report.html` writes it to a file"),
         ));
     }
@@ -77,7 +78,10 @@ pub(crate) fn run(
     };
     let file = around.cwd.join(file);
     fs::write(&file, text).map_err(|error| {
-        CliError::new(Kind::NotDelivered, format!("cannot write {}: {error}", file.display()))
+        CliError::new(
+            CliErrorKind::NotDelivered,
+            format!("cannot write {}: {error}", file.display()),
+        )
     })?;
     render::warn(&format!("written to {}", render::harmless(&file.display().to_string())));
     Ok(())
@@ -103,7 +107,7 @@ fn as_page(around: &Surroundings, past: &Past, story: &Story) -> String {
             |bytes| String::from_utf8_lossy(&bytes).into_owned(),
         )
     };
-    let sources = html::Sources {
+    let sources = html::PageSources {
         diff: &|patch| diff(past, patch),
         output: &output,
         kept: &|blob| content(&dir, blob).ok(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use facts::event::Event;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::fork::fork;
 use journal::read::{Record, read};
 use orchestrator::workspace::checkpoints::{CheckpointHistory, PointInTime};
@@ -15,7 +15,7 @@ use tree::{PathError, RepoPath};
 
 use crate::checkpoints;
 use crate::commands::rewind::{self, RewindArgs};
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -56,16 +56,19 @@ pub(crate) async fn run(
     let past = Past::find(around, global)?;
     let session = past.here(&args.session)?;
     let dir = past.dir(&session);
-    let records = read(&dir).map_err(|error| CliError::caused(Kind::Internal, &error))?.records;
+    let records =
+        read(&dir).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?.records;
     let last = records.last().map_or(0, |record| record.seq);
     if args.at == 0 || args.at > last {
         let what = format!("session {session} has events 1 to {last}");
-        return Err(CliError::new(Kind::Usage, what).hint("`deepseek sessions show` lists them"));
+        return Err(
+            CliError::new(CliErrorKind::Usage, what).hint("`deepseek sessions show` lists them")
+        );
     }
     if let Some(Lanes { run, before, finished }) = in_lanes(&records, args.at) {
         let what = format!("event {} is inside run {run}, while its lanes were working", args.at);
         let after = finished.map_or_else(String::new, |at| format!(" or `--at {at}`"));
-        return Err(CliError::new(Kind::Usage, what).hint(format!(
+        return Err(CliError::new(CliErrorKind::Usage, what).hint(format!(
             "the lanes' worktrees no longer exist; fork before or after them: `--at {before}`{after}"
         )));
     }
@@ -74,13 +77,13 @@ pub(crate) async fn run(
         let dir = around.cwd.join(dir);
         if let Some(part) = dir.iter().find(|part| is_git_dir(part)) {
             let what = format!("`{}` is inside `{}`", dir.display(), Path::new(part).display());
-            return Err(CliError::new(Kind::Usage, what)
+            return Err(CliError::new(CliErrorKind::Usage, what)
                 .hint("git would take the files for its own: name a directory elsewhere"));
         }
         let history = checkpoints::history(around, global)?;
         let then = then(&records, args.at, &history)?;
         history.check_out(then, SystemClock.now(), &dir).map_err(|error| {
-            CliError::caused(Kind::NotDelivered, &error)
+            CliError::caused(CliErrorKind::NotDelivered, &error)
                 .hint("name a directory that does not exist yet: `--into DIR`")
         })?;
         dir.canonicalize().unwrap_or(dir)
@@ -90,7 +93,7 @@ pub(crate) async fn run(
     };
     let to = around.state_dir()?.join("sessions").join(&id);
     fork(&dir, &records, args.at, &to, &workspace).map_err(|error| {
-        CliError::new(Kind::Internal, format!("cannot copy session {session}: {error}"))
+        CliError::new(CliErrorKind::Internal, format!("cannot copy session {session}: {error}"))
     })?;
     tell(global, &id, &session, args.at, &workspace);
     Ok(())
@@ -103,7 +106,7 @@ fn is_git_dir(name: &OsStr) -> bool {
 
 fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &Path) {
     let workspace = workspace.display();
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::line(id);
         render::warn(&render::harmless(&format!(
             "new session, forked at event {at} of {session}, in {workspace}\nhint: deepseek --workspace {workspace} -r {id}"
@@ -158,7 +161,7 @@ fn then<'h>(
     let (before, after) = records.split_at(records.partition_point(|record| record.seq <= at));
     let gone = |patch: &str| {
         CliError::new(
-            Kind::NotDelivered,
+            CliErrorKind::NotDelivered,
             format!("the checkpoint of patch {patch} has been deleted"),
         )
         .hint("checkpoints.max_count and checkpoints.max_bytes limit how many are kept")
@@ -194,7 +197,7 @@ async fn go_back(
     let history = checkpoints::history(around, global)?;
     let Some(checkpoint) = history.of_patch(&patch).map(|checkpoint| checkpoint.number) else {
         return Err(CliError::new(
-            Kind::NotDelivered,
+            CliErrorKind::NotDelivered,
             format!("the checkpoint of patch {patch} has been deleted"),
         ));
     };

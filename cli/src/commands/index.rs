@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use index::{Condition, Index, RankedFile, StoreError, WINDOW};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrator::workspace::places;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tools::count::counted;
 use tree::ReadTree;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -72,9 +72,11 @@ pub(crate) fn run(
 fn open(around: &Surroundings, global: &Global, workspace: &Path) -> Result<Index, CliError> {
     let settings = around.settings(global, workspace)?;
     let places = around.places(workspace)?;
-    let tree = ReadTree::open(workspace).map_err(|error| CliError::caused(Kind::Usage, &error))?;
-    let rules = policy::Rules::new(&settings.config.policy, settings.config.agent_loop.safety_gate)
-        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let tree =
+        ReadTree::open(workspace).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
+    let rules =
+        policy::PolicyRules::new(&settings.config.policy, settings.config.agent_loop.safety_gate)
+            .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     Ok(places::index(&places, tree, &settings.config, &Arc::new(rules)))
 }
 
@@ -91,7 +93,7 @@ fn update(index: &Index, global: &Global) -> Result<(), CliError> {
     bar.finish_and_clear();
     let updated = updated.map_err(|error| failed(&error))?;
     index.settle().map_err(|error| failed(&error))?;
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::text(&format!(
             "{} indexed, {} removed, {} unchanged\n",
             counted(updated.added, "file"),
@@ -116,7 +118,7 @@ fn status(index: &Index, global: &Global) {
         Condition::Missing => ("missing", 0, None),
         Condition::Corrupt(why) => ("corrupt", 0, Some(why)),
     };
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         render::json_line(&json!({
             "condition": name,
             "changed": changed,
@@ -146,7 +148,7 @@ fn ask(index: &Index, global: &Global, query: &QueryArgs) {
     let (files, _) = index.files();
     let ranking = index.rank(&query.request, &files);
     let found = ranking.files.iter().take(query.limit);
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         match (ranking.partial, ranking.stale) {
             (true, _) => {
                 render::warn(
@@ -199,7 +201,7 @@ fn failed(error: &StoreError) -> CliError {
             "check the free space and permissions of the state directory with `deepseek doctor`; runs work without an index"
         }
     };
-    CliError::caused(Kind::Internal, error).hint(hint)
+    CliError::caused(CliErrorKind::Internal, error).hint(hint)
 }
 
 #[cfg(test)]

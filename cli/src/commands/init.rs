@@ -6,11 +6,11 @@ use std::path::Path;
 
 use checks::derive::{Project, derive};
 use clap::Args;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use serde_json::json;
 use tools::regular;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -40,12 +40,12 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
     let mut written = Vec::new();
     for (path, text) in files {
         let is_new = create(&workspace.join(path), &text).map_err(|error| {
-            CliError::new(Kind::NotDelivered, format!("cannot write {path}: {error}"))
+            CliError::new(CliErrorKind::NotDelivered, format!("cannot write {path}: {error}"))
         })?;
         if is_new {
             written.push(path);
         }
-        if global.output != Output::Text {
+        if global.output != OutputFormat::Text {
             continue;
         }
         if is_new {
@@ -56,7 +56,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, _: &InitArgs) -> Resul
             render::warn(&format!("{path} already exists; it is left unchanged"));
         }
     }
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         render::json_line(&json!({ "written": written, "checks": checks }));
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_mangen::Man;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -22,7 +22,7 @@ pub(crate) struct ManArgs {
 /// Runs the command. `program` is the grammar of the command line.
 pub(crate) fn run(around: &Surroundings, args: &ManArgs, program: Command) -> Result<(), CliError> {
     let unwritten = |error: io::Error| {
-        CliError::new(Kind::NotDelivered, format!("cannot write the manual pages: {error}"))
+        CliError::new(CliErrorKind::NotDelivered, format!("cannot write the manual pages: {error}"))
     };
     let Some(dir) = &args.into else {
         let mut page = Vec::new();

@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use orchestrator::session::memory::{Basis, Memo, Memory, file_of, holds};
 use serde_json::{Value, json};
 use tree::ReadTree;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -56,7 +56,8 @@ pub(crate) fn run(
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let max_bytes = settings.config.limits.max_indexed_file_bytes;
-    let tree = ReadTree::open(&workspace).map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let tree = ReadTree::open(&workspace)
+        .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     let is_current = |memo: &Memo| holds(&tree, max_bytes, memo);
     let file = file_of(&around.places(&workspace)?);
     let mut memory = Memory::read(&file).map_err(|error| unusable(&file, &error))?;
@@ -83,7 +84,7 @@ pub(crate) fn run(
 }
 
 fn list(global: &Global, memory: &Memory, is_current: impl Fn(&Memo) -> bool) {
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         let memos: Vec<Value> =
             memory.memos.iter().map(|memo| as_json(memo, is_current(memo))).collect();
         render::json_line(&memos.into());
@@ -102,7 +103,7 @@ fn list(global: &Global, memory: &Memory, is_current: impl Fn(&Memo) -> bool) {
 }
 
 fn show(global: &Global, memo: &Memo, is_current: bool) {
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         render::json_line(&as_json(memo, is_current));
         return;
     }
@@ -130,12 +131,12 @@ fn as_json(memo: &Memo, is_current: bool) -> Value {
 }
 
 fn unknown(id: u32) -> CliError {
-    CliError::new(Kind::Usage, format!("there is no memo {id}"))
+    CliError::new(CliErrorKind::Usage, format!("there is no memo {id}"))
         .hint("`deepseek memory list` lists them")
 }
 
 fn unusable(file: &Path, error: &io::Error) -> CliError {
     let file: PathBuf = file.to_owned();
-    CliError::new(Kind::Usage, format!("{}: {error}", file.display()))
+    CliError::new(CliErrorKind::Usage, format!("{}: {error}", file.display()))
         .hint("delete the file to start over; nothing else depends on it")
 }

@@ -4,17 +4,17 @@ use clap::{Args, Subcommand};
 use facts::delivery::{Delivery, Limit};
 use facts::event::Event;
 use facts::words::{CardAnswer, CardStep};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::session::SessionChoice;
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 use serde_json::{Value, json};
 
-use crate::cards::{HASH_SHOWN, Known, cards};
+use crate::cards::{HASH_SHOWN, KnownCard, cards};
 use crate::commands::once::once;
-use crate::drive::{Drive, Use};
-use crate::flags::{Global, Output};
+use crate::drive::{Drive, WorkspaceUse};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -106,13 +106,13 @@ pub(crate) async fn run(
         None => {
             let goal = args.goal.join(" ");
             let Some(hash) = &args.approve_mission else {
-                return once(around, global, goal, Some(Intent::Mission)).await;
+                return once(around, global, goal, Some(RequestIntent::Mission)).await;
             };
             let known = approved(hash)?;
             let its = &known.card.card().goal;
             if *its != goal {
                 let error = format!("card {} has a different goal: {its}", known.hash);
-                return Err(CliError::new(Kind::Usage, render::harmless(&error))
+                return Err(CliError::new(CliErrorKind::Usage, render::harmless(&error))
                     .hint(format!("deepseek mission approve {}", known.hash)));
             }
             return say(around, global, known, CardAnswer::Approved).await;
@@ -125,12 +125,12 @@ pub(crate) async fn run(
 async fn say(
     around: &Surroundings,
     global: &Global,
-    known: Known,
+    known: KnownCard,
     answer: CardAnswer,
 ) -> Result<(), CliError> {
     if !known.state.is_open() {
         let error = format!("card {} is {}", known.hash, known.state.name());
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint("`deepseek mission list` shows which cards are open"));
     }
     let workspace = around.workspace(global)?;
@@ -138,10 +138,11 @@ async fn say(
     let mut view = render::view(around, global);
     let which = SessionChoice::Earlier(known.session.clone());
     let mut drive =
-        Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+        Drive::open(around, &settings, workspace, which, WorkspaceUse::Write, view.as_mut())
+            .await?;
     let card = Some(CardStep { hash: known.hash, answer });
     let its = known.card.into_card();
-    let request = Request { card, ..Request::new(its.goal.clone(), Some(Intent::Mission)) };
+    let request = Request { card, ..Request::new(its.goal.clone(), Some(RequestIntent::Mission)) };
     let outcome = drive.run(request, view.as_mut()).await?;
     let ended = exit::of(&outcome.delivery, None);
     if let Delivery::BudgetExhausted { limit, .. } = outcome.delivery
@@ -165,13 +166,13 @@ fn with_another_card(limit: Limit) -> String {
 }
 
 /// Checks that an approval means this card, and nothing that it does not say.
-fn may_approve(global: &Global, known: &Known, hash: &str) -> Result<(), CliError> {
+fn may_approve(global: &Global, known: &KnownCard, hash: &str) -> Result<(), CliError> {
     let whole = format!("deepseek mission approve {}", known.hash);
     if hash.len() < LEAST_TO_APPROVE {
         let error = format!(
             "`{hash}` is too short: a card is approved by at least {LEAST_TO_APPROVE} characters of its hash"
         );
-        return Err(CliError::new(Kind::Usage, error).hint(whole));
+        return Err(CliError::new(CliErrorKind::Usage, error).hint(whole));
     }
     let models = known.card.card().models();
     if let Some(model) = &global.model
@@ -180,41 +181,40 @@ fn may_approve(global: &Global, known: &Known, hash: &str) -> Result<(), CliErro
         let models = known.card.card().carried_out_by();
         let error =
             render::harmless(&format!("the card is carried out by {models}, not by {model}"));
-        return Err(
-            CliError::new(Kind::Usage, error).hint(format!("approve it without --model: {whole}"))
-        );
+        return Err(CliError::new(CliErrorKind::Usage, error)
+            .hint(format!("approve it without --model: {whole}")));
     }
     Ok(())
 }
 
 /// Finds the only card whose hash starts with `hash`.
-fn one(cards: Vec<Known>, hash: &str) -> Result<Known, CliError> {
+fn one(cards: Vec<KnownCard>, hash: &str) -> Result<KnownCard, CliError> {
     let mut matching = cards.into_iter().filter(|it| it.hash.to_string().starts_with(hash));
     let found = matching.next().filter(|_| !hash.is_empty()).ok_or_else(|| {
-        CliError::new(Kind::Usage, format!("there is no card {hash} in this workspace"))
+        CliError::new(CliErrorKind::Usage, format!("there is no card {hash} in this workspace"))
             .hint("`deepseek mission list` lists them; a mission makes its card before it changes anything")
     })?;
     if matching.any(|other| other.hash != found.hash) {
-        return Err(CliError::new(Kind::Usage, format!("`{hash}` matches several cards"))
+        return Err(CliError::new(CliErrorKind::Usage, format!("`{hash}` matches several cards"))
             .hint("use more characters of the hash"));
     }
     Ok(found)
 }
 
 fn none_yet() -> CliError {
-    CliError::new(Kind::Usage, "there are no missions in this workspace yet")
+    CliError::new(CliErrorKind::Usage, "there are no missions in this workspace yet")
         .hint("to start one: deepseek mission \"GOAL\"")
 }
 
-fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
-    if global.output != Output::Text {
+fn list(around: &Surroundings, global: &Global, cards: &[KnownCard]) {
+    if global.output != OutputFormat::Text {
         render::json_line(&cards.iter().map(as_json).collect::<Vec<Value>>().into());
         return;
     }
     if cards.is_empty() {
         render::warn("there are no missions in this workspace yet");
     }
-    for Known { hash, at, card, state, .. } in cards {
+    for KnownCard { hash, at, card, state, .. } in cards {
         let (version, goal) = (card.card().version, render::harmless(&card.card().goal));
         let hash: String = hash.to_string().chars().take(HASH_SHOWN).collect();
         let (at, state) = (around.local(at), state.name());
@@ -222,21 +222,21 @@ fn list(around: &Surroundings, global: &Global, cards: &[Known]) {
     }
 }
 
-fn show(global: &Global, known: &Known) {
-    if global.output == Output::Text {
+fn show(global: &Global, known: &KnownCard) {
+    if global.output == OutputFormat::Text {
         render::text(&format!("{}\nState    {}\n", known.card, known.state.name()));
     } else {
         render::json_line(&as_json(known));
     }
 }
 
-fn as_json(Known { session, run, hash, at, card, state }: &Known) -> Value {
+fn as_json(KnownCard { session, run, hash, at, card, state }: &KnownCard) -> Value {
     let state = state.name().replace(' ', "_");
     json!({"session": session, "run": run, "hash": hash, "at": at, "state": state, "card": card.card()})
 }
 
 /// Prints the steps of a card's research, with the events of each child question.
-fn explain(past: &Past, known: &Known) -> Result<(), CliError> {
+fn explain(past: &Past, known: &KnownCard) -> Result<(), CliError> {
     let story = past.story(&known.session)?;
     for entry in story.entries.iter().filter(|entry| entry.run == known.run) {
         let is_told = matches!(

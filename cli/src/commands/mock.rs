@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use mock::{Script, Server};
 
 use crate::render;
@@ -26,15 +26,18 @@ pub(crate) struct MockArgs {
 /// Runs the command until it is stopped.
 pub(crate) async fn run(args: &MockArgs) -> Result<(), CliError> {
     if !args.addr.ip().is_loopback() {
-        return Err(CliError::new(Kind::Usage, format!("{} is not a loopback address", args.addr))
-            .hint("use 127.0.0.1 or [::1]"));
+        return Err(CliError::new(
+            CliErrorKind::Usage,
+            format!("{} is not a loopback address", args.addr),
+        )
+        .hint("use 127.0.0.1 or [::1]"));
     }
-    let script =
-        Script::load(&args.script).map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let script = Script::load(&args.script)
+        .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     let options = script.server.clone();
     let server = Server::start(args.addr, script.replies, options, args.log.as_deref())
         .await
-        .map_err(|error| CliError::caused(Kind::Usage, &error))?;
+        .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     render::line(&server.base_url());
-    tokio::signal::ctrl_c().await.map_err(|error| CliError::caused(Kind::Internal, &error))
+    tokio::signal::ctrl_c().await.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
 }

@@ -4,17 +4,17 @@
 
 mod piped;
 
-use crate::drive::{Drive, Use};
-use crate::flags::{Global, Output, Require};
+use crate::drive::{Drive, WorkspaceUse};
+use crate::flags::{Global, OutputFormat, Require};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
 use facts::delivery::Delivery;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::session::SessionChoice;
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 use std::io::{self, Read as _};
 use tui::PlainLine;
 
@@ -30,7 +30,7 @@ pub(crate) fn prompt(around: &Surroundings, global: &Global) -> Result<Option<Re
     }
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).map_err(|error| {
-        CliError::new(Kind::Usage, format!("cannot read standard input: {error}"))
+        CliError::new(CliErrorKind::Usage, format!("cannot read standard input: {error}"))
     })?;
     request(&text, global).map(Some)
 }
@@ -42,7 +42,7 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
     let only_there = |hint: &str| {
         let word = text.split_whitespace().next().unwrap_or_default();
         let error = format!("{word} is a command of the conversation, not a request");
-        CliError::new(Kind::Usage, error).hint(hint)
+        CliError::new(CliErrorKind::Usage, error).hint(hint)
     };
     if !text.starts_with(['/', '!']) {
         return Ok(Request::new(text, global.intent()));
@@ -53,12 +53,12 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
             Err(only_there(&format!("`{}`", format!("deepseek review {what}").trim_end())))
         }
         PlainLine::Program(words) => Err(only_there(&format!("`deepseek {}`", words.join(" ")))),
-        PlainLine::Not(why) => Err(CliError::new(Kind::Usage, why)),
+        PlainLine::Not(why) => Err(CliError::new(CliErrorKind::Usage, why)),
         PlainLine::Undo => Err(only_there("`deepseek rewind` lists the checkpoints")),
         PlainLine::Resume(_) => Err(only_there("`deepseek -r ID` resumes a session")),
         PlainLine::Shell(_) => {
             let error = "`!` runs a command in a conversation; it does not begin a request";
-            Err(CliError::new(Kind::Usage, error)
+            Err(CliError::new(CliErrorKind::Usage, error)
                 .hint("`deepseek sandbox -- COMMAND` runs a command in the sandbox"))
         }
         PlainLine::Set(..)
@@ -74,7 +74,7 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
 fn filled(text: &str) -> Result<String, CliError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(CliError::new(Kind::Usage, "the request is empty")
+        return Err(CliError::new(CliErrorKind::Usage, "the request is empty")
             .hint("deepseek -p \"fix the failing test\""));
     }
     Ok(text.to_owned())
@@ -84,8 +84,10 @@ fn filled(text: &str) -> Result<String, CliError> {
 pub(crate) fn which(around: &Surroundings, global: &Global) -> Result<SessionChoice, CliError> {
     let past = || Past::find(around, global);
     match &global.resume {
-        Some(id) if id.is_empty() => Err(CliError::new(Kind::Usage, "-r needs a session id here")
-            .hint("`deepseek sessions` lists them; `deepseek -r ID` resumes one")),
+        Some(id) if id.is_empty() => {
+            Err(CliError::new(CliErrorKind::Usage, "-r needs a session id here")
+                .hint("`deepseek sessions` lists them; `deepseek -r ID` resumes one"))
+        }
         Some(id) if id == "latest" => past()?.talk().map(SessionChoice::Earlier),
         Some(id) => past()?.here(id).map(SessionChoice::Earlier),
         None if global.continue_last => past()?.talk().map(SessionChoice::Earlier),
@@ -97,11 +99,11 @@ pub(crate) fn which(around: &Surroundings, global: &Global) -> Result<SessionCho
 pub(crate) async fn finish_earlier(
     drive: &mut Drive,
     global: &Global,
-    view: &mut dyn render::View,
+    view: &mut dyn render::RunPresenter,
 ) -> Result<(), CliError> {
     let Some(outcome) = drive.resume(view).await? else { return Ok(()) };
     // With `--output json` there is one document: that of the new request.
-    if global.output != Output::Json {
+    if global.output != OutputFormat::Json {
         view.outcome(&outcome, &drive.session.id);
     }
     tell(&outcome.delivery, global, view);
@@ -119,7 +121,7 @@ pub(crate) async fn ask(
     if !global.tools {
         global.set.push(("agent_loop.max_look_rounds".to_owned(), "0".to_owned()));
     }
-    once(around, &global, question, Some(Intent::Answer)).await
+    once(around, &global, question, Some(RequestIntent::Answer)).await
 }
 
 /// Runs one request to its delivery.
@@ -127,7 +129,7 @@ pub(crate) async fn once(
     around: &Surroundings,
     global: &Global,
     text: String,
-    intent: Option<Intent>,
+    intent: Option<RequestIntent>,
 ) -> Result<(), CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
@@ -137,8 +139,10 @@ pub(crate) async fn once(
     let note =
         from.map(|from| format!("workspace: {} (from {}/)", workspace.display(), from.display()));
     let purpose = match intent {
-        Some(Intent::Answer | Intent::Plan | Intent::Review) => Use::Read,
-        Some(Intent::Edit | Intent::Mission) | None => Use::Write,
+        Some(RequestIntent::Answer | RequestIntent::Plan | RequestIntent::Review) => {
+            WorkspaceUse::Read
+        }
+        Some(RequestIntent::Edit | RequestIntent::Mission) | None => WorkspaceUse::Write,
     };
     let mut view = render::view(around, global);
     if let Some(note) = note {
@@ -146,10 +150,10 @@ pub(crate) async fn once(
     }
     let mut drive =
         Drive::open(around, &settings, workspace, which, purpose, view.as_mut()).await?;
-    if purpose == Use::Read && drive.session.interrupted().is_some() {
+    if purpose == WorkspaceUse::Read && drive.session.interrupted().is_some() {
         let open = "this session has an interrupted request, which may change files";
         let hint = format!("resume it first with `deepseek run {}`", drive.session.id);
-        return Err(CliError::new(Kind::NotDelivered, open).hint(hint));
+        return Err(CliError::new(CliErrorKind::NotDelivered, open).hint(hint));
     }
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
@@ -158,7 +162,7 @@ pub(crate) async fn once(
 }
 
 /// Reports an undelivered request. It does not end the conversation.
-pub(crate) fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::View) {
+pub(crate) fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::RunPresenter) {
     // That the user has stopped it is already shown.
     if *delivery != Delivery::Cancelled
         && let Err(error) = exit::of(delivery, global.require.map(Require::level))

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use config::{AgentLoop, ApplyStrategy, Limits};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, PlanSummary, Refusal, Repair,
     Tolerances, prepare_with,
@@ -22,7 +22,7 @@ use tree::{
     TreeError, WriteTree,
 };
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render::{self, harmless};
 use crate::surroundings::Surroundings;
 
@@ -186,15 +186,15 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> E
     let answer = match attempt(around, global, options, writes) {
         Ok(answer) => answer,
         Err(error) => {
-            let error = CliError::new(Kind::Usage, error.to_string());
+            let error = CliError::new(CliErrorKind::Usage, error.to_string());
             render::failed(global.output, &error);
             return error.code();
         }
     };
     let code = ExitCode::from(u8::from(answer.is_err()));
     let told = match global.output {
-        Output::Json | Output::StreamJson => tell_json(answer),
-        Output::Text => tell_text(&answer),
+        OutputFormat::Json | OutputFormat::StreamJson => tell_json(answer),
+        OutputFormat::Text => tell_text(&answer),
     };
     if let Err(error) = told {
         render::warn(&format!("error: cannot write the answer: {error}"));

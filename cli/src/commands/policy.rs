@@ -5,11 +5,11 @@ use std::path::Path;
 use actors::run::always_allowed::Always;
 use clap::{Args, Subcommand, ValueEnum};
 use config::{Approval, Mode, Settings, Source};
-use front::error::{CliError, Kind};
-use policy::{Action, Case, Confinement, Gaps, Line, Stage};
+use front::error::{CliError, CliErrorKind};
+use policy::{Action, Case, Confinement, Gaps, Stage, TableLine};
 use serde_json::{Map, Value, json};
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -95,7 +95,7 @@ pub(crate) fn run(
     for warning in &settings.warnings {
         render::warn(&render::harmless(&format!("warning: {warning}")));
     }
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::text(&render::harmless(&as_text(&settings, confinement)));
     } else {
         render::json_line(&as_json(&settings, confinement));
@@ -111,7 +111,7 @@ fn always(around: &Surroundings, workspace: &Path) -> Result<Always, CliError> {
 #[expect(clippy::unnecessary_wraps, reason = "every command has the same form")]
 fn list_allowed(always: &Always, global: &Global) -> Result<(), CliError> {
     let all = always.all();
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         render::json_line(&json!(all));
         return Ok(());
     }
@@ -125,11 +125,11 @@ fn list_allowed(always: &Always, global: &Global) -> Result<(), CliError> {
 }
 
 fn forget(always: &Always, command: &str) -> Result<(), CliError> {
-    let unusable = |error| CliError::caused(Kind::Internal, &error);
+    let unusable = |error| CliError::caused(CliErrorKind::Internal, &error);
     if always.forget(command).map_err(unusable)? {
         return Ok(());
     }
-    Err(CliError::new(Kind::Usage, format!("`{command}` is not an always-allowed command"))
+    Err(CliError::new(CliErrorKind::Usage, format!("`{command}` is not an always-allowed command"))
         .hint("`deepseek policy allowed` lists them"))
 }
 
@@ -190,7 +190,7 @@ fn as_text(settings: &Settings, confinement: Confinement) -> String {
 }
 
 /// Formats a row of the table: three verdicts, then the actions and stages they apply to.
-fn row(line: &Line) -> String {
+fn row(line: &TableLine) -> String {
     let [suggest, auto, never] = line.verdicts.map(|verdict| verdict.name());
     let stages: Vec<&str> = line.stages.iter().copied().map(Stage::name).collect();
     let actions: Vec<&str> = line.actions.iter().copied().map(Action::name).collect();

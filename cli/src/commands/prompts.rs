@@ -2,9 +2,9 @@
 
 use actors::talk::prompts::{Prompt, Prompts, may_name};
 use clap::{Args, Subcommand};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::prompts::{of_workspace, path_of};
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -48,7 +48,7 @@ pub(crate) fn run(
         Action::Show { name } => {
             let prompt = Prompt::ALL.into_iter().find(|prompt| prompt.name() == name);
             let prompt = prompt.ok_or_else(|| {
-                CliError::new(Kind::Usage, format!("there is no prompt `{name}`"))
+                CliError::new(CliErrorKind::Usage, format!("there is no prompt `{name}`"))
                     .hint("`deepseek prompts list` lists them")
             })?;
             render::line(prompts.text(prompt));
@@ -57,11 +57,11 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn list(prompts: &Prompts, output: Output) {
+fn list(prompts: &Prompts, output: OutputFormat) {
     let from = |prompt: Prompt| {
         if prompts.is_own(prompt) { path_of(prompt.name()) } else { "built in".to_owned() }
     };
-    if output == Output::Text {
+    if output == OutputFormat::Text {
         let width = Prompt::ALL.iter().map(|prompt| prompt.name().len()).max().unwrap_or_default();
         for prompt in Prompt::ALL {
             let (name, variables) = (prompt.name(), may_name(prompt).join(" "));

@@ -3,14 +3,14 @@
 use actors::run::recording::Difference;
 use clap::Args;
 use facts::event::{Blob, Event};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::read::content;
 use orchestrator::session::past_requests::EarlierError;
 use orchestrator::session::replay::{ReplayError, Replayed, replay};
 use serde_json::{Value, json};
 use tools::count::counted;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -46,7 +46,7 @@ pub(crate) async fn run(
         render::warn("this session has no requests; there is nothing to compare");
     }
     let difference = replayed.iter().find_map(|run| run.difference.as_ref());
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         for run in &replayed {
             render::line(&render::harmless(&as_line(run)));
         }
@@ -58,11 +58,12 @@ pub(crate) async fn run(
         }));
     }
     let Some(difference) = difference else { return Ok(()) };
-    if args.diff && global.output == Output::Text {
+    if args.diff && global.output == OutputFormat::Text {
         let (recorded, replayed) = both(difference, &|blob| content(&dir, blob).ok());
         render::text(&render::side_by_side(&recorded, &replayed));
     }
-    let error = CliError::new(Kind::NotDelivered, format!("the replay differs: {difference}"));
+    let error =
+        CliError::new(CliErrorKind::NotDelivered, format!("the replay differs: {difference}"));
     Err(if args.diff { error } else { error.hint("`deepseek replay --diff` shows both sides") })
 }
 
@@ -117,12 +118,16 @@ fn readable(content: &[u8]) -> String {
 
 fn not_replayed(error: &ReplayError) -> CliError {
     match error {
-        ReplayError::Read(_) => CliError::caused(Kind::Internal, error)
+        ReplayError::Read(_) => CliError::caused(CliErrorKind::Internal, error)
             .hint("`deepseek doctor --repair` keeps the valid part of a damaged journal"),
-        ReplayError::Earlier(EarlierError::Read(_)) => CliError::caused(Kind::Internal, error)
-            .hint("some of this session's content is missing; `deepseek export` shows the rest"),
-        ReplayError::Earlier(_) => CliError::caused(Kind::Internal, error)
+        ReplayError::Earlier(EarlierError::Read(_)) => {
+            CliError::caused(CliErrorKind::Internal, error)
+                .hint("some of this session's content is missing; `deepseek export` shows the rest")
+        }
+        ReplayError::Earlier(_) => CliError::caused(CliErrorKind::Internal, error)
             .hint("it may have been recorded by another version of the program"),
-        ReplayError::Start(_) | ReplayError::Scratch(_) => CliError::caused(Kind::Internal, error),
+        ReplayError::Start(_) | ReplayError::Scratch(_) => {
+            CliError::caused(CliErrorKind::Internal, error)
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use actors::run::workspace::Staged;
 use clap::Args;
 use facts::delivery::StagedFor;
-use facts::signal::Taken;
-use front::error::{CliError, Kind};
+use facts::signal::Acceptance;
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use orchestrator::workspace::checkpoints::{RestoreMode, RestorePlan};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use tree::{Change, Checkpoint, Own, RepoPath};
 
 use crate::checkpoints;
 use crate::drive::Drive;
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(
         .map_err(|error| checkpoints::unreadable(&error))?;
     if back.changes.is_empty() && back.left.is_empty() && !paths.is_empty() {
         return Err(CliError::new(
-            Kind::Usage,
+            CliErrorKind::Usage,
             "deepseek changed nothing in these paths since then",
         )
         .hint("`deepseek rewind N --dry-run` shows what it changed"));
@@ -88,7 +88,7 @@ pub(crate) async fn run(
 }
 
 fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         let list = checkpoints.iter().map(as_json).collect::<Vec<_>>();
         render::json_line(&json!(list));
         return;
@@ -176,7 +176,7 @@ async fn go(
             changes: back.changes.clone(),
             repairs: Vec::new(),
             put_aside: Vec::new(),
-            taken: Taken::Whole,
+            taken: Acceptance::Whole,
         };
         exit::of_change(drive.apply(staged, view.as_mut()).await?, view.attendance())?;
         let (done, again) = match step {
@@ -189,7 +189,7 @@ async fn go(
         };
         view.note(&around.naming(&format!("{done}; to {again} it: `deepseek rewind latest`")));
     }
-    if global.output != Output::Text {
+    if global.output != OutputFormat::Text {
         let mut done = undo_as_json(checkpoint, back);
         let files: Vec<_> = back.changes.iter().map(Change::summary).collect();
         if let Some(fields) = done.as_object_mut() {
@@ -212,7 +212,7 @@ fn result(back: &RestorePlan) -> Result<(), CliError> {
             format!("{} files were left unchanged", several.len())
         }
     };
-    Err(CliError::new(Kind::NotDelivered, what)
+    Err(CliError::new(CliErrorKind::NotDelivered, what)
         .hint("--exact restores them anyway; their current content is saved in a checkpoint"))
 }
 
@@ -228,7 +228,7 @@ fn paths(
         let path = here.join(text);
         let below = path.strip_prefix(&workspace).ok().and_then(Path::to_str);
         RepoPath::parse(below.unwrap_or(text).trim_end_matches('/')).map_err(|error| {
-            CliError::new(Kind::Usage, format!("`{text}` is {error}"))
+            CliError::new(CliErrorKind::Usage, format!("`{text}` is {error}"))
                 .hint("name files and directories in the workspace")
         })
     };

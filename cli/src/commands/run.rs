@@ -1,11 +1,11 @@
 //! `deepseek run`: resumes an interrupted request.
 
 use clap::Args;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::session::SessionChoice;
 
-use crate::drive::{Drive, Use};
+use crate::drive::{Drive, WorkspaceUse};
 use crate::flags::Global;
 use crate::past::Past;
 use crate::render;
@@ -42,7 +42,7 @@ pub(crate) async fn run(
     let request = words.join(" ");
     if request.contains(char::is_whitespace) {
         let error = "`deepseek run` resumes an interrupted request; it takes a session id";
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint(format!("to start a task: deepseek -p \"{request}\"")));
     }
     let past = Past::find(around, global)?;
@@ -55,13 +55,17 @@ pub(crate) async fn run(
     let mut view = render::view(around, global);
     let which = SessionChoice::Earlier(id.clone());
     let mut drive =
-        Drive::open(around, &settings, workspace, which, Use::Write, view.as_mut()).await?;
+        Drive::open(around, &settings, workspace, which, WorkspaceUse::Write, view.as_mut())
+            .await?;
     match drive.resume(view.as_mut()).await? {
         Some(outcome) => {
             view.outcome(&outcome, &drive.session.id);
             exit::of(&outcome.delivery, None)
         }
-        None => Err(CliError::new(Kind::Usage, format!("session {id} has no interrupted request"))
-            .hint(format!("`deepseek -r {id}` continues the session"))),
+        None => Err(CliError::new(
+            CliErrorKind::Usage,
+            format!("session {id} has no interrupted request"),
+        )
+        .hint(format!("`deepseek -r {id}` continues the session"))),
     }
 }

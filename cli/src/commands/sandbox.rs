@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use config::{NetworkReach, Settings};
-use front::error::{CliError, Kind};
-use policy::{Rules, Verdict};
-use sandbox::{ConfinementLevel, Network, Writes};
-use shell::{CommandLine, CommandOutcome, Exit, Fence, OutputSink, RunOptions};
-use tools::redact::{Redactor, Stream, values_in};
+use front::error::{CliError, CliErrorKind};
+use policy::{PolicyRules, Verdict};
+use sandbox::{ConfinementLevel, Network, TreeWrites};
+use shell::{CommandConfinement, CommandLine, CommandOutcome, Exit, OutputSink, RunOptions};
+use tools::redact::{MaskedStream, Redactor, values_in};
 
 use crate::flags::Global;
 use crate::render;
@@ -47,7 +47,7 @@ pub(crate) async fn captured(
     command: &[String],
     sink: OutputSink<'_>,
 ) -> Result<String, CliError> {
-    let mut masked = Stream::new(redactor(around, global).await?);
+    let mut masked = MaskedStream::new(redactor(around, global).await?);
     let outcome =
         confined(around, global, command, &mut |bytes| sink(&masked.take_in(bytes))).await?;
     sink(&masked.end());
@@ -74,13 +74,13 @@ async fn redactor(around: &Surroundings, global: &Global) -> Result<Redactor, Cl
         let texts = tree::secret_texts(&workspace, &is_secret);
         redactor.knowing(texts.iter().flat_map(|text| values_in(text)))
     });
-    read.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))
+    read.await.map_err(|error| CliError::new(CliErrorKind::Internal, error.to_string()))
 }
 
-fn rules(settings: &Settings) -> Result<Rules, CliError> {
+fn rules(settings: &Settings) -> Result<PolicyRules, CliError> {
     let config = &settings.config;
-    Rules::new(&config.policy, config.agent_loop.safety_gate)
-        .map_err(|error| CliError::caused(Kind::Usage, &error))
+    PolicyRules::new(&config.policy, config.agent_loop.safety_gate)
+        .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))
 }
 
 /// Runs a command confined. Fails if commands cannot be confined here.
@@ -95,16 +95,21 @@ async fn confined(
     let fence = fence(around, &settings, &workspace)?;
     let sandbox = Arc::clone(&fence.sandbox);
     let level = tokio::task::spawn_blocking(move || sandbox.level());
-    let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    let level =
+        level.await.map_err(|error| CliError::new(CliErrorKind::Internal, error.to_string()))?;
     if let ConfinementLevel::None(why) = &level {
-        return Err(CliError::new(Kind::Denied, format!("cannot confine commands here: {why}"))
-            .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
+        return Err(CliError::new(
+            CliErrorKind::Denied,
+            format!("cannot confine commands here: {why}"),
+        )
+        .hint("`deepseek doctor` says what is missing; without a sandbox: --no-sandbox"));
     }
     let outcome = run_in(fence.clone(), around, (&settings, &workspace), command, sink).await?;
     let Some(failure) = outcome.walls_failed.clone() else { return Ok(outcome) };
     let sandbox = Arc::clone(&fence.sandbox);
     let level = tokio::task::spawn_blocking(move || sandbox.fall(failure));
-    let level = level.await.map_err(|error| CliError::new(Kind::Internal, error.to_string()))?;
+    let level =
+        level.await.map_err(|error| CliError::new(CliErrorKind::Internal, error.to_string()))?;
     if fence.sandbox.is_accepted(&level) {
         return run_in(fence, around, (&settings, &workspace), command, sink).await;
     }
@@ -116,7 +121,7 @@ pub(crate) fn fence(
     around: &Surroundings,
     settings: &Settings,
     workspace: &Path,
-) -> Result<Fence, CliError> {
+) -> Result<CommandConfinement, CliError> {
     let config = &settings.config;
     let network = match config.sandbox.network {
         NetworkReach::Own => Network::Own,
@@ -124,11 +129,11 @@ pub(crate) fn fence(
     };
     let rules = rules(settings)?;
     let root = workspace.to_owned();
-    Ok(Fence {
+    Ok(CommandConfinement {
         sandbox: around.sandbox(settings, workspace)?,
         tree: workspace.to_owned(),
         at: workspace.to_owned(),
-        writes: Writes::CachesKept,
+        writes: TreeWrites::CachesKept,
         read: Vec::new(),
         network,
         is_secret: Arc::new(move |path: &str| !matches!(rules.may_read(path), Verdict::Allow)),
@@ -143,7 +148,7 @@ pub(crate) fn fence(
 
 /// Runs a command in a fence.
 pub(crate) async fn run_in(
-    fence: Fence,
+    fence: CommandConfinement,
     around: &Surroundings,
     (settings, workspace): (&Settings, &Path),
     words: &[String],
@@ -153,7 +158,8 @@ pub(crate) async fn run_in(
         [line] => line.clone(),
         words => words.iter().map(|word| policy::quoted(word)).collect::<Vec<_>>().join(" "),
     };
-    let line = CommandLine::parse(&text).map_err(|error| CliError::caused(Kind::Usage, &error))?;
+    let line =
+        CommandLine::parse(&text).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
     let config = &settings.config;
     let options = RunOptions {
         cwd: workspace.to_owned(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::read::read;
 use journal::repair::is_in_use;
 use journal::{AdoptError, Reach, Summary};
@@ -13,7 +13,7 @@ use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::count::counted;
 use tools::ids::short;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render::{self, describe};
 use crate::surroundings::Surroundings;
@@ -93,7 +93,7 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
             "there are no sessions in this workspace yet (--all lists those of all workspaces)",
         );
     }
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         for session in &sessions {
             render::line(&render::harmless(&as_line(around, session)));
         }
@@ -120,7 +120,7 @@ fn adopt(around: &Surroundings, global: &Global, from: &Path) -> Result<(), CliE
                 "check the permissions of DEEPSEEK_HOME, which holds the sessions"
             }
         };
-        CliError::caused(Kind::Usage, &error).hint(hint)
+        CliError::caused(CliErrorKind::Usage, &error).hint(hint)
     })?;
     render::warn(&render::harmless(&format!(
         "the sessions, checkpoints and memory of {} belong to {} now",
@@ -144,12 +144,12 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
         if !args.dry_run {
             fs::remove_dir_all(&dir).map_err(|error| {
                 let what = format!("cannot delete {}: {error}", dir.display());
-                CliError::new(Kind::NotDelivered, what)
+                CliError::new(CliErrorKind::NotDelivered, what)
             })?;
         }
         removed.push(session);
     }
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         for session in &removed {
             render::line(&format!("{}  {}", session.id, session.used));
         }
@@ -215,14 +215,14 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
     let past = Past::find(around, global)?;
     let session = past.session(id)?;
     let dir = past.dir(&session);
-    let reading = read(&dir).map_err(|error| CliError::caused(Kind::Internal, &error))?;
+    let reading = read(&dir).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     if reading.torn_bytes > 0 {
         render::warn(&format!(
             "warning: the last line is torn ({}); it was never acted on",
             counted(reading.torn_bytes, "byte")
         ));
     }
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         let story = past.story(&session)?;
         for entry in &story.entries {
             let event = describe::event(&story, entry);

@@ -2,12 +2,12 @@
 
 use clap::{Args, Subcommand};
 use config::WorkspaceTrust;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use serde_json::json;
 use toolbox::{OwnTool, Tool, own_tools};
 use tree::ReadTree;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::render;
 use crate::surroundings::Surroundings;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(
     let settings = around.settings(global, &workspace)?;
     let (mut own, wrong) = ReadTree::open(&workspace)
         .map(|tree| own_tools(&tree))
-        .map_err(|error| CliError::new(Kind::Usage, error.to_string()))?;
+        .map_err(|error| CliError::new(CliErrorKind::Usage, error.to_string()))?;
     for (path, why) in wrong {
         render::warn(&format!("warning: ignored {path}: {why}"));
     }
@@ -51,8 +51,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn list(output: Output, own: &[OwnTool]) {
-    if output == Output::Text {
+fn list(output: OutputFormat, own: &[OwnTool]) {
+    if output == OutputFormat::Text {
         for tool in toolbox::tools() {
             render::line(&format!("{} {}\n    {}", tool.name, tool.takes(), tool.description));
         }

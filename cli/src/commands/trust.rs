@@ -1,7 +1,7 @@
 //! `deepseek trust`: lets a workspace's own configuration, and the address in its `.env`, apply in full.
 
 use clap::Args;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 
 use super::config::{add_to, remove_from};
 use crate::flags::Global;
@@ -27,7 +27,7 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let workspace = around.workspace(global)?;
     let name = workspace.to_str().ok_or_else(|| {
-        CliError::new(Kind::Usage, "cannot trust a workspace whose path is not UTF-8")
+        CliError::new(CliErrorKind::Usage, "cannot trust a workspace whose path is not UTF-8")
     })?;
     if args.remove {
         remove_from(around, global, KEY, &[name.to_owned()])?;

@@ -3,10 +3,10 @@
 use clap::{Args, ValueEnum};
 use front::error::CliError;
 use jiff::civil::Date;
-use journal::{Call, Reach, Tally, told_apart};
+use journal::{Reach, RecordedCall, Tally, told_apart};
 use serde_json::{Value, json};
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::Surroundings;
@@ -51,7 +51,7 @@ impl By {
         }
     }
 
-    fn key(self, call: &Call) -> String {
+    fn key(self, call: &RecordedCall) -> String {
         match self {
             Self::Day => call.day().to_owned(),
             Self::Session => call.session.clone(),
@@ -81,7 +81,7 @@ pub(crate) fn run(
     }
     let tallies = told_apart(&calls, |call| args.by.key(call));
     let total = Tally::of(&calls);
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         if calls.is_empty() {
             render::warn(
                 "there are no model calls in this workspace yet (--all includes all workspaces)",

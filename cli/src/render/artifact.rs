@@ -6,8 +6,8 @@ use checks::verified::Verified;
 use facts::delivery::Delivery;
 use facts::event::Event;
 use facts::grammar::plan::{Plan, StepMark};
-use facts::words::Intent;
-use orchestrator::root::Outcome;
+use facts::words::RequestIntent;
+use orchestrator::root::RequestOutcome;
 use serde_json::{Value, json};
 
 /// What the events so far say about the plan.
@@ -28,7 +28,7 @@ impl Artifact {
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
             // A review may follow the request that it reviews.
-            Event::RunStarted { request, intent, .. } if *intent != Intent::Review => {
+            Event::RunStarted { request, intent, .. } if *intent != RequestIntent::Review => {
                 *self = Self { goal: Some(request.clone()), ..Self::default() };
             }
             Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } => {
@@ -45,7 +45,7 @@ impl Artifact {
     }
 
     /// Returns the plan that a run ended with. Unknown fields are null.
-    pub(super) fn document(&self, outcome: &Outcome) -> Value {
+    pub(super) fn document(&self, outcome: &RequestOutcome) -> Value {
         let Some(plan) = &outcome.plan else { return Value::Null };
         let id = format!("{}/{}", outcome.run, self.version);
         let steps = plan.steps.iter().zip(1..).map(|(title, number)| {
@@ -77,7 +77,7 @@ impl Artifact {
     }
 
     /// Returns what is kept of a run in place of its models' reasoning: recorded facts, no model text.
-    pub(super) fn reasoning_outcome(&self, outcome: &Outcome) -> Value {
+    pub(super) fn reasoning_outcome(&self, outcome: &RequestOutcome) -> Value {
         let [plan, before] = &self.plans;
         let delta = plan.as_ref().zip(before.as_ref()).map(|(plan, before)| {
             let files = |plan: &Plan| -> Vec<String> {

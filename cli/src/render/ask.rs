@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use facts::signal::Answer;
+use facts::signal::ApprovalAnswer;
 use front::answer::{Offers, ShownQuestion, Typed, read};
 use front::error::CliError;
 use front::exit;
@@ -28,7 +28,7 @@ pub(super) struct ReviewScreen {
 pub(super) async fn ask(
     question: ShownQuestion,
     screen: Option<ReviewScreen>,
-    mut answer_to: oneshot::Sender<Answer>,
+    mut answer_to: oneshot::Sender<ApprovalAnswer>,
 ) {
     let asks = question.who.clone() + &question.asks;
     let files = question.offers.numbered().iter().fold(String::new(), |all, it| all + it + "\n");
@@ -78,7 +78,7 @@ pub(super) async fn ask(
 /// the question withdrawn.
 pub(super) async fn ask_by_keys(
     question: ShownQuestion,
-    mut answer_to: oneshot::Sender<Answer>,
+    mut answer_to: oneshot::Sender<ApprovalAnswer>,
     how: QuestionOptions,
 ) {
     let Some(mut stop) = stop() else { return };
@@ -146,7 +146,7 @@ pub(crate) async fn yes_or_no(
         ask(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
     }
     match answered.try_recv() {
-        Ok(answer) => Ok(answer == Answer::Yes),
+        Ok(answer) => Ok(answer == ApprovalAnswer::Yes),
         // There is no terminal.
         Err(TryRecvError::Closed) => Ok(false),
         Err(TryRecvError::Empty) => Err(exit::stopped_at_a_question()),

@@ -8,11 +8,11 @@ use facts::scope::Scope;
 use facts::signal::Signal;
 use front::describe::criteria;
 use futures_util::future::BoxFuture;
-use orchestrator::root::Outcome;
+use orchestrator::root::RequestOutcome;
 use serde_json::{Value, json};
 use tree::Change;
 
-use super::View;
+use super::RunPresenter;
 use super::artifact::Artifact;
 
 /// Prints every event as it happens, as recorded in the journal but without checksums, and text deltas in between.
@@ -27,7 +27,7 @@ pub(crate) struct FinalJson {
     plan: Artifact,
 }
 
-impl View for StreamJson {
+impl RunPresenter for StreamJson {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         match signal {
             Signal::Event(envelope) => {
@@ -63,7 +63,7 @@ impl View for StreamJson {
         note(text);
     }
 
-    fn outcome(&mut self, outcome: &Outcome, session: &str) {
+    fn outcome(&mut self, outcome: &RequestOutcome, session: &str) {
         let mut document = document(outcome, &self.plan, session);
         if let Some(map) = document.as_object_mut() {
             map.shift_remove("answer");
@@ -78,7 +78,7 @@ impl View for StreamJson {
     }
 }
 
-impl View for FinalJson {
+impl RunPresenter for FinalJson {
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()> {
         if let Signal::Event(envelope) = signal {
             hear(&mut self.plan, &envelope);
@@ -90,7 +90,7 @@ impl View for FinalJson {
         note(text);
     }
 
-    fn outcome(&mut self, outcome: &Outcome, session: &str) {
+    fn outcome(&mut self, outcome: &RequestOutcome, session: &str) {
         print(&document(outcome, &self.plan, session));
     }
 
@@ -134,7 +134,7 @@ fn within(mut line: Value, scope: &Scope) -> Value {
     line
 }
 
-fn document(outcome: &Outcome, plan: &Artifact, session: &str) -> Value {
+fn document(outcome: &RequestOutcome, plan: &Artifact, session: &str) -> Value {
     json!({
         "session": session,
         "run": outcome.run,

@@ -17,7 +17,7 @@ use facts::scope::Scope;
 use facts::signal::{Attendance, Signal};
 use front::error::CliError;
 use futures_util::future::BoxFuture;
-use orchestrator::root::Outcome;
+use orchestrator::root::RequestOutcome;
 use orchestrator::workspace::lock::LockError;
 use serde_json::{Value, json};
 use tree::Change;
@@ -30,9 +30,9 @@ pub(crate) use front::paint::Paint;
 pub(crate) use front::run_view::settled;
 use front::run_view::{CommandsGiven, UndoPoint};
 pub(crate) use json::{FinalJson, StreamJson, print as json_line};
-pub(crate) use terminal::Terminal;
+pub(crate) use terminal::PlainView;
 
-use crate::flags::{Global, Output};
+use crate::flags::{Global, OutputFormat};
 use crate::surroundings::Surroundings;
 
 /// Writes a line to standard output.
@@ -97,9 +97,9 @@ pub(crate) fn waits(held: &LockError) {
 
 /// Reports a failure: as text on standard error and, in JSON output without a document so far, as a document on standard
 /// output.
-pub(crate) fn failed(output: Output, error: &CliError) {
+pub(crate) fn failed(output: OutputFormat, error: &CliError) {
     warn(&harmless(&error.to_string()));
-    if output == Output::Text || json::is_printed() {
+    if output == OutputFormat::Text || json::is_printed() {
         return;
     }
     let data = json!({
@@ -107,8 +107,8 @@ pub(crate) fn failed(output: Output, error: &CliError) {
         "exit": error.kind().code(),
     });
     match output {
-        Output::StreamJson => json_line(&json!({ "kind": "Error", "data": data })),
-        Output::Json | Output::Text => json_line(&json!({ "error": data })),
+        OutputFormat::StreamJson => json_line(&json!({ "kind": "Error", "data": data })),
+        OutputFormat::Json | OutputFormat::Text => json_line(&json!({ "error": data })),
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn changes(
     mut about: Value,
     changes: &[Change],
 ) {
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         let paint = match around.paint_out(global.color) {
             Paint::Plain if !around.stdout_is_terminal => Paint::Raw,
             paint @ (Paint::Colour | Paint::OnLight | Paint::Plain | Paint::Raw) => paint,
@@ -144,7 +144,7 @@ pub(crate) fn changes(
 }
 
 /// Shows a run as it proceeds.
-pub(crate) trait View: Send {
+pub(crate) trait RunPresenter: Send {
     /// Shows an event or text, or asks the user a question. Completes once a question is answered.
     fn signal(&mut self, signal: Signal) -> BoxFuture<'_, ()>;
 
@@ -174,11 +174,11 @@ pub(crate) trait View: Send {
     fn earlier(&mut self, _scope: &Scope, _event: &Event) {}
 
     /// Shows how the request ended.
-    fn outcome(&mut self, outcome: &Outcome, session: &str);
+    fn outcome(&mut self, outcome: &RequestOutcome, session: &str);
 }
 
 /// Creates the view for the selected output format. Hints name shell commands.
-pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn View> {
+pub(crate) fn view(around: &Surroundings, global: &Global) -> Box<dyn RunPresenter> {
     view_naming(around, global, CommandsGiven::OfTheShell)
 }
 
@@ -187,10 +187,10 @@ pub(crate) fn view_naming(
     around: &Surroundings,
     global: &Global,
     commands: CommandsGiven,
-) -> Box<dyn View> {
+) -> Box<dyn RunPresenter> {
     match global.output {
-        Output::Text => Box::new(Terminal::new(around, global, commands)),
-        Output::Json => Box::new(FinalJson::default()),
-        Output::StreamJson => Box::new(StreamJson::default()),
+        OutputFormat::Text => Box::new(PlainView::new(around, global, commands)),
+        OutputFormat::Json => Box::new(FinalJson::default()),
+        OutputFormat::StreamJson => Box::new(StreamJson::default()),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use facts::event::Event;
 use facts::scope::Scope;
-use facts::signal::{Attendance, OpenQuestion, Question, Signal};
+use facts::signal::{ApprovalQuestion, Attendance, OpenQuestion, Signal};
 use front::diff::harmless;
 use front::paint::Paint;
 use front::run_view::{
@@ -14,11 +14,11 @@ use front::run_view::{
 };
 use futures_util::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use orchestrator::root::Outcome;
+use orchestrator::root::RequestOutcome;
 use rustix::termios::tcgetwinsize;
 use tui::QuestionOptions;
 
-use super::View;
+use super::RunPresenter;
 use super::ask::{ReviewScreen, answer_in_words, ask, ask_by_keys, words};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
@@ -27,7 +27,7 @@ use crate::surroundings::Surroundings;
 const USUAL_WIDTH: usize = 80;
 
 /// The plain text view.
-pub(crate) struct Terminal {
+pub(crate) struct PlainView {
     paint: Paint,
     run: RunView,
     /// The animated status line. Only on a terminal; removed while text is streamed or a question is open.
@@ -41,7 +41,7 @@ pub(crate) struct Terminal {
     begun: Instant,
 }
 
-impl Terminal {
+impl PlainView {
     /// Creates a view for this environment and these flags.
     pub(crate) fn new(around: &Surroundings, global: &Global, commands: CommandsGiven) -> Self {
         let paint = around.paint(global.color);
@@ -95,7 +95,7 @@ impl Terminal {
         }
     }
 
-    async fn ask(&mut self, question: Question) {
+    async fn ask(&mut self, question: ApprovalQuestion) {
         if self.attendance == Attendance::Unattended {
             // Dropping the question tells the asker that there is no terminal.
             return;
@@ -126,7 +126,7 @@ impl Terminal {
     }
 }
 
-impl View for Terminal {
+impl RunPresenter for PlainView {
     fn attendance(&self) -> Attendance {
         self.attendance
     }
@@ -193,7 +193,7 @@ impl View for Terminal {
         self.say(text);
     }
 
-    fn outcome(&mut self, outcome: &Outcome, session: &str) {
+    fn outcome(&mut self, outcome: &RequestOutcome, session: &str) {
         self.rest();
         let shown = self.run.outcome(outcome, session, self.begun.elapsed());
         self.print(shown);

@@ -3,10 +3,10 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use facts::signal::Answer;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
+use facts::signal::ApprovalAnswer;
 use front::answer::ShownQuestion;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::paint::Paint;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -16,8 +16,8 @@ use crate::keys::{Key, Keys};
 use crate::paint;
 use crate::picker::{KeptSession, Picker};
 use crate::screen::{Frame, Narrowing, Screen, whole};
-use crate::terminal::{self, Terminal, write};
-use crate::visit::{Does, Review, Visit};
+use crate::terminal::{self, HeldTerminal, write};
+use crate::visit::{Does, PatchReview, Visit};
 
 /// Lets the user choose one of these sessions, newest first. Returns its id; `None` if the user cancels.
 pub async fn pick(
@@ -40,11 +40,11 @@ fn unpicked(error: CliError) -> CliError {
 /// Lets the user review a painted diff file by file. Returns the answer; `None` if the user goes back or the text is not a diff.
 pub async fn review(
     diff: &str,
-    taken: Taken,
+    taken: Acceptance,
     paint: Paint,
     screen: AlternateScreen,
-) -> Result<Option<Answer>, CliError> {
-    let Some(review) = Review::of(diff, taken) else { return Ok(None) };
+) -> Result<Option<ApprovalAnswer>, CliError> {
+    let Some(review) = PatchReview::of(diff, taken) else { return Ok(None) };
     match alone(Visit::Review(review), paint, screen).await? {
         Does::Answers(answer) => Ok(Some(answer)),
         Does::Stays | Does::Leaves | Does::Resumes(_) => Ok(None),
@@ -53,14 +53,14 @@ pub async fn review(
 
 /// Shows a full-screen view until a key ends it. The terminal is restored on drop.
 async fn alone(mut shown: Visit, paint: Paint, screen: AlternateScreen) -> Result<Does, CliError> {
-    let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+    let gone = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
-    let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
+    let (mut terminal, typed) = HeldTerminal::enter().map_err(gone)?;
     let mut keys = Keys::default();
     let mut pressed = keys.feed(&typed);
     terminal::visit(screen);
     loop {
-        let size = Terminal::size();
+        let size = HeldTerminal::size();
         for key in pressed {
             match shown.key(&key, size) {
                 Does::Stays => {}
@@ -98,7 +98,7 @@ pub struct QuestionOptions {
 #[derive(Debug)]
 pub struct QuestionResult {
     /// The answer; `None` if it was over before.
-    pub answer: Option<Answer>,
+    pub answer: Option<ApprovalAnswer>,
     /// The lines that were printed.
     pub printed: String,
 }
@@ -110,9 +110,9 @@ pub async fn ask(
     how: QuestionOptions,
     over: impl Future<Output = ()>,
 ) -> Result<QuestionResult, CliError> {
-    let gone = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+    let gone = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
     let mut resized = signal(SignalKind::window_change()).map_err(gone)?;
-    let (mut terminal, typed) = Terminal::enter().map_err(gone)?;
+    let (mut terminal, typed) = HeldTerminal::enter().map_err(gone)?;
     let begun = Instant::now();
     let facts = Facts { alternate_screen: how.alternate_screen, ..Facts::default() };
     let (answer, mut answered) = oneshot::channel();
@@ -123,7 +123,7 @@ pub async fn ask(
     let mut over = pin!(over);
     let mut is_over = false;
     loop {
-        let size = Terminal::size();
+        let size = HeldTerminal::size();
         it.size = size;
         for key in pressed {
             press(&mut it, key, begun.elapsed());
@@ -177,8 +177,8 @@ fn press(it: &mut Conversation, key: Key, at: Duration) {
     let is_in_words = it.asked.front().is_some_and(|asked| asked.words.is_some());
     let is_topmost = it.visit.is_none() && !it.asked.is_empty() && !is_in_words;
     match key {
-        Key::Esc if is_topmost && !it.has_draft() => it.answer_question(Answer::No, at),
-        Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(Answer::No, at),
+        Key::Esc if is_topmost && !it.has_draft() => it.answer_question(ApprovalAnswer::No, at),
+        Key::Ctrl('c' | 'd') if is_topmost => it.answer_question(ApprovalAnswer::No, at),
         Key::Enter if it.is_answered_by_the_input() => drop(it.key(key, at)),
         Key::Enter | Key::CtrlEnter | Key::Tab | Key::BackTab
             if it.visit.is_none() && !is_in_words =>
@@ -200,12 +200,12 @@ mod tests {
 
     #[test]
     fn a_session_that_cannot_be_picked_can_be_named() {
-        let error = unpicked(CliError::new(Kind::Internal, "why"));
+        let error = unpicked(CliError::new(CliErrorKind::Internal, "why"));
         assert_eq!(error.advice(), Some("name the session: `deepseek -r ID`"));
     }
 
     /// Asks a question, types this 1 s later, and returns the answer and what is left in the input.
-    fn typed(text: &str) -> (Option<Answer>, String) {
+    fn typed(text: &str) -> (Option<ApprovalAnswer>, String) {
         let (answer, mut answered) = oneshot::channel();
         let question = ShownQuestion {
             who: String::new(),
@@ -225,23 +225,23 @@ mod tests {
     fn words_at_a_question_are_kept_and_do_not_answer_it() {
         for (keys, answer, left) in [
             ("y", None, "y"),
-            ("y\r", Some(Answer::Yes), ""),
-            ("n\r", Some(Answer::No), ""),
-            ("\x1bn", Some(Answer::No), ""),
-            ("\x03", Some(Answer::No), ""),
+            ("y\r", Some(ApprovalAnswer::Yes), ""),
+            ("n\r", Some(ApprovalAnswer::No), ""),
+            ("\x1bn", Some(ApprovalAnswer::No), ""),
+            ("\x03", Some(ApprovalAnswer::No), ""),
             ("try later", None, "try later"),
-            ("try later\x1by", Some(Answer::Yes), "try later"),
+            ("try later\x1by", Some(ApprovalAnswer::Yes), "try later"),
             ("/undo\r", None, "/undo"),
-            ("!ls\r\x1bn", Some(Answer::No), "!ls"),
-            ("maybe\x03", Some(Answer::No), "maybe"),
+            ("!ls\r\x1bn", Some(ApprovalAnswer::No), "!ls"),
+            ("maybe\x03", Some(ApprovalAnswer::No), "maybe"),
             ("try later\x1b", None, "try later"),
-            ("try later\x15y\r", Some(Answer::Yes), ""),
-            ("\x15\x03", Some(Answer::No), ""),
+            ("try later\x15y\r", Some(ApprovalAnswer::Yes), ""),
+            ("\x15\x03", Some(ApprovalAnswer::No), ""),
             // The first letter of a message is not an answer.
             ("you should say hi\r", None, "you should say hi"),
             ("also check the docs", None, "also check the docs"),
             // What is typed after the answer is not lost either, and is not sent.
-            ("y\rfix it\r", Some(Answer::Yes), "fix it"),
+            ("y\rfix it\r", Some(ApprovalAnswer::Yes), "fix it"),
         ] {
             assert_eq!(typed(keys), (answer, left.to_owned()), "{keys:?}");
         }

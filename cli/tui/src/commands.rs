@@ -1,9 +1,9 @@
 //! The slash commands of the conversation. Pure.
 
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 use tools::ids::short;
 
-use crate::conversation::Setting;
+use crate::conversation::ConversationSetting;
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum What {
     /// Reviews the changes that the text names; uncommitted changes if it is empty.
     Review,
     /// Changes a setting for the requests that follow.
-    Set(Setting),
+    Set(ConversationSetting),
     /// Sends a message to the running request.
     Now,
     Queue,
@@ -43,18 +43,18 @@ pub(crate) enum What {
 
 /// A command.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct SlashCommand {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) what: What,
 }
 
-const fn command(name: &'static str, about: &'static str, what: What) -> Command {
-    Command { name, about, what }
+const fn command(name: &'static str, about: &'static str, what: What) -> SlashCommand {
+    SlashCommand { name, about, what }
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [Command; 38] = [
+pub(crate) const COMMANDS: [SlashCommand; 38] = [
     command("help", "list commands and keys", What::Help),
     command("edit", "treat the text as an edit", What::Edit),
     command("ask", "treat the text as a question", What::Ask),
@@ -66,10 +66,10 @@ pub(crate) const COMMANDS: [Command; 38] = [
     command("commit", "commit what deepseek changed, nothing else", What::Program(&["commit"])),
     command("rewind", "list checkpoints, or undo changes back to one", What::Program(&["rewind"])),
     command("lanes", "show the changes of a lane, by number", What::Program(&["diff", "--lane"])),
-    command("model", "switch to another model", What::Set(Setting::Model)),
-    command("thinking", "on, off, or auto as configured", What::Set(Setting::Thinking)),
-    command("mode", "plan, agent, yolo or hetun (also Tab)", What::Set(Setting::Mode)),
-    command("approval", "suggest, auto or never", What::Set(Setting::Approval)),
+    command("model", "switch to another model", What::Set(ConversationSetting::Model)),
+    command("thinking", "on, off, or auto as configured", What::Set(ConversationSetting::Thinking)),
+    command("mode", "plan, agent, yolo or hetun (also Tab)", What::Set(ConversationSetting::Mode)),
+    command("approval", "suggest, auto or never", What::Set(ConversationSetting::Approval)),
     command("now", "send a message to the running request", What::Now),
     command("queue", "list the queue; go, drop N, clear", What::Queue),
     command("status", "show the session and its settings", What::Status),
@@ -106,7 +106,7 @@ pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
         name => name,
     };
     if name == "normal" {
-        return Ok((What::Set(Setting::Mode), "agent"));
+        return Ok((What::Set(ConversationSetting::Mode), "agent"));
     }
     let found = COMMANDS.iter().find(|command| command.name == name);
     found.map(|command| (command.what, text.trim())).ok_or_else(|| match nearest(name) {
@@ -124,7 +124,7 @@ fn nearest(name: &str) -> Option<&'static str> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlainLine {
     /// A request, with its intent if the line states one.
-    Request(String, Option<Intent>),
+    Request(String, Option<RequestIntent>),
     /// A review of these changes.
     Review(String),
     /// A command of the program.
@@ -132,7 +132,7 @@ pub enum PlainLine {
     /// A shell command.
     Shell(String),
     /// A setting to change for the requests that follow.
-    Set(Setting, String),
+    Set(ConversationSetting, String),
     /// These lines, which list the commands.
     Help(String),
     /// Show the session and its settings.
@@ -162,7 +162,7 @@ pub fn line(text: &str) -> PlainLine {
         };
     }
     if let Some(question) = text.strip_prefix("? ") {
-        return PlainLine::Request(question.to_owned(), Some(Intent::Answer));
+        return PlainLine::Request(question.to_owned(), Some(RequestIntent::Answer));
     }
     if leaves(text) {
         return PlainLine::Exit;
@@ -179,11 +179,13 @@ pub fn line(text: &str) -> PlainLine {
     match what {
         What::Help => PlainLine::Help(plain_help()),
         What::Exit => PlainLine::Exit,
-        What::Plan if rest.is_empty() => PlainLine::Set(Setting::Mode, "plan".to_owned()),
+        What::Plan if rest.is_empty() => {
+            PlainLine::Set(ConversationSetting::Mode, "plan".to_owned())
+        }
         What::Edit | What::Ask if rest.is_empty() => PlainLine::Not(format!("usage: {text} TEXT")),
-        What::Edit => request(Intent::Edit),
-        What::Ask => request(Intent::Answer),
-        What::Plan => request(Intent::Plan),
+        What::Edit => request(RequestIntent::Edit),
+        What::Ask => request(RequestIntent::Answer),
+        What::Plan => request(RequestIntent::Plan),
         What::Review => PlainLine::Review(rest.to_owned()),
         What::Set(setting) if rest.is_empty() => PlainLine::Not(setting.takes().to_owned()),
         What::Set(setting) => PlainLine::Set(setting, rest.to_owned()),
@@ -220,11 +222,11 @@ pub(crate) fn of_the_program(words: &[&str], rest: &str) -> Result<Vec<String>, 
 }
 
 /// Returns the setting that a command of the program stores, if conversations have it: then it also holds at once.
-pub fn also_sets(words: &[String]) -> Option<(Setting, String)> {
+pub fn also_sets(words: &[String]) -> Option<(ConversationSetting, String)> {
     let [config, set, key, value] = words else { return None };
     let setting = match key.as_str() {
-        "policy.approval" => Setting::Approval,
-        "policy.mode" => Setting::Mode,
+        "policy.approval" => ConversationSetting::Approval,
+        "policy.mode" => ConversationSetting::Mode,
         _ => return None,
     };
     (config == "config" && set == "set").then(|| (setting, value.clone()))
@@ -256,7 +258,7 @@ pub(crate) fn leaves(line: &str) -> bool {
 /// Returns the lines of `/help` in plain mode.
 fn plain_help() -> String {
     let mut text = String::from("Ask a question or describe a change.\n");
-    for Command { name, about, what } in &COMMANDS {
+    for SlashCommand { name, about, what } in &COMMANDS {
         if !matches!(what, What::Now | What::Queue | What::Redraw | What::Transcript) {
             text.push_str(&format!("  /{name:<10} {about}\n"));
         }
@@ -284,7 +286,7 @@ pub fn open_elsewhere(session: &str) -> String {
 /// Returns the lines of `/help`.
 pub(crate) fn help() -> String {
     let mut text = String::from("Ask a question or describe a change.\n");
-    for Command { name, about, .. } in &COMMANDS {
+    for SlashCommand { name, about, .. } in &COMMANDS {
         text.push_str(&format!("  /{name:<10} {about}\n"));
     }
     text + "  !COMMAND    run a command in the sandbox
@@ -359,17 +361,17 @@ mod tests {
         for (text, asked) in [
             ("fix it", request("fix it", None)),
             ("/src/x.rs fails", request("/src/x.rs fails", None)),
-            ("? why", request("why", Some(Intent::Answer))),
-            ("/edit fix it", request("fix it", Some(Intent::Edit))),
+            ("? why", request("why", Some(RequestIntent::Answer))),
+            ("/edit fix it", request("fix it", Some(RequestIntent::Edit))),
             ("/review HEAD~1", PlainLine::Review("HEAD~1".to_owned())),
             ("/diff --run latest", words(&["diff", "--run", "latest"])),
             ("/config", words(&["config", "show"])),
             ("/config get llm.base_url", words(&["config", "get", "llm.base_url"])),
             ("/tools", words(&["tools", "list"])),
             ("/lanes 02", words(&["diff", "--lane", "02"])),
-            ("/mode yolo", PlainLine::Set(Setting::Mode, "yolo".to_owned())),
-            ("/normal", PlainLine::Set(Setting::Mode, "agent".to_owned())),
-            ("/plan", PlainLine::Set(Setting::Mode, "plan".to_owned())),
+            ("/mode yolo", PlainLine::Set(ConversationSetting::Mode, "yolo".to_owned())),
+            ("/normal", PlainLine::Set(ConversationSetting::Mode, "agent".to_owned())),
+            ("/plan", PlainLine::Set(ConversationSetting::Mode, "plan".to_owned())),
             ("!ls -l", PlainLine::Shell("ls -l".to_owned())),
             ("/quit", PlainLine::Exit),
             ("exit", PlainLine::Exit),

@@ -10,7 +10,7 @@ const MAX_OFFERS: usize = 50;
 /// The completions offered, and the chosen one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Menu {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CompletionKind,
     /// The text to insert, and its description.
     pub(crate) offers: Vec<(String, String)>,
     pub(crate) chosen: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Menu {
 
 /// The kind of completions in a menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CompletionKind {
     Commands,
     Files,
     /// Values of a setting, keys of the configuration, or what is [`Named`].
@@ -77,7 +77,7 @@ impl Completion {
 
 /// The known words that can be offered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Known<'k> {
+pub(crate) struct KnownWords<'k> {
     pub(crate) files: &'k [String],
     pub(crate) models: &'k [String],
     pub(crate) keys: &'k [String],
@@ -86,13 +86,13 @@ pub(crate) struct Known<'k> {
 }
 
 /// Returns the values that a setting command can be given.
-fn values<'k>(command: &str, known: &Known<'k>) -> Option<Vec<&'k str>> {
+fn values<'k>(command: &str, known: &KnownWords<'k>) -> Option<Vec<&'k str>> {
     let (What::Set(setting), _) = commands::read(command).ok()? else { return None };
     Some(setting.values(known.models))
 }
 
 impl Menu {
-    fn of(kind: Kind, offers: Vec<(String, String)>) -> Option<Self> {
+    fn of(kind: CompletionKind, offers: Vec<(String, String)>) -> Option<Self> {
         (!offers.is_empty()).then_some(Self { kind, offers, chosen: 0, is_moved: false })
     }
 
@@ -111,18 +111,18 @@ impl Menu {
 }
 
 /// Returns the completions for `word` at the cursor; `before` is the text before it. `None` if there are none.
-pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> {
+pub(crate) fn menu(before: &str, word: &str, known: &KnownWords<'_>) -> Option<Menu> {
     if let Some(name) = word.strip_prefix('/').filter(|_| before.is_empty()) {
         let offers = COMMANDS.iter().filter(|command| command.name.starts_with(name));
         let offers = offers.map(|it| (format!("/{}", it.name), it.about.to_owned())).collect();
-        return Menu::of(Kind::Commands, offers);
+        return Menu::of(CompletionKind::Commands, offers);
     }
     let Some(wanted) = word.strip_prefix('@') else {
         if let Some(named) = Named::after(before) {
             let candidates = known.named.get(&named).into_iter().flatten();
             let offer = |it: &Completion| Some((it.completing(word)?.clone(), it.about.clone()));
             let offers = candidates.filter_map(offer).take(MAX_OFFERS);
-            return Menu::of(Kind::Words, offers.collect());
+            return Menu::of(CompletionKind::Words, offers.collect());
         }
         let words = match before.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["/config", "get" | "set" | "add" | "remove" | "unset"] => {
@@ -134,17 +134,23 @@ pub(crate) fn menu(before: &str, word: &str, known: &Known<'_>) -> Option<Menu> 
         // A complete word needs no completion.
         let words = words.into_iter().filter(|known| known.contains(word) && *known != word);
         let offers = words.take(MAX_OFFERS).map(|word| (word.to_owned(), String::new()));
-        return Menu::of(Kind::Words, offers.collect());
+        return Menu::of(CompletionKind::Words, offers.collect());
     };
     let offers = ranked(known.files, wanted);
-    Menu::of(Kind::Files, offers.map(|path| (format!("@{path}"), String::new())).collect())
+    Menu::of(
+        CompletionKind::Files,
+        offers.map(|path| (format!("@{path}"), String::new())).collect(),
+    )
 }
 
 /// Returns the paths that complete `word`, which may have an `@` before it. `None` if there are none.
 pub(crate) fn paths(word: &str, files: &[String]) -> Option<Menu> {
     let (mark, wanted) = word.strip_prefix('@').map_or(("", word), |wanted| ("@", wanted));
     let named = ranked(files, wanted).filter(|path| !wanted.is_empty() && *path != wanted);
-    Menu::of(Kind::Files, named.map(|path| (format!("{mark}{path}"), String::new())).collect())
+    Menu::of(
+        CompletionKind::Files,
+        named.map(|path| (format!("{mark}{path}"), String::new())).collect(),
+    )
 }
 
 /// Returns the paths that match best.
@@ -168,7 +174,7 @@ pub(crate) fn earlier(history: &[String], text: &str) -> Option<Menu> {
         offers
             .push((message.clone(), line.map(|it| format!("… {}", it.trim())).unwrap_or_default()));
     }
-    Menu::of(Kind::Earlier, offers)
+    Menu::of(CompletionKind::Earlier, offers)
 }
 
 /// Ranks how well a path matches: lower is better, `None` is no match.
@@ -212,7 +218,7 @@ mod tests {
             (Named::Patch, vec![candidate(&["r485a2", "01m891qastr485a2"], "")]),
             (Named::Checkpoint, vec![candidate(&["12"], ""), candidate(&["3"], "")]),
         ]);
-        let known = Known { files: &files, models: &models, keys: &keys, named: &named };
+        let known = KnownWords { files: &files, models: &models, keys: &keys, named: &named };
         let menu = menu(before, word, &known);
         menu.into_iter().flat_map(|menu| menu.offers).map(|(text, _)| text).collect()
     }

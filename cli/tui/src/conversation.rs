@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use facts::signal::{Answer, OpenQuestion, Question};
+use facts::signal::{ApprovalAnswer, ApprovalQuestion, OpenQuestion};
 use front::answer::{self, ShownQuestion, Typed};
 use front::command_output::CommandOutput;
 use front::diff::{harmless, harmless_text};
@@ -26,13 +26,13 @@ use crate::composer::Composer;
 use crate::keys::Key;
 use crate::markdown::Page;
 use crate::picker::{KeptSession, Picker};
-use crate::screen::Size;
-use crate::visit::{Does, Pages, Review, Visit};
+use crate::screen::ScreenSize;
+use crate::visit::{Does, Pages, PatchReview, Visit};
 
-pub(crate) use self::act::{Act, Work};
-use self::output::Output;
+pub(crate) use self::act::{ConversationAct, CurrentWork};
+use self::output::ShellOutput;
 pub(crate) use self::settings::YOLO;
-pub use self::settings::{AlternateScreen, Calls, Facts, Setting};
+pub use self::settings::{AlternateScreen, ConversationSetting, Facts, UserCall};
 
 /// Keys are not taken as the answer to a question that appeared less than this ago.
 const DEAF: Duration = Duration::from_millis(300);
@@ -44,7 +44,7 @@ const SHOWN: usize = 12;
 
 /// A pending question.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingQuestion {
     question: Waiting,
     pub(crate) on_screen: ShownQuestion,
     since: Duration,
@@ -77,11 +77,11 @@ impl Files {
 /// Where the answer goes: to a request for approval, or to a model.
 #[derive(Debug)]
 enum Waiting {
-    ForApproval(oneshot::Sender<Answer>),
+    ForApproval(oneshot::Sender<ApprovalAnswer>),
     ForWords(OpenQuestion),
 }
 
-impl Asked {
+impl PendingQuestion {
     /// Returns true for a question of a model, which is answered in words.
     pub(crate) const fn wants_words(&self) -> bool {
         matches!(self.question, Waiting::ForWords(_))
@@ -101,15 +101,15 @@ pub(crate) struct Conversation {
     pub(crate) facts: Facts,
     pub(crate) paint: Paint,
     pub(crate) run: RunView,
-    pub(crate) work: Work,
+    pub(crate) work: CurrentWork,
     pub(crate) composer: Composer,
     pub(crate) menu: Option<Menu>,
     /// The full-screen view, if one is open.
     pub(crate) visit: Option<Visit>,
     /// The size of the terminal at the last repaint.
-    pub(crate) size: Size,
-    pub(crate) output: Output,
-    pub(crate) asked: VecDeque<Asked>,
+    pub(crate) size: ScreenSize,
+    pub(crate) output: ShellOutput,
+    pub(crate) asked: VecDeque<PendingQuestion>,
     pub(crate) queue: VecDeque<Request>,
     /// Messages to the running request that no model has received yet.
     steering: VecDeque<String>,
@@ -150,12 +150,12 @@ impl Conversation {
             facts,
             paint,
             run,
-            work: Work::Idle,
+            work: CurrentWork::Idle,
             composer: Composer::default(),
             menu: None,
             visit: None,
-            size: Size { columns: 80, rows: 24 },
-            output: Output::default(),
+            size: ScreenSize { columns: 80, rows: 24 },
+            output: ShellOutput::default(),
             asked: VecDeque::new(),
             queue: VecDeque::new(),
             steering: VecDeque::new(),
@@ -179,7 +179,7 @@ impl Conversation {
         facts: Facts,
         paint: Paint,
         on_screen: ShownQuestion,
-        answer: oneshot::Sender<Answer>,
+        answer: oneshot::Sender<ApprovalAnswer>,
     ) -> Self {
         let mut alone = Self::new(facts, paint, Vec::new());
         alone.is_alone = true;
@@ -203,8 +203,8 @@ impl Conversation {
     /// Shows the change in question on the alternate screen. Returns false if there is no such change or no alternate screen.
     pub(super) fn review(&mut self) -> bool {
         let asked = self.asked.front().filter(|_| self.facts.alternate_screen.is_allowed());
-        let review =
-            asked.and_then(|asked| Review::of(&asked.on_screen.shown, asked.on_screen.change?));
+        let review = asked
+            .and_then(|asked| PatchReview::of(&asked.on_screen.shown, asked.on_screen.change?));
         self.visit = review.map(Visit::Review);
         self.visit.is_some()
     }
@@ -215,17 +215,17 @@ impl Conversation {
     }
 
     /// Handles a key while a full-screen view is open.
-    fn visit_key(&mut self, key: &Key, at: Duration) -> Vec<Act> {
+    fn visit_key(&mut self, key: &Key, at: Duration) -> Vec<ConversationAct> {
         let Some(visit) = &mut self.visit else { return Vec::new() };
         match visit.key(key, self.size) {
             Does::Stays => return Vec::new(),
             Does::Leaves => {}
-            Does::Answers(Answer::No) => self.ask_why(Vec::new()),
-            Does::Answers(Answer::Only { paths, .. }) => self.ask_why(paths),
+            Does::Answers(ApprovalAnswer::No) => self.ask_why(Vec::new()),
+            Does::Answers(ApprovalAnswer::Only { paths, .. }) => self.ask_why(paths),
             Does::Answers(answer) => self.answer_question(answer, at),
             Does::Resumes(id) => {
                 self.visit = None;
-                return vec![Act::Resume(id)];
+                return vec![ConversationAct::Resume(id)];
             }
         }
         self.visit = None;
@@ -234,7 +234,8 @@ impl Conversation {
 
     /// Returns true if Enter answers the question with what is typed.
     pub(crate) fn is_answered_by_the_input(&self) -> bool {
-        let read = |asked: &Asked| answer::read(&self.composer.text(), &asked.on_screen.offers);
+        let read =
+            |asked: &PendingQuestion| answer::read(&self.composer.text(), &asked.on_screen.offers);
         self.visit.is_none()
             && self.has_draft()
             && self
@@ -267,7 +268,7 @@ impl Conversation {
 
     /// Shows that a request starts at this time.
     pub(crate) fn begun(&mut self, text: &str, at: Duration) {
-        self.work = Work::Busy;
+        self.work = CurrentWork::Busy;
         self.run.submitted(at);
         let mut shown = harmless_text(text);
         if shown.lines().count() > SHOWN {
@@ -302,8 +303,8 @@ impl Conversation {
             self.queue.push_front(Request::new(words, self.facts.intent));
         }
         self.output.end_answer(self.page());
-        self.paused = self.work == Work::Stopping && !self.queue.is_empty();
-        self.work = Work::Idle;
+        self.paused = self.work == CurrentWork::Stopping && !self.queue.is_empty();
+        self.work = CurrentWork::Idle;
         self.put_words_aside(Duration::ZERO);
         self.asked.clear();
         // What is hinted at is about the request: that it runs, or how to stop it.
@@ -321,7 +322,7 @@ impl Conversation {
 
     /// Ends the shell command with this message, which may be empty, and shows the rest of its output.
     pub(crate) fn ran(&mut self, message: &str) {
-        self.work = Work::Idle;
+        self.work = CurrentWork::Idle;
         self.hint = None;
         let lines = std::mem::take(&mut self.shell_output);
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).end();
@@ -335,11 +336,11 @@ impl Conversation {
 
     /// Takes the next request from the queue, if one may start.
     pub(crate) fn next(&mut self) -> Option<Request> {
-        if self.work == Work::Idle && !self.paused { self.queue.pop_front() } else { None }
+        if self.work == CurrentWork::Idle && !self.paused { self.queue.pop_front() } else { None }
     }
 
     /// Adds a request for approval.
-    pub(crate) fn ask(&mut self, question: Question, at: Duration) {
+    pub(crate) fn ask(&mut self, question: ApprovalQuestion, at: Duration) {
         let on_screen = self.run.question(&question);
         self.asks(Waiting::ForApproval(question.answer), on_screen, at);
     }
@@ -353,7 +354,7 @@ impl Conversation {
     fn asks(&mut self, question: Waiting, on_screen: ShownQuestion, at: Duration) {
         let is_first = self.asked.is_empty();
         let (words, only) = (None, Vec::new());
-        self.asked.push_back(Asked { question, on_screen, since: at, words, only });
+        self.asked.push_back(PendingQuestion { question, on_screen, since: at, words, only });
         if is_first {
             self.present(at);
         }
@@ -380,7 +381,7 @@ impl Conversation {
 
     /// Removes questions that were withdrawn.
     pub(crate) fn drop_withdrawn(&mut self, at: Duration) {
-        let front_is_gone = self.asked.front().is_some_and(Asked::is_withdrawn);
+        let front_is_gone = self.asked.front().is_some_and(PendingQuestion::is_withdrawn);
         if front_is_gone {
             self.put_words_aside(at);
         }
@@ -403,17 +404,17 @@ impl Conversation {
         true
     }
 
-    pub(crate) fn answer_question(&mut self, answer: Answer, at: Duration) {
+    pub(crate) fn answer_question(&mut self, answer: ApprovalAnswer, at: Duration) {
         let Some(asked) = self.asked.pop_front() else { return };
         let said = match &answer {
-            Answer::Yes => "yes".to_owned(),
-            Answer::Always => {
+            ApprovalAnswer::Yes => "yes".to_owned(),
+            ApprovalAnswer::Always => {
                 let lasting = asked.on_screen.offers.lasting(&answer).unwrap_or_default();
                 format!("always: {lasting}")
             }
-            Answer::No => "no".to_owned(),
-            Answer::Because(why) => format!("no{}", because(why)),
-            Answer::Only { paths, why } => {
+            ApprovalAnswer::No => "no".to_owned(),
+            ApprovalAnswer::Because(why) => format!("no{}", because(why)),
+            ApprovalAnswer::Only { paths, why } => {
                 let why = why.as_deref().map(because).unwrap_or_default();
                 format!("only {}{why}", harmless(&paths.join(", ")))
             }
@@ -429,14 +430,14 @@ impl Conversation {
     /// Sends the typed answer.
     fn answer_in_words(&mut self, words: String, at: Duration) {
         match self.asked.front() {
-            Some(Asked { question: Waiting::ForWords(_), .. }) => {}
-            Some(Asked { only, .. }) if !only.is_empty() => {
+            Some(PendingQuestion { question: Waiting::ForWords(_), .. }) => {}
+            Some(PendingQuestion { only, .. }) if !only.is_empty() => {
                 let why = Some(words.trim().to_owned()).filter(|why| !why.is_empty());
-                let only = Answer::Only { paths: only.clone(), why };
+                let only = ApprovalAnswer::Only { paths: only.clone(), why };
                 return self.answer_question(only, at);
             }
-            _ if words.trim().is_empty() => return self.answer_question(Answer::No, at),
-            _ => return self.answer_question(Answer::Because(words.trim().to_owned()), at),
+            _ if words.trim().is_empty() => return self.answer_question(ApprovalAnswer::No, at),
+            _ => return self.answer_question(ApprovalAnswer::Because(words.trim().to_owned()), at),
         }
         let Some(asked) = self.asked.pop_front() else { return };
         let said = if words.trim().is_empty() { "the model decides" } else { words.trim() };
@@ -478,7 +479,7 @@ impl Conversation {
     pub(crate) fn wakes(&self, at: Duration) -> Option<Duration> {
         const TICK: Duration = Duration::from_millis(125);
         let hint = self.hint.as_ref().map(|(_, until)| *until).filter(|until| at < *until);
-        let moves = self.work != Work::Idle && self.asked.is_empty();
+        let moves = self.work != CurrentWork::Idle && self.asked.is_empty();
         let work = moves.then(|| at + TICK);
         hint.into_iter().chain(work).min()
     }

@@ -10,26 +10,26 @@ use facts::delivery::{Delivery, Level};
 use facts::event::Event;
 use facts::signal::Signal;
 use front::diff::harmless_text;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::interrupts::{Interrupt, Interrupts};
 use front::paint::{Background, Paint};
 use front::run_view::UndoPoint;
 use front::session::{Session, SessionEvent};
 use orchestrator::request::Request;
-use orchestrator::root::Outcome;
+use orchestrator::root::RequestOutcome;
 use orchestrator::workspace::lock::LockError;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::as_slash_commands;
-use crate::conversation::{Conversation, Facts, Work};
-use crate::history::History;
+use crate::conversation::{Conversation, CurrentWork, Facts};
+use crate::history::InputHistory;
 use crate::host::{Host, Shell};
 use crate::keys::{ASK_BACKGROUND, Key, Keys};
 use crate::paint;
 use crate::screen::{self, Narrowing, Screen};
-use crate::terminal::{self, Terminal};
+use crate::terminal::{self, HeldTerminal};
 
 /// Minimum time between frames that are not caused by typing.
 const PACE: Duration = Duration::from_millis(33);
@@ -75,12 +75,12 @@ pub async fn converse(
     host: Arc<dyn Host>,
 ) -> Result<ConversationEnd, CliError> {
     let interrupts = Interrupts::listen()?;
-    let (terminal, typed) = Terminal::enter().map_err(|error| no_terminal(&error))?;
+    let (terminal, typed) = HeldTerminal::enter().map_err(|error| no_terminal(&error))?;
     // The answer is not awaited: until it arrives, the colours suit any background.
     if opening.paint.is_coloured() && opening.background.is_none() {
         terminal::write(ASK_BACKGROUND).map_err(|error| no_terminal(&error))?;
     }
-    let history = History::read(opening.history);
+    let history = InputHistory::read(opening.history);
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
     let mut talk = Conversation::new(opening.facts, opening.paint, history.messages.clone());
     talk.say(&as_slash_commands(&opening.banner));
@@ -107,7 +107,7 @@ pub async fn converse(
     };
     let ended = it.go().await;
     terminal::leave();
-    let last = it.screen.leave(Terminal::size());
+    let last = it.screen.leave(HeldTerminal::size());
     terminal::write(&last).ok();
     let left = it.left.take();
     let Converse { session, terminal, .. } = it;
@@ -121,11 +121,11 @@ pub async fn converse(
 struct Converse {
     talk: Conversation,
     session: Session,
-    terminal: Terminal,
+    terminal: HeldTerminal,
     interrupts: Interrupts,
     screen: Screen,
     keys: Keys,
-    history: History,
+    history: InputHistory,
     host: Arc<dyn Host>,
     require: Option<Level>,
     begun: Instant,
@@ -247,7 +247,7 @@ impl Converse {
     /// Takes the terminal back after the program was suspended from outside. The contents of the screen are unknown then.
     fn continued(&mut self) -> Result<(), CliError> {
         if !std::mem::take(&mut self.was_suspended) {
-            self.typed.extend(Terminal::take().map_err(|error| no_terminal(&error))?);
+            self.typed.extend(HeldTerminal::take().map_err(|error| no_terminal(&error))?);
             self.screen.forget();
         }
         Ok(())
@@ -265,7 +265,7 @@ impl Converse {
     }
 
     fn draw(&mut self) {
-        let (at, size) = (self.at(), Terminal::size());
+        let (at, size) = (self.at(), HeldTerminal::size());
         self.talk.size = size;
         if let Some(visit) = &self.talk.visit {
             // Meanwhile the main screen has no live rows, and nothing is printed there.
@@ -311,7 +311,7 @@ impl Converse {
             self.talk.run.earlier(&recorded.scope, &recorded.event, at);
         }
         self.talk.say(&note);
-        self.talk.work = Work::Busy;
+        self.talk.work = CurrentWork::Busy;
         self.request_begun = at;
         self.session.resume();
     }
@@ -324,7 +324,7 @@ impl Converse {
         let (at, talk, screen) = (self.at(), &mut self.talk, &mut self.screen);
         let waits = |held: &LockError| {
             talk.say(&format!("waiting: {held}"));
-            let (above, size) = (talk.output.take(), Terminal::size());
+            let (above, size) = (talk.output.take(), HeldTerminal::size());
             // A terminal that is gone is noticed by the next frame.
             terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
         };
@@ -359,7 +359,7 @@ impl Converse {
         }
     }
 
-    fn ended(&mut self, outcome: &Outcome) -> Then {
+    fn ended(&mut self, outcome: &RequestOutcome) -> Then {
         let at = self.at();
         let shown = self.talk.run.outcome(outcome, &self.session.id, at);
         self.talk.print(shown);
@@ -410,18 +410,18 @@ impl Converse {
     fn interrupted(&mut self, interrupt: Interrupt) -> Result<Then, CliError> {
         match (interrupt, self.talk.work) {
             (Interrupt::Leave, _) => return Ok(self.leave()),
-            (Interrupt::Stop, Work::Stopping) => {
-                return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+            (Interrupt::Stop, CurrentWork::Stopping) => {
+                return Err(CliError::new(CliErrorKind::Interrupted, "stopped at once"));
             }
-            (Interrupt::Stop, Work::Busy) => {
+            (Interrupt::Stop, CurrentWork::Busy) => {
                 self.talk.cancel();
                 self.session.cancel();
             }
-            (Interrupt::Stop, Work::Shell) => {
+            (Interrupt::Stop, CurrentWork::Shell) => {
                 self.talk.cancel();
                 self.shell = None;
             }
-            (Interrupt::Stop, Work::Idle) => {}
+            (Interrupt::Stop, CurrentWork::Idle) => {}
         }
         Ok(Then::On)
     }
@@ -455,7 +455,8 @@ async fn sleep_until(at: Option<Duration>, begun: Instant) {
 }
 
 fn no_terminal(error: &std::io::Error) -> CliError {
-    CliError::caused(Kind::Internal, error).hint("try --plain, which requires less of the terminal")
+    CliError::caused(CliErrorKind::Internal, error)
+        .hint("try --plain, which requires less of the terminal")
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use tools::regular::{self, MAX_NOTE_BYTES};
 
 /// The messages, the latest last.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(crate) struct InputHistory {
     file: PathBuf,
     pub(crate) messages: Vec<String>,
 }
 
-impl History {
+impl InputHistory {
     /// Reads the messages in `file`; empty if it cannot be read or is not a regular file.
     pub(crate) fn read(file: PathBuf) -> Self {
         let text = regular::read_text(&file, MAX_NOTE_BYTES).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use config::Config;
 
 use crate::completion::{Completion, Named};
-use crate::conversation::Setting;
+use crate::conversation::ConversationSetting;
 use crate::picker::KeptSession;
 
 /// A running shell command. Resolves to a message about its end, or an error if it was not run. Dropping it kills the command and
@@ -26,7 +26,7 @@ pub trait Host: Send + Sync {
 
     /// Changes a setting for the rest of the session and returns the new configuration, or the reason why this is not possible.
     /// Called on the runtime.
-    fn configured(&self, setting: Setting, value: &str) -> Result<Config, String>;
+    fn configured(&self, setting: ConversationSetting, value: &str) -> Result<Config, String>;
 
     /// Returns the paths of the files in the workspace.
     fn files(&self) -> Vec<String>;

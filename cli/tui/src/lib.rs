@@ -22,7 +22,7 @@ mod visit;
 pub use alone::{QuestionOptions, QuestionResult, ask, pick, review};
 pub use commands::{PlainLine, also_sets, as_slash_commands, line, open_elsewhere};
 pub use completion::{Completion, Named};
-pub use conversation::{AlternateScreen, Calls, Facts, Setting};
+pub use conversation::{AlternateScreen, ConversationSetting, Facts, UserCall};
 pub use converse::{ConversationEnd, Opening, converse};
 pub use host::{Host, OnOutput, Shell};
 pub use picker::KeptSession;

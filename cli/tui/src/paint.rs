@@ -11,8 +11,8 @@ use model::price::Usd;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::composer::Laid;
-use crate::conversation::{Asked, Conversation, Work, YOLO};
-use crate::screen::{Frame, Size};
+use crate::conversation::{Conversation, CurrentWork, PendingQuestion, YOLO};
+use crate::screen::{Frame, ScreenSize};
 use crate::styled;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -29,7 +29,7 @@ const MOST_OF_A_QUESTION: usize = 4;
 const MOST_OF_KEYS: usize = 3;
 
 /// Returns the live rows at this time.
-pub(crate) fn frame(it: &Conversation, size: Size, at: Duration) -> Frame {
+pub(crate) fn frame(it: &Conversation, size: ScreenSize, at: Duration) -> Frame {
     let (width, height) = (usize::from(size.columns), usize::from(size.rows));
     let mut room = Room(height.saturating_sub(1).max(1));
     let asked = it.asked.front();
@@ -156,7 +156,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
 }
 
 /// Returns the rows of a question, and the keys that answer it.
-fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<String> {
+fn question(it: &Conversation, asked: &PendingQuestion, width: usize, most: usize) -> Vec<String> {
     let many = it.asked.len();
     let count = if many > 1 { format!(" (1 of {many})") } else { String::new() };
     let ShownQuestion { who, asks, .. } = &asked.on_screen;
@@ -212,7 +212,7 @@ fn question(it: &Conversation, asked: &Asked, width: usize, most: usize) -> Vec<
 }
 
 /// Returns true if the live rows can show the whole question.
-pub(crate) fn has_room_for(asks: &str, size: Size) -> bool {
+pub(crate) fn has_room_for(asks: &str, size: ScreenSize) -> bool {
     wrapped(&format!("? {asks}"), usize::from(size.columns)).len() <= MOST_OF_A_QUESTION
 }
 
@@ -234,12 +234,12 @@ fn progress(it: &Conversation, at: Duration) -> Vec<String> {
     let spinner = usize::try_from(at.as_millis() / 125).unwrap_or_default() % SPINNER.len();
     let spinner = SPINNER.get(spinner).copied().unwrap_or_default();
     match it.work {
-        Work::Idle => Vec::new(),
-        Work::Shell => vec![format!("{spinner} the command is running · Ctrl-C stops it")],
+        CurrentWork::Idle => Vec::new(),
+        CurrentWork::Shell => vec![format!("{spinner} the command is running · Ctrl-C stops it")],
         // The spinner is hidden while a question waits for the user.
-        Work::Busy if !it.asked.is_empty() => Vec::new(),
-        Work::Busy => vec![format!("{spinner} {}", it.run.progress(at))],
-        Work::Stopping => vec![format!("{spinner} stopping; Ctrl-C again stops at once")],
+        CurrentWork::Busy if !it.asked.is_empty() => Vec::new(),
+        CurrentWork::Busy => vec![format!("{spinner} {}", it.run.progress(at))],
+        CurrentWork::Stopping => vec![format!("{spinner} stopping; Ctrl-C again stops at once")],
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn the_rows_of_an_answer_that_arrives_fit_a_terminal_of_half_the_size() {
         for (columns, rows) in [(80, 24), (120, 50), (200, 60)] {
-            let size = Size { columns, rows };
+            let size = ScreenSize { columns, rows };
             let facts = Facts {
                 mode: "agent".to_owned(),
                 approval: "suggest".to_owned(),
@@ -345,7 +345,7 @@ mod tests {
                 ..Facts::default()
             };
             let mut it = Conversation::new(facts, Paint::Plain, Vec::new());
-            it.work = Work::Busy;
+            it.work = CurrentWork::Busy;
             let page = Page { paint: Paint::Plain, width: usize::from(columns) };
             it.output.answer.take_in(&"word ".repeat(2_000), page);
             let live = frame(&it, size, Duration::ZERO);

@@ -6,7 +6,7 @@ use front::paint::Paint;
 use tools::ids::short;
 
 use crate::keys::Key;
-use crate::screen::Size;
+use crate::screen::ScreenSize;
 use crate::visit::{Does, coloured};
 
 /// An earlier session.
@@ -46,7 +46,7 @@ impl Picker {
         self.kept.iter().filter(has).collect()
     }
 
-    pub(crate) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
+    pub(crate) fn rows(&self, size: ScreenSize, paint: Paint) -> Vec<String> {
         let found = self.found();
         let room = page(size);
         let first = (self.chosen + 1).saturating_sub(room);
@@ -70,7 +70,7 @@ impl Picker {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    pub(crate) fn key(&mut self, key: &Key, size: Size) -> Does {
+    pub(crate) fn key(&mut self, key: &Key, size: ScreenSize) -> Does {
         match key {
             Key::Up | Key::Ctrl('p') => self.chosen = self.chosen.saturating_sub(1),
             Key::Down | Key::Ctrl('n') => self.chosen += 1,
@@ -92,7 +92,7 @@ impl Picker {
 }
 
 /// Returns the number of rows for sessions.
-fn page(size: Size) -> usize {
+fn page(size: ScreenSize) -> usize {
     const HEAD: usize = 2;
     usize::from(size.rows).saturating_sub(HEAD).max(1)
 }
@@ -114,7 +114,7 @@ mod tests {
             kept("01m80ac8a905x0nj", "Why is it slow?", "answered"),
             kept("01m80ac8a9aaaaaa", "Fix the lexer", "failed"),
         ]);
-        let size = Size { columns: 80, rows: 10 };
+        let size = ScreenSize { columns: 80, rows: 10 };
         insta::assert_snapshot!(picker.rows(size, Paint::Plain).join("\n"), @"
         resume a session: type to search, Enter resumes, Esc goes back
         ›
@@ -134,7 +134,7 @@ mod tests {
             picker.key(&Key::Down, size);
         }
         assert!(picker.rows(size, Paint::Plain)[4].starts_with('❯'));
-        let low = Size { columns: 80, rows: 4 };
+        let low = ScreenSize { columns: 80, rows: 4 };
         for (key, id) in [(Key::PageUp, "33yegy"), (Key::PageDown, "aaaaaa")] {
             picker.key(&key, low);
             let rows = picker.rows(low, Paint::Plain);

@@ -28,7 +28,7 @@ pub(crate) enum Narrowing {
 
 /// The size of a terminal in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct ScreenSize {
     pub(crate) columns: u16,
     pub(crate) rows: u16,
 }
@@ -63,7 +63,7 @@ impl Screen {
     }
 
     /// Returns the bytes that print `above`, whose lines end with a newline, and show `frame` below it. Empty if nothing changes.
-    pub(crate) fn show(&mut self, above: &str, frame: &Frame, size: Size) -> String {
+    pub(crate) fn show(&mut self, above: &str, frame: &Frame, size: ScreenSize) -> String {
         let buffer = buffer(&frame.rows, size);
         let height = buffer.area.height;
         let cursor = (
@@ -106,7 +106,7 @@ impl Screen {
     }
 
     /// Returns the bytes that erase the live rows and leave the cursor where they started.
-    pub(crate) fn leave(&mut self, size: Size) -> String {
+    pub(crate) fn leave(&mut self, size: ScreenSize) -> String {
         let out = self.erase(size);
         self.drawn = None;
         out
@@ -118,7 +118,7 @@ impl Screen {
     }
 
     /// Returns the bytes that move to the first live row and erase everything from there on.
-    fn erase(&self, size: Size) -> String {
+    fn erase(&self, size: ScreenSize) -> String {
         let Some(drawn) = &self.drawn else { return "\r".to_owned() };
         let up = self.rows_above_cursor(drawn, size.columns);
         let up = if up == 0 { String::new() } else { format!("\x1b[{up}A") };
@@ -137,7 +137,7 @@ impl Screen {
 }
 
 /// Returns the bytes that fill the alternate screen with these rows.
-pub(crate) fn whole(rows: &[String], size: Size) -> String {
+pub(crate) fn whole(rows: &[String], size: ScreenSize) -> String {
     let buffer = buffer(rows, size);
     let height = buffer.area.height;
     let rows: Vec<String> = (0..height).map(|y| erasing_line(&buffer, y)).collect();
@@ -147,7 +147,7 @@ pub(crate) fn whole(rows: &[String], size: Size) -> String {
 }
 
 /// Returns the rows as cells. If there are more rows than the terminal has, the first ones are left out.
-fn buffer(rows: &[String], size: Size) -> Buffer {
+fn buffer(rows: &[String], size: ScreenSize) -> Buffer {
     let left_out = rows.len().saturating_sub(usize::from(size.rows));
     let rows = rows.get(left_out..).unwrap_or_default();
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    const SIZE: Size = Size { columns: 30, rows: 8 };
+    const SIZE: ScreenSize = ScreenSize { columns: 30, rows: 8 };
 
     fn frame(rows: &[&str], cursor: (u16, u16)) -> Frame {
         Frame { rows: rows.iter().map(|row| (*row).to_owned()).collect(), cursor }
@@ -286,7 +286,7 @@ mod tests {
     fn text_printed_above_is_in_the_scrollback_once() {
         for rows in [24, 12, 5] {
             let mut terminal = sized(rows, 30);
-            let size = Size { columns: 30, rows };
+            let size = ScreenSize { columns: 30, rows };
             let mut screen = Screen::new(Narrowing::Wraps);
             for n in 0..1_000 {
                 let live = frame(&["live", "", "> input"][n % 2..], (2, 2));
@@ -324,7 +324,7 @@ mod tests {
         let live = frame(&["a status that is rather long", "› input"], (4, 1));
         terminal.process(b"before\r\n");
         for n in 0..40_u16 {
-            let size = Size { columns: 12 + n * 7 % 19, rows: 5 + n % 4 };
+            let size = ScreenSize { columns: 12 + n * 7 % 19, rows: 5 + n % 4 };
             terminal.screen_mut().set_size(some(size.rows), some(size.columns));
             terminal.process(screen.show(&format!("{n}\n"), &live, size).as_bytes());
         }
@@ -340,7 +340,7 @@ mod tests {
     fn rows_that_the_terminal_wrapped_again_are_erased() {
         let mut screen = Screen::new(Narrowing::Wraps);
         screen.show("", &frame(&["123456789012", "", "12345678"], (7, 2)), SIZE);
-        let narrow = Size { columns: 5, rows: 8 };
+        let narrow = ScreenSize { columns: 5, rows: 8 };
         // Above the cursor are three rows of the first, one of the second, and one of the third.
         assert_eq!(screen.leave(narrow), "\r\x1b[5A\x1b[J");
     }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::conversation::AlternateScreen;
 use crate::keys::{PASTE_END, PASTE_START};
-use crate::screen::Size;
+use crate::screen::ScreenSize;
 
 /// Enables bracketed paste.
 const BEGIN: &str = "\x1b[?2004h";
@@ -47,7 +47,7 @@ static GIVEN_BACK: Mutex<String> = Mutex::new(String::new());
 static IS_GUARDED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal, held until this is dropped.
-pub(crate) struct Terminal {
+pub(crate) struct HeldTerminal {
     /// Asks the thread to wait for input.
     polls: blocking::SyncSender<()>,
     /// Receives what the thread saw.
@@ -67,13 +67,13 @@ enum Seen {
     End,
 }
 
-impl fmt::Debug for Terminal {
+impl fmt::Debug for HeldTerminal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terminal").finish_non_exhaustive()
     }
 }
 
-impl Terminal {
+impl HeldTerminal {
     /// Takes the terminal, and returns what was typed before. A panic of this thread restores the terminal before it is printed.
     pub(crate) fn enter() -> io::Result<(Self, Vec<u8>)> {
         let (polls, polled) = blocking::sync_channel(1);
@@ -190,18 +190,18 @@ impl Terminal {
     }
 
     /// Returns the current size, or 80 × 24 if it is unknown.
-    pub(crate) fn size() -> Size {
-        const DEFAULT: Size = Size { columns: 80, rows: 24 };
+    pub(crate) fn size() -> ScreenSize {
+        const DEFAULT: ScreenSize = ScreenSize { columns: 80, rows: 24 };
         match tcgetwinsize(rustix::stdio::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
-                Size { columns: size.ws_col, rows: size.ws_row }
+                ScreenSize { columns: size.ws_col, rows: size.ws_row }
             }
             Ok(_) | Err(_) => DEFAULT,
         }
     }
 }
 
-impl Drop for Terminal {
+impl Drop for HeldTerminal {
     fn drop(&mut self) {
         restore();
         if !self.is_nested {

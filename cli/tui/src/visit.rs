@@ -4,16 +4,16 @@ mod pages;
 mod review;
 
 use anstyle::{AnsiColor, Style};
-use facts::signal::Answer;
+use facts::signal::ApprovalAnswer;
 use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::keys::Key;
 use crate::picker::Picker;
-use crate::screen::Size;
+use crate::screen::ScreenSize;
 
 pub(crate) use self::pages::Pages;
-pub(crate) use self::review::Review;
+pub(crate) use self::review::PatchReview;
 
 /// The number of lines that a step of the mouse wheel scrolls.
 const WHEEL: usize = 3;
@@ -22,7 +22,7 @@ const WHEEL: usize = 3;
 #[derive(Debug)]
 pub(crate) enum Visit {
     /// The change that needs approval.
-    Review(Review),
+    Review(PatchReview),
     /// The output printed so far.
     Transcript(Pages),
     /// Sessions to resume.
@@ -37,14 +37,14 @@ pub(crate) enum Does {
     /// The visit ends.
     Leaves,
     /// The visit ends with this answer to the question.
-    Answers(Answer),
+    Answers(ApprovalAnswer),
     /// The visit ends with the session of this id, to be resumed.
     Resumes(String),
 }
 
 impl Visit {
     /// Returns the rows of the screen.
-    pub(crate) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
+    pub(crate) fn rows(&self, size: ScreenSize, paint: Paint) -> Vec<String> {
         match self {
             Self::Review(review) => review.rows(size, paint),
             Self::Transcript(pages) => {
@@ -58,7 +58,7 @@ impl Visit {
 
     /// Handles a key on a screen of this size.
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the wheel is translated here")]
-    pub(crate) fn key(&mut self, key: &Key, size: Size) -> Does {
+    pub(crate) fn key(&mut self, key: &Key, size: ScreenSize) -> Does {
         let turned = match key {
             Key::WheelUp => Some(Key::Up),
             Key::WheelDown => Some(Key::Down),
@@ -79,7 +79,7 @@ impl Visit {
 }
 
 /// Joins these parts, the most important first, as far as they fit; at least the first `least` of them.
-fn fitting(size: Size, least: usize, parts: &[&str]) -> String {
+fn fitting(size: ScreenSize, least: usize, parts: &[&str]) -> String {
     let joined = |count| parts.iter().take(count).copied().collect::<Vec<_>>().join(" · ");
     let fits = |count: &usize| joined(*count).width() <= usize::from(size.columns);
     joined((least..=parts.len()).rev().find(fits).unwrap_or(least))

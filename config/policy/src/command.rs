@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A parsed command line. Equal values do the same, however they are written; approvals are stored by this value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Command {
+pub struct PolicyCommand {
     /// The simple commands it runs, in order. For an opaque command: those that could be found and read.
     pub segments: Vec<SimpleCommand>,
     /// Commands among the arguments of a program that runs others, such as the script of `sh -c`.

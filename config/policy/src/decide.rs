@@ -120,7 +120,7 @@ impl<W> Verdict<W> {
 
 /// Reasons of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum VerdictReason {
     /// Plan mode cannot change or run anything.
     PlanMode,
     /// The planning stage changes nothing and runs nothing unconfined.
@@ -200,7 +200,7 @@ enum Cell {
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    why: Why,
+    why: VerdictReason,
     /// Under `suggest`, `auto`, `never`.
     cells: [Cell; 3],
     yolo: Yolo,
@@ -216,15 +216,15 @@ enum Yolo {
 }
 
 impl Row {
-    const fn new(why: Why, cells: [Cell; 3]) -> Self {
+    const fn new(why: VerdictReason, cells: [Cell; 3]) -> Self {
         Self { why, cells, yolo: Yolo::Answers }
     }
 
-    const fn forbidden(why: Why) -> Self {
+    const fn forbidden(why: VerdictReason) -> Self {
         Self { why, cells: [Cell::No; 3], yolo: Yolo::Asks }
     }
 
-    const fn verdict(self, cell: Cell) -> Verdict<Why> {
+    const fn verdict(self, cell: Cell) -> Verdict<VerdictReason> {
         let why = self.why;
         match cell {
             Cell::Yes => Verdict::Allow,
@@ -243,7 +243,7 @@ pub const fn decide(
     stage: Stage,
     action: Action,
     confinement: Confinement,
-) -> Verdict<Why> {
+) -> Verdict<VerdictReason> {
     let row = row(stage, action, confinement);
     let [suggest, auto, never] = row.cells;
     let cell = match approval {
@@ -253,7 +253,7 @@ pub const fn decide(
     };
     match (mode, action) {
         (Mode::Plan, Action::Patch(_) | Action::Command(_) | Action::Network) => {
-            Verdict::Deny { why: Why::PlanMode }
+            Verdict::Deny { why: VerdictReason::PlanMode }
         }
         (Mode::Yolo, _) if matches!(row.yolo, Yolo::Answers) => Verdict::Allow,
         (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, _) => row.verdict(cell),
@@ -263,15 +263,15 @@ pub const fn decide(
 const fn row(stage: Stage, action: Action, confinement: Confinement) -> Row {
     use Cell::{Asks, No, Yes};
     match (action, stage) {
-        (Action::Read(Secrecy::Plain), _) => Row::new(Why::Changes, [Yes; 3]),
-        (Action::Read(Secrecy::Secret), _) => Row::forbidden(Why::Secret),
-        (Action::Patch(Patch::Protected), _) => Row::forbidden(Why::Protected),
-        (Action::Command(CommandKind::Denied), _) => Row::forbidden(Why::Denied),
-        (Action::Patch(_), Stage::Planning) => Row::forbidden(Why::Planning),
-        (Action::Patch(_), Stage::Verifying) => Row::forbidden(Why::Verifying),
+        (Action::Read(Secrecy::Plain), _) => Row::new(VerdictReason::Changes, [Yes; 3]),
+        (Action::Read(Secrecy::Secret), _) => Row::forbidden(VerdictReason::Secret),
+        (Action::Patch(Patch::Protected), _) => Row::forbidden(VerdictReason::Protected),
+        (Action::Command(CommandKind::Denied), _) => Row::forbidden(VerdictReason::Denied),
+        (Action::Patch(_), Stage::Planning) => Row::forbidden(VerdictReason::Planning),
+        (Action::Patch(_), Stage::Verifying) => Row::forbidden(VerdictReason::Verifying),
         (Action::Patch(patch), Stage::Executing | Stage::User) => patched(stage, patch),
         (Action::Command(listing), _) => command(stage, listing, confinement),
-        (Action::Network, _) => Row::new(Why::Network, [Asks, Asks, No]),
+        (Action::Network, _) => Row::new(VerdictReason::Network, [Asks, Asks, No]),
     }
 }
 
@@ -279,31 +279,35 @@ const fn patched(stage: Stage, patch: Patch) -> Row {
     use Cell::{Asks, Staged, Yes};
     match (patch, stage) {
         // A user who asks for a patch by name has approved it, except for its size, which only the diff shows.
-        (Patch::Within, Stage::User) => Row::new(Why::Changes, [Asks, Yes, Yes]),
-        (Patch::Within, _) => Row::new(Why::Changes, [Asks, Yes, Staged]),
-        (Patch::Larger, _) => Row::new(Why::Large, [Asks, Asks, Staged]),
-        (Patch::Executed, _) => Row::new(Why::Executed, [Asks, Asks, Staged]),
-        (Patch::Protected, _) => Row::forbidden(Why::Protected),
+        (Patch::Within, Stage::User) => Row::new(VerdictReason::Changes, [Asks, Yes, Yes]),
+        (Patch::Within, _) => Row::new(VerdictReason::Changes, [Asks, Yes, Staged]),
+        (Patch::Larger, _) => Row::new(VerdictReason::Large, [Asks, Asks, Staged]),
+        (Patch::Executed, _) => Row::new(VerdictReason::Executed, [Asks, Asks, Staged]),
+        (Patch::Protected, _) => Row::forbidden(VerdictReason::Protected),
     }
 }
 
 const fn command(stage: Stage, listing: CommandKind, confinement: Confinement) -> Row {
     use Cell::{Asks, No, Yes};
     match (confinement, listing, stage) {
-        (_, CommandKind::Denied, _) => Row::forbidden(Why::Denied),
+        (_, CommandKind::Denied, _) => Row::forbidden(VerdictReason::Denied),
         // Before there is a plan, only confined commands run.
-        (Confinement::None | Confinement::Off, _, Stage::Planning) => Row::forbidden(Why::Planning),
+        (Confinement::None | Confinement::Off, _, Stage::Planning) => {
+            Row::forbidden(VerdictReason::Planning)
+        }
         (Confinement::Floor { missing: Gaps::Untold }, _, _) => {
-            Row { yolo: Yolo::Asks, ..Row::new(Why::Floor, [Asks, Asks, No]) }
+            Row { yolo: Yolo::Asks, ..Row::new(VerdictReason::Floor, [Asks, Asks, No]) }
         }
         (Confinement::None, _, _) => {
-            Row { yolo: Yolo::Asks, ..Row::new(Why::Unconfined, [Asks, Asks, No]) }
+            Row { yolo: Yolo::Asks, ..Row::new(VerdictReason::Unconfined, [Asks, Asks, No]) }
         }
         (_, CommandKind::Listed | CommandKind::Other, Stage::User) => {
-            Row::new(Why::NotListed, [Yes; 3])
+            Row::new(VerdictReason::NotListed, [Yes; 3])
         }
-        (_, CommandKind::Listed, _) => Row::new(Why::Never, [Yes, Yes, No]),
-        (Confinement::Off, CommandKind::Other, _) => Row::new(Why::NotListed, [Asks, Asks, No]),
-        (_, CommandKind::Other, _) => Row::new(Why::NotListed, [Asks, Yes, No]),
+        (_, CommandKind::Listed, _) => Row::new(VerdictReason::Never, [Yes, Yes, No]),
+        (Confinement::Off, CommandKind::Other, _) => {
+            Row::new(VerdictReason::NotListed, [Asks, Asks, No])
+        }
+        (_, CommandKind::Other, _) => Row::new(VerdictReason::NotListed, [Asks, Yes, No]),
     }
 }

@@ -11,15 +11,15 @@ mod spelling;
 mod table;
 mod words;
 
-pub use command::{Assignment, Command, Join, Opaque, SimpleCommand, Unread, hands_on};
+pub use command::{Assignment, Join, Opaque, PolicyCommand, SimpleCommand, Unread, hands_on};
 pub use decide::{
-    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, Why, decide,
+    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, VerdictReason, decide,
 };
 pub use listed::quoted;
-pub use patch_total::{Counted, PatchTotal, Size, Touch, Touched};
-pub use rules::{Act, Author, PolicyError, Rules};
+pub use patch_total::{ChangeSize, PatchTotal, SizeCount, Touch, Touched};
+pub use rules::{Act, Author, PolicyError, PolicyRules};
 pub use spelling::{is_ignorable, spells};
-pub use table::{Case, Line, cases, lines};
+pub use table::{Case, TableLine, cases, lines};
 
 #[cfg(test)]
 mod rules_tests;

@@ -11,7 +11,7 @@ use crate::command::{Assignment, SimpleCommand, base_name};
 
 /// The commands that run without asking.
 #[derive(Debug, Clone)]
-pub(crate) struct Listed {
+pub(crate) struct ListedCommand {
     rules: Vec<Rule>,
     options: Vec<(Vec<String>, Vec<CommandOption>)>,
     variables: Vec<String>,
@@ -47,7 +47,7 @@ impl fmt::Display for Unlisted<'_> {
     }
 }
 
-impl Listed {
+impl ListedCommand {
     pub(crate) fn new(policy: &Policy) -> Self {
         let named =
             |names: &Vec<String>| names.iter().map(|name| CommandOption::new(name)).collect();

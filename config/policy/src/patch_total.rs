@@ -39,18 +39,18 @@ pub enum Touch {
 
 /// How much a patch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct ChangeSize {
     /// Distinct files that count.
     pub files: usize,
     /// Lines added and removed.
     pub lines: usize,
     /// Whether earlier patches are included.
-    pub of: Counted,
+    pub of: SizeCount,
 }
 
 /// What a size includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum SizeCount {
     /// Only this patch.
     Patch,
     /// This patch and the earlier ones of the run.
@@ -60,14 +60,14 @@ pub enum Counted {
 impl PatchTotal {
     /// Returns the size of a patch, plus everything counted before. A file counts if more than `lines_per_file` of its lines
     /// change, or if it is reshaped.
-    pub fn with(&self, patch: &[Touched<'_>], lines_per_file: usize) -> Size {
+    pub fn with(&self, patch: &[Touched<'_>], lines_per_file: usize) -> ChangeSize {
         let mut all = self.clone();
         all.add(patch);
         let counts = |file: &&FileTotal| file.is_reshaped || file.lines > lines_per_file;
-        Size {
+        ChangeSize {
             files: all.files.values().filter(counts).count(),
             lines: all.files.values().fold(0, |sum, file| sum.saturating_add(file.lines)),
-            of: if self.files.is_empty() { Counted::Patch } else { Counted::Run },
+            of: if self.files.is_empty() { SizeCount::Patch } else { SizeCount::Run },
         }
     }
 
@@ -81,12 +81,12 @@ impl PatchTotal {
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for ChangeSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { files, lines, of } = self;
         let what = match of {
-            Counted::Patch => "the patch is large",
-            Counted::Run => "the patches of this run are large in total",
+            SizeCount::Patch => "the patch is large",
+            SizeCount::Run => "the patches of this run are large in total",
         };
         let plural = |count: &usize| if *count == 1 { "" } else { "s" };
         write!(f, "{what}: {files} file{}, {lines} line{}", plural(files), plural(lines))
@@ -102,12 +102,12 @@ mod tests {
         let edited = |path, lines| Touched { path, lines, how: Touch::Edited };
         let created = |path| Touched { path, lines: 1, how: Touch::Reshaped };
         let mut total = PatchTotal::default();
-        let size = |files, lines, of| Size { files, lines, of };
+        let size = |files, lines, of| ChangeSize { files, lines, of };
         let small = [edited("a", 10), edited("b", 10), created("c")];
-        assert_eq!(total.with(&small, 10), size(1, 21, Counted::Patch));
+        assert_eq!(total.with(&small, 10), size(1, 21, SizeCount::Patch));
         total.add(&small);
         // One more line makes ten of `a` eleven, also over several patches.
-        assert_eq!(total.with(&[edited("a", 1)], 10), size(2, 22, Counted::Run));
-        assert_eq!(total.with(&[edited("c", 30)], 10), size(1, 51, Counted::Run));
+        assert_eq!(total.with(&[edited("a", 1)], 10), size(2, 22, SizeCount::Run));
+        assert_eq!(total.with(&[edited("c", 30)], 10), size(1, 51, SizeCount::Run));
     }
 }

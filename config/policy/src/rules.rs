@@ -5,19 +5,19 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::command::{Command, SimpleCommand, base_name, hands_on};
+use crate::command::{PolicyCommand, SimpleCommand, base_name, hands_on};
 use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Stage, Verdict, decide};
-use crate::listed::{Listed, Rule, Unlisted, rule_for};
-use crate::patch_total::{PatchTotal, Size, Touched};
+use crate::listed::{ListedCommand, Rule, Unlisted, rule_for};
+use crate::patch_total::{ChangeSize, PatchTotal, Touched};
 use crate::spelling::{is_ignorable, spells};
 
 /// The user's policy, compiled.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct PolicyRules {
     mode: Mode,
     approval: Approval,
     gate: SafetyGate,
-    allow: Listed,
+    allow: ListedCommand,
     deny: Vec<Rule>,
     secrets: GlobSet,
     executed: GlobSet,
@@ -38,12 +38,12 @@ pub enum Act<'a> {
         /// Files it touches, relative to the workspace.
         paths: &'a [&'a str],
         /// How much it changes, including the earlier patches of the run.
-        size: Size,
+        size: ChangeSize,
     },
     /// A command is run.
-    Command(&'a Command),
+    Command(&'a PolicyCommand),
     /// A command gets network access.
-    Network(&'a Command),
+    Network(&'a PolicyCommand),
 }
 
 /// Who wrote a patch.
@@ -70,14 +70,14 @@ struct Classified {
     said: String,
 }
 
-impl Rules {
+impl PolicyRules {
     /// Compiles the policy. Fails if an entry is not a valid glob.
     pub fn new(policy: &Policy, gate: SafetyGate) -> Result<Self, PolicyError> {
         Ok(Self {
             mode: policy.mode,
             approval: policy.approval,
             gate,
-            allow: Listed::new(policy),
+            allow: ListedCommand::new(policy),
             deny: policy.deny_commands.iter().map(|rule| Rule::new(rule)).collect(),
             secrets: globs(&policy.secret_files, "policy.secret_files")?,
             executed: globs(&policy.executed_files, "policy.executed_files")?,
@@ -99,7 +99,7 @@ impl Rules {
     }
 
     /// Returns how much a patch changes, with the earlier patches of the run.
-    pub fn sized(&self, before: &PatchTotal, patch: &[Touched<'_>]) -> Size {
+    pub fn sized(&self, before: &PatchTotal, patch: &[Touched<'_>]) -> ChangeSize {
         before.with(patch, self.gate.gate_lines_per_file)
     }
 
@@ -127,7 +127,7 @@ impl Rules {
 
     /// Returns the rules to add to `policy.allow_commands` for a command to run without asking; empty if no rule could
     /// allow it.
-    pub fn missing_rules(&self, command: &Command) -> Vec<String> {
+    pub fn missing_rules(&self, command: &PolicyCommand) -> Vec<String> {
         let forbidden = self.mode == Mode::Plan
             || self.denied(command).is_some()
             || self.unlistable(command).is_some();
@@ -142,7 +142,7 @@ impl Rules {
     }
 
     /// Returns true if a command is denied only because `policy.approval` is `never`.
-    pub fn denies_by_approval(&self, command: &Command) -> bool {
+    pub fn denies_by_approval(&self, command: &PolicyCommand) -> bool {
         self.mode == Mode::Agent
             && self.approval == Approval::Never
             && self.denied(command).is_none()
@@ -166,7 +166,7 @@ impl Rules {
         }
     }
 
-    fn classify_patch(&self, author: Author, paths: &[&str], size: Size) -> (Patch, String) {
+    fn classify_patch(&self, author: Author, paths: &[&str], size: ChangeSize) -> (Patch, String) {
         let first = |is: &dyn Fn(&str) -> bool| paths.iter().copied().find(|path| is(path));
         if author == Author::Model {
             if let Some(path) = first(&is_ours) {
@@ -188,7 +188,7 @@ impl Rules {
                 );
             }
         }
-        let Size { files, lines, .. } = size;
+        let ChangeSize { files, lines, .. } = size;
         if files > self.gate.max_files_without_approval
             || lines > self.gate.max_loc_without_approval
         {
@@ -197,7 +197,7 @@ impl Rules {
         (Patch::Within, String::new())
     }
 
-    fn classify_command(&self, command: &Command) -> (CommandKind, String) {
+    fn classify_command(&self, command: &PolicyCommand) -> (CommandKind, String) {
         if let Some(why) = self.denied(command) {
             return (CommandKind::Denied, why);
         }
@@ -220,7 +220,7 @@ impl Rules {
     }
 
     /// Returns why a command never runs, if it is on the deny list.
-    fn denied(&self, command: &Command) -> Option<String> {
+    fn denied(&self, command: &PolicyCommand) -> Option<String> {
         let mut all = command.segments.iter().chain(&command.inner);
         if let Some(segment) = all.find(|segment| self.denies(&segment.words)) {
             return Some(format!("{} is listed in policy.deny_commands", named(command, segment)));
@@ -239,7 +239,7 @@ impl Rules {
     }
 
     /// Returns why no rule can list a command, if so.
-    fn unlistable(&self, command: &Command) -> Option<String> {
+    fn unlistable(&self, command: &PolicyCommand) -> Option<String> {
         if let Some(unread) = &command.opaque {
             return Some(format!("the command has {}", unread.what));
         }
@@ -250,7 +250,7 @@ impl Rules {
 
     fn unlisted<'a>(
         &'a self,
-        command: &'a Command,
+        command: &'a PolicyCommand,
     ) -> impl Iterator<Item = (&'a SimpleCommand, Unlisted<'a>)> {
         let segments = command.segments.iter();
         segments.filter_map(|segment| Some((segment, self.allow.admits(segment).err()?)))
@@ -275,7 +275,7 @@ impl Rules {
 }
 
 /// Returns how messages refer to a part of a command: "it" if it is all of it.
-fn named(command: &Command, part: &SimpleCommand) -> String {
+fn named(command: &PolicyCommand, part: &SimpleCommand) -> String {
     if command.segments == [part.clone()] { "it".to_owned() } else { format!("`{part}`") }
 }
 

@@ -5,30 +5,30 @@ use std::sync::LazyLock;
 use config::{Approval, Config, Mode, Policy};
 use proptest::prelude::*;
 
-use crate::command::{Assignment, Command, Join, SimpleCommand};
+use crate::command::{Assignment, Join, PolicyCommand, SimpleCommand};
 use crate::decide::{Confinement, Stage, Verdict};
 use crate::patch_total::{PatchTotal, Touch, Touched};
-use crate::rules::{Act, Author, PolicyError, Rules};
+use crate::rules::{Act, Author, PolicyError, PolicyRules};
 
 static DEFAULTS: LazyLock<Config> =
     LazyLock::new(|| config::resolve(&config::Inputs::default()).unwrap().config);
 
 /// The default rules in every mode and under every approval.
-static ALL: LazyLock<Vec<Rules>> = LazyLock::new(|| {
+static ALL: LazyLock<Vec<PolicyRules>> = LazyLock::new(|| {
     let modes = [Mode::Plan, Mode::Agent, Mode::Yolo];
     let approvals = [Approval::Suggest, Approval::Auto, Approval::Never];
     modes.iter().flat_map(|mode| approvals.map(|approval| rules(approval, *mode))).collect()
 });
 
-fn compiled(policy: &Policy) -> Result<Rules, PolicyError> {
-    Rules::new(policy, DEFAULTS.agent_loop.safety_gate)
+fn compiled(policy: &Policy) -> Result<PolicyRules, PolicyError> {
+    PolicyRules::new(policy, DEFAULTS.agent_loop.safety_gate)
 }
 
-fn rules(approval: Approval, mode: Mode) -> Rules {
+fn rules(approval: Approval, mode: Mode) -> PolicyRules {
     compiled(&Policy { approval, mode, ..DEFAULTS.policy.clone() }).unwrap()
 }
 
-fn command(text: &str) -> Command {
+fn command(text: &str) -> PolicyCommand {
     let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     let count = words.iter().take_while(|word| word.contains('=')).count();
     let (set, words) = (words[..count].to_vec(), words[count..].to_vec());
@@ -38,10 +38,15 @@ fn command(text: &str) -> Command {
         .collect();
     let segment =
         SimpleCommand { join: Join::First, negated: false, assignments, words, expands: false };
-    Command { segments: vec![segment], inner: Vec::new(), opaque: None }
+    PolicyCommand { segments: vec![segment], inner: Vec::new(), opaque: None }
 }
 
-fn patch(rules: &Rules, author: Author, paths: &[&'static str], before: &PatchTotal) -> Verdict {
+fn patch(
+    rules: &PolicyRules,
+    author: Author,
+    paths: &[&'static str],
+    before: &PatchTotal,
+) -> Verdict {
     let stage = if author == Author::User { Stage::User } else { Stage::Executing };
     let touched = |(at, path): (usize, &&'static str)| Touched {
         path,

@@ -2,7 +2,7 @@
 
 use config::{Approval, Mode};
 
-use crate::decide::{Action, Confinement, Stage, Verdict, Why, decide};
+use crate::decide::{Action, Confinement, Stage, Verdict, VerdictReason, decide};
 
 /// All modes, narrowest first.
 const MODES: [Mode; 3] = [Mode::Plan, Mode::Agent, Mode::Yolo];
@@ -19,12 +19,12 @@ pub struct Case {
     /// How far commands are confined.
     pub confinement: Confinement,
     /// The verdicts under `suggest`, `auto`, `never`.
-    pub verdicts: [Verdict<Why>; 3],
+    pub verdicts: [Verdict<VerdictReason>; 3],
 }
 
 /// Cases with the same verdicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct TableLine {
     /// The mode they share.
     pub mode: Mode,
     /// The stages.
@@ -32,7 +32,7 @@ pub struct Line {
     /// The actions.
     pub actions: Vec<Action>,
     /// The verdicts under `suggest`, `auto`, `never`.
-    pub verdicts: [Verdict<Why>; 3],
+    pub verdicts: [Verdict<VerdictReason>; 3],
 }
 
 /// Returns every case at this confinement.
@@ -52,9 +52,9 @@ pub fn cases(confinement: Confinement) -> Vec<Case> {
 
 /// Returns the cases as a short table: for each action, stages with equal verdicts are combined, then actions with
 /// equal verdicts in the same stages.
-pub fn lines(confinement: Confinement) -> Vec<Line> {
+pub fn lines(confinement: Confinement) -> Vec<TableLine> {
     let cases = cases(confinement);
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<TableLine> = Vec::new();
     for mode in MODES {
         for action in Action::ALL {
             let of_action = cases.iter().filter(|case| (case.mode, case.action) == (mode, action));
@@ -65,7 +65,7 @@ pub fn lines(confinement: Confinement) -> Vec<Line> {
                 });
                 match same {
                     Some(line) => line.actions.push(action),
-                    None => lines.push(Line { mode, stages, actions: vec![action], verdicts }),
+                    None => lines.push(TableLine { mode, stages, actions: vec![action], verdicts }),
                 }
             }
         }
@@ -74,8 +74,10 @@ pub fn lines(confinement: Confinement) -> Vec<Line> {
 }
 
 /// Groups the stages of one action by their verdicts.
-fn by_verdicts<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<(Vec<Stage>, [Verdict<Why>; 3])> {
-    let mut found: Vec<(Vec<Stage>, [Verdict<Why>; 3])> = Vec::new();
+fn by_verdicts<'a>(
+    cases: impl Iterator<Item = &'a Case>,
+) -> Vec<(Vec<Stage>, [Verdict<VerdictReason>; 3])> {
+    let mut found: Vec<(Vec<Stage>, [Verdict<VerdictReason>; 3])> = Vec::new();
     for case in cases {
         match found.iter_mut().find(|(_, verdicts)| names(*verdicts) == names(case.verdicts)) {
             Some((stages, _)) => stages.push(case.stage),
@@ -86,6 +88,6 @@ fn by_verdicts<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<(Vec<Stage>, [V
 }
 
 /// Returns the verdicts without their reasons.
-fn names(verdicts: [Verdict<Why>; 3]) -> [&'static str; 3] {
+fn names(verdicts: [Verdict<VerdictReason>; 3]) -> [&'static str; 3] {
     verdicts.map(|verdict| verdict.name())
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::decide::{Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, Why};
+use crate::decide::{
+    Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, VerdictReason,
+};
 
 impl Stage {
     /// The name of the stage.
@@ -47,7 +49,7 @@ impl Confinement {
     }
 }
 
-impl Why {
+impl VerdictReason {
     /// Returns true if it is a reason to ask. Under `never` such a reason stages or denies.
     pub(crate) const fn is_question(self) -> bool {
         match self {
@@ -85,7 +87,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for VerdictReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PlanMode => "plan mode reads only",

@@ -17,9 +17,9 @@ use checks::failure_class::{FailureClass, FailureHistory};
 use facts::delivery::{Delivery, NeedsWork, Unverified, Verified};
 use tree::RepoPath;
 
-use self::after::After;
+use self::after::AfterVerification;
+use self::judgement::CheckStanding;
 pub use self::judgement::Judgement;
-use self::judgement::Standing;
 use self::owed::Owed;
 pub use self::words::{Bounds, DraftReason, Goal, Input, Next, PlanReason, PlanTerms};
 
@@ -71,7 +71,7 @@ pub struct Cycle {
     insists: bool,
     in_tree: InTree,
     /// What the next result of the checks is for.
-    after: After,
+    after: AfterVerification,
     last_class: Option<FailureClass>,
     /// The class given to a failure in the last step.
     classified: Option<FailureClass>,
@@ -104,7 +104,7 @@ impl Cycle {
             asked_for_checks: false,
             insists: false,
             in_tree: InTree::Nothing,
-            after: After::Change,
+            after: AfterVerification::Change,
             last_class: None,
             classified: None,
             fewest: None,
@@ -160,7 +160,7 @@ impl Cycle {
             Input::NothingRuns { others } => self.nothing_runs(others),
             Input::Applied => {
                 self.in_tree = InTree::Unchecked;
-                self.verify(After::Change)
+                self.verify(AfterVerification::Change)
             }
             Input::AppliedInPart => self.left_out(),
             Input::Refused => self.refused(DraftReason::Refused),
@@ -197,7 +197,7 @@ impl Cycle {
                 | PlanReason::CannotRun
                 | PlanReason::Objected => false,
             };
-            return self.verify(After::Plan { ends });
+            return self.verify(AfterVerification::Plan { ends });
         }
         Next::Draft(DraftReason::NewPlan)
     }
@@ -226,7 +226,9 @@ impl Cycle {
             InTree::Checked(judgement) if !self.has_other_checks() => {
                 self.ended(judgement.standing(), reason)
             }
-            InTree::Unchecked | InTree::Checked(_) => self.verify(After::End { reason }),
+            InTree::Unchecked | InTree::Checked(_) => {
+                self.verify(AfterVerification::End { reason })
+            }
         }
     }
 
@@ -294,7 +296,7 @@ impl Cycle {
     fn left_out(&mut self) -> Next {
         self.in_tree = InTree::Unchecked;
         if self.attempt_failed() {
-            return self.verify(After::Change);
+            return self.verify(AfterVerification::Change);
         }
         Next::Draft(DraftReason::LeftOut)
     }
@@ -317,19 +319,21 @@ impl Cycle {
     fn nothing_more(&mut self, reason: String) -> Next {
         let judgement = match &self.in_tree {
             InTree::Nothing => return self.refused(DraftReason::Unreadable),
-            InTree::Unchecked => return self.verify(After::Change),
+            InTree::Unchecked => return self.verify(AfterVerification::Change),
             InTree::Checked(judgement) => judgement,
         };
         let may_be_told = judgement.is_all_old() && self.old != OldFailures::ShownToArchitect;
         match judgement.standing() {
-            Standing::Old | Standing::Red if may_be_told => self.tell_architect(),
-            Standing::Sound(verified) => delivered(verified),
-            Standing::Old => old_failures_left(reason),
-            Standing::Red if self.stalled() => newly_failing(&reason),
-            Standing::Red if self.attempt_failed() => self.used_up(NeedsWork::IterationsUsedUp),
-            Standing::Red => self.replan(FailureClass::RepeatedVerifyFailure),
-            Standing::Denied(delivery) => Next::Finish(delivery),
-            Standing::Unverifiable(detail) => unverifiable(detail),
+            CheckStanding::Old | CheckStanding::Red if may_be_told => self.tell_architect(),
+            CheckStanding::Sound(verified) => delivered(verified),
+            CheckStanding::Old => old_failures_left(reason),
+            CheckStanding::Red if self.stalled() => newly_failing(&reason),
+            CheckStanding::Red if self.attempt_failed() => {
+                self.used_up(NeedsWork::IterationsUsedUp)
+            }
+            CheckStanding::Red => self.replan(FailureClass::RepeatedVerifyFailure),
+            CheckStanding::Denied(delivery) => Next::Finish(delivery),
+            CheckStanding::Unverifiable(detail) => unverifiable(detail),
         }
     }
 

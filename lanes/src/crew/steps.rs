@@ -25,7 +25,7 @@ use facts::event::Event;
 use facts::grammar::draft::MayEnd;
 use facts::grammar::look::Look;
 use facts::grammar::plan::{FileIntent, Plan};
-use facts::signal::Taken;
+use facts::signal::Acceptance;
 use facts::words::Role;
 use model::AgentRole;
 use patch::{BaseState, PatchScope};
@@ -381,7 +381,7 @@ async fn offered(workspace: &dyn Workspace, locks: Vec<Change>) -> Vec<Change> {
         changes: changes.clone(),
         repairs: Vec::new(),
         put_aside: Vec::new(),
-        taken: Taken::RestStays,
+        taken: Acceptance::RestStays,
     };
     match workspace.commit(staged).await {
         Ok(Extent::Whole) => changes,

@@ -71,7 +71,7 @@ impl WorktreeExtras {
 
 /// Where an attempt works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LaneStart {
     /// A worktree, created if it does not exist.
     At(PathBuf),
     /// An existing worktree, in which an earlier process made changes.
@@ -126,14 +126,16 @@ impl LaneTree {
     /// Opens the tree of an attempt, and creates its worktree if needed.
     pub(crate) async fn open(
         setup: &LaneSetup,
-        place: Place,
+        place: LaneStart,
         base: TreeId,
     ) -> Result<Self, LaneTreeError> {
         let lane = setup.clone();
         let opened = tokio::task::spawn_blocking(move || {
             let (dir, base) = match &place {
-                Place::At(dir) | Place::GoOn(dir) => (dir.clone(), lane.snapshots.tree(base)?),
-                Place::Nowhere => {
+                LaneStart::At(dir) | LaneStart::GoOn(dir) => {
+                    (dir.clone(), lane.snapshots.tree(base)?)
+                }
+                LaneStart::Nowhere => {
                     let nowhere = lane.worktrees.join("nowhere");
                     fs::create_dir_all(&nowhere)?;
                     return Ok((ReadTree::open(&nowhere)?, None, Entries::new()));
@@ -141,7 +143,7 @@ impl LaneTree {
             };
             let files = if dir.exists() {
                 Worktree::reopen(&lane.snapshots, &base, &dir, &lane.origin.now())
-            } else if matches!(place, Place::GoOn(_)) {
+            } else if matches!(place, LaneStart::GoOn(_)) {
                 return Err(LaneTreeError::Gone(dir.display().to_string()));
             } else {
                 Worktree::create(&lane.snapshots, &base, &dir, &lane.origin.now())?

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use facts::lane_id::LaneId;
 
 /// A set of lanes that are merged.
-pub(super) type Lanes = BTreeSet<LaneId>;
+pub(super) type MergedSet = BTreeSet<LaneId>;
 
 /// The result of the checks on a set of merged lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum BisectVerdict {
     /// Nothing new fails.
     Green,
     /// Something fails that does not fail without lanes.
@@ -22,11 +22,11 @@ pub(super) enum Verdict {
 
 /// The next step of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum BisectQuestion {
     /// Merge and check these. The set includes the lanes that its lanes need.
-    Check(Lanes),
+    Check(MergedSet),
     /// These lanes are the cause.
-    Found(Lanes),
+    Found(MergedSet),
 }
 
 /// A search in progress.
@@ -36,35 +36,38 @@ pub(super) enum Question {
 /// before it, until the guilty lanes are red by themselves.
 #[derive(Debug, Clone)]
 pub(super) struct Bisect {
-    all: Lanes,
-    needs: BTreeMap<LaneId, Lanes>,
+    all: MergedSet,
+    needs: BTreeMap<LaneId, MergedSet>,
     /// All answers, including those known from the start. No set is asked about twice.
-    known: BTreeMap<Lanes, Verdict>,
+    known: BTreeMap<MergedSet, BisectVerdict>,
     /// The guilty lanes found so far, with the lanes they need.
-    guilty: Lanes,
+    guilty: MergedSet,
     /// The lanes before the last guilty one, in merge order.
     suspects: Vec<LaneId>,
     /// Number of leading suspects that are green together with the guilty lanes.
     green: usize,
     /// Number of leading suspects that are red together with them.
     red: usize,
-    next: Question,
+    next: BisectQuestion,
 }
 
 impl Bisect {
     /// Starts a search among `lanes`, in merge order. All together are known to be red, and none of them to be green.
     /// `needs` has the lanes that each one waited for; those not among `lanes` are ignored.
-    pub(super) fn new(lanes: Vec<LaneId>, needs: BTreeMap<LaneId, Lanes>) -> Self {
-        let all: Lanes = lanes.iter().copied().collect();
-        let known = BTreeMap::from([(Lanes::new(), Verdict::Green), (all.clone(), Verdict::Red)]);
+    pub(super) fn new(lanes: Vec<LaneId>, needs: BTreeMap<LaneId, MergedSet>) -> Self {
+        let all: MergedSet = lanes.iter().copied().collect();
+        let known = BTreeMap::from([
+            (MergedSet::new(), BisectVerdict::Green),
+            (all.clone(), BisectVerdict::Red),
+        ]);
         let mut bisect = Self {
             needs,
             known,
-            guilty: Lanes::new(),
+            guilty: MergedSet::new(),
             green: 0,
             red: lanes.len(),
             suspects: lanes,
-            next: Question::Found(all.clone()),
+            next: BisectQuestion::Found(all.clone()),
             all,
         };
         bisect.advance();
@@ -72,13 +75,13 @@ impl Bisect {
     }
 
     /// Returns the set to check, or the result.
-    pub(super) const fn next(&self) -> &Question {
+    pub(super) const fn next(&self) -> &BisectQuestion {
         &self.next
     }
 
     /// Takes the result of the requested check. Ignored if none was requested.
-    pub(super) fn answer(&mut self, verdict: Verdict) {
-        if let Question::Check(lanes) = &self.next {
+    pub(super) fn answer(&mut self, verdict: BisectVerdict) {
+        if let BisectQuestion::Check(lanes) = &self.next {
             self.known.insert(lanes.clone(), verdict);
             self.advance();
         }
@@ -89,20 +92,20 @@ impl Bisect {
         self.next = loop {
             let alone = self.known.get(&self.guilty).copied();
             match alone {
-                None => break Question::Check(self.guilty.clone()),
-                Some(Verdict::Red) => break Question::Found(self.guilty.clone()),
-                Some(Verdict::Green) => {}
+                None => break BisectQuestion::Check(self.guilty.clone()),
+                Some(BisectVerdict::Red) => break BisectQuestion::Found(self.guilty.clone()),
+                Some(BisectVerdict::Green) => {}
             }
             if self.red > self.green + 1 {
                 let middle = self.green.midpoint(self.red);
                 let lanes = self.with_suspects(middle);
                 match self.known.get(&lanes) {
-                    None => break Question::Check(lanes),
-                    Some(Verdict::Red) => self.red = middle,
-                    Some(Verdict::Green) => self.green = middle,
+                    None => break BisectQuestion::Check(lanes),
+                    Some(BisectVerdict::Red) => self.red = middle,
+                    Some(BisectVerdict::Green) => self.green = middle,
                 }
             } else if !self.convict() {
-                break Question::Found(self.guilty.clone());
+                break BisectQuestion::Found(self.guilty.clone());
             }
         };
     }
@@ -120,13 +123,13 @@ impl Bisect {
     }
 
     /// Returns the guilty lanes and the first suspects, with the lanes they need.
-    fn with_suspects(&self, first: usize) -> Lanes {
+    fn with_suspects(&self, first: usize) -> MergedSet {
         let suspects = self.suspects.iter().take(first);
         self.closed(&self.guilty.iter().chain(suspects).copied().collect())
     }
 
     /// Returns `lanes` with all lanes that they need, directly or indirectly.
-    fn closed(&self, lanes: &Lanes) -> Lanes {
+    fn closed(&self, lanes: &MergedSet) -> MergedSet {
         let mut closed = lanes.clone();
         let mut next: Vec<LaneId> = lanes.iter().copied().collect();
         while let Some(lane) = next.pop() {
@@ -149,17 +152,20 @@ mod tests {
         LaneId::new(number).unwrap()
     }
 
-    fn lanes(numbers: &[u8]) -> Lanes {
+    fn lanes(numbers: &[u8]) -> MergedSet {
         numbers.iter().copied().map(id).collect()
     }
 
     /// Runs a search. Returns its result and the questions asked.
-    fn search(mut bisect: Bisect, check: impl Fn(&Lanes) -> Verdict) -> (Lanes, Vec<Lanes>) {
+    fn search(
+        mut bisect: Bisect,
+        check: impl Fn(&MergedSet) -> BisectVerdict,
+    ) -> (MergedSet, Vec<MergedSet>) {
         let mut asked = Vec::new();
         loop {
             match bisect.next().clone() {
-                Question::Found(found) => return (found, asked),
-                Question::Check(lanes) => {
+                BisectQuestion::Found(found) => return (found, asked),
+                BisectQuestion::Check(lanes) => {
                     bisect.answer(check(&lanes));
                     asked.push(lanes);
                 }
@@ -169,11 +175,11 @@ mod tests {
     }
 
     /// Returns a check that is red for sets that contain one of `causes`.
-    fn red_with(causes: &[Lanes]) -> impl Fn(&Lanes) -> Verdict {
+    fn red_with(causes: &[MergedSet]) -> impl Fn(&MergedSet) -> BisectVerdict {
         let causes = causes.to_vec();
         move |lanes| {
             let red = causes.iter().any(|cause| cause.is_subset(lanes));
-            if red { Verdict::Red } else { Verdict::Green }
+            if red { BisectVerdict::Red } else { BisectVerdict::Green }
         }
     }
 
@@ -211,7 +217,7 @@ mod tests {
         let eight = Bisect::new((1..=8).map(id).collect(), BTreeMap::new());
         let (found, asked) = search(eight, red_with(&[lanes(&[3, 6])]));
         assert_eq!(found, lanes(&[3, 6]));
-        let after: Vec<Lanes> =
+        let after: Vec<MergedSet> =
             asked.into_iter().skip_while(|asked| *asked != lanes(&[6])).skip(1).collect();
         assert_eq!(after, [lanes(&[1, 2, 6]), lanes(&[1, 2, 3, 6]), lanes(&[3, 6])]);
     }
@@ -229,20 +235,20 @@ mod tests {
         let (found, asked) = search(Bisect::new(vec![id(5)], BTreeMap::new()), red_with(&[]));
         assert_eq!((found, asked), (lanes(&[5]), vec![]));
         let nothing = Bisect::new(Vec::new(), BTreeMap::new());
-        assert_eq!(nothing.next(), &Question::Found(Lanes::new()));
+        assert_eq!(nothing.next(), &BisectQuestion::Found(MergedSet::new()));
     }
 
     #[test]
     fn an_answer_without_a_question_is_ignored() {
         let mut bisect = Bisect::new(vec![id(5)], BTreeMap::new());
-        bisect.answer(Verdict::Green);
-        assert_eq!(bisect.next(), &Question::Found(lanes(&[5])));
+        bisect.answer(BisectVerdict::Green);
+        assert_eq!(bisect.next(), &BisectQuestion::Found(lanes(&[5])));
     }
 
     /// Up to nine lanes in order, which may need earlier ones.
-    fn some_lanes() -> impl Strategy<Value = (u8, BTreeMap<LaneId, Lanes>)> {
+    fn some_lanes() -> impl Strategy<Value = (u8, BTreeMap<LaneId, MergedSet>)> {
         (1u8..=9, proptest::collection::vec((1u8..=9, 1u8..=9), 0..6)).prop_map(|(count, pairs)| {
-            let mut needs: BTreeMap<LaneId, Lanes> = BTreeMap::new();
+            let mut needs: BTreeMap<LaneId, MergedSet> = BTreeMap::new();
             for (one, other) in pairs.into_iter().filter(|(one, other)| one != other) {
                 needs.entry(id(one.max(other))).or_default().insert(id(one.min(other)));
             }
@@ -255,8 +261,8 @@ mod tests {
         found * (1 + usize::try_from(u32::from(count).next_power_of_two().ilog2()).unwrap())
     }
 
-    fn check_questions(asked: &[Lanes], count: u8, needs: &BTreeMap<LaneId, Lanes>) {
-        let all: Lanes = (1..=count).map(id).collect();
+    fn check_questions(asked: &[MergedSet], count: u8, needs: &BTreeMap<LaneId, MergedSet>) {
+        let all: MergedSet = (1..=count).map(id).collect();
         for (nth, lanes) in asked.iter().enumerate() {
             assert!(!asked[..nth].contains(lanes), "asked twice: {lanes:?}");
             assert!(!lanes.is_empty() && *lanes != all, "known from the start: {lanes:?}");
@@ -270,7 +276,7 @@ mod tests {
     }
 
     /// Returns `lanes` without one of them and without those that need it.
-    fn without(lanes: &Lanes, lane: LaneId, needs: &BTreeMap<LaneId, Lanes>) -> Lanes {
+    fn without(lanes: &MergedSet, lane: LaneId, needs: &BTreeMap<LaneId, MergedSet>) -> MergedSet {
         let mut gone = BTreeSet::from([lane]);
         // A lane comes after the lanes it needs.
         for later in lanes.iter().filter(|later| **later > lane) {
@@ -288,14 +294,14 @@ mod tests {
             causes in proptest::collection::vec(proptest::collection::btree_set(1u8..=9, 1..4), 1..4),
         ) {
             let inside = |cause: &BTreeSet<u8>| cause.iter().map(|n| id((n - 1) % count + 1)).collect();
-            let causes: Vec<Lanes> = causes.iter().map(inside).collect();
+            let causes: Vec<MergedSet> = causes.iter().map(inside).collect();
             let check = red_with(&causes);
             let bisect = Bisect::new((1..=count).map(id).collect(), needs.clone());
             let (found, asked) = search(bisect, &check);
             check_questions(&asked, count, &needs);
-            prop_assert_eq!(check(&found), Verdict::Red);
+            prop_assert_eq!(check(&found), BisectVerdict::Red);
             for lane in &found {
-                prop_assert_eq!(check(&without(&found, *lane, &needs)), Verdict::Green);
+                prop_assert_eq!(check(&without(&found, *lane, &needs)), BisectVerdict::Green);
             }
             prop_assert!(asked.len() <= most_checks(found.len(), count), "{:?}", asked);
         }
@@ -308,12 +314,12 @@ mod tests {
             let mut bisect = Bisect::new((1..=count).map(id).collect(), needs.clone());
             let mut asked = Vec::new();
             for red in answers {
-                let Question::Check(lanes) = bisect.next().clone() else { break };
+                let BisectQuestion::Check(lanes) = bisect.next().clone() else { break };
                 asked.push(lanes);
-                bisect.answer(if red { Verdict::Red } else { Verdict::Green });
+                bisect.answer(if red { BisectVerdict::Red } else { BisectVerdict::Green });
             }
             check_questions(&asked, count, &needs);
-            let Question::Found(found) = bisect.next() else { panic!("no end: {asked:?}") };
+            let BisectQuestion::Found(found) = bisect.next() else { panic!("no end: {asked:?}") };
             prop_assert!(!found.is_empty());
             prop_assert!(asked.len() <= most_checks(found.len(), count));
         }

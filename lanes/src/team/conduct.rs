@@ -21,18 +21,18 @@ use facts::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
 use facts::event::Event;
 use facts::lane_id::LaneId;
 use facts::not_applied::NotApplied;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
 use facts::team::Other;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tools::ids::short;
 use tree::{RepoPath, SnapshotError, TreeId};
 
-use super::bisect::{self, Bisect, Question};
-use super::integration::{Integration, Merge, Verdict};
-use super::lane_pool::{Began, Lanes, share};
-use super::merged::{Made, MergedLanes, add};
-use super::result::{Standing, delivery};
+use super::bisect::{self, Bisect, BisectQuestion};
+use super::integration::{Integration, Merge, MergeVerdict};
+use super::lane_pool::{Began, LanePool, share};
+use super::merged::{LaneWorkDone, MergedLanes, add};
+use super::result::{TeamStanding, delivery};
 use super::setup::TeamSetup;
 use super::{Team, TeamReport};
 
@@ -80,9 +80,9 @@ impl Conductor {
             return Ok(TeamReport::Declined);
         }
         let base = self.base(budget).await?;
-        let mut lanes = Lanes::new(&self.setup, &self.team, plan, base, budget);
+        let mut lanes = LanePool::new(&self.setup, &self.team, plan, base, budget);
         lanes.work().await?;
-        let mut standing = Standing::new(&lanes.plan, &lanes.reports);
+        let mut standing = TeamStanding::new(&lanes.plan, &lanes.reports);
         self.merge(&lanes, &mut standing).await?;
         lanes.settle_shares();
         let end = self.deliver(&lanes, &mut standing).await?;
@@ -131,7 +131,7 @@ impl Conductor {
 
     /// Merges the work of the lanes in a fixed order, regardless of which finished first. A lane that conflicts is
     /// planned again on top of the current tree.
-    async fn merge(&self, lanes: &Lanes, standing: &mut Standing) -> Result<(), Delivery> {
+    async fn merge(&self, lanes: &LanePool, standing: &mut TeamStanding) -> Result<(), Delivery> {
         let mut so_far = lanes.base.tree;
         for lane in lanes.plan.merge_order() {
             let mut attempt = 1;
@@ -166,7 +166,7 @@ impl Conductor {
         &self,
         lane: LaneId,
         so_far: TreeId,
-        made: &Made,
+        made: &LaneWorkDone,
     ) -> Result<Result<TreeId, Vec<RepoPath>>, Delivery> {
         let setup = Arc::clone(&self.setup);
         let mut adding = Adding { setup, lane, so_far, made: made.clone() };
@@ -177,8 +177,8 @@ impl Conductor {
     /// nothing to write.
     async fn deliver(
         &self,
-        lanes: &Lanes,
-        standing: &mut Standing,
+        lanes: &LanePool,
+        standing: &mut TeamStanding,
     ) -> Result<Option<Delivery>, Delivery> {
         let mut integration = Integration::new(&self.setup, self.team.cell(), &lanes.base.left_out);
         let (mut may_fix, mut rounds) = (true, 0);
@@ -203,8 +203,10 @@ impl Conductor {
                 return self.stage(&merged, standing, in_the_way(&path)).await;
             }
             let red = match integration.verify(&merged, standing).await? {
-                Verdict::Open(delivery) => return self.stage(&merged, standing, delivery).await,
-                Verdict::Green(delivery) => match self.write(&merged, standing).await? {
+                MergeVerdict::Open(delivery) => {
+                    return self.stage(&merged, standing, delivery).await;
+                }
+                MergeVerdict::Green(delivery) => match self.write(&merged, standing).await? {
                     Written::Yes => {
                         standing.written = true;
                         return Ok(Some(delivery));
@@ -223,7 +225,7 @@ impl Conductor {
                         continue;
                     }
                 },
-                Verdict::Red(red) => red,
+                MergeVerdict::Red(red) => red,
             };
             let found = self.bisect(&mut integration, standing, &merged).await?;
             let (culprits, class) = (found.iter().copied().collect(), red.class);
@@ -246,29 +248,37 @@ impl Conductor {
     async fn bisect(
         &self,
         integration: &mut Integration,
-        standing: &Standing,
+        standing: &TeamStanding,
         merged: &MergedLanes,
     ) -> Result<BTreeSet<LaneId>, Delivery> {
         let mut bisect = Bisect::new(standing.order(), standing.needs());
         loop {
             let some: Vec<LaneId> = match bisect.next() {
-                Question::Found(lanes) => return Ok(lanes.clone()),
-                Question::Check(lanes) => {
+                BisectQuestion::Found(lanes) => return Ok(lanes.clone()),
+                BisectQuestion::Check(lanes) => {
                     standing.order().into_iter().filter(|lane| lanes.contains(lane)).collect()
                 }
             };
             let verdict = match integration.merge(standing, &some, Some(merged.onto)).await? {
                 Merge::Done(some) => integration.verify(&some, standing).await?,
                 // Lanes that conflict without the others say nothing about the checks.
-                Merge::Conflict(..) => Verdict::Open(kept_changing()),
+                Merge::Conflict(..) => MergeVerdict::Open(kept_changing()),
             };
-            let is_red = matches!(verdict, Verdict::Red(_));
-            bisect.answer(if is_red { bisect::Verdict::Red } else { bisect::Verdict::Green });
+            let is_red = matches!(verdict, MergeVerdict::Red(_));
+            bisect.answer(if is_red {
+                bisect::BisectVerdict::Red
+            } else {
+                bisect::BisectVerdict::Green
+            });
         }
     }
 
     /// Has the combined change written to the workspace.
-    async fn write(&self, merged: &MergedLanes, standing: &Standing) -> Result<Written, Delivery> {
+    async fn write(
+        &self,
+        merged: &MergedLanes,
+        standing: &TeamStanding,
+    ) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
         Ok(match self.setup.workspace().commit(staged).await {
             Ok(Extent::Whole) => Written::Yes,
@@ -286,7 +296,7 @@ impl Conductor {
     async fn part(
         &self,
         integration: &mut Integration,
-        standing: &Standing,
+        standing: &TeamStanding,
         whole: MergedLanes,
     ) -> Result<Delivery, Delivery> {
         let setup = Arc::clone(&self.setup);
@@ -298,8 +308,8 @@ impl Conductor {
         let mut part = MergedLanes { tree, ..whole };
         part.files.retain(|file| !standing.left_out.contains(&file.path));
         Ok(match integration.verify(&part, standing).await? {
-            Verdict::Green(delivery) | Verdict::Open(delivery) => delivery,
-            Verdict::Red(_) => Delivery::NeedsWork {
+            MergeVerdict::Green(delivery) | MergeVerdict::Open(delivery) => delivery,
+            MergeVerdict::Red(_) => Delivery::NeedsWork {
                 why: NeedsWork::LanesFailed,
                 detail:
                     "the files that you accepted fail the checks without the others, which are staged"
@@ -310,7 +320,8 @@ impl Conductor {
 
     fn staged(merged: &MergedLanes, title: &str) -> Staged {
         let (id, repairs, put_aside) = (None, Vec::new(), Vec::new());
-        let (purpose, changes, taken) = (StagedFor::Change, merged.changes(), Taken::RestStays);
+        let (purpose, changes, taken) =
+            (StagedFor::Change, merged.changes(), Acceptance::RestStays);
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 
@@ -318,7 +329,7 @@ impl Conductor {
     async fn stage(
         &self,
         merged: &MergedLanes,
-        standing: &Standing,
+        standing: &TeamStanding,
         delivery: Delivery,
     ) -> Result<Option<Delivery>, Delivery> {
         let patch = self.setup.run.fresh_id();
@@ -385,7 +396,7 @@ struct Adding {
     setup: Arc<TeamSetup>,
     lane: LaneId,
     so_far: TreeId,
-    made: Made,
+    made: LaneWorkDone,
 }
 
 impl Effect for Adding {

@@ -31,8 +31,8 @@ use tools::blocking::on_a_thread;
 use tools::regular;
 use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, TreeId, Worktree};
 
-use super::merged::{Made, MergedLanes, Red, add};
-use super::result::Standing;
+use super::merged::{LaneWorkDone, MergedLanes, Red, add};
+use super::result::TeamStanding;
 use super::setup::TeamSetup;
 
 /// The result of a merge.
@@ -43,7 +43,7 @@ pub(super) enum Merge {
 }
 
 /// The result of the checks on merged lanes.
-pub(super) enum Verdict {
+pub(super) enum MergeVerdict {
     /// The change may be written; the run would end with this delivery.
     Green(Delivery),
     /// The checks fail.
@@ -83,7 +83,7 @@ impl Integration {
     /// Merges the results of these lanes with the workspace: as it is now, or as recorded in `onto`.
     pub(super) async fn merge(
         &mut self,
-        standing: &Standing,
+        standing: &TeamStanding,
         lanes: &[LaneId],
         onto: Option<TreeId>,
     ) -> Result<Merge, Delivery> {
@@ -91,7 +91,8 @@ impl Integration {
             // Other checks may fail if the workspace has changed.
             self.baseline = None;
         }
-        let made: Vec<Made> = lanes.iter().filter_map(|lane| standing.made(*lane)).collect();
+        let made: Vec<LaneWorkDone> =
+            lanes.iter().filter_map(|lane| standing.made(*lane)).collect();
         let (setup, lanes) = (Arc::clone(&self.setup), lanes.to_vec());
         self.setup.run.perform(&mut Merging { setup, lanes, made, onto }).await
     }
@@ -101,8 +102,8 @@ impl Integration {
     pub(super) async fn verify(
         &mut self,
         merged: &MergedLanes,
-        standing: &Standing,
-    ) -> Result<Verdict, Delivery> {
+        standing: &TeamStanding,
+    ) -> Result<MergeVerdict, Delivery> {
         self.verifications += 1;
         let iteration = self.verifications;
         let place = self.place(merged.tree).await?;
@@ -131,37 +132,37 @@ impl Integration {
         Ok(self.judge(&report, checked.denied, old_tree))
     }
 
-    fn judge(&self, report: &Report, denied: Option<Denied>, old_tree: OldTree) -> Verdict {
+    fn judge(&self, report: &Report, denied: Option<Denied>, old_tree: OldTree) -> MergeVerdict {
         let needs_work = |why, detail: &str| Delivery::NeedsWork { why, detail: detail.into() };
-        let unverifiable = |detail| Verdict::Open(needs_work(NeedsWork::Unverifiable, detail));
+        let unverifiable = |detail| MergeVerdict::Open(needs_work(NeedsWork::Unverifiable, detail));
         match report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky => {
                 let is_proven = old_tree == OldTree::Fails;
                 let verified = if is_proven { Verified::Proven } else { Verified::Passed };
-                Verdict::Green(Delivery::Delivered { verified })
+                MergeVerdict::Green(Delivery::Delivered { verified })
             }
             CheckOutcome::Unverified => {
                 let verified = Verified::Unverified(Unverified::NothingCouldFail);
-                Verdict::Green(Delivery::Delivered { verified })
+                MergeVerdict::Green(Delivery::Delivered { verified })
             }
             CheckOutcome::Environment => {
                 let why = report.hindrance().unwrap_or(Unverified::NothingCouldFail);
                 let verified = Verified::Unverified(why);
-                Verdict::Green(Delivery::Delivered { verified })
+                MergeVerdict::Green(Delivery::Delivered { verified })
             }
-            CheckOutcome::PreExisting => Verdict::Green(needs_work(
+            CheckOutcome::PreExisting => MergeVerdict::Green(needs_work(
                 NeedsWork::PreExisting,
                 "the failing checks failed before the change as well, in a copy of the workspace that has no ignored files except those of lanes.share",
             )),
             CheckOutcome::CodeFailure => {
                 let classifier = &self.setup.run.config().agent_loop.failure_classifier;
                 let class = FailureHistory::default().classify(&report.errors(), classifier);
-                Verdict::Red(Red {
+                MergeVerdict::Red(Red {
                     class,
                     details: feedback::failures(self.setup.run.prompts(), report),
                 })
             }
-            CheckOutcome::PolicyDenied => Verdict::Open(denied.map_or_else(
+            CheckOutcome::PolicyDenied => MergeVerdict::Open(denied.map_or_else(
                 || Delivery::denied(Wording::default(), Wording::default()),
                 |denied| denied.delivery(),
             )),
@@ -240,7 +241,7 @@ fn died() -> Delivery {
 struct Merging {
     setup: Arc<TeamSetup>,
     lanes: Vec<LaneId>,
-    made: Vec<Made>,
+    made: Vec<LaneWorkDone>,
     onto: Option<TreeId>,
 }
 
@@ -398,7 +399,7 @@ impl Workspace for MergedTree {
 fn merged(
     setup: &TeamSetup,
     lanes: Vec<LaneId>,
-    made: &[Made],
+    made: &[LaneWorkDone],
     onto: Option<TreeId>,
 ) -> Result<Merge, SnapshotError> {
     let snapshots = &setup.snapshots;
@@ -418,7 +419,7 @@ fn merged(
 }
 
 /// Stores the current workspace, including whatever is at the paths that lanes change, even if ignored. Blocks.
-fn workspace_now(setup: &TeamSetup, made: &[Made]) -> Result<TreeId, SnapshotError> {
+fn workspace_now(setup: &TeamSetup, made: &[LaneWorkDone]) -> Result<TreeId, SnapshotError> {
     let snapshots = &setup.snapshots;
     let paths: BTreeSet<&RepoPath> =
         made.iter().flat_map(|made| &made.files).map(|file| &file.path).collect();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::lane::lane_tree::{Territories, Territory};
-use crate::lane::{Attempt, FailedAttempt, LaneReport, LaneSetup};
+use crate::lane::{FailedAttempt, LaneAttempt, LaneReport, LaneSetup};
 use crate::team::split::team_plan::TeamPlan;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
@@ -22,7 +22,7 @@ use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tree::{RepoPath, TreeId};
 
-use super::merged::{Made, MergedLanes, Red, add};
+use super::merged::{LaneWorkDone, MergedLanes, Red, add};
 use super::setup::TeamSetup;
 use super::{LaneDied, Team, brief};
 use crate::lane::worktrees::tidy;
@@ -34,21 +34,21 @@ pub(super) struct Began {
 }
 
 /// The result of a lane, or the delivery that ends the whole team.
-type Ended = Result<Result<Made, FailedAttempt>, Delivery>;
+type Ended = Result<Result<LaneWorkDone, FailedAttempt>, Delivery>;
 
 /// The lanes of a team.
-pub(super) struct Lanes {
+pub(super) struct LanePool {
     setup: Arc<TeamSetup>,
     team: Team,
     pub(super) plan: TeamPlan,
     pub(super) base: Began,
     /// The results so far.
-    pub(super) reports: BTreeMap<LaneId, Result<Made, FailedAttempt>>,
+    pub(super) reports: BTreeMap<LaneId, Result<LaneWorkDone, FailedAttempt>>,
     /// What each lane may spend.
     budget: Allowance,
 }
 
-impl Lanes {
+impl LanePool {
     pub(super) fn new(
         setup: &Arc<TeamSetup>,
         team: &Team,
@@ -101,7 +101,7 @@ impl Lanes {
         let in_order = self.plan.merge_order().into_iter().filter(|it| needs.contains(it));
         let missing = needs.iter().find(|it| !matches!(self.reports.get(it), Some(Ok(_))));
         let missing = missing.copied();
-        let before: Vec<Made> =
+        let before: Vec<LaneWorkDone> =
             in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
         let done: Vec<LaneId> = before.iter().map(|made| made.lane).collect();
         let text = brief::part(self.prompts(), &self.setup.brief.request, &self.plan, &plan, &done);
@@ -220,7 +220,7 @@ impl AtWork {
     async fn base(
         &self,
         base: TreeId,
-        before: Vec<Made>,
+        before: Vec<LaneWorkDone>,
     ) -> Result<Result<TreeId, Delivery>, Delivery> {
         self.setup.run.perform(&mut OnTopOf { lane: &self.setup, base, before }).await
     }
@@ -228,7 +228,7 @@ impl AtWork {
     /// Works through an attempt. If the lane dies, the others continue.
     async fn attempt(&self, number: u32, request: String, base: TreeId) -> Ended {
         let ended = Arc::default();
-        let attempt = Attempt { number, request, base, ended: Arc::clone(&ended) };
+        let attempt = LaneAttempt { number, request, base, ended: Arc::clone(&ended) };
         let end = self.team.attempt(self.setup.clone(), attempt).await;
         // A lane that died after its end was recorded has ended that way.
         let end = match (end, ended.get()) {
@@ -237,7 +237,7 @@ impl AtWork {
         };
         match end {
             Ok(Ok(LaneReport::Completed { tree, files, commands, verified })) => {
-                Ok(Ok(Made { lane: self.setup.id, base, tree, files, commands, verified }))
+                Ok(Ok(LaneWorkDone { lane: self.setup.id, base, tree, files, commands, verified }))
             }
             Ok(Ok(LaneReport::Failed(failed))) => Ok(Err(failed)),
             Ok(Err(closed)) => Err(closed.into()),
@@ -269,7 +269,7 @@ impl AtWork {
 struct OnTopOf<'l> {
     lane: &'l LaneSetup,
     base: TreeId,
-    before: Vec<Made>,
+    before: Vec<LaneWorkDone>,
 }
 
 impl Effect for OnTopOf<'_> {

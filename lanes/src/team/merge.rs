@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use config::ApplyStrategy;
 use patch::merge as merge_text;
-use tree::{Entries, FileState, Kept, RepoPath, SnapshotError, SnapshotReader};
+use tree::{Entries, FileState, KeptFile, RepoPath, SnapshotError, SnapshotReader};
 
 /// The result of merging three trees.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) fn merge(
     let mut arrived = Vec::new();
     for path in changed {
         let versions =
-            [base.get(path), ours.get(path), theirs.get(path)].map(Option::<&Kept>::copied);
+            [base.get(path), ours.get(path), theirs.get(path)].map(Option::<&KeptFile>::copied);
         match merge_path(path, versions, read)? {
             Became::Kept(kept) => {
                 merged.entries.insert(path.clone(), kept);
@@ -51,32 +51,32 @@ pub(crate) fn merge(
 /// Reads files of trees.
 pub(crate) trait Read {
     /// Returns the stored file or symlink.
-    fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError>;
+    fn file(&self, path: &RepoPath, kept: KeptFile) -> Result<FileState, SnapshotError>;
 }
 
 impl Read for SnapshotReader {
-    fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+    fn file(&self, path: &RepoPath, kept: KeptFile) -> Result<FileState, SnapshotError> {
         Self::file(self, path, kept)
     }
 }
 
 /// The result for one path.
 enum Became {
-    Kept(Kept),
+    Kept(KeptFile),
     Mixed(FileState),
     Gone,
     Conflict,
 }
 
-impl From<Option<Kept>> for Became {
-    fn from(kept: Option<Kept>) -> Self {
+impl From<Option<KeptFile>> for Became {
+    fn from(kept: Option<KeptFile>) -> Self {
         kept.map_or(Self::Gone, Self::Kept)
     }
 }
 
 fn merge_path(
     path: &RepoPath,
-    [base, ours, theirs]: [Option<Kept>; 3],
+    [base, ours, theirs]: [Option<KeptFile>; 3],
     read: &impl Read,
 ) -> Result<Became, SnapshotError> {
     if ours == base || ours == theirs {
@@ -133,11 +133,11 @@ mod tests {
 
     /// File contents by the ids they were stored under.
     #[derive(Default)]
-    struct Store(RefCell<BTreeMap<Kept, FileState>>);
+    struct Store(RefCell<BTreeMap<KeptFile, FileState>>);
 
     impl Store {
         /// Stores a file: `x ` before its text makes it executable, `l ` a symlink.
-        fn keep(&self, text: &str) -> Kept {
+        fn keep(&self, text: &str) -> KeptFile {
             let (mode, letter, bytes) = match text.split_at_checked(2) {
                 Some(("x ", rest)) => (FileMode::Executable, 'x', rest),
                 Some(("l ", rest)) => (FileMode::Symlink, 'l', rest),
@@ -145,7 +145,7 @@ mod tests {
             };
             let name: String =
                 FileHash::of(bytes.as_bytes()).to_string().chars().take(40).collect();
-            let kept = Kept::try_from(format!("{letter} {name}")).unwrap();
+            let kept = KeptFile::try_from(format!("{letter} {name}")).unwrap();
             let bytes = bytes.to_owned().into();
             self.0.borrow_mut().insert(kept, FileState { bytes, mode });
             kept
@@ -177,7 +177,7 @@ mod tests {
     }
 
     impl Read for Store {
-        fn file(&self, _: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+        fn file(&self, _: &RepoPath, kept: KeptFile) -> Result<FileState, SnapshotError> {
             Ok(self.0.borrow()[&kept].clone())
         }
     }

@@ -10,7 +10,7 @@ use super::merge::merge;
 
 /// The work of a lane that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct LaneWorkDone {
     pub(super) lane: LaneId,
     /// The tree it started from.
     pub(super) base: TreeId,
@@ -54,12 +54,12 @@ pub(super) struct Red {
 pub(super) fn add(
     snapshots: &Snapshots,
     to: TreeId,
-    made: &[Made],
+    made: &[LaneWorkDone],
     hold: &str,
 ) -> Result<Result<TreeId, (LaneId, Vec<RepoPath>)>, SnapshotError> {
     let mut so_far = snapshots.tree(to)?;
     let reader = snapshots.reader()?;
-    for Made { lane, base, tree, .. } in made {
+    for LaneWorkDone { lane, base, tree, .. } in made {
         let (base, theirs) = (snapshots.tree(*base)?, snapshots.tree(*tree)?);
         let merged = merge(&base, &so_far, &theirs, &reader)?;
         if !merged.conflicts.is_empty() {

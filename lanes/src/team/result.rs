@@ -10,13 +10,13 @@ use facts::lane_id::LaneId;
 use facts::team::{EndedLane, LaneEnd, Other};
 use tree::RepoPath;
 
-use super::merged::Made;
+use super::merged::LaneWorkDone;
 
 /// The state of the lanes.
 #[derive(Debug, Clone)]
-pub(super) struct Standing {
+pub(super) struct TeamStanding {
     plan: TeamPlan,
-    made: BTreeMap<LaneId, Made>,
+    made: BTreeMap<LaneId, LaneWorkDone>,
     /// Lanes that are left out of the result.
     out: BTreeMap<LaneId, LaneEnd>,
     /// Lanes that each lane needs in addition to its plan, because it was redone on top of them.
@@ -29,11 +29,11 @@ pub(super) struct Standing {
     pub(super) left_out: Vec<RepoPath>,
 }
 
-impl Standing {
+impl TeamStanding {
     /// Returns the state after all lanes have ended.
     pub(super) fn new(
         plan: &TeamPlan,
-        reports: &BTreeMap<LaneId, Result<Made, FailedAttempt>>,
+        reports: &BTreeMap<LaneId, Result<LaneWorkDone, FailedAttempt>>,
     ) -> Self {
         let mut standing = Self {
             plan: plan.clone(),
@@ -62,11 +62,11 @@ impl Standing {
     }
 
     /// Returns a lane's work, if it is part of the result.
-    pub(super) fn made(&self, lane: LaneId) -> Option<Made> {
+    pub(super) fn made(&self, lane: LaneId) -> Option<LaneWorkDone> {
         self.made.get(&lane).filter(|made| self.is_in(made)).cloned()
     }
 
-    fn is_in(&self, made: &Made) -> bool {
+    fn is_in(&self, made: &LaneWorkDone) -> bool {
         !made.files.is_empty() && !self.out.contains_key(&made.lane)
     }
 
@@ -121,14 +121,14 @@ impl Standing {
     }
 
     /// Records that a lane was redone on top of those merged before it.
-    pub(super) fn remade(&mut self, made: Made) {
+    pub(super) fn remade(&mut self, made: LaneWorkDone) {
         let before = self.order().into_iter().take_while(|lane| *lane != made.lane).collect();
         self.on_top_of.insert(made.lane, before);
         self.made.insert(made.lane, made);
     }
 
     /// Records a fix for the lanes that fail together.
-    pub(super) fn fixed(&mut self, made: Made, found: BTreeSet<LaneId>) {
+    pub(super) fn fixed(&mut self, made: LaneWorkDone, found: BTreeSet<LaneId>) {
         self.on_top_of.insert(LaneId::TOGETHER, found);
         self.made.insert(LaneId::TOGETHER, made);
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tools::regular::{self, MAX_STATE_BYTES};
 use tree::FileHash;
 
-use super::delta::Delta;
+use super::delta::TextDelta;
 use super::read::ReadError;
 
 /// Zstandard level. A fast one: the content is small, and a caller is waiting.
@@ -32,7 +32,7 @@ struct Head {
     base: FileHash,
     base_bytes: u64,
     #[serde(flatten)]
-    delta: Delta,
+    delta: TextDelta,
 }
 
 fn whole_path(session: &Path, hash: &FileHash) -> PathBuf {
@@ -66,7 +66,7 @@ pub(super) fn keep_like(session: &Path, blob: &Blob, base: &mut Option<Base>) ->
         }
         None => keep(session, blob)?,
         Some(base) => {
-            let delta = Delta::between(&base.blob.content, &blob.content);
+            let delta = TextDelta::between(&base.blob.content, &blob.content);
             if delta.fresh().len() * 2 > blob.content.len() {
                 keep(session, blob)?
             } else {
@@ -80,7 +80,7 @@ pub(super) fn keep_like(session: &Path, blob: &Blob, base: &mut Option<Base>) ->
     Ok(is_new)
 }
 
-fn write_delta(session: &Path, blob: &Blob, base: &Base, delta: Delta) -> io::Result<()> {
+fn write_delta(session: &Path, blob: &Blob, base: &Base, delta: TextDelta) -> io::Result<()> {
     let fresh = delta.fresh().to_vec();
     let head = Head { base: base.blob.blob, base_bytes: base.blob.bytes, delta };
     let mut text = serde_json::to_vec(&head)?;

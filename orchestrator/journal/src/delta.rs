@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How to build a text from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Delta {
+pub(super) struct TextDelta {
     parts: Vec<Part>,
     /// The inserted bytes of all parts, concatenated.
     #[serde(skip)]
@@ -26,10 +26,10 @@ const RUN: usize = 32;
 /// How far to look for the place where the texts match again.
 const LOOK: usize = 64;
 
-impl Delta {
+impl TextDelta {
     /// Computes the delta of `new` against `base`.
-    pub(super) fn between(base: &[u8], new: &[u8]) -> Delta {
-        let mut delta = Delta { parts: Vec::new(), fresh: Vec::new() };
+    pub(super) fn between(base: &[u8], new: &[u8]) -> TextDelta {
+        let mut delta = TextDelta { parts: Vec::new(), fresh: Vec::new() };
         let (mut at, mut rest) = (0, new);
         while !rest.is_empty() {
             let old = base.get(at..).unwrap_or_default();
@@ -82,8 +82,8 @@ impl Delta {
     }
 
     /// Restores the inserted bytes, which are not serialised.
-    pub(super) fn with_fresh(self, fresh: Vec<u8>) -> Delta {
-        Delta { fresh, ..self }
+    pub(super) fn with_fresh(self, fresh: Vec<u8>) -> TextDelta {
+        TextDelta { fresh, ..self }
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
             "{\"role\":\"user\",\"content\":\"".to_owned() + &"a long text ".repeat(50) + "\"}";
         let second = format!("{first},{{\"role\":\"assistant\",\"content\":\"yes\"}}");
         let (old, new) = (body(32000, &first), body(9000, &second));
-        let delta = Delta::between(old.as_bytes(), new.as_bytes());
+        let delta = TextDelta::between(old.as_bytes(), new.as_bytes());
         assert!(delta.fresh().len() < 80, "{delta:?}");
         assert_eq!(delta.apply(old.as_bytes()).unwrap(), new.as_bytes());
         assert_eq!(delta.apply(b"too short"), None);
@@ -134,9 +134,9 @@ mod tests {
         ) {
             let kept = base.get(cut.min(base.len())..).unwrap_or_default();
             let new = format!("{head}{kept}{tail}");
-            let delta = Delta::between(base.as_bytes(), new.as_bytes());
+            let delta = TextDelta::between(base.as_bytes(), new.as_bytes());
             let text = serde_json::to_string(&delta).unwrap();
-            let read: Delta = serde_json::from_str(&text).unwrap();
+            let read: TextDelta = serde_json::from_str(&text).unwrap();
             let read = read.with_fresh(delta.fresh().to_vec());
             prop_assert_eq!(read.apply(base.as_bytes()).unwrap(), new.as_bytes());
         }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use self::entry::StoryEntry;
-pub(crate) use self::entry::{Fold, Kept};
+pub(crate) use self::entry::{Fold, KeptEntries};
 pub use self::explained::Explained;
 use self::explained::Explaining;
 pub use self::homes::Homes;
@@ -25,7 +25,7 @@ pub use self::lanes::{LaneState, LaneWork};
 pub use self::story::Story;
 pub use self::summary::Summary;
 use self::summary::Summing;
-pub use self::usage::{Call, CallReply, Tally, told_apart};
+pub use self::usage::{CallReply, RecordedCall, Tally, told_apart};
 use crate::moved::workspace_state;
 use crate::projection::topic::Topic;
 use crate::projection::{Projection, ProjectionError};
@@ -97,8 +97,8 @@ impl History {
     }
 
     /// Returns all model calls, oldest first within each workspace.
-    pub fn calls(&self, reach: Reach) -> Result<Gathered<Vec<Call>>, HistoryError> {
-        self.ask(reach, &[Topic::Calls], |sessions: Vec<Kept>| {
+    pub fn calls(&self, reach: Reach) -> Result<Gathered<Vec<RecordedCall>>, HistoryError> {
+        self.ask(reach, &[Topic::Calls], |sessions: Vec<KeptEntries>| {
             sessions.iter().flat_map(usage::calls).collect()
         })
     }
@@ -106,13 +106,13 @@ impl History {
     /// Returns the patch sets for this workspace, newest first.
     pub fn patches(&self) -> Result<Gathered<Vec<StagedPatch>>, HistoryError> {
         let topics = &[Topic::Patches, Topic::Commits];
-        self.ask(Reach::Here, topics, |sessions: Vec<Kept>| patches(&sessions))
+        self.ask(Reach::Here, topics, |sessions: Vec<KeptEntries>| patches(&sessions))
     }
 
     /// Returns the lanes of all runs in this workspace, by number; the newest run first.
     pub fn lanes(&self) -> Result<Gathered<Vec<LaneWork>>, HistoryError> {
         let topics = &[Topic::Lanes, Topic::Patches, Topic::Commits];
-        self.ask(Reach::Here, topics, |sessions: Vec<Kept>| {
+        self.ask(Reach::Here, topics, |sessions: Vec<KeptEntries>| {
             sessions.iter().rev().flat_map(lanes::lanes).collect()
         })
     }
@@ -176,7 +176,7 @@ impl History {
         // Its patch sets may have been applied or declined in another session.
         let Gathered { value: sessions, troubles } =
             self.projection(workspace).kept(&self.homes, &[Topic::Commits])?;
-        let kept = Kept { session: session.to_owned(), events, entries };
+        let kept = KeptEntries { session: session.to_owned(), events, entries };
         let value = Story::of(kept, fates(&sessions)).ok_or_else(not_begun)?;
         Ok(Gathered { value, troubles })
     }

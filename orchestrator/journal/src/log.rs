@@ -34,7 +34,7 @@ use tools::ids::short;
 use tools::regular;
 
 use super::blobs::{self, Base};
-use super::read::{Place, ReadError, Record, scan};
+use super::read::{LogPlace, ReadError, Record, scan};
 use super::{EVENTS, Line, repair};
 use crate::session::{SessionState, Transition, Transitions as _};
 
@@ -120,7 +120,7 @@ impl Journal {
             return Err(LogError::InUse(dir.to_owned()));
         }
         sync_dir(dir).map_err(open)?;
-        let end = End { place: Place::start(), state: SessionState::Idle };
+        let end = End { place: LogPlace::start(), state: SessionState::Idle };
         Self::write_on(dir, file, end, clock, capacity, screen)
     }
 
@@ -141,7 +141,7 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(open)?;
-        let valid = scan(&text, Place::start());
+        let valid = scan(&text, LogPlace::start());
         if let Some(damage) = valid.damage(&path) {
             return Err(LogError::Damaged(damage));
         }
@@ -219,7 +219,7 @@ impl Journal {
 
 /// Where a journal ends, and the session's state at that point.
 struct End {
-    place: Place,
+    place: LogPlace,
     state: SessionState,
 }
 

@@ -22,7 +22,7 @@ use tools::regular;
 use tree::FileHash;
 
 use self::topic::Topic;
-use crate::history::{Fold, Gathered, Homes, Kept, StoryEntry};
+use crate::history::{Fold, Gathered, Homes, KeptEntries, StoryEntry};
 use crate::read::Record;
 
 const SCHEMA: &str = include_str!("projection/schema.sql");
@@ -86,7 +86,7 @@ impl Projection {
         &self,
         homes: &Homes,
         topics: &[Topic],
-    ) -> Result<Gathered<Vec<Kept>>, ProjectionError> {
+    ) -> Result<Gathered<Vec<KeptEntries>>, ProjectionError> {
         self.folded(homes, topics)
     }
 

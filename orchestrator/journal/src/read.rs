@@ -107,7 +107,7 @@ pub enum ReadError {
 
 /// The result of reading a journal.
 #[derive(Debug, Clone)]
-pub struct Reading {
+pub struct JournalReading {
     /// All complete lines.
     pub records: Vec<Record>,
     /// Bytes of a torn last line that were left out.
@@ -115,7 +115,7 @@ pub struct Reading {
 }
 
 /// Reads the journal in the session directory `dir`.
-pub fn read(dir: &Path) -> Result<Reading, ReadError> {
+pub fn read(dir: &Path) -> Result<JournalReading, ReadError> {
     match read_valid(dir)? {
         (_, Some(damage)) => Err(damage),
         (reading, None) => Ok(reading),
@@ -123,14 +123,14 @@ pub fn read(dir: &Path) -> Result<Reading, ReadError> {
 }
 
 /// Reads the valid beginning of the journal; also returns the damage that ends it, if any.
-pub fn read_valid(dir: &Path) -> Result<(Reading, Option<ReadError>), ReadError> {
+pub fn read_valid(dir: &Path) -> Result<(JournalReading, Option<ReadError>), ReadError> {
     let path = dir.join(EVENTS);
     let text = regular::read(&path, MAX_STATE_BYTES)
         .map_err(|source| ReadError::Io { path: path.clone(), source })?;
-    let valid = scan(&text, Place::start());
+    let valid = scan(&text, LogPlace::start());
     let damage = valid.damage(&path);
     let torn_bytes = if damage.is_some() { 0 } else { text.len() - valid.end.bytes };
-    Ok((Reading { records: valid.records, torn_bytes }, damage))
+    Ok((JournalReading { records: valid.records, torn_bytes }, damage))
 }
 
 /// Reads the valid beginning of the journal, record by record, so that not all of it is in memory. Returns the damage that
@@ -142,7 +142,7 @@ pub(crate) fn read_each(
     let path = dir.join(EVENTS);
     let failed = |source| ReadError::Io { path: path.clone(), source };
     let mut file = BufReader::new(regular::open_to_read(&path).map_err(failed)?);
-    let (mut end, mut line) = (Place::start(), Vec::new());
+    let (mut end, mut line) = (LogPlace::start(), Vec::new());
     loop {
         line.clear();
         file.read_until(b'\n', &mut line).map_err(failed)?;
@@ -162,7 +162,7 @@ pub(crate) fn read_each(
 
 /// A position between two lines of a log. The next line has to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LogPlace {
     /// Number of the line before it.
     pub(super) seq: u64,
     /// Bytes before it.
@@ -171,7 +171,7 @@ pub(super) struct Place {
     pub(super) sum: String,
 }
 
-impl Place {
+impl LogPlace {
     /// The position before the first line.
     pub(super) fn start() -> Self {
         Self { seq: 0, bytes: 0, sum: "0".repeat(SUM_DIGITS) }
@@ -182,7 +182,7 @@ impl Place {
 pub(super) struct Valid {
     pub(super) records: Vec<Record>,
     /// The position after the last of them.
-    pub(super) end: Place,
+    pub(super) end: LogPlace,
     /// The damage in the next line; `None` if that line is torn or there is none.
     damage: Option<&'static str>,
 }
@@ -196,14 +196,14 @@ impl Valid {
 }
 
 /// Reads the lines of `text` after a position, for as long as each is complete and follows the previous one.
-pub(super) fn scan(text: &[u8], from: Place) -> Valid {
+pub(super) fn scan(text: &[u8], from: LogPlace) -> Valid {
     let mut records = Vec::new();
     let valid = scan_each(text, from, |record| records.push(record));
     Valid { records, ..valid }
 }
 
 /// As [`scan`], but passes each record on.
-pub(super) fn scan_each(text: &[u8], from: Place, mut take: impl FnMut(Record)) -> Valid {
+pub(super) fn scan_each(text: &[u8], from: LogPlace, mut take: impl FnMut(Record)) -> Valid {
     let rest = text.get(from.bytes..).unwrap_or_default();
     let mut valid = Valid { records: Vec::new(), end: from, damage: None };
     for line in rest.split_inclusive(|byte| *byte == b'\n') {
@@ -224,7 +224,7 @@ pub(super) fn scan_each(text: &[u8], from: Place, mut take: impl FnMut(Record)) 
 
 /// Parses the line at a position, with its line ending. Returns its record and the position behind it; `None` if the line is
 /// torn.
-fn next(line: &[u8], at: &Place) -> Result<Option<(Record, Place)>, &'static str> {
+fn next(line: &[u8], at: &LogPlace) -> Result<Option<(Record, LogPlace)>, &'static str> {
     let Some(whole) = line.strip_suffix(b"\n") else { return Ok(None) };
     let (record, sum) = record(whole)?;
     if record.prev != at.sum {
@@ -233,7 +233,7 @@ fn next(line: &[u8], at: &Place) -> Result<Option<(Record, Place)>, &'static str
     if record.seq != at.seq + 1 {
         return Err("its number is not the next");
     }
-    let end = Place { seq: record.seq, bytes: at.bytes + line.len(), sum };
+    let end = LogPlace { seq: record.seq, bytes: at.bytes + line.len(), sum };
     Ok(Some((record, end)))
 }
 
@@ -260,7 +260,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use actors::run::publisher::{Publisher, Written};
+    use actors::run::publisher::{EventWritten, Publisher};
     use facts::event::Blob;
     use tokio::sync::mpsc;
     use tools::clock::{FixedClock, Timestamp};
@@ -299,7 +299,7 @@ mod tests {
             workspace: None,
             earlier: None,
         };
-        assert_eq!(publisher.record(evidence).await, Ok(Written::Now(3)));
+        assert_eq!(publisher.record(evidence).await, Ok(EventWritten::Now(3)));
         drop(publisher);
         while is_in_use(dir.path()) {
             tokio::task::yield_now().await;

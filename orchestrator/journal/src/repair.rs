@@ -9,7 +9,7 @@ use thiserror::Error;
 use tools::regular;
 
 use super::EVENTS;
-use super::read::{Place, scan};
+use super::read::{LogPlace, scan};
 
 /// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     }
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
-    let valid = scan(&text, Place::start());
+    let valid = scan(&text, LogPlace::start());
     let cut = cut(dir, &file, &text, &valid.end).map_err(failed)?;
     let kept = valid.records.len();
     Ok(cut.map(|(cut_bytes, aside)| Repaired { kept, cut_bytes, aside }))
@@ -61,7 +61,7 @@ pub(super) fn cut(
     dir: &Path,
     file: &File,
     text: &[u8],
-    end: &Place,
+    end: &LogPlace,
 ) -> io::Result<Option<(usize, PathBuf)>> {
     let Some(rest) = text.get(end.bytes..).filter(|rest| !rest.is_empty()) else {
         return Ok(None);

@@ -98,7 +98,7 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
 #[cfg(test)]
 mod tests {
     use checks::wording::Wording;
-    use facts::words::Asked;
+    use facts::words::NeedsApproval;
 
     use super::*;
 
@@ -151,7 +151,7 @@ mod tests {
             (
                 Event::ApprovalAsked {
                     ask: ask.clone(),
-                    action: Asked::Command(String::new()),
+                    action: NeedsApproval::Command(String::new()),
                     why: Wording::default(),
                 },
                 Some(SessionState::AwaitingApproval),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use facts::delivery::StagedFor;
 use facts::event::{Event, StagedFile};
-use facts::words::{Asked, DeniedBy};
+use facts::words::{DeniedBy, NeedsApproval};
 use tree::{Change, Settlement};
 
-use crate::history::Kept;
+use crate::history::KeptEntries;
 use crate::read::{ReadError, content};
 
 /// A patch set of a session.
@@ -62,15 +62,19 @@ impl StagedPatch {
 
 /// Returns what sessions report about patch sets. One may be staged in one session and applied in another.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other events decide nothing about them")]
-pub(crate) fn fates(sessions: &[Kept]) -> Fates {
+pub(crate) fn fates(sessions: &[KeptEntries]) -> Fates {
     let mut fates = Fates::default();
-    for (_, event) in sessions.iter().flat_map(Kept::known) {
+    for (_, event) in sessions.iter().flat_map(KeptEntries::known) {
         match event {
             Event::PatchApplied { patch }
             | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } => {
                 fates.applied.insert(patch.clone());
             }
-            Event::ApprovalDenied { action: Asked::Patch(patch), by: DeniedBy::User, .. } => {
+            Event::ApprovalDenied {
+                action: NeedsApproval::Patch(patch),
+                by: DeniedBy::User,
+                ..
+            } => {
                 fates.declined.insert(patch.clone());
             }
             _ => {}
@@ -80,14 +84,14 @@ pub(crate) fn fates(sessions: &[Kept]) -> Fates {
 }
 
 /// Returns the patch sets for the workspace, newest first. Those of lanes are for their worktrees and are left out.
-pub(crate) fn patches<'k>(sessions: &'k [Kept]) -> Vec<StagedPatch> {
+pub(crate) fn patches<'k>(sessions: &'k [KeptEntries]) -> Vec<StagedPatch> {
     let fates = fates(sessions);
-    let own = |kept: &'k Kept| kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
+    let own = |kept: &'k KeptEntries| kept.known().rev().filter(|(entry, _)| entry.lane.is_none());
     // A patch set that the user took in part is no longer open, whichever session that happened in.
     let events = sessions.iter().flat_map(own);
     let wholes: BTreeSet<&str> = events.filter_map(|(_, event)| whole_of(event)).collect();
     let mut known = BTreeSet::new();
-    let of = |kept: &'k Kept| {
+    let of = |kept: &'k KeptEntries| {
         let patches =
             own(kept).filter_map(|(_, event)| StagedPatch::of(&kept.session, event, &fates));
         patches.filter(|patch| !wholes.contains(patch.id.as_str())).collect::<Vec<_>>()

@@ -90,20 +90,20 @@ pub struct SubTask {
 }
 
 /// A range: least and most.
-pub type Range = (u64, u64);
+pub type EstimateRange = (u64, u64);
 
 /// Estimated cost of carrying the card out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Model calls.
-    pub calls: Range,
+    pub calls: EstimateRange,
     /// Prompt and answer tokens.
-    pub tokens: Range,
+    pub tokens: EstimateRange,
     /// Billionths of a dollar; `None` if a model has no price.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub nano_usd: Option<Range>,
+    pub nano_usd: Option<EstimateRange>,
     /// Seconds.
-    pub wall_seconds: Range,
+    pub wall_seconds: EstimateRange,
 }
 
 /// How much of the workspace the research read.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use actors::calls::kept_answers::{KeptAnswers, QuestionClaim, WhoAsks};
 use actors::calls::model_call::CallError;
 use actors::run::Run;
-use actors::talk::child_question::{self, Child, NoAnswer, Reads};
+use actors::talk::child_question::{self, AnswerCheck, Child, NoAnswer};
 use actors::talk::dialogue::Dialogue;
 use facts::closed::JournalClosed;
 use ractor::factory::queues::DefaultQueue;
@@ -101,7 +101,7 @@ impl Children {
         &self,
         common: &Dialogue,
         questions: &[String],
-        reads: Reads,
+        reads: AnswerCheck,
     ) -> Result<Vec<Answer>, JournalClosed> {
         let shared = Arc::new(common.clone());
         let mut seen = BTreeSet::new();

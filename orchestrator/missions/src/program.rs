@@ -345,7 +345,7 @@ mod tests {
     fn a_nested_program_gets_the_files_that_its_question_is_about() {
         let file = |path: &str| File { path: path.to_owned(), text: "one\ntwo".to_owned() };
         let all = [file("a"), file("b")];
-        let span = interpreter::Span { path: "b".to_owned(), first: 1, last: 1 };
+        let span = interpreter::SourceLines { path: "b".to_owned(), first: 1, last: 1 };
         let of_file = Excerpt { place: Some((span, 2)), text: "one".to_owned() };
         let own = Excerpt { place: None, text: "made".to_owned() };
         let names = |about: &[Excerpt]| -> Vec<String> {

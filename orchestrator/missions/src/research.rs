@@ -34,14 +34,14 @@ use crate::card::{Card, Coverage};
 use crate::children::Children;
 use crate::program::{self, Programming};
 use crate::research::finding::{
-    Judge, Observation, Taken, findings, take, tells_findings, tells_verdicts, verdicts,
+    AddedFinding, Judge, Observation, findings, take, tells_findings, tells_verdicts, verdicts,
 };
 use crate::research::lead::{Hypotheses, Hypothesis, Program, Verdicts, told};
 use crate::research::passage::{Passage, SourceFile, together};
 pub use crate::research::researcher::ends;
 use crate::research::researcher::{HasTime, Thread};
 use crate::research::sampling::Sampling;
-use crate::research::sources::{Reading, Rereading, Wanted};
+use crate::research::sources::{Rereading, SourceReading, WantedFiles};
 
 /// Most file names listed for the researcher; more would only cost tokens.
 const MOST_NAMED: usize = 200;
@@ -130,8 +130,8 @@ impl Research<'_> {
         Ok(Researched { sources, coverage, findings, thread, cut_by })
     }
 
-    fn reading(&self) -> Reading<'_> {
-        Reading { wanted: Wanted::About(self.brief.request.clone()), index: self.index }
+    fn reading(&self) -> SourceReading<'_> {
+        SourceReading { wanted: WantedFiles::About(self.brief.request.clone()), index: self.index }
     }
 
     async fn steps(self, researched: &mut Researched) -> Result<(), Cut> {
@@ -178,7 +178,7 @@ impl Research<'_> {
         self,
         commons: &[Common],
         questions: &[(Passage, String)],
-        reads: actors::talk::child_question::Reads,
+        reads: actors::talk::child_question::AnswerCheck,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<(usize, T)>, Cut> {
         let mut answered = Vec::new();
@@ -282,7 +282,7 @@ impl Research<'_> {
             let passage = Passage { path, first: span.first, last: span.last };
             let cited = (span.first, span.last, *novelty, *weight, claim.clone());
             let Researched { findings, sources, .. } = &mut *researched;
-            new += usize::from(take(findings, sources, &passage, cited, 0) == Taken::New);
+            new += usize::from(take(findings, sources, &passage, cited, 0) == AddedFinding::New);
         }
         let came = program::told(prompts, &outcome).unwrap_or_else(|failed| failed);
         let told = prompts.render(Prompt::MissionComputed, &[("told", &came)]);
@@ -349,7 +349,7 @@ impl Research<'_> {
             let Some((passage, _)) = questions.get(at) else { continue };
             for one in told {
                 let Researched { findings, sources, .. } = &mut *researched;
-                new += usize::from(take(findings, sources, passage, one, 0) == Taken::New);
+                new += usize::from(take(findings, sources, passage, one, 0) == AddedFinding::New);
             }
         }
         self.tell(ResearchStep::Hypotheses, round, (asked, count, new)).await?;

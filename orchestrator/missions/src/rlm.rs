@@ -11,7 +11,7 @@ use lanes::team::split::ownership::Pattern;
 
 use crate::children::Children;
 use crate::program::{self, Programming};
-use crate::research::sources::{ReadSources, Reading, Wanted};
+use crate::research::sources::{ReadSources, SourceReading, WantedFiles};
 
 /// Runs programs over the files of a workspace.
 pub struct Rlm {
@@ -36,13 +36,13 @@ impl Programs for Rlm {
             }
             let patterns: Result<Vec<Pattern>, _> = paths.iter().map(|it| it.parse()).collect();
             let wanted = match patterns {
-                Ok(patterns) => Wanted::Named { patterns, program: program.to_owned() },
+                Ok(patterns) => WantedFiles::Named { patterns, program: program.to_owned() },
                 Err(error) => return Ok(Err(format!("`paths`: {error}"))),
             };
             if self.run.config().policy.mode == Mode::Plan {
                 return Ok(Err("no process is started in plan mode".to_owned()));
             }
-            let reading = &mut Reading { wanted, index: &self.index };
+            let reading = &mut SourceReading { wanted, index: &self.index };
             let ReadSources { files, coverage } = self.run.perform(reading).await?;
             if files.is_empty() {
                 return Ok(Err("there are no files of these paths that can be read".to_owned()));

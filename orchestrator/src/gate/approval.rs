@@ -7,24 +7,30 @@ use actors::run::{Run, UserWord};
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
 use facts::signal::{Holds, Proposal};
-use facts::words::{Asked, DeniedBy};
-use policy::{Act, Author, Confinement, Rules, Stage, Verdict, quoted};
+use facts::words::{DeniedBy, NeedsApproval};
+use policy::{Act, Author, Confinement, PolicyRules, Stage, Verdict, quoted};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
 use tools::ids::short;
 use tree::{Change, RepoPath};
 
-use super::decision::{Decision, Goes};
-use super::question::{AnsweredBefore, Question, Reply, about};
+use super::decision::{GateDecision, Goes};
+use super::question::{AnsweredBefore, ApprovalReply, GateQuestion, about};
 use super::{Gate, touched};
 use crate::root::SaidTo;
 
 impl Gate {
     /// Returns the decision of policy.
-    async fn decide(&self, stage: Stage, act: Act<'_>, goes: Goes, what: &Asked) -> Verdict {
-        let mut decision = Decision { gate: self, stage, act, goes, what };
+    async fn decide(
+        &self,
+        stage: Stage,
+        act: Act<'_>,
+        goes: Goes,
+        what: &NeedsApproval,
+    ) -> Verdict {
+        let mut decision = GateDecision { gate: self, stage, act, goes, what };
         let decided = self.run.perform(&mut decision).await;
         decided.unwrap_or_else(|closed| Verdict::Deny { why: closed.to_string() })
     }
@@ -49,7 +55,7 @@ impl Gate {
         changes: &[Change],
         hint: String,
     ) -> Result<(), Denied> {
-        let change = (changes, Taken::Whole);
+        let change = (changes, Acceptance::Whole);
         self.pass_patch(patch, change, Goes::IntoACopy, hint).await.map(drop)
     }
 
@@ -57,7 +63,7 @@ impl Gate {
     pub(super) async fn pass_patch(
         &mut self,
         patch: &str,
-        (changes, taken): (&[Change], Taken),
+        (changes, taken): (&[Change], Acceptance),
         goes: Goes,
         hint: String,
     ) -> Result<Extent, Denied> {
@@ -70,7 +76,7 @@ impl Gate {
         } else {
             (Author::Model, Stage::Executing)
         };
-        let what = Asked::Patch(patch.to_owned());
+        let what = NeedsApproval::Patch(patch.to_owned());
         let act = Act::Patch { author, paths: &paths, size };
         let verdict = self.decide(stage, act, goes, &what).await;
         // No flag widens what a card allows.
@@ -89,12 +95,12 @@ impl Gate {
         let text = command.text().to_owned();
         let (what, act, proposal) = match reach {
             Network::Own => (
-                Asked::Command(text.clone()),
+                NeedsApproval::Command(text.clone()),
                 Act::Command(command.command()),
                 Proposal::Command(text, self.holds()),
             ),
             Network::Host => (
-                Asked::Network(text.clone()),
+                NeedsApproval::Network(text.clone()),
                 Act::Network(command.command()),
                 Proposal::Network(text),
             ),
@@ -149,7 +155,7 @@ impl Gate {
     }
 
     /// Records the earlier answer about the same command for this lane.
-    async fn repeat_answer(&self, what: Asked, said: &SaidTo) -> Result<(), Denied> {
+    async fn repeat_answer(&self, what: NeedsApproval, said: &SaidTo) -> Result<(), Denied> {
         let ask = said.ask.clone();
         let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
         let event = match &result {
@@ -173,7 +179,7 @@ impl Gate {
         &mut self,
         verdict: Verdict,
         proposal: Proposal,
-        what: Asked,
+        what: NeedsApproval,
         hint: String,
     ) -> Result<Extent, Denied> {
         let hint = Wording::from(hint);
@@ -194,14 +200,14 @@ impl Gate {
         };
         let about = about(&proposal);
         match self.ask(proposal, &what, why).await {
-            Ok(Reply::Yes(committed)) => {
+            Ok(ApprovalReply::Yes(committed)) => {
                 if let Extent::Part(LeftOut { paths, said: Some(words) }) = &committed {
                     let to = paths.iter().map(RepoPath::as_str).collect::<Vec<_>>().join(", ");
                     self.objected(to, words.clone());
                 }
                 Ok(committed)
             }
-            Ok(Reply::No { by, why, said }) => {
+            Ok(ApprovalReply::No { by, why, said }) => {
                 if let Some(words) = said.clone() {
                     self.objected(about, words);
                 }
@@ -218,20 +224,20 @@ impl Gate {
     }
 
     /// Returns what the user can do after a no.
-    fn after_no(&self, what: &Asked) -> String {
+    fn after_no(&self, what: &NeedsApproval) -> String {
         match (what, self.run.scope().lane()) {
-            (Asked::Patch(_), Some(lane)) => {
+            (NeedsApproval::Patch(_), Some(lane)) => {
                 format!(
                     "`deepseek diff --lane {lane}` shows the change; say what should be different"
                 )
             }
-            (Asked::Patch(patch), None) => {
+            (NeedsApproval::Patch(patch), None) => {
                 let patch = short(patch);
                 format!(
                     "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
                 )
             }
-            (Asked::Command(_) | Asked::Network(_), _) => {
+            (NeedsApproval::Command(_) | NeedsApproval::Network(_), _) => {
                 "say what should be run instead".to_owned()
             }
         }
@@ -248,9 +254,9 @@ impl Gate {
     async fn ask(
         &mut self,
         proposal: Proposal,
-        what: &Asked,
+        what: &NeedsApproval,
         why: String,
-    ) -> Result<Reply, JournalClosed> {
+    ) -> Result<ApprovalReply, JournalClosed> {
         if *self.run.stop.borrow() {
             return Err(JournalClosed);
         }
@@ -262,9 +268,9 @@ impl Gate {
         };
         // Waits until it is recorded, so that everything before it is on the screen when the question appears.
         self.run.record(proposed).await?;
-        let mut question = Question { gate: self, ask: ask.clone(), what, proposal, why };
+        let mut question = GateQuestion { gate: self, ask: ask.clone(), what, proposal, why };
         let reply = self.run.perform(&mut question).await?;
-        let by = if let Reply::No { by, .. } = &reply { *by } else { DeniedBy::Nobody };
+        let by = if let ApprovalReply::No { by, .. } = &reply { *by } else { DeniedBy::Nobody };
         self.asked = Some((ask, by));
         Ok(reply)
     }
@@ -282,7 +288,7 @@ fn to_leave_walls(run: &Run, level: &ConfinementLevel) -> &'static str {
 }
 
 /// Returns a hint on what would let a command run, with what its confinement asks for.
-fn hint_for(rules: &Rules, command: &CommandLine, verdict: &Verdict, walls: &str) -> String {
+fn hint_for(rules: &PolicyRules, command: &CommandLine, verdict: &Verdict, walls: &str) -> String {
     let missing = rules.missing_rules(command.command());
     if rules.denies_by_approval(command.command()) {
         return "to run it in this run: --yolo; with `--approval suggest`, listed commands run and others need approval"
@@ -318,7 +324,7 @@ mod tests {
         let config = config::resolve(&config::Inputs::default()).unwrap().config;
         let hint = |approval, mode, command: &str, walls: &str| {
             let policy = Policy { approval, mode, ..config.policy.clone() };
-            let rules = Rules::new(&policy, config.agent_loop.safety_gate).unwrap();
+            let rules = PolicyRules::new(&policy, config.agent_loop.safety_gate).unwrap();
             let denied = mode == Mode::Plan;
             let why = "why".to_owned();
             let verdict = if denied { Verdict::Deny { why } } else { Verdict::Ask { why } };

@@ -4,10 +4,10 @@ use actors::run::Run;
 use actors::run::effect::{Effect, Trace};
 use actors::run::workspace::{CommitRefused, Extent, Staged};
 use facts::event::Event;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
 use tools::blocking::on_a_thread;
 use tools::ids::short;
-use tree::{Change, Checkpoint, Note};
+use tree::{Change, Checkpoint, CheckpointNote};
 
 use super::Gate;
 use super::decision::Goes;
@@ -40,7 +40,7 @@ impl Gate {
             staged.changes.retain(|change| !left_out.paths.contains(&change.path));
             // The whole patch stays open until the last of these events records what was taken of it: nothing is lost in
             // between.
-            if staged.taken == Taken::RestStays
+            if staged.taken == Acceptance::RestStays
                 && self.run.publish(rest.event(&self.run.fresh_id(), None)).await.is_err()
             {
                 return (Some(tree), Err(CommitRefused::Gone));
@@ -74,7 +74,7 @@ struct Commit {
     tree: Option<MainTree>,
     patch: String,
     changes: Vec<Change>,
-    note: Note,
+    note: CheckpointNote,
     checkpoint_made: bool,
     begun: bool,
     /// True if the workspace may already contain the change although that is not recorded.

@@ -4,7 +4,7 @@ use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::words::Asked;
+use facts::words::NeedsApproval;
 use policy::{Act, Confinement, Stage, Verdict};
 use sandbox::Degree;
 use shell::{CommandLine, confinement};
@@ -21,15 +21,15 @@ pub(super) enum Goes {
 }
 
 /// The effect of asking policy. In a recorded run, the decision follows from the later events.
-pub(super) struct Decision<'g> {
+pub(super) struct GateDecision<'g> {
     pub(super) gate: &'g Gate,
     pub(super) stage: Stage,
     pub(super) act: Act<'g>,
     pub(super) goes: Goes,
-    pub(super) what: &'g Asked,
+    pub(super) what: &'g NeedsApproval,
 }
 
-impl Effect for Decision<'_> {
+impl Effect for GateDecision<'_> {
     type Outcome = Verdict;
     type Stop = JournalClosed;
     const POSITION: Position = Position::NextIfAtAll;
@@ -63,16 +63,20 @@ impl Effect for Decision<'_> {
         let stays_within = self.goes == Goes::IntoACopy && confinement.is_confined();
         let is_allowed = || match self.what {
             // Not in lanes: a lane may have changed what the command runs.
-            Asked::Command(text) if run.scope().lane().is_none() => CommandLine::parse(text)
-                .is_ok_and(|line| self.gate.always.allows(&line, degree(confinement))),
-            Asked::Command(_) | Asked::Network(_) | Asked::Patch(_) => false,
+            NeedsApproval::Command(text) if run.scope().lane().is_none() => {
+                CommandLine::parse(text)
+                    .is_ok_and(|line| self.gate.always.allows(&line, degree(confinement)))
+            }
+            NeedsApproval::Command(_) | NeedsApproval::Network(_) | NeedsApproval::Patch(_) => {
+                false
+            }
         };
         let is_asked = matches!(verdict, Verdict::Ask { .. });
         Ok(if is_asked && (stays_within || is_allowed()) { Verdict::Allow } else { verdict })
     }
 }
 
-impl Decision<'_> {
+impl GateDecision<'_> {
     /// Returns the decision of policy, or of a mission's approved card if there is one. The card allows what it names;
     /// everything else needs approval, whatever is allowed elsewhere. It does not decide about confinement.
     fn verdict(&self, confinement: Confinement) -> Verdict {
@@ -86,9 +90,11 @@ impl Decision<'_> {
             (Act::Patch { paths, .. }, _) => Some(grant.beyond(paths).join(", "))
                 .filter(|beyond| !beyond.is_empty())
                 .map(|beyond| format!("does not name `{beyond}`")),
-            (_, Asked::Command(text)) if grant.names(text) => None,
-            (_, Asked::Network(_)) => (!grant.network).then(|| "allows no network".to_owned()),
-            (_, Asked::Command(text) | Asked::Patch(text)) => {
+            (_, NeedsApproval::Command(text)) if grant.names(text) => None,
+            (_, NeedsApproval::Network(_)) => {
+                (!grant.network).then(|| "allows no network".to_owned())
+            }
+            (_, NeedsApproval::Command(text) | NeedsApproval::Patch(text)) => {
                 Some(format!("does not name `{text}`"))
             }
         };
@@ -126,7 +132,7 @@ impl Decision<'_> {
 
 /// Returns the recorded decision about `what`, if an event shows that it was not simply allowed.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other events follow from no verdict")]
-fn recorded_verdict(event: &Event, what: &Asked) -> Option<Verdict> {
+fn recorded_verdict(event: &Event, what: &NeedsApproval) -> Option<Verdict> {
     match event {
         Event::ApprovalAsked { action, why, .. } if action == what => {
             Some(Verdict::Ask { why: why.to_string() })

@@ -8,8 +8,8 @@ use actors::run::workspace::{Denied, Extent, LeftOut};
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::signal::{Answer, Holds, Proposal};
-use facts::words::{Asked, DeniedBy};
+use facts::signal::{ApprovalAnswer, Holds, Proposal};
+use facts::words::{DeniedBy, NeedsApproval};
 use shell::CommandLine;
 use tree::{Change, RepoPath};
 
@@ -20,22 +20,22 @@ use crate::root::SaidTo;
 const LISTED_FILES: usize = 3;
 
 /// The reply to a question.
-pub(super) enum Reply {
+pub(super) enum ApprovalReply {
     Yes(Extent),
     No { by: DeniedBy, why: Wording, said: Option<String> },
 }
 
 /// The effect of a recorded question: the user answers, or no answer comes.
-pub(super) struct Question<'g> {
+pub(super) struct GateQuestion<'g> {
     pub(super) gate: &'g Gate,
     pub(super) ask: String,
-    pub(super) what: &'g Asked,
+    pub(super) what: &'g NeedsApproval,
     pub(super) proposal: Proposal,
     /// Why approval is needed.
     pub(super) why: String,
 }
 
-impl Question<'_> {
+impl GateQuestion<'_> {
     /// Returns what is taken if only these paths are wanted; a denial if that is nothing, or if only the whole can be
     /// taken.
     fn part(
@@ -76,15 +76,15 @@ impl Question<'_> {
     }
 }
 
-impl Effect for Question<'_> {
-    type Outcome = Reply;
+impl Effect for GateQuestion<'_> {
+    type Outcome = ApprovalReply;
     type Stop = JournalClosed;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events are not answers")]
-    fn look(&mut self, event: &Event) -> Trace<Reply> {
+    fn look(&mut self, event: &Event) -> Trace<ApprovalReply> {
         match event {
             Event::ApprovalGiven { ask, left_out, said } if *ask == self.ask => {
-                Trace::Done(Reply::Yes(if left_out.is_empty() {
+                Trace::Done(ApprovalReply::Yes(if left_out.is_empty() {
                     Extent::Whole
                 } else {
                     let (paths, said) = (left_out.clone(), said.clone());
@@ -92,13 +92,13 @@ impl Effect for Question<'_> {
                 }))
             }
             Event::ApprovalDenied { ask: Some(ask), by, why, said, .. } if *ask == self.ask => {
-                Trace::Done(Reply::No { by: *by, why: why.clone(), said: said.clone() })
+                Trace::Done(ApprovalReply::No { by: *by, why: why.clone(), said: said.clone() })
             }
             _ => Trace::Absent,
         }
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Reply, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<ApprovalReply, JournalClosed> {
         let patience = Duration::from_secs(run.config().limits.approval_timeout_seconds);
         let mut stop = run.stop.clone();
         let answer = tokio::select! {
@@ -107,12 +107,12 @@ impl Effect for Question<'_> {
             _ = stop.wait_for(|stopped| *stopped) => return Err(JournalClosed),
             () = tokio::time::sleep(patience) => None,
         };
-        let is_always = answer == Some(Answer::Always);
+        let is_always = answer == Some(ApprovalAnswer::Always);
         let taken = match answer {
-            Some(Answer::Yes | Answer::Always) => Ok(Extent::Whole),
-            Some(Answer::Only { paths, why }) => self.part(&paths, why),
-            Some(Answer::No) => Err((DeniedBy::User, None)),
-            Some(Answer::Because(words)) => Err((DeniedBy::User, Some(words))),
+            Some(ApprovalAnswer::Yes | ApprovalAnswer::Always) => Ok(Extent::Whole),
+            Some(ApprovalAnswer::Only { paths, why }) => self.part(&paths, why),
+            Some(ApprovalAnswer::No) => Err((DeniedBy::User, None)),
+            Some(ApprovalAnswer::Because(words)) => Err((DeniedBy::User, Some(words))),
             None => Err((DeniedBy::Nobody, None)),
         };
         let (by, said) = match taken {
@@ -126,7 +126,7 @@ impl Effect for Question<'_> {
                 if is_always {
                     self.always(run).await;
                 }
-                return Ok(Reply::Yes(committed));
+                return Ok(ApprovalReply::Yes(committed));
             }
             Err(no) => no,
         };
@@ -150,14 +150,14 @@ impl Effect for Question<'_> {
         let denied =
             Event::ApprovalDenied { ask, action, by, why: why.clone(), said: said.clone() };
         run.record(denied).await?;
-        Ok(Reply::No { by, why, said })
+        Ok(ApprovalReply::No { by, why, said })
     }
 }
 
 /// The effect of checking whether the command was already answered for another lane, which is recorded as an answer
 /// without a question.
 pub(super) struct AnsweredBefore<'g> {
-    pub(super) what: &'g Asked,
+    pub(super) what: &'g NeedsApproval,
     pub(super) hint: &'g str,
 }
 
@@ -197,6 +197,6 @@ pub(super) fn about(proposal: &Proposal) -> String {
         }
         Proposal::Command(text, _) => format!("`{text}`"),
         Proposal::Mission(_) => "the card of the mission".to_owned(),
-        Proposal::Network(text) => Asked::Network(text.clone()).to_string(),
+        Proposal::Network(text) => NeedsApproval::Network(text.clone()).to_string(),
     }
 }

@@ -5,7 +5,7 @@ use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
-use facts::signal::{Answer, Attendance, Proposal};
+use facts::signal::{ApprovalAnswer, Attendance, Proposal};
 use facts::words::CardAnswer;
 use missions::card::SealedCard;
 use tree::FileHash;
@@ -79,10 +79,10 @@ impl Effect for Answering {
         };
         let answer = match asked {
             // "Always" can mean nothing more here: the next card is a different one.
-            Some(Answer::Yes | Answer::Always) => CardAnswer::Approved,
+            Some(ApprovalAnswer::Yes | ApprovalAnswer::Always) => CardAnswer::Approved,
             // A card has no files to take individually.
-            Some(Answer::No | Answer::Only { .. }) => CardAnswer::Rejected,
-            Some(Answer::Because(words)) => {
+            Some(ApprovalAnswer::No | ApprovalAnswer::Only { .. }) => CardAnswer::Rejected,
+            Some(ApprovalAnswer::Because(words)) => {
                 CardAnswer::Modify(run.redactor.redact(&words).into_owned())
             }
             None => CardAnswer::NoOne,

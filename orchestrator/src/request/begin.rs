@@ -7,14 +7,14 @@ use std::time::Duration;
 use actors::Unanswered;
 use actors::calls::model_call::Caller;
 use actors::calls::steering::Steering;
-use actors::looks::look_effect::Sources;
+use actors::looks::look_effect::LookSources;
 use actors::looks::own_tools;
 use actors::run::Run;
 use actors::run::command_runner::Runner;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::run::terms::Terms;
 use actors::talk::AnswerError;
-use actors::talk::brief::{Brief, Reads};
+use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::prompts::Prompt;
 use config::{LaneMode, Mode};
 use facts::amounts::Spending;
@@ -38,7 +38,7 @@ use lanes::team::split::worth_splitting::worth_planning;
 use lanes::team::{Team, TeamReport};
 use missions::rlm::Rlm;
 use model::AgentRole;
-use policy::{Rules, Verdict};
+use policy::{PolicyRules, Verdict};
 use ractor::{ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -48,12 +48,12 @@ use tools::redact::values_in;
 use crate::mission::charge_earlier;
 use crate::request::Request;
 use crate::request::gathering::{Gathering, Recall, begins_with};
-use crate::request::intent::{self, Intent, Prose};
-use crate::request::routing::{self, Before, Question};
+use crate::request::intent::{self, Prose, RequestIntent};
+use crate::request::routing::{self, Before, RoutedQuestion};
 use crate::root::NotSteered;
 use crate::root::ending::{Ending, failed, journal_closed};
 use crate::root::supervision;
-use crate::root::{Active, Msg, News, Outcome, Said, State};
+use crate::root::{Active, Msg, News, RequestOutcome, Said, State};
 use crate::session::memory;
 use crate::session::past_requests::RecordedRun;
 use crate::session::recorded_run::Beginning;
@@ -70,7 +70,7 @@ impl State {
         myself: &ActorRef<Msg>,
         request: Request,
         recorded: Option<RecordedRun>,
-        reply: RpcReplyPort<Outcome>,
+        reply: RpcReplyPort<RequestOutcome>,
     ) -> Result<(), ActorProcessingErr> {
         if self.active.is_some() {
             tracing::error!("refused a request, because another one is running");
@@ -149,7 +149,7 @@ impl State {
     }
 
     /// Returns the values in secret files of the workspace.
-    async fn secrets(&self, rules: &Arc<Rules>) -> BTreeSet<String> {
+    async fn secrets(&self, rules: &Arc<PolicyRules>) -> BTreeSet<String> {
         let (dir, rules) = (self.dir.clone(), Arc::clone(rules));
         on_a_thread(move || {
             let is_secret = |path: &str| matches!(rules.may_read(path), Verdict::Deny { .. });
@@ -160,7 +160,7 @@ impl State {
     }
 
     /// Decides the intent of a request, and gathers its brief.
-    fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<Intent>) {
+    fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<RequestIntent>) {
         let Some(active) = &self.active else { return };
         let (run, text) = (active.run.clone(), active.request.text.clone());
         let turns = self.turns.clone();
@@ -194,7 +194,7 @@ impl State {
                 Ok(intent) => intent,
                 Err(undecided) => return News::Prepared(Err(undecided)),
             };
-            if intent == Intent::Review {
+            if intent == RequestIntent::Review {
                 return News::Prepared(Ok((intent, Brief { earlier, ..Brief::default() })));
             }
             let options = begins_with(&run, intent);
@@ -202,7 +202,7 @@ impl State {
                 Gathering { request: text.clone(), about: text, index, options, earlier, memory };
             // Concurrently, so that the first command need not wait for it.
             let (gathered, ()) = tokio::join!(run.perform(&mut gathering), async {
-                if intent != Intent::Answer && !run.only_compares() {
+                if intent != RequestIntent::Answer && !run.only_compares() {
                     run.publisher.tell_confined(run.confinement().await).await;
                     commands.prepare().await;
                 }
@@ -225,12 +225,14 @@ impl State {
             News::Prepared(Ok((intent, brief))) => {
                 self.last_brief.clone_from(&brief);
                 match intent {
-                    Intent::Answer => self.start_answer(myself, brief).await,
-                    Intent::Review => self.start_review(myself, brief.earlier),
-                    Intent::Edit if self.is_for_a_team() => self.start_team(myself, brief).await,
-                    Intent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
-                    Intent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
-                    Intent::Mission => self.start_mission(myself, brief).await,
+                    RequestIntent::Answer => self.start_answer(myself, brief).await,
+                    RequestIntent::Review => self.start_review(myself, brief.earlier),
+                    RequestIntent::Edit if self.is_for_a_team() => {
+                        self.start_team(myself, brief).await
+                    }
+                    RequestIntent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
+                    RequestIntent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
+                    RequestIntent::Mission => self.start_mission(myself, brief).await,
                 }
             }
             News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
@@ -290,18 +292,18 @@ impl State {
                 run.prompts(),
                 &mut dialogue,
                 AgentRole::Analysis,
-                Reads::Everything,
+                BriefShare::Everything,
                 &routing::instructions(&run, tools, run.prompts().render(Prompt::Analysis, &[])),
             );
             dialogue.say(question.trim_end());
             let rlm = Rlm { run: run.clone(), children, index: index.clone() };
-            let sources = Sources {
+            let sources = LookSources {
                 commands: &commands,
                 index: Some(&index),
                 own: &own,
                 programs: Some(&rlm),
             };
-            let question = Question { run: &run, sources, brief: &brief, before, dialogue };
+            let question = RoutedQuestion { run: &run, sources, brief: &brief, before, dialogue };
             News::Answered(question.ask(&Prose).await)
         });
     }
@@ -516,23 +518,23 @@ impl State {
 /// run. A request about which no model could be asked ends: it may be an edit.
 async fn decided(
     run: &Run,
-    flag: Option<Intent>,
+    flag: Option<RequestIntent>,
     before: Option<&str>,
     text: &str,
-) -> Result<Intent, Delivery> {
+) -> Result<RequestIntent, Delivery> {
     let request = run.redactor.redact(text).into_owned();
     let (intent, reason) = if let Some(intent) = flag {
         (intent, IntentBy::Flag)
     } else if text.trim().is_empty() {
-        (Intent::Answer, IntentBy::Default)
+        (RequestIntent::Answer, IntentBy::Default)
     } else if let Ok(Some(intent)) = run.perform(&mut ClearWords).await {
         (intent, IntentBy::Words)
     } else {
         match intent::by_model(Caller::of(&run, AgentRole::Intent), before, text).await {
             Ok(Some(intent)) => (intent, IntentBy::Model),
-            Ok(None) => (Intent::Answer, IntentBy::Default),
+            Ok(None) => (RequestIntent::Answer, IntentBy::Default),
             Err(error) => {
-                run.publish(Event::RunStarted { intent: Intent::Answer, request }).await?;
+                run.publish(Event::RunStarted { intent: RequestIntent::Answer, request }).await?;
                 let undecided = "it could not be asked whether this is an edit or a question";
                 return Err(call_failed(&error).because(undecided));
             }
@@ -540,8 +542,8 @@ async fn decided(
     };
     // In plan mode nothing leads to an edit, whatever was requested.
     let intent = match (run.config().policy.mode, intent) {
-        (Mode::Plan, Intent::Edit | Intent::Mission) => Intent::Plan,
-        (Mode::Hetun, Intent::Edit) => Intent::Mission,
+        (Mode::Plan, RequestIntent::Edit | RequestIntent::Mission) => RequestIntent::Plan,
+        (Mode::Hetun, RequestIntent::Edit) => RequestIntent::Mission,
         (Mode::Plan | Mode::Agent | Mode::Yolo | Mode::Hetun, intent) => intent,
     };
     run.publish(Event::IntentDecided { intent, reason }).await?;
@@ -553,18 +555,18 @@ async fn decided(
 struct ClearWords;
 
 impl Effect for ClearWords {
-    type Outcome = Option<Intent>;
+    type Outcome = Option<RequestIntent>;
     type Stop = JournalClosed;
     const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Trace<Option<Intent>> {
+    fn look(&mut self, event: &Event) -> Trace<Option<RequestIntent>> {
         let Event::IntentDecided { intent, reason: IntentBy::Words } = event else {
             return Trace::Absent;
         };
         Trace::Foretold(Some(*intent))
     }
 
-    async fn act(&mut self, _: &Run) -> Result<Option<Intent>, JournalClosed> {
+    async fn act(&mut self, _: &Run) -> Result<Option<RequestIntent>, JournalClosed> {
         Ok(None)
     }
 }

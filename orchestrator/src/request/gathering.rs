@@ -8,7 +8,7 @@ use actors::talk::brief::Brief;
 use checks::derive::{Project, derive};
 use facts::delivery::{Delivery, FailureKind};
 use facts::event::{Blob, Event};
-use facts::words::Intent;
+use facts::words::RequestIntent;
 use index::Index;
 use search::{EvidenceOptions, Spread};
 use tools::encoding::decode;
@@ -34,14 +34,15 @@ pub(crate) struct Gathering {
 }
 
 /// Returns the limits of the evidence for a request: smaller if the model that answers can use tools.
-pub(crate) fn begins_with(run: &Run, intent: Intent) -> EvidenceOptions {
+pub(crate) fn begins_with(run: &Run, intent: RequestIntent) -> EvidenceOptions {
     let bounds = &run.config().agent_loop;
     let (tokens, spread) = match intent {
-        Intent::Review => (bounds.question_tokens, Spread::Named),
-        Intent::Answer if routing::may_look(run) => (bounds.question_tokens, Spread::Deep),
-        Intent::Answer | Intent::Edit | Intent::Plan | Intent::Mission => {
-            (bounds.evidence_tokens, Spread::Wide)
-        }
+        RequestIntent::Review => (bounds.question_tokens, Spread::Named),
+        RequestIntent::Answer if routing::may_look(run) => (bounds.question_tokens, Spread::Deep),
+        RequestIntent::Answer
+        | RequestIntent::Edit
+        | RequestIntent::Plan
+        | RequestIntent::Mission => (bounds.evidence_tokens, Spread::Wide),
     };
     EvidenceOptions { tokens, instruction_tokens: bounds.instruction_tokens, spread }
 }

@@ -9,7 +9,7 @@ use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::grammar::contract::ContractError;
-pub use facts::words::Intent;
+pub use facts::words::RequestIntent;
 use model::AgentRole;
 
 /// Asks the small model what `message` is; `before` describes the previous turn. `None` if it does not say.
@@ -17,7 +17,7 @@ pub(crate) async fn by_model(
     caller: Caller,
     before: Option<&str>,
     message: &str,
-) -> Result<Option<Intent>, CallError> {
+) -> Result<Option<RequestIntent>, CallError> {
     let prompts = caller.prompts();
     let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]), &caller.run.redactor);
     let before = before.map_or(String::new(), |before| {
@@ -32,11 +32,11 @@ pub(crate) async fn by_model(
 }
 
 /// Extracts the word from an answer.
-fn word(answer: &str) -> Option<Intent> {
+fn word(answer: &str) -> Option<RequestIntent> {
     let words = answer.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
     let mut meant = words.filter_map(|word| match word.to_uppercase().as_str() {
-        "EDIT" => Some(Intent::Edit),
-        "ANSWER" => Some(Intent::Answer),
+        "EDIT" => Some(RequestIntent::Edit),
+        "ANSWER" => Some(RequestIntent::Answer),
         _ => None,
     });
     let first = meant.next()?;
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn the_word_is_found_in_verbose_answers() {
         for (answer, expected) in [
-            ("EDIT", Some(Intent::Edit)),
-            ("answer.", Some(Intent::Answer)),
-            ("**EDIT**", Some(Intent::Edit)),
-            ("The user reports a bug: EDIT", Some(Intent::Edit)),
+            ("EDIT", Some(RequestIntent::Edit)),
+            ("answer.", Some(RequestIntent::Answer)),
+            ("**EDIT**", Some(RequestIntent::Edit)),
+            ("The user reports a bug: EDIT", Some(RequestIntent::Edit)),
             ("EDIT or ANSWER", None),
             ("editing", None),
             ("I cannot tell", None),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use actors::looks::git_change;
-use actors::looks::look_effect::Sources;
+use actors::looks::look_effect::LookSources;
 use actors::run::Run;
 use actors::run::command_runner::Runner;
-use actors::talk::brief::{Brief, Reads};
+use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::prompts::{Prompt, Prompts};
 use actors::talk::{AnswerError, Grammar};
 use checks::wording::Wording;
@@ -16,7 +16,7 @@ use facts::event::Event;
 use facts::grammar::contract::ContractError;
 use facts::grammar::review::{Review, Reviewed, ShownDiff, shown};
 use facts::signal::Attendance;
-use facts::words::Intent;
+use facts::words::RequestIntent;
 use index::FileKind;
 use lanes::crew::call_failed;
 use model::AgentRole;
@@ -27,7 +27,7 @@ use tree::{Entry, ReadTree, RepoPath};
 
 use crate::request::LAST_REQUEST;
 use crate::request::gathering::{Gathering, begins_with};
-use crate::request::routing::{self, Before, Question};
+use crate::request::routing::{self, Before, RoutedQuestion};
 use crate::root::ending::{Ending, journal_closed};
 use crate::root::{Msg, News, State};
 use crate::session::turn;
@@ -49,8 +49,8 @@ impl State {
         self.tell_in_run(myself, async move {
             let commands = Runner { workspace, run };
             let sources =
-                Sources { commands: &commands, index: Some(&index), own: &[], programs: None };
-            let options = begins_with(&commands.run, Intent::Review);
+                LookSources { commands: &commands, index: Some(&index), own: &[], programs: None };
+            let options = begins_with(&commands.run, RequestIntent::Review);
             let index = index.clone();
             let gather =
                 |request, about| Gathering { request, about, index, options, earlier, memory };
@@ -62,7 +62,7 @@ impl State {
 
 /// Runs a review. An unsuccessful end is returned as an error.
 async fn review(
-    sources: Sources<'_>,
+    sources: LookSources<'_>,
     (words, before, made): (&str, Before, String),
     gather: impl FnOnce(String, String) -> Gathering,
 ) -> Result<Box<Ending>, Ending> {
@@ -103,7 +103,7 @@ async fn review(
 
 async fn ask(
     run: &Run,
-    sources: Sources<'_>,
+    sources: LookSources<'_>,
     brief: Brief,
     before: Before,
     (of, change): (&Reviewed, ShownDiff),
@@ -115,7 +115,7 @@ async fn ask(
         prompts,
         &mut dialogue,
         AgentRole::Analysis,
-        Reads::Everything,
+        BriefShare::Everything,
         &routing::instructions(run, tools, prompts.render(Prompt::Reviewer, &[])),
     );
     let files: Vec<String> =
@@ -132,7 +132,7 @@ async fn ask(
     dialogue.say(&(introduction + &request));
     let max_bytes = run.config().agent_loop.max_file_bytes;
     let tree = sources.commands.workspace.reader();
-    let question = Question { run, sources, brief: &brief, before, dialogue };
+    let question = RoutedQuestion { run, sources, brief: &brief, before, dialogue };
     question.ask(&Findings { tree, paths, max_bytes }).await
 }
 

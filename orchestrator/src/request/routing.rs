@@ -2,7 +2,7 @@
 //! changes at most once.
 
 use actors::calls::model_call::{CallError, Caller};
-use actors::looks::look_effect::Sources;
+use actors::looks::look_effect::LookSources;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use actors::talk::brief::Brief;
@@ -12,12 +12,12 @@ use actors::talk::prompts::Prompt;
 use actors::talk::{AnswerError, Grammar, Talk};
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::model_choice::{Assessment, Choice, Reason, Signals, assess};
+use facts::model_choice::{Assessment, ChoiceReason, ModelChoice, Signals, assess};
 use model::{AgentRole, ModelError};
 use toolbox::{OwnTool, Tool};
 use tree::FileHash;
 
-use crate::session::turn::Turn;
+use crate::session::turn::FinishedTurn;
 
 /// What preceded the question.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Before {
 
 impl Before {
     /// Derives it from the earlier turns.
-    pub(crate) fn of(turns: &[Turn]) -> Self {
+    pub(crate) fn of(turns: &[FinishedTurn]) -> Self {
         let failures = turns.iter().rev().take_while(|turn| !turn.is_done()).count();
         let failing_checks = turns.last().map_or(0, |turn| turn.failing.len());
         let last_plan = turns.last().and_then(|turn| turn.plan.as_ref());
@@ -84,17 +84,17 @@ pub(crate) fn instructions(
 }
 
 /// A question whose model has yet to be decided.
-pub(crate) struct Question<'q> {
+pub(crate) struct RoutedQuestion<'q> {
     pub(crate) run: &'q Run,
     /// Sources for what the model asks to see.
-    pub(crate) sources: Sources<'q>,
+    pub(crate) sources: LookSources<'q>,
     pub(crate) brief: &'q Brief,
     pub(crate) before: Before,
     /// The messages, including the question.
     pub(crate) dialogue: Dialogue,
 }
 
-impl Question<'_> {
+impl RoutedQuestion<'_> {
     /// Asks the question. If no answer is usable, asks the model that thinks longest, once.
     pub(crate) async fn ask<G: Grammar>(self, grammar: &G) -> Result<G::Answer, AnswerError> {
         let own = Caller::of(&self.run, AgentRole::Analysis);
@@ -103,7 +103,7 @@ impl Question<'_> {
         let may_change =
             self.run.config().router.auto_max_think && own.settings != strongest.settings;
         let chosen = self.decide(&own, &strongest, may_change).await?;
-        if chosen == Choice::MaxThink {
+        if chosen == ModelChoice::MaxThink {
             return self.of(&strongest, grammar).await;
         }
         let why = match self.of(&own, grammar).await {
@@ -141,7 +141,7 @@ impl Question<'_> {
         own: &Caller,
         strongest: &Caller,
         may_change: bool,
-    ) -> Result<Choice, AnswerError> {
+    ) -> Result<ModelChoice, AnswerError> {
         let mut assessment = self.assessed(may_change);
         let mut decision = Deciding {
             id: 1,
@@ -150,13 +150,15 @@ impl Question<'_> {
             tool_schema_hash: self.tool_schema_hash(),
             assessment: &assessment,
         };
-        let Some(decided) = self.run.perform(&mut decision).await? else { return Ok(Choice::Own) };
-        if decided != Choice::Uncertain {
+        let Some(decided) = self.run.perform(&mut decision).await? else {
+            return Ok(ModelChoice::Own);
+        };
+        if decided != ModelChoice::Uncertain {
             return Ok(decided);
         }
         let needs_thought = self.small_model().await;
-        assessment.choice = if needs_thought { Choice::MaxThink } else { Choice::Own };
-        assessment.reasons.extend(needs_thought.then_some(Reason::SmallModel));
+        assessment.choice = if needs_thought { ModelChoice::MaxThink } else { ModelChoice::Own };
+        assessment.reasons.extend(needs_thought.then_some(ChoiceReason::SmallModel));
         let mut decision = Deciding {
             id: 2,
             callers: (own, strongest),
@@ -174,8 +176,8 @@ impl Question<'_> {
         let signals = Signals { request, files, failures, failing_checks, assumptions };
         let mut assessment = assess(signals, &self.run.config().router);
         if !may_change {
-            assessment.choice = Choice::Own;
-            assessment.reasons.push(Reason::Fixed);
+            assessment.choice = ModelChoice::Own;
+            assessment.reasons.push(ChoiceReason::Fixed);
         }
         assessment
     }
@@ -213,11 +215,11 @@ struct Deciding<'d> {
 }
 
 impl Effect for Deciding<'_> {
-    type Outcome = Option<Choice>;
+    type Outcome = Option<ModelChoice>;
     type Stop = JournalClosed;
     const POSITION: Position = Position::NextIfAtAll;
 
-    fn look(&mut self, event: &Event) -> Trace<Option<Choice>> {
+    fn look(&mut self, event: &Event) -> Trace<Option<ModelChoice>> {
         let Event::RouterDecision { decision_id, assessment, .. } = event else {
             return Trace::Foretold(None);
         };
@@ -228,10 +230,10 @@ impl Effect for Deciding<'_> {
         }
     }
 
-    async fn act(&mut self, run: &Run) -> Result<Option<Choice>, JournalClosed> {
+    async fn act(&mut self, run: &Run) -> Result<Option<ModelChoice>, JournalClosed> {
         let (own, strongest) = self.callers;
         let choice = self.assessment.choice;
-        let chosen = if choice == Choice::MaxThink { strongest } else { own };
+        let chosen = if choice == ModelChoice::MaxThink { strongest } else { own };
         let decision = Event::RouterDecision {
             decision_id: self.id,
             role: chosen.role,
@@ -267,7 +269,7 @@ impl Effect for Escalating<'_> {
     }
 
     async fn act(&mut self, run: &Run) -> Result<bool, JournalClosed> {
-        let (role, reason_codes) = (self.from.role, vec![Reason::NoUsableAnswer]);
+        let (role, reason_codes) = (self.from.role, vec![ChoiceReason::NoUsableAnswer]);
         let (from, to) = (self.from.settings.model.clone(), self.to.settings.model.clone());
         run.publish(Event::RouterEscalation { role, reason_codes, from, to }).await?;
         Ok(true)

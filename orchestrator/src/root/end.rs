@@ -6,7 +6,7 @@ use std::time::Duration;
 use actors::run::workspace::Staged;
 use actors::run::{Run, UserWord};
 use facts::amounts::Spending;
-use facts::delivery::{Delivery, FailureKind, Rollback, Target};
+use facts::delivery::{Delivery, FailureKind, Rollback, UndoTarget};
 use facts::event::Event;
 use facts::words::Side;
 use lanes::crew::Crew;
@@ -14,21 +14,21 @@ use lanes::team::Team;
 use missions::children::Children;
 
 use super::ending::{Ending, failed};
-use super::{Outcome, State};
+use super::{RequestOutcome, State};
 use crate::request::LAST_REQUEST;
 use crate::root::supervision;
-use crate::session::memory::{self, Delivered, Place, remember};
+use crate::session::memory::{self, Delivered, DeliveryPlace, remember};
 use crate::session::recorded_run::{Progress, progress};
-use crate::session::turn::Turn;
+use crate::session::turn::FinishedTurn;
 use crate::workspace::worktrees;
 
 /// How long work may take to stop.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl State {
-    fn place_of_memory(&self) -> Place {
+    fn place_of_memory(&self) -> DeliveryPlace {
         let (tree, session) = (self.reader.clone(), self.session.clone());
-        Place { tree, file: memory::file_of(&self.places), session }
+        DeliveryPlace { tree, file: memory::file_of(&self.places), session }
     }
 
     /// Ends the run: kills the remaining work, and records how it ended.
@@ -73,7 +73,7 @@ impl State {
         let changes = active.trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
-            ways_back.insert(0, (Target::Start, active.trail.to_start()));
+            ways_back.insert(0, (UndoTarget::Start, active.trail.to_start()));
         }
         let spent = active.run.admission.spent().await.unwrap_or_default();
         if let Some(admission) = active.slot.cell() {
@@ -137,7 +137,7 @@ impl State {
         // A card that was not carried out may be approved again.
         let again = active.approved.take().filter(|_| is_over && !done);
         self.cards.extend(again.map(|card| (card.hash(), card)));
-        self.turns.push(Turn {
+        self.turns.push(FinishedTurn {
             run: active.run.id().to_owned(),
             said: said(&active.run),
             request: active.run.redactor.redact(&active.request.text).into_owned(),
@@ -148,7 +148,7 @@ impl State {
             failing,
         });
         let (run, reply, put_aside) = (active.run.id().to_owned(), active.reply, active.put_aside);
-        let outcome = Outcome {
+        let outcome = RequestOutcome {
             run,
             delivery,
             plan,

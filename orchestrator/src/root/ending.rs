@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use facts::delivery::{Delivery, FailureKind, Target};
+use facts::delivery::{Delivery, FailureKind, UndoTarget};
 use facts::grammar::plan::Plan;
 use facts::grammar::review::Review;
 use facts::team::EndedLane;
@@ -20,7 +20,7 @@ pub(crate) struct Ending {
     pub(crate) review: Option<Review>,
     pub(crate) card: Option<Box<SealedCard>>,
     pub(crate) failing: Vec<FailedCheck>,
-    pub(crate) ways_back: Vec<(Target, Vec<Change>)>,
+    pub(crate) ways_back: Vec<(UndoTarget, Vec<Change>)>,
     pub(crate) lanes: Vec<EndedLane>,
     pub(crate) kept: Vec<PathBuf>,
 }

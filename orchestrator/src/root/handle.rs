@@ -21,10 +21,10 @@ use tokio::sync::mpsc;
 use tools::blocking::on_a_thread;
 use tree::CommitError;
 
-use super::{Msg, NotSteered, OrchestratorActor, Outcome, Root, Setup};
+use super::{Msg, NotSteered, OrchestratorActor, RequestOutcome, Root, Setup};
 use crate::request::Request;
 use crate::session::context::{Compacted, Context, NotCompacted};
-use crate::session::past_requests::{Earlier, EarlierError, InterruptedRun, RecordedRun};
+use crate::session::past_requests::{EarlierError, InterruptedRun, RecordedRun, SessionPast};
 use crate::workspace::main_tree::MainTree;
 use crate::workspace::main_workspace::commit;
 use crate::workspace::worktrees;
@@ -87,7 +87,8 @@ impl Orchestrator {
             forked_from: None,
         };
         setup.redactor = setup.redactor.salted(&salt);
-        let orchestrator = Self::launch(setup, (journal, inlet), begun, Earlier::nothing()).await?;
+        let orchestrator =
+            Self::launch(setup, (journal, inlet), begun, SessionPast::nothing()).await?;
         Ok((orchestrator, signals))
     }
 
@@ -99,7 +100,7 @@ impl Orchestrator {
         let clock = Arc::clone(&setup.clock);
         let (journal, inlet, records) =
             Journal::reopen(&setup.session_dir, clock, capacity, screen)?;
-        let mut earlier = Earlier::read(&setup.session_dir, &records)?;
+        let mut earlier = SessionPast::read(&setup.session_dir, &records)?;
         let interrupted = earlier.interrupted.take();
         let salt = setup.ids.fresh();
         let begun = Event::SessionContinued {
@@ -119,7 +120,7 @@ impl Orchestrator {
         setup: Setup,
         (journal, inlet): (Journal, JournalInlet),
         begun: Event,
-        earlier: Earlier,
+        earlier: SessionPast,
     ) -> Result<Self, StartError> {
         let main_tree = MainTree::open(&setup.workspace, &setup.places, &setup.config)?;
         let settled = main_tree.recover()?;
@@ -148,7 +149,7 @@ impl Orchestrator {
     pub fn run(
         &self,
         request: Request,
-    ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+    ) -> impl Future<Output = Result<RequestOutcome, Unanswered>> + use<> {
         self.drive(request, None)
     }
 
@@ -156,7 +157,7 @@ impl Orchestrator {
     pub fn take_up(
         &self,
         interrupted: InterruptedRun,
-    ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+    ) -> impl Future<Output = Result<RequestOutcome, Unanswered>> + use<> {
         self.drive(interrupted.request, Some(interrupted.recorded))
     }
 
@@ -165,7 +166,7 @@ impl Orchestrator {
         &self,
         request: Request,
         recorded: Option<RecordedRun>,
-    ) -> impl Future<Output = Result<Outcome, Unanswered>> + use<> {
+    ) -> impl Future<Output = Result<RequestOutcome, Unanswered>> + use<> {
         let (reply, outcome) = ractor::concurrency::oneshot();
         let sent = self.actor.cast(Msg::Run { request, recorded, reply: reply.into() });
         async move {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actors::talk::prompts::{Prompt, Prompts};
-use checks::error_lines::{Numbers, diagnostics};
+use checks::error_lines::{NumberFolding, diagnostics};
 use facts::amounts::{Amount, Spending};
 use facts::grammar::contract::{Contract, ContractError, filled};
 use model::price::Usd;
@@ -127,7 +127,7 @@ pub struct WorkBounds {
 /// Why the task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub enum End {
+pub enum AutopilotEnd {
     /// The command passes.
     Reached,
     /// The steering model found nothing left to do.
@@ -159,7 +159,7 @@ pub enum End {
     Stopped,
 }
 
-impl End {
+impl AutopilotEnd {
     /// Returns true if the task can be resumed: what stopped it is up to the user.
     pub const fn can_go_on(&self) -> bool {
         matches!(self, Self::Stopped | Self::Denied { .. })
@@ -168,7 +168,7 @@ impl End {
 
 /// The state of a long task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct PilotState {
     /// The user's task.
     pub task: String,
     /// The command that passes once the task is done.
@@ -190,10 +190,10 @@ pub struct Work {
     pub worked: Duration,
     /// Why it ended; `None` while it has not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub end: Option<End>,
+    pub end: Option<AutopilotEnd>,
 }
 
-impl Work {
+impl PilotState {
     /// Returns the cost so far.
     pub fn spent(&self) -> Spending {
         let choosing = Spending { known: self.choosing, unknown: self.choosing_unknown };
@@ -215,25 +215,25 @@ impl Work {
     }
 
     /// Returns why no further step may follow, if so.
-    pub fn is_over(&self) -> Option<End> {
+    pub fn is_over(&self) -> Option<AutopilotEnd> {
         let WorkBounds { iterations, time, usd, tokens } = self.bounds;
         let spent = self.spent().at_most();
         let idle = (0..self.rounds.len()).rev().take_while(|at| !self.is_progress(*at)).count();
         if idle >= MOST_IDLE {
-            return Some(End::NoProgress);
+            return Some(AutopilotEnd::NoProgress);
         }
         if self.alike() >= MOST_ALIKE {
-            return Some(End::SameFailure);
+            return Some(AutopilotEnd::SameFailure);
         }
         if iterations.is_some_and(|most| self.rounds.len() >= most) {
-            return Some(End::Iterations);
+            return Some(AutopilotEnd::Iterations);
         }
         if time.is_some_and(|most| self.worked >= most) {
-            return Some(End::Time);
+            return Some(AutopilotEnd::Time);
         }
         let is_used_up = usd.is_some_and(|most| spent.nano_usd >= most)
             || tokens.is_some_and(|most| spent.tokens >= most);
-        is_used_up.then_some(End::Budget)
+        is_used_up.then_some(AutopilotEnd::Budget)
     }
 
     /// Returns true if a step made progress: it was kept, and its files did not return to their state before an earlier
@@ -259,7 +259,7 @@ impl Work {
 
     /// Records the command's output after the last step.
     pub fn failed_with(&mut self, output: &str) {
-        let errors = diagnostics(output, COMPARED, Numbers::Kept);
+        let errors = diagnostics(output, COMPARED, NumberFolding::Kept);
         if let Some(last) = self.rounds.last_mut().filter(|_| !errors.is_empty()) {
             let text = errors.iter().map(|it| format!("{}|{}|{}\n", it.code, it.file, it.message));
             last.failure = Some(FileHash::of(text.collect::<String>().as_bytes()));
@@ -329,9 +329,9 @@ mod tests {
         }
     }
 
-    fn work(rounds: Vec<TakenStep>, bounds: WorkBounds) -> Work {
+    fn work(rounds: Vec<TakenStep>, bounds: WorkBounds) -> PilotState {
         let (task, until) = ("t".to_owned(), None);
-        Work {
+        PilotState {
             task,
             until,
             bounds,
@@ -378,7 +378,10 @@ mod tests {
             None,
             "the last change may still lead on"
         );
-        assert_eq!(work(vec![to(), fro(), to(), fro()], none).is_over(), Some(End::NoProgress));
+        assert_eq!(
+            work(vec![to(), fro(), to(), fro()], none).is_over(),
+            Some(AutopilotEnd::NoProgress)
+        );
         // A file changed repeatedly but never back; and one changed back together with a new one.
         let on = vec![to(), turns(&[("a", "2", "3")]), turns(&[("a", "3", "4")])];
         assert!((0..3).all(|at| work(on.clone(), none).is_progress(at)));
@@ -399,14 +402,14 @@ mod tests {
             work
         };
         let same = ["FAILED a.py::t - assert 3 == 4\n1 failed in 0.03s"; MOST_ALIKE + 1];
-        assert_eq!(said(&same, |_| 0).is_over(), Some(End::SameFailure));
+        assert_eq!(said(&same, |_| 0).is_over(), Some(AutopilotEnd::SameFailure));
         assert_eq!(said(&same[1..], |_| 0).is_over(), None);
         assert_eq!(said(&same, |at| 20 - at).is_over(), None, "fewer steps are to come each time");
         assert_eq!(said(&[""; 20], |_| 0).is_over(), None, "empty output is not compared");
         let mut other = same;
         other[4] = "FAILED a.py::t - assert 2 == 4\n1 failed in 0.03s";
         assert_eq!(said(&other, |_| 0).is_over(), None);
-        let question = Work { until: Some("pytest".to_owned()), ..said(&same[..4], |_| 0) }
+        let question = PilotState { until: Some("pytest".to_owned()), ..said(&same[..4], |_| 0) }
             .question(&Prompts::default(), "1 failed");
         assert!(question.contains("The last 3 steps did not"), "{question}");
     }
@@ -416,22 +419,25 @@ mod tests {
         let none = WorkBounds::default();
         assert_eq!(work(vec![round(false), round(false)], none).is_over(), None);
         let idle = vec![round(true), round(false), round(false), round(false)];
-        assert_eq!(work(idle, none).is_over(), Some(End::NoProgress));
+        assert_eq!(work(idle, none).is_over(), Some(AutopilotEnd::NoProgress));
         let moves = || vec![round(false), round(false), round(true)];
         assert_eq!(work(moves(), none).is_over(), None);
         let bounds = |bounds: WorkBounds| work(moves(), bounds).is_over();
-        assert_eq!(bounds(WorkBounds { iterations: Some(3), ..none }), Some(End::Iterations));
-        assert_eq!(bounds(WorkBounds { tokens: Some(300), ..none }), Some(End::Budget));
+        assert_eq!(
+            bounds(WorkBounds { iterations: Some(3), ..none }),
+            Some(AutopilotEnd::Iterations)
+        );
+        assert_eq!(bounds(WorkBounds { tokens: Some(300), ..none }), Some(AutopilotEnd::Budget));
         assert_eq!(bounds(WorkBounds { tokens: Some(301), ..none }), None);
         assert_eq!(
             bounds(WorkBounds { time: Some(Duration::from_mins(1)), ..none }),
-            Some(End::Time)
+            Some(AutopilotEnd::Time)
         );
     }
 
     #[test]
     fn the_steering_model_is_shown_the_result_of_each_step() {
-        let work = Work {
+        let work = PilotState {
             later: vec!["write the notes".to_owned()],
             ..work(vec![round(true), round(false)], WorkBounds::default())
         };
@@ -441,7 +447,7 @@ mod tests {
             question.contains("write the notes") && !question.contains("is reached"),
             "{question}"
         );
-        let until = Work { until: Some("make test".to_owned()), ..work };
+        let until = PilotState { until: Some("make test".to_owned()), ..work };
         let question = until.question(&Prompts::default(), "1 failed");
         assert!(
             question.contains("`make test` passes. It does not yet:\n\n1 failed"),

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use tools::regular;
 use tree::{Entry, FileHash, ReadTree, RepoPath};
 
-pub(crate) use self::delivered::{Delivered, Place, remember};
-use crate::workspace::places::Places;
+pub(crate) use self::delivered::{Delivered, DeliveryPlace, remember};
+use crate::workspace::places::WorkspacePlaces;
 
 /// Read limit; larger than any memory file.
 const MAX_BYTES: u64 = 4 << 20;
@@ -94,7 +94,7 @@ pub struct Memory {
 }
 
 /// Returns the path of a workspace's memory file.
-pub fn file_of(places: &Places) -> PathBuf {
+pub fn file_of(places: &WorkspacePlaces) -> PathBuf {
     places.checkpoints.with_file_name("memory.json")
 }
 

@@ -13,7 +13,7 @@ use checks::outcome::CheckOutcome;
 use facts::delivery::{Delivery, StagedFor};
 use facts::event::{Blob, Event, FORMAT, StagedFile};
 use facts::seen::SeenFile;
-use facts::words::{Asked, Side};
+use facts::words::{NeedsApproval, Side};
 use journal::changes;
 use lanes::crew::undo_patch::Trail;
 use missions::card::SealedCard;
@@ -24,7 +24,7 @@ use tree::{Change, FileHash, RepoPath};
 
 use crate::request::Request;
 use crate::session::turn::fates::Was;
-use crate::session::turn::{FailedCheck, Turn};
+use crate::session::turn::{FailedCheck, FinishedTurn};
 use journal::read::{ReadError, Record, content, read};
 
 /// Why a session cannot be resumed.
@@ -56,9 +56,9 @@ pub enum EarlierError {
 }
 
 /// The past of a session.
-pub(crate) struct Earlier {
+pub(crate) struct SessionPast {
     /// The finished turns, oldest first.
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<FinishedTurn>,
     /// Number of them that prompts show as a summary, from the first.
     pub(crate) compacted: usize,
     /// The interrupted run, if any.
@@ -187,7 +187,7 @@ impl<'r> RunRecords<'r> {
 
     /// Returns what the next turn is told about it, once it is over.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
-    fn turn(&self, session: &Path) -> Result<Option<Turn>, EarlierError> {
+    fn turn(&self, session: &Path) -> Result<Option<FinishedTurn>, EarlierError> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
         let Request { text: request, .. } = self.request();
         let (mut plan, mut answer, mut trail) = (None, None, Trail::default());
@@ -218,7 +218,7 @@ impl<'r> RunRecords<'r> {
         }
         let changes = trail.changes();
         let (run, said) = (self.id.to_owned(), self.user_said());
-        Ok(Some(Turn { run, request, delivery, plan, said, answer, changes, failing }))
+        Ok(Some(FinishedTurn { run, request, delivery, plan, said, answer, changes, failing }))
     }
 
     /// Returns what the user said while it was worked on.
@@ -246,8 +246,12 @@ impl<'r> RunRecords<'r> {
                 }
                 Event::ApprovalDenied { action, said: Some(words), .. } => {
                     let to = match &action {
-                        Asked::Patch(patch) => staged.get(patch).map(|files| files.join(", ")),
-                        Asked::Command(text) | Asked::Network(text) => Some(text.clone()),
+                        NeedsApproval::Patch(patch) => {
+                            staged.get(patch).map(|files| files.join(", "))
+                        }
+                        NeedsApproval::Command(text) | NeedsApproval::Network(text) => {
+                            Some(text.clone())
+                        }
                     };
                     said.push(UserWord::Objection { to: to.unwrap_or_default(), words });
                 }
@@ -274,7 +278,7 @@ impl<'r> RunRecords<'r> {
                     }
                     staged.insert(patch, files);
                 }
-                Event::ApprovalAsked { ask, action: Asked::Patch(patch), .. } => {
+                Event::ApprovalAsked { ask, action: NeedsApproval::Patch(patch), .. } => {
                     asked.insert(ask, patch);
                 }
                 Event::ApprovalGiven { ask, left_out, said } => {
@@ -468,7 +472,7 @@ fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
     cards.into_made().into_iter().filter(|made| made.state.is_open())
 }
 
-impl Earlier {
+impl SessionPast {
     /// The past of a new session.
     pub(crate) fn nothing() -> Self {
         Self { turns: Vec::new(), compacted: 0, interrupted: None, cards: BTreeMap::new() }

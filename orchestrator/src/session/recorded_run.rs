@@ -9,7 +9,7 @@ use actors::run::terms::{Terms, TermsError};
 use config::Config;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event};
-use policy::Rules;
+use policy::PolicyRules;
 use ractor::ActorRef;
 use tools::redact::Redactor;
 
@@ -22,7 +22,7 @@ pub(crate) struct Beginning {
     pub(crate) id: String,
     pub(crate) terms: Terms,
     /// The current rules, for a resumed run: what they deny since it began is denied.
-    pub(crate) current_rules: Option<Arc<Rules>>,
+    pub(crate) current_rules: Option<Arc<PolicyRules>>,
     pub(crate) publisher: Publisher,
     pub(crate) redactor: Redactor,
     /// How long it has worked before.

@@ -18,7 +18,7 @@ use tools::redact::Redactor;
 
 use crate::root::{Orchestrator, Setup, StartError};
 use crate::session::past_requests::{EarlierError, InterruptedRun, RunRecords, runs};
-use crate::workspace::places::Places;
+use crate::workspace::places::WorkspacePlaces;
 use journal::read::{ReadError, read};
 
 /// Why a session cannot be replayed.
@@ -118,7 +118,7 @@ async fn on_stage(scratch: &Path, config: Arc<Config>) -> Result<Orchestrator, R
         workspace: workspace.canonicalize()?,
         session_dir: scratch.join("session"),
         cache: scratch.join("cache"),
-        places: Places {
+        places: WorkspacePlaces {
             state: scratch.to_owned(),
             commits: scratch.join("commits"),
             checkpoints: scratch.join("checkpoints.git"),

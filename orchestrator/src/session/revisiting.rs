@@ -15,14 +15,14 @@ use tree::{Change, Entry, FileState, LastCommit, ReadTree, RepoPath, UserReposit
 use crate::session::past_requests::unapplied;
 use crate::session::turn::fates::{EarlierChange, InCommit, Was, fate};
 use crate::workspace::checkpoints::CheckpointHistory;
-use crate::workspace::places::Places;
+use crate::workspace::places::WorkspacePlaces;
 
 /// The effect of looking up what became of the changes of earlier turns.
 pub(crate) struct Revisiting {
     /// The run and the applied changes of each turn, oldest first.
     pub(crate) turns: Vec<(String, Vec<Change>)>,
     pub(crate) dir: PathBuf,
-    pub(crate) places: Places,
+    pub(crate) places: WorkspacePlaces,
     /// The directory of this session.
     pub(crate) session: PathBuf,
     pub(crate) reader: ReadTree,
@@ -62,7 +62,7 @@ impl Effect for Revisiting {
 struct Looking {
     turns: Vec<(String, Vec<Change>)>,
     dir: PathBuf,
-    places: Places,
+    places: WorkspacePlaces,
     session: PathBuf,
     reader: ReadTree,
     config: Arc<Config>,

@@ -28,7 +28,7 @@ const LINE_CHARS: usize = 300;
 
 /// A finished turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct FinishedTurn {
     /// Id of its run.
     pub(crate) run: String,
     /// The user's message.
@@ -64,7 +64,7 @@ impl From<Check> for FailedCheck {
     }
 }
 
-impl Turn {
+impl FinishedTurn {
     /// Returns true if it succeeded.
     pub(crate) const fn is_done(&self) -> bool {
         matches!(self.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. })
@@ -177,7 +177,7 @@ pub(crate) enum PartOf {
 /// became of their changes.
 pub(crate) fn parts(
     prompts: &Prompts,
-    turns: &[Turn],
+    turns: &[FinishedTurn],
     compacted: usize,
     fates: &[ChangeFate],
     most: usize,
@@ -194,7 +194,7 @@ pub(crate) fn parts(
 /// Renders the [`parts`] as one text; empty if there are none.
 pub(crate) fn conversation(
     prompts: &Prompts,
-    turns: &[Turn],
+    turns: &[FinishedTurn],
     compacted: usize,
     fates: &[ChangeFate],
     most: usize,
@@ -223,7 +223,11 @@ pub(crate) fn decisions(prompts: &Prompts, said: &[UserWord]) -> Vec<String> {
 }
 
 /// Summarises the last of `turns`, with what became of its changes and the start of its answer.
-pub(crate) fn last(prompts: &Prompts, turns: &[Turn], fates: &[ChangeFate]) -> Option<String> {
+pub(crate) fn last(
+    prompts: &Prompts,
+    turns: &[FinishedTurn],
+    fates: &[ChangeFate],
+) -> Option<String> {
     let turn = turns.last()?;
     let since = fates::lines(fates).into_iter().filter(|(turn, _)| *turn == turns.len());
     let line = since.fold(turn.line(prompts, turns.len()), |line, (_, since)| {
@@ -280,11 +284,11 @@ mod tests {
 
     use super::*;
 
-    pub(super) fn turn(request: &str) -> Turn {
+    pub(super) fn turn(request: &str) -> FinishedTurn {
         let delivery = Delivery::Delivered { verified: Verified::Passed };
         let (changes, failing) = (Vec::new(), Vec::new());
         let (run, request, said) = (String::new(), request.into(), Vec::new());
-        Turn { run, request, delivery, plan: None, said, answer: None, changes, failing }
+        FinishedTurn { run, request, delivery, plan: None, said, answer: None, changes, failing }
     }
 
     fn change(path: &str, before: &str, after: &str) -> Change {
@@ -300,14 +304,15 @@ mod tests {
         }
     }
 
-    fn told(turns: &[Turn], most: usize) -> String {
+    fn told(turns: &[FinishedTurn], most: usize) -> String {
         conversation(&Prompts::default(), turns, 0, &[], most)
     }
 
     #[test]
     fn requests_changes_and_answers_are_rendered() {
-        let edited = Turn { changes: vec![change("a.py", "x\n", "y\n")], ..turn("make it y") };
-        let asked = Turn { answer: Some("Because.".into()), ..turn("why?") };
+        let edited =
+            FinishedTurn { changes: vec![change("a.py", "x\n", "y\n")], ..turn("make it y") };
+        let asked = FinishedTurn { answer: Some("Because.".into()), ..turn("why?") };
         let text = told(&[edited, asked], 1_000);
         assert!(
             text.contains("make it y") && text.contains("+y") && text.contains("a/a.py"),

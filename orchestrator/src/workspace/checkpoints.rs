@@ -8,13 +8,13 @@ use config::Config;
 use tools::clock::Timestamp;
 use tools::ids::called;
 use tree::{
-    Change, Checkpoint, Entry, FileState, Kept, Own, ReadTree, RepoPath, SnapshotError,
+    Change, Checkpoint, Entry, FileState, KeptFile, Own, ReadTree, RepoPath, SnapshotError,
     SnapshotReader, Snapshots, TreeError,
 };
 
-use crate::workspace::places::{Places, snapshots};
+use crate::workspace::places::{WorkspacePlaces, snapshots};
 pub use crate::workspace::rewind::{Conflict, Presence, presence};
-use crate::workspace::rewind::{Made, undo};
+use crate::workspace::rewind::{OwnChange, undo};
 
 /// The checkpoints of a workspace.
 pub struct CheckpointHistory {
@@ -65,7 +65,11 @@ pub struct RestorePlan {
 
 impl CheckpointHistory {
     /// Reads the checkpoints of `workspace`. Interrupted commits must have been settled.
-    pub fn read(places: &Places, workspace: &Path, config: &Config) -> Result<Self, SnapshotError> {
+    pub fn read(
+        places: &WorkspacePlaces,
+        workspace: &Path,
+        config: &Config,
+    ) -> Result<Self, SnapshotError> {
         let snapshots = snapshots(places, workspace, config);
         let checkpoints = snapshots.checkpoints()?;
         let (kept, tree) = (snapshots.reader()?, ReadTree::open(workspace)?);
@@ -259,7 +263,7 @@ impl CheckpointHistory {
         &self,
         path: &RepoPath,
         own: &[&Own],
-        then: &BTreeMap<RepoPath, Kept>,
+        then: &BTreeMap<RepoPath, KeptFile>,
     ) -> Result<Result<Option<FileState>, Conflict>, SnapshotError> {
         let first = own.first().and_then(|own| own.before.as_ref());
         match then.get(path).or(first) {
@@ -272,11 +276,11 @@ impl CheckpointHistory {
     }
 
     /// Returns our changes of one path, newest first.
-    fn made(&self, own: &[&Own]) -> Result<Vec<Made>, SnapshotError> {
+    fn made(&self, own: &[&Own]) -> Result<Vec<OwnChange>, SnapshotError> {
         let read = |own: &&Own| {
             let before = self.state(&own.path, own.before.as_ref())?;
             let after = self.state(&own.path, own.after.as_ref())?;
-            Ok(Made { before, after })
+            Ok(OwnChange { before, after })
         };
         own.iter().rev().map(read).collect()
     }
@@ -306,7 +310,7 @@ impl CheckpointHistory {
     fn state(
         &self,
         path: &RepoPath,
-        kept: Option<&Kept>,
+        kept: Option<&KeptFile>,
     ) -> Result<Option<FileState>, SnapshotError> {
         kept.map(|kept| self.kept.file(path, *kept)).transpose()
     }
@@ -314,7 +318,7 @@ impl CheckpointHistory {
 
 /// Returns true if our changes of a path created or replaced a symlink.
 fn has_links(own: &[&Own]) -> bool {
-    own.iter().flat_map(|own| [own.before, own.after]).flatten().any(Kept::is_symlink)
+    own.iter().flat_map(|own| [own.before, own.after]).flatten().any(KeptFile::is_symlink)
 }
 
 /// If a file stays, leaves the paths above and below it unchanged as well: they would be in each other's way.

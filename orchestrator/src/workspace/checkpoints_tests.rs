@@ -5,13 +5,13 @@ use std::os::unix::fs::symlink;
 
 use config::Inputs;
 use tempfile::TempDir;
-use tree::{CommitLog, FileMode, Note, WriteTree};
+use tree::{CheckpointNote, CommitLog, FileMode, WriteTree};
 
 use super::*;
 
 struct World {
     home: TempDir,
-    places: Places,
+    places: WorkspacePlaces,
     config: Config,
     _state: TempDir,
 }
@@ -20,7 +20,7 @@ impl World {
     fn new() -> World {
         let (home, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let at = |name: &str| state.path().join(name);
-        let places = Places {
+        let places = WorkspacePlaces {
             state: at(""),
             commits: at("commits"),
             checkpoints: at("private.git"),
@@ -39,7 +39,11 @@ impl World {
     /// Makes changes as the main tree does: first a checkpoint, then the commit.
     fn change(&self, changes: &[Change]) {
         let (tree, now) = (self.tree(), Timestamp::UNIX_EPOCH);
-        let note = Note { patch: "p".to_owned(), session: "s".to_owned(), ..Note::default() };
+        let note = CheckpointNote {
+            patch: "p".to_owned(),
+            session: "s".to_owned(),
+            ..CheckpointNote::default()
+        };
         let snapshots = snapshots(&self.places, self.home.path(), &self.config);
         snapshots.record(&tree.reader(), changes, note, now, &|| false).unwrap();
         tree.commit(changes, "test").unwrap();

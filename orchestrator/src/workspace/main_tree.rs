@@ -12,11 +12,11 @@ use facts::not_applied::NotApplied;
 use lanes::lane::lane_tree::holds;
 use tools::clock::Timestamp;
 use tree::{
-    Change, Checkpoint, CommitError, CommitLog, Note, ReadTree, Settled, Settlement, Snapshot,
-    SnapshotError, Snapshots, WriteTree,
+    Change, Checkpoint, CheckpointNote, CommitError, CommitLog, ReadTree, Settled, Settlement,
+    Snapshot, SnapshotError, Snapshots, WriteTree,
 };
 
-use crate::workspace::places::{Places, snapshots};
+use crate::workspace::places::{WorkspacePlaces, snapshots};
 
 /// The user's workspace, writable.
 pub(crate) struct MainTree {
@@ -26,7 +26,11 @@ pub(crate) struct MainTree {
 
 impl MainTree {
     /// Opens the workspace. Called once in a session, by the orchestrator.
-    pub(crate) fn open(root: &Path, places: &Places, config: &Config) -> Result<Self, CommitError> {
+    pub(crate) fn open(
+        root: &Path,
+        places: &WorkspacePlaces,
+        config: &Config,
+    ) -> Result<Self, CommitError> {
         let patience = Duration::from_secs(config.limits.workspace_lock_timeout_seconds);
         let log = CommitLog::at(places.commits.clone(), patience);
         let log = log.map_err(|source| CommitError::Log { source })?;
@@ -48,7 +52,7 @@ impl MainTree {
     pub(crate) fn checkpoint(
         &self,
         changes: &[Change],
-        note: Note,
+        note: CheckpointNote,
         now: Timestamp,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(Checkpoint, Snapshot), CommitRefused> {
@@ -124,7 +128,7 @@ impl MainTree {
 
 /// Settles interrupted commits in `workspace`, so that no reader sees a tree between two states.
 pub fn settle(
-    places: &Places,
+    places: &WorkspacePlaces,
     workspace: &Path,
     config: &Config,
 ) -> Result<Vec<Settled>, CommitError> {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use config::Config;
 use index::{Index, IndexOptions};
-use policy::{Rules, Verdict};
+use policy::{PolicyRules, Verdict};
 use tree::{ReadTree, SnapshotLimits, Snapshots};
 
 /// The program's directories for a workspace.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct WorkspacePlaces {
     /// The program's state directory; never part of a workspace.
     pub state: PathBuf,
     /// Log of commits in progress, for all workspaces.
@@ -22,7 +22,7 @@ pub struct Places {
     pub lanes: PathBuf,
 }
 
-pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> Snapshots {
+pub(crate) fn snapshots(places: &WorkspacePlaces, workspace: &Path, config: &Config) -> Snapshots {
     let config::Checkpoints { max_count, max_bytes, max_file_bytes } = config.checkpoints;
     let limits = SnapshotLimits {
         max_checkpoints: max_count,
@@ -36,7 +36,12 @@ pub(crate) fn snapshots(places: &Places, workspace: &Path, config: &Config) -> S
 }
 
 /// Creates the index of a workspace; nothing is indexed yet.
-pub fn index(places: &Places, tree: ReadTree, config: &Config, rules: &Arc<Rules>) -> Index {
+pub fn index(
+    places: &WorkspacePlaces,
+    tree: ReadTree,
+    config: &Config,
+    rules: &Arc<PolicyRules>,
+) -> Index {
     let rules = Arc::clone(rules);
     let options = IndexOptions {
         dir: places.checkpoints.with_file_name("index"),

@@ -8,7 +8,7 @@ use tree::{FileMode, FileState};
 
 /// A change of ours to a path; `None` means no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct OwnChange {
     /// The file before.
     pub(crate) before: Option<FileState>,
     /// The file after.
@@ -41,12 +41,12 @@ pub enum Conflict {
 /// Returns the file without our changes, given newest first, but with everyone else's.
 pub(crate) fn undo(
     current: Option<FileState>,
-    made: impl IntoIterator<Item = Made>,
+    made: impl IntoIterator<Item = OwnChange>,
 ) -> Result<Option<FileState>, Conflict> {
     made.into_iter().try_fold(current, undo_one)
 }
 
-fn undo_one(current: Option<FileState>, made: Made) -> Result<Option<FileState>, Conflict> {
+fn undo_one(current: Option<FileState>, made: OwnChange) -> Result<Option<FileState>, Conflict> {
     if current == made.after {
         return Ok(made.before);
     }
@@ -155,8 +155,8 @@ mod tests {
         state(text).into()
     }
 
-    fn made(before: Option<FileState>, after: Option<FileState>) -> Made {
-        Made { before, after }
+    fn made(before: Option<FileState>, after: Option<FileState>) -> OwnChange {
+        OwnChange { before, after }
     }
 
     #[test]

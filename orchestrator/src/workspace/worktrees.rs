@@ -12,11 +12,11 @@ use tools::blocking::on_a_thread;
 use tree::Snapshots;
 
 use crate::session::past_requests::ended_lanes;
-use crate::workspace::places::{Places, snapshots};
+use crate::workspace::places::{WorkspacePlaces, snapshots};
 
 /// Collects leftover worktrees of a workspace, off the runtime. `sessions` is the directory of sessions.
 pub(crate) async fn collect_left(
-    places: &Places,
+    places: &WorkspacePlaces,
     workspace: &Path,
     sessions: PathBuf,
     config: &Config,

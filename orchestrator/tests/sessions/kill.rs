@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::request::intent::RequestIntent;
 use deepseek_orchestrator::root::Orchestrator;
 use deepseek_orchestrator::session::replay::replay;
 use facts::delivery::{Delivery, FailureKind, Verified};
@@ -72,7 +72,7 @@ async fn run(lost: Lost, role: AgentRole) -> (RunRecord, World) {
     let setup = world.setup(&model, &[("policy.mode", "\"yolo\"")]);
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
     model.orchestrator.set(orchestrator.cell()).unwrap();
-    let request = Request::new("Fix the greeting", Some(Intent::Edit));
+    let request = Request::new("Fix the greeting", Some(RequestIntent::Edit));
     let working = RunRecord::of(&orchestrator, signals, request, |_| ());
     let told =
         tokio::time::timeout(Duration::from_secs(30), working).await.expect("the request hangs");

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::request::intent::RequestIntent;
 use deepseek_orchestrator::root::Orchestrator;
 use facts::event::Envelope;
 use testkit::{AnswerSource, RunRecord, World};
@@ -38,6 +38,6 @@ async fn in_lanes<S: AnswerSource>(
     let always = [("lanes.mode", "\"on\""), ("lanes.max_lanes", "9")];
     let setup = world.setup(model, &[always.as_slice(), flags].concat());
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
-    let request = Request::new("Do it all", Some(Intent::Edit));
+    let request = Request::new("Do it all", Some(RequestIntent::Edit));
     RunRecord::of(&orchestrator, signals, request, heard).await
 }

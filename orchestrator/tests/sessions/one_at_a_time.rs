@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actors::Unanswered;
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
+use deepseek_orchestrator::request::intent::RequestIntent;
 use deepseek_orchestrator::root::Orchestrator;
 use facts::delivery::{Delivery, Verified};
 use model::{AgentRole, ChatRequest, ModelError};
@@ -27,7 +27,7 @@ async fn a_second_request_is_refused_while_one_is_running() {
     let setup = world.setup(&Arc::new(Fixing), &[("policy.mode", "\"yolo\"")]);
     let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
     ignore(signals);
-    let request = || Request::new("Fix the greeting", Some(Intent::Edit));
+    let request = || Request::new("Fix the greeting", Some(RequestIntent::Edit));
     let (first, second) = (orchestrator.run(request()), orchestrator.run(request()));
     assert_eq!(second.await.unwrap_err(), Unanswered::Stopped);
     let delivery = first.await.unwrap().delivery;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use config::Config;
 use deepseek_orchestrator::request::Request;
-use deepseek_orchestrator::request::intent::Intent;
-use deepseek_orchestrator::root::{Orchestrator, Outcome, Setup, StartError};
+use deepseek_orchestrator::request::intent::RequestIntent;
+use deepseek_orchestrator::root::{Orchestrator, RequestOutcome, Setup, StartError};
 use deepseek_orchestrator::session::past_requests::InterruptedRun;
 use deepseek_orchestrator::session::replay::replay;
 use facts::delivery::Delivery;
@@ -324,8 +324,8 @@ impl Story {
         records.iter().find_map(|record| end(&record.event().unwrap()).map(|(it, _)| it.clone()))
     }
 
-    async fn work(&self, luck: Arc<Luck>) -> Outcome {
-        let request = Request::new("Fix the greeting".to_owned(), Some(Intent::Edit));
+    async fn work(&self, luck: Arc<Luck>) -> RequestOutcome {
+        let request = Request::new("Fix the greeting".to_owned(), Some(RequestIntent::Edit));
         let (orchestrator, signals, interrupted) = if self.session().exists() {
             self.go_on(&luck).await
         } else {

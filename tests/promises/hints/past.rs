@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mock::{Behaviour, Reply};
+use mock::{Behaviour, ScriptedReply};
 use serde_json::Value;
 
 use super::follow::{Printed, printed};
@@ -215,7 +215,7 @@ fn commits(hints: &Printed) {
 }
 
 fn running_elsewhere(hints: &Printed) {
-    let world = World::greeting(vec![Reply::of(Behaviour::StallAfterHeaders)])
+    let world = World::greeting(vec![ScriptedReply::of(Behaviour::StallAfterHeaders)])
         .configure("[limits]\nworkspace_lock_timeout_seconds = 0\n");
     let mut running =
         world.deepseek(["--force-execute", "-p", "Fix it", "--approval", "auto"]).start();

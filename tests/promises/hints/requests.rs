@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mock::{Behaviour, Options, Replies, Reply};
+use mock::{Behaviour, Options, Replies, ScriptedReply};
 
 use super::follow::Printed;
 use crate::missions::mission as missions;
@@ -29,12 +29,12 @@ pub(super) const ALL: &[fn(&Printed)] = &[
 
 const EDIT: [&str; 5] = ["--force-execute", "-p", "Fix the greeting", "--approval", "auto"];
 
-fn always(answers: Vec<Reply>) -> Vec<Reply> {
-    answers.into_iter().map(Reply::forever).collect()
+fn always(answers: Vec<ScriptedReply>) -> Vec<ScriptedReply> {
+    answers.into_iter().map(ScriptedReply::forever).collect()
 }
 
 fn provider_fails(hints: &Printed) {
-    let asks = |replies: Vec<Reply>, options: Options| {
+    let asks = |replies: Vec<ScriptedReply>, options: Options| {
         let world = World::of(Project::greeting(), Provider::with(replies, options));
         hints.follow(&world, &["ask", "What is this?"]);
     };
@@ -52,7 +52,7 @@ fn provider_fails(hints: &Printed) {
         Behaviour::Length,
         Behaviour::ResetBeforeHeaders,
     ] {
-        asks(vec![Reply::of(behaviour).forever()], Options::default());
+        asks(vec![ScriptedReply::of(behaviour).forever()], Options::default());
     }
     let world = World::greeting(Vec::new());
     hints.follow_by(&["ask", "What is this?"], |args| {
@@ -139,7 +139,9 @@ fn commands_are_denied(hints: &Printed) {
 
 fn autopilots(hints: &Printed) {
     let steer = |lines: &str| {
-        Reply::text(format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END")).to("analysis").forever()
+        ScriptedReply::text(format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"))
+            .to("analysis")
+            .forever()
     };
     let wrong = [architect(plan(&["greet.txt"])), editor(diff("greet.txt", "hello", "hello moon"))];
     let replies = [vec![steer("NEXT|Try it again")], always(wrong.to_vec())].concat();
@@ -148,7 +150,7 @@ fn autopilots(hints: &Printed) {
     hints.follow(&world, &[task.as_slice(), &["--iterations", "1"]].concat());
     hints.follow(&world, &["autopilot", "resume"]);
     hints.follow(&world, &["autopilot", "stop"]);
-    let stalls = Reply::of(Behaviour::StallAfterHeaders).to("architect").forever();
+    let stalls = ScriptedReply::of(Behaviour::StallAfterHeaders).to("architect").forever();
     let world = World::greeting(vec![steer("NEXT|Try it"), stalls]);
     let mut running = world.deepseek(task).start();
     running.until(|| !world.provider.of("architect").is_empty());
@@ -173,14 +175,14 @@ fn missions_are_denied(hints: &Printed) {
 }
 
 /// Returns the answers of two lanes that each create a file, checked by this command.
-pub(super) fn two_lanes(check: &str) -> Vec<Reply> {
+pub(super) fn two_lanes(check: &str) -> Vec<ScriptedReply> {
     let team = "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a.txt\nLANE|02|b|make b\nOWN|02|b.txt\nTEAM_PLAN_END";
-    let mut replies = vec![Reply::text(team).to("lane-planner").forever()];
+    let mut replies = vec![ScriptedReply::text(team).to("lane-planner").forever()];
     for (id, file) in [("01", "a.txt"), ("02", "b.txt")] {
         let new = format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+{id}\n");
         let plan = plan_verified_by(&[file], &[check]);
-        replies.push(Reply::text(plan).to("architect").in_lane(id).forever());
-        replies.push(Reply::text(new).to("editor").in_lane(id).forever());
+        replies.push(ScriptedReply::text(plan).to("architect").in_lane(id).forever());
+        replies.push(ScriptedReply::text(new).to("editor").in_lane(id).forever());
     }
     replies
 }
@@ -208,7 +210,7 @@ fn lanes(hints: &Printed) {
     hints.follow(&world, &["fork", "--into", into.to_str().unwrap(), "--at", &at]);
     assert!(into.join("base.txt").exists(), "the hinted fork was made");
     // No lane gets anywhere.
-    let cannot = Reply::text("I cannot.").to("architect").forever();
+    let cannot = ScriptedReply::text("I cannot.").to("architect").forever();
     let team = two_lanes("sh check.sh").swap_remove(0);
     let world = World::of(lane_project(), Provider::new(vec![team, cannot]));
     hints.follow(&world, &[LANES.as_slice(), &["--approval", "auto"]].concat());
@@ -218,7 +220,7 @@ fn lanes(hints: &Printed) {
     project.write("d/one.txt", "1\n");
     let mut replies = two_lanes("sh check.sh");
     let team = "TEAM_PLAN_V1\nLANE|01|a|make a\nOWN|01|a.txt\nOWN|01|d\nOWN|01|d/**\nLANE|02|b|make b\nOWN|02|b.txt\nTEAM_PLAN_END";
-    replies[0] = Reply::text(team).to("lane-planner").forever();
+    replies[0] = ScriptedReply::text(team).to("lane-planner").forever();
     let world = World::of(project, Provider::new(replies)).unconfined();
     hints.follow(&world, &[LANES.as_slice(), &["--approval", "auto"]].concat());
 }
@@ -229,7 +231,7 @@ fn lanes_are_denied(hints: &Printed) {
 }
 
 fn interrupted(hints: &Printed) {
-    let stalls = Reply::of(Behaviour::StallAfterHeaders).forever();
+    let stalls = ScriptedReply::of(Behaviour::StallAfterHeaders).forever();
     let world = World::greeting(vec![stalls]);
     let mut running = world.deepseek(EDIT).start();
     running.until(|| !world.provider.requests().is_empty());

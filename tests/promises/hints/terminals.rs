@@ -64,7 +64,7 @@ fn commits(hints: &Printed) {
 }
 
 fn conversations(hints: &Printed) {
-    let world = World::greeting(vec![mock::Reply::of(mock::Behaviour::StallAfterHeaders)]);
+    let world = World::greeting(vec![mock::ScriptedReply::of(mock::Behaviour::StallAfterHeaders)]);
     let mut screen = Screen::start(&mut world.deepseek(["--force-execute"]), 24, 160);
     screen.until_shown("›");
     screen.types("\x18\x05");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use model::{ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelReply, Usage};
+use model::{ChatModel, ChatRequest, FinishReason, ModelError, ModelReply, ReplyDelta, Usage};
 
 /// The source of a scripted model's answers.
 pub trait AnswerSource: Send + Sync + 'static {
@@ -21,7 +21,7 @@ impl<S: AnswerSource> ChatModel for ScriptedModel<S> {
     fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
+        _: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let content = self.0.answer(request).await?;

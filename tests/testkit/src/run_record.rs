@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use facts::event::Envelope;
-use facts::signal::{Answer, Signal};
+use facts::signal::{ApprovalAnswer, Signal};
 use orchestrator::request::Request;
-use orchestrator::root::{Orchestrator, Outcome};
+use orchestrator::root::{Orchestrator, RequestOutcome};
 use ractor::ActorCell;
 use tokio::sync::mpsc::Receiver;
 
 /// The record of one request.
 pub struct RunRecord {
     /// The outcome of the request.
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
     /// All events, in order.
     pub events: Vec<Arc<Envelope>>,
     /// The questions to the user, with the lanes that asked. Each was answered with yes.
@@ -35,7 +35,7 @@ impl RunRecord {
             }
             Signal::Question(question) => {
                 questions.push(format!("{:?} {:?}", question.scope.lane(), question.what));
-                question.answer.send(Answer::Yes).unwrap();
+                question.answer.send(ApprovalAnswer::Yes).unwrap();
             }
             Signal::Text(..)
             | Signal::Reasoning(..)

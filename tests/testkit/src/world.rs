@@ -9,7 +9,7 @@ use actors::talk::prompts::Prompts;
 use config::{Config, Inputs};
 use facts::signal::Attendance;
 use orchestrator::root::Setup;
-use orchestrator::workspace::places::Places;
+use orchestrator::workspace::places::WorkspacePlaces;
 use sandbox::Sandbox;
 use shell::Environment;
 use tempfile::TempDir;
@@ -100,7 +100,7 @@ impl World {
             workspace: self.workspace().canonicalize().unwrap(),
             session_dir: self.session(),
             cache: state.join("cache"),
-            places: Places {
+            places: WorkspacePlaces {
                 commits: state.join("commits"),
                 checkpoints: state.join("checkpoints.git"),
                 lanes: state.join("lanes"),

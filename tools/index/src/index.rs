@@ -6,13 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tree::{Listed, ReadTree, RepoPath, list_for_models};
+use tree::{ListedFile, ReadTree, RepoPath, list_for_models};
 
 use crate::ranked::git;
 use crate::ranked::mentions::Mentions;
 use crate::ranked::ranking::{self, MAX_PARSED_BYTES, Ranking};
 use crate::stored::settled;
-use crate::stored::store::{Reading, StoreError};
+use crate::stored::store::{IndexReading, StoreError};
 use crate::stored::update::{self, Updated};
 
 /// Decides whether a file may be read.
@@ -45,7 +45,7 @@ struct Shared {
     work: Mutex<Work>,
     /// Notified when a part of an update is complete.
     done: Condvar,
-    reading: Mutex<Option<Arc<Reading>>>,
+    reading: Mutex<Option<Arc<IndexReading>>>,
     history: Mutex<Option<Arc<Mentions>>>,
     /// Held while the index is written.
     writing: Mutex<()>,
@@ -85,7 +85,7 @@ pub enum Condition {
 
 /// The status of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct IndexStatus {
     /// How well it matches the tree.
     pub condition: Condition,
     /// Number of files in it.
@@ -129,14 +129,14 @@ impl Index {
     }
 
     /// Lists the files that may be read, sorted by path, and returns whether the list is truncated.
-    pub fn files(&self) -> (Vec<Listed>, bool) {
+    pub fn files(&self) -> (Vec<ListedFile>, bool) {
         self.shared.files()
     }
 
     /// Ranks `files`, as returned by [`Index::files`], for a request.
     ///
     /// Reads files that are missing or outdated in the index. If they are large, waits for an update in progress.
-    pub fn rank(&self, request: &str, files: &[Listed]) -> Ranking {
+    pub fn rank(&self, request: &str, files: &[ListedFile]) -> Ranking {
         let shared = &self.shared;
         let max_bytes = shared.options.max_file_bytes;
         let mut reading = shared.reading();
@@ -195,11 +195,11 @@ impl Index {
     }
 
     /// Compares the index with the tree.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> IndexStatus {
         let shared = &self.shared;
         let commits = update::read_mentions(&shared.history_path());
         let commits = commits.map_or(0, |history| history.len());
-        let reading = match Reading::open(&shared.options.dir) {
+        let reading = match IndexReading::open(&shared.options.dir) {
             Ok(reading) => reading,
             Err(error) => {
                 let condition = match error {
@@ -209,7 +209,7 @@ impl Index {
                     | StoreError::Io(_)
                     | StoreError::Library(_) => Condition::Corrupt(error.to_string()),
                 };
-                return Status { condition, files: 0, root: None, baseline: None, commits };
+                return IndexStatus { condition, files: 0, root: None, baseline: None, commits };
             }
         };
         let manifest = &reading.manifest;
@@ -217,7 +217,7 @@ impl Index {
         let (changed, _) = ranking::changed(Some(manifest), &files, u64::MAX);
         let is_there = |path: &RepoPath| files.binary_search_by(|file| file.path.cmp(path)).is_ok();
         let gone = manifest.entries.keys().filter(|path| !is_there(path)).count();
-        Status {
+        IndexStatus {
             condition: match changed.len() + gone {
                 0 => Condition::Fresh,
                 stale => Condition::Stale(stale),
@@ -231,7 +231,7 @@ impl Index {
 }
 
 impl Shared {
-    fn files(&self) -> (Vec<Listed>, bool) {
+    fn files(&self) -> (Vec<ListedFile>, bool) {
         let listing = list_for_models(self.tree.root(), self.options.max_files);
         let mut files = listing.files;
         files.retain(|file| (self.options.may_read)(&file.path));
@@ -243,11 +243,11 @@ impl Shared {
     }
 
     /// Returns the index on disk, if there is one.
-    fn reading(&self) -> Option<Arc<Reading>> {
+    fn reading(&self) -> Option<Arc<IndexReading>> {
         let mut known = lock(&self.reading);
         let current = known.as_ref().filter(|known| known.is_current(&self.options.dir));
         if current.is_none() {
-            *known = match Reading::open(&self.options.dir) {
+            *known = match IndexReading::open(&self.options.dir) {
                 Ok(reading) => Some(Arc::new(reading)),
                 Err(error) => {
                     tracing::debug!(%error, "no index to read");

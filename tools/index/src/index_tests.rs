@@ -143,7 +143,7 @@ proptest! {
         // First with outdated files, then up to date.
         prop_assert_eq!(&found(&world.kept), &fresh);
         world.kept.update(|_, _| ()).unwrap();
-        let reading = Reading::open(&world.kept.shared.options.dir).unwrap();
+        let reading = IndexReading::open(&world.kept.shared.options.dir).unwrap();
         let (files, _) = world.kept.files();
         prop_assert!(ranking::changed(Some(&reading.manifest), &files, u64::MAX).0.is_empty());
         prop_assert_eq!(&found(&world.kept), &fresh);

@@ -10,7 +10,7 @@ mod stored;
 pub use defined::definitions::{Definition, definitions};
 pub use defined::document::Document;
 pub use defined::kind::{FileKind, is_generated};
-pub use index::{Condition, Index, IndexOptions, MayRead, Status};
+pub use index::{Condition, Index, IndexOptions, IndexStatus, MayRead};
 pub use ranked::rank::{WINDOW, Window};
 pub use ranked::ranking::{RankedFile, Ranking};
 pub use stored::manifest::ManifestError;

@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use crate::globs;
-use crate::pieces::{Files, Lines, Piece, Span};
+use crate::pieces::{Files, Piece, PieceLines, SourceLines};
 
 /// Maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
@@ -48,12 +48,12 @@ impl Wrong {
 }
 
 /// The arguments of a call, consumed in the order of the parameters.
-pub(crate) struct Given<'g> {
+pub(crate) struct GivenArguments<'g> {
     files: &'g Files,
     values: std::vec::IntoIter<(&'static str, Option<MontyObject>)>,
 }
 
-impl<'g> Given<'g> {
+impl<'g> GivenArguments<'g> {
     /// Binds the arguments of a call to parameters. An argument of `None` counts as omitted.
     pub(crate) fn of(
         call: &mut FunctionCall,
@@ -203,7 +203,7 @@ pub(crate) fn piece(files: &Files, name: &str, value: MontyObject) -> Result<Pie
                 {
                     let line = |number: i64| usize::try_from(number).unwrap_or_default();
                     let (first, last) = (line(*first), line(*last));
-                    Ok(Piece::Span(Span { path: path.clone(), first, last }))
+                    Ok(Piece::Span(SourceLines { path: path.clone(), first, last }))
                 }
                 [MontyObject::String(text), MontyObject::None] if of(&FOUND) => {
                     Ok(Piece::Text(text.clone()))
@@ -231,7 +231,7 @@ pub(crate) fn pieces(files: &Files, name: &str, value: MontyObject) -> Result<Ve
 }
 
 /// Returns the lines of a piece.
-pub(crate) fn lines<'p>(files: &'p Files, piece: &'p Piece) -> Result<Lines<'p>, Wrong> {
+pub(crate) fn lines<'p>(files: &'p Files, piece: &'p Piece) -> Result<PieceLines<'p>, Wrong> {
     files.read(piece).map_err(|error| Wrong::value(error.to_string()))
 }
 
@@ -244,13 +244,13 @@ pub(crate) fn of_piece(piece: Piece) -> MontyObject {
 }
 
 /// Converts a span to a Python object.
-pub(crate) fn of_span(Span { path, first, last }: Span) -> MontyObject {
+pub(crate) fn of_span(SourceLines { path, first, last }: SourceLines) -> MontyObject {
     let values = vec![MontyObject::String(path), of_count(first), of_count(last)];
     named_tuple("Span", &SPAN, values)
 }
 
 /// Converts a match to a Python object.
-pub(crate) fn of_match((text, span): (String, Option<Span>)) -> MontyObject {
+pub(crate) fn of_match((text, span): (String, Option<SourceLines>)) -> MontyObject {
     let values = vec![MontyObject::String(text), span.map_or(MontyObject::None, of_span)];
     named_tuple("Found", &FOUND, values)
 }

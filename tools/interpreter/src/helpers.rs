@@ -7,9 +7,9 @@ use monty::FunctionCall;
 use monty_types::MontyObject;
 
 use crate::arguments::{
-    Given, Wrong, lines, of_count, of_json, of_match, of_piece, of_span, pattern, pieces,
+    GivenArguments, Wrong, lines, of_count, of_json, of_match, of_piece, of_span, pattern, pieces,
 };
-use crate::pieces::{Files, Lines, Piece, Span};
+use crate::pieces::{Files, Piece, PieceLines, SourceLines};
 use crate::task::{Batch, Cite, Excerpt, ProgramQuestion};
 use crate::texts;
 
@@ -136,7 +136,7 @@ impl Helpers {
         let name = call.function_name.clone();
         let parameters = parameters(&name).ok_or_else(|| Wrong::unknown(&name))?;
         let files = Rc::clone(&self.files);
-        let mut given = Given::of(call, parameters, &files)?;
+        let mut given = GivenArguments::of(call, parameters, &files)?;
         let value = match name.as_str() {
             "FINAL" => return Ok(Called::Final(given.any().unwrap_or(MontyObject::None))),
             "llm_query" | "rlm_query" => {
@@ -163,7 +163,7 @@ impl Helpers {
             "files" => {
                 let wanted = given.glob_if_any()?;
                 let is_wanted =
-                    |span: &Span| wanted.as_ref().is_none_or(|it| it.is_match(&span.path));
+                    |span: &SourceLines| wanted.as_ref().is_none_or(|it| it.is_match(&span.path));
                 let spans: Vec<_> = self.files.spans().filter(is_wanted).map(of_span).collect();
                 if spans.is_empty() && wanted.is_some() {
                     let of = self.files.spans().count();
@@ -227,7 +227,7 @@ impl Helpers {
     }
 
     /// Calls a helper that returns one part of a text.
-    fn part(&self, name: &str, given: &mut Given<'_>) -> Result<MontyObject, Wrong> {
+    fn part(&self, name: &str, given: &mut GivenArguments<'_>) -> Result<MontyObject, Wrong> {
         let of = given.piece()?;
         let read = lines(&self.files, &of)?;
         let (count, start) = (read.all.len(), read.first);
@@ -246,7 +246,7 @@ impl Helpers {
     }
 
     /// Calls a helper that splits a text into parts.
-    fn parts(&self, name: &str, given: &mut Given<'_>) -> Result<Vec<Piece>, Wrong> {
+    fn parts(&self, name: &str, given: &mut GivenArguments<'_>) -> Result<Vec<Piece>, Wrong> {
         let of = given.piece()?;
         let read = lines(&self.files, &of)?;
         Ok(match name {
@@ -257,7 +257,7 @@ impl Helpers {
     }
 
     /// Calls a helper that searches texts for a pattern.
-    fn found(&self, name: &str, given: &mut Given<'_>) -> Result<Found, Wrong> {
+    fn found(&self, name: &str, given: &mut GivenArguments<'_>) -> Result<Found, Wrong> {
         let fixed = match name {
             "extract_urls" => Some(texts::URL),
             "extract_paths" => Some(texts::PATH),
@@ -269,7 +269,7 @@ impl Helpers {
             None => given.pattern()?,
         };
         let of = if fixed.is_some() { given.items()? } else { given.pieces()? };
-        let read: Vec<Lines<'_>> =
+        let read: Vec<PieceLines<'_>> =
             of.iter().map(|piece| lines(&self.files, piece)).collect::<Result<_, _>>()?;
         Ok(match name {
             "grep" | "grep_v" => {
@@ -285,7 +285,7 @@ impl Helpers {
     }
 
     /// Calls a helper that reorders or groups texts.
-    fn sorted(&mut self, name: &str, given: &mut Given<'_>) -> Result<MontyObject, Wrong> {
+    fn sorted(&mut self, name: &str, given: &mut GivenArguments<'_>) -> Result<MontyObject, Wrong> {
         let items = given.items()?;
         let texts: Vec<String> = items
             .iter()
@@ -340,7 +340,7 @@ impl Helpers {
         Ok(texts.collect::<Result<Vec<_>, Wrong>>()?.join("\n"))
     }
 
-    fn cite(&self, given: &mut Given<'_>) -> Result<Cite, Wrong> {
+    fn cite(&self, given: &mut GivenArguments<'_>) -> Result<Cite, Wrong> {
         let piece = given.piece()?;
         lines(&self.files, &piece)?;
         let Piece::Span(span) = piece else {
@@ -416,7 +416,7 @@ impl Helpers {
 /// The result of a search for a pattern.
 enum Found {
     Pieces(Vec<Piece>),
-    Matches(Vec<(String, Option<Span>)>),
+    Matches(Vec<(String, Option<SourceLines>)>),
     Count(usize),
 }
 

@@ -18,7 +18,7 @@ mod work;
 mod worker;
 
 pub use helpers::TOLD as HELPERS;
-pub use pieces::{File, Span};
+pub use pieces::{File, SourceLines};
 pub use task::{
     Batch, Begin, Cite, Excerpt, ProgramEnding, ProgramLimits, ProgramOutcome, ProgramQuestion,
     ProgramStep, Task,

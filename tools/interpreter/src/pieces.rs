@@ -16,7 +16,7 @@ pub struct File {
 
 /// A range of lines in a file, numbered from one, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Span {
+pub struct SourceLines {
     /// The path of the file.
     pub path: String,
     /// The first line.
@@ -25,7 +25,7 @@ pub struct Span {
     pub last: usize,
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for SourceLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}-{}", self.path, self.first, self.last)
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Span {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Piece {
     /// Lines of a file.
-    Span(Span),
+    Span(SourceLines),
     /// A text that the program made.
     Text(String),
 }
@@ -46,7 +46,7 @@ pub(crate) enum NoPiece {
     #[error("there is no file {0}; files() lists them")]
     NoFile(String),
     #[error("{0} does not exist: the file has {1} lines")]
-    NoLines(Span, usize),
+    NoLines(SourceLines, usize),
 }
 
 /// The files of a program.
@@ -63,16 +63,16 @@ impl Files {
     }
 
     /// Iterates over the files, each as a whole. Empty files are skipped, since they have no lines.
-    pub(crate) fn spans(&self) -> impl Iterator<Item = Span> {
+    pub(crate) fn spans(&self) -> impl Iterator<Item = SourceLines> {
         let filled = self.0.iter().filter(|(_, lines)| *lines > 0);
-        filled.map(|(file, lines)| Span { path: file.path.clone(), first: 1, last: *lines })
+        filled.map(|(file, lines)| SourceLines { path: file.path.clone(), first: 1, last: *lines })
     }
 
     /// Interprets a text: as the file with that path if there is one, or else as itself.
     pub(crate) fn meant(&self, text: String) -> Piece {
         let named = self.0.iter().find(|(file, lines)| file.path == text && *lines > 0);
         match named {
-            Some((_, lines)) => Piece::Span(Span { path: text, first: 1, last: *lines }),
+            Some((_, lines)) => Piece::Span(SourceLines { path: text, first: 1, last: *lines }),
             None => Piece::Text(text),
         }
     }
@@ -88,9 +88,9 @@ impl Files {
     }
 
     /// Returns the lines of a piece.
-    pub(crate) fn read<'p>(&'p self, piece: &'p Piece) -> Result<Lines<'p>, NoPiece> {
+    pub(crate) fn read<'p>(&'p self, piece: &'p Piece) -> Result<PieceLines<'p>, NoPiece> {
         match piece {
-            Piece::Text(text) => Ok(Lines { of: None, first: 1, all: text.lines().collect() }),
+            Piece::Text(text) => Ok(PieceLines { of: None, first: 1, all: text.lines().collect() }),
             Piece::Span(span) => {
                 let (file, count) = self.file(&span.path)?;
                 if span.first == 0 || span.last < span.first || span.last > *count {
@@ -98,7 +98,7 @@ impl Files {
                 }
                 let lines = file.text.lines().skip(span.first - 1);
                 let all = lines.take(span.last - span.first + 1).collect();
-                Ok(Lines { of: Some(&span.path), first: span.first, all })
+                Ok(PieceLines { of: Some(&span.path), first: span.first, all })
             }
         }
     }
@@ -106,7 +106,7 @@ impl Files {
 
 /// The lines of a piece, with their location.
 #[derive(Debug, Clone)]
-pub(crate) struct Lines<'p> {
+pub(crate) struct PieceLines<'p> {
     /// The path of the file; `None` for a text that the program made.
     of: Option<&'p str>,
     /// The number of the first line.
@@ -115,7 +115,7 @@ pub(crate) struct Lines<'p> {
     pub(crate) all: Vec<&'p str>,
 }
 
-impl Lines<'_> {
+impl PieceLines<'_> {
     /// Returns the lines from `from` to `to`, counted from zero, without the last; `None` if there are none.
     pub(crate) fn part(&self, from: usize, to: usize) -> Option<Piece> {
         let to = to.min(self.all.len());
@@ -125,9 +125,9 @@ impl Lines<'_> {
     }
 
     /// Returns the location of such a range; `None` if the program made the text.
-    pub(crate) fn span(&self, from: usize, to: usize) -> Option<Span> {
+    pub(crate) fn span(&self, from: usize, to: usize) -> Option<SourceLines> {
         let (path, first) = (self.of?.to_owned(), self.first);
-        Some(Span { path, first: first + from, last: first + to - 1 })
+        Some(SourceLines { path, first: first + from, last: first + to - 1 })
     }
 
     /// Returns the lines as one text.

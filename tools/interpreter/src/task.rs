@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pieces::{File, Span};
+use crate::pieces::{File, SourceLines};
 
 /// The resources of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub struct ProgramQuestion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excerpt {
     /// The location of the text and the number of lines in the file; `None` if the program made the text.
-    pub place: Option<(Span, usize)>,
+    pub place: Option<(SourceLines, usize)>,
     /// The text.
     pub text: String,
 }
@@ -142,7 +142,7 @@ pub enum ProgramEnding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cite {
     /// The lines.
-    pub span: Span,
+    pub span: SourceLines,
     /// The claim.
     pub claim: String,
     /// How surprising the claim is, from 0 to 9.

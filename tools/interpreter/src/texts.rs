@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::Value;
 use similar::{Algorithm, TextDiff};
 
-use crate::pieces::{Lines, Piece, Span};
+use crate::pieces::{Piece, PieceLines, SourceLines};
 
 /// Links.
 pub(crate) const URL: &str = r#"https?://[^\s<>"'`)\]]+"#;
@@ -18,13 +18,13 @@ pub(crate) const DATE: &str = r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?
 pub(crate) const MAX_COMPARED_LINES: usize = 5000;
 
 /// Splits a text into pieces of at most `most` lines.
-pub(crate) fn chunk(lines: &Lines<'_>, most: usize) -> Vec<Piece> {
+pub(crate) fn chunk(lines: &PieceLines<'_>, most: usize) -> Vec<Piece> {
     let most = most.max(1);
     (0..lines.all.len()).step_by(most).filter_map(|at| lines.part(at, at + most)).collect()
 }
 
 /// Returns the ranges from each line that matches `start` to the next that matches `end`, both included.
-pub(crate) fn between(lines: &Lines<'_>, start: &Regex, end: &Regex) -> Vec<Piece> {
+pub(crate) fn between(lines: &PieceLines<'_>, start: &Regex, end: &Regex) -> Vec<Piece> {
     let (mut found, mut open) = (Vec::new(), None);
     for (at, line) in lines.all.iter().enumerate() {
         match open {
@@ -40,22 +40,27 @@ pub(crate) fn between(lines: &Lines<'_>, start: &Regex, end: &Regex) -> Vec<Piec
 }
 
 /// Returns the lines before the first match.
-pub(crate) fn before(lines: &Lines<'_>, pattern: &Regex) -> Option<Piece> {
+pub(crate) fn before(lines: &PieceLines<'_>, pattern: &Regex) -> Option<Piece> {
     lines.part(0, first_line(lines, pattern)?)
 }
 
 /// Returns the lines after the first match.
-pub(crate) fn after(lines: &Lines<'_>, pattern: &Regex) -> Option<Piece> {
+pub(crate) fn after(lines: &PieceLines<'_>, pattern: &Regex) -> Option<Piece> {
     lines.part(first_line(lines, pattern)? + 1, lines.all.len())
 }
 
-fn first_line(lines: &Lines<'_>, pattern: &Regex) -> Option<usize> {
+fn first_line(lines: &PieceLines<'_>, pattern: &Regex) -> Option<usize> {
     lines.all.iter().position(|line| pattern.is_match(line))
 }
 
 /// Returns the lines that match, or that do not, with `around` lines of context. Overlapping ranges are merged; without
 /// context, each line is a separate piece.
-pub(crate) fn grep(lines: &Lines<'_>, pattern: &Regex, wanted: bool, around: usize) -> Vec<Piece> {
+pub(crate) fn grep(
+    lines: &PieceLines<'_>,
+    pattern: &Regex,
+    wanted: bool,
+    around: usize,
+) -> Vec<Piece> {
     let (mut found, mut open): (Vec<Piece>, Option<(usize, usize)>) = (Vec::new(), None);
     for (at, line) in lines.all.iter().enumerate() {
         if pattern.is_match(line) != wanted {
@@ -76,7 +81,7 @@ pub(crate) fn grep(lines: &Lines<'_>, pattern: &Regex, wanted: bool, around: usi
 }
 
 /// Splits a text before each line that matches.
-pub(crate) fn split_by(lines: &Lines<'_>, pattern: &Regex) -> Vec<Piece> {
+pub(crate) fn split_by(lines: &PieceLines<'_>, pattern: &Regex) -> Vec<Piece> {
     let matching = lines.all.iter().enumerate().filter(|(_, line)| pattern.is_match(line));
     let mut edges: Vec<usize> = matching.map(|(at, _)| at).collect();
     if edges.first() != Some(&0) {
@@ -87,12 +92,15 @@ pub(crate) fn split_by(lines: &Lines<'_>, pattern: &Regex) -> Vec<Piece> {
 }
 
 /// Counts the matches.
-pub(crate) fn count_matches(lines: &Lines<'_>, pattern: &Regex) -> usize {
+pub(crate) fn count_matches(lines: &PieceLines<'_>, pattern: &Regex) -> usize {
     lines.all.iter().map(|line| pattern.find_iter(line).count()).sum()
 }
 
 /// Returns all matches, or their first group, each with its line if the text is from a file.
-pub(crate) fn find_all(lines: &Lines<'_>, pattern: &Regex) -> Vec<(String, Option<Span>)> {
+pub(crate) fn find_all(
+    lines: &PieceLines<'_>,
+    pattern: &Regex,
+) -> Vec<(String, Option<SourceLines>)> {
     let on = |(at, line): (usize, &&str)| {
         let texts = pattern.captures_iter(line).filter_map(|found| {
             found.get(1).or_else(|| found.get(0)).map(|it| it.as_str().to_owned())

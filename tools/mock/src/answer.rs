@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::refusal::Refusal;
+use super::refusal::RefusedRequest;
 
 /// What is sent, and how it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub(super) struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) framing: Framing,
-    pub(super) writes: Writes,
-    pub(super) steps: Vec<Step>,
-    pub(super) end: End,
+    pub(super) writes: AnswerPieces,
+    pub(super) steps: Vec<ResponseStep>,
+    pub(super) end: ConnectionEnd,
 }
 
 /// How the length of a body is indicated.
@@ -28,7 +28,7 @@ pub(super) enum Framing {
 
 /// How bytes are written to the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writes {
+pub(super) enum AnswerPieces {
     /// As many at a time as there are.
     Whole,
     /// One at a time, with a wait before each.
@@ -36,7 +36,7 @@ pub(super) enum Writes {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ResponseStep {
     Send(Bytes),
     /// Writes out everything sent so far.
     Flush,
@@ -48,7 +48,7 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ConnectionEnd {
     /// The body ends properly; the connection stays open.
     Complete,
     /// The connection is reset.
@@ -68,9 +68,9 @@ impl Response {
             status,
             headers: vec![("content-type", content_type.to_owned())],
             framing: Framing::Length,
-            writes: Writes::Whole,
-            steps: vec![Step::Send(body.into())],
-            end: End::Complete,
+            writes: AnswerPieces::Whole,
+            steps: vec![ResponseStep::Send(body.into())],
+            end: ConnectionEnd::Complete,
         }
     }
 
@@ -78,12 +78,12 @@ impl Response {
         Self::plain(status, "application/json", body)
     }
 
-    pub(super) fn refused(refusal: &Refusal) -> Self {
+    pub(super) fn refused(refusal: &RefusedRequest) -> Self {
         Self::json(refusal.status, refusal.body())
     }
 
     /// Creates a stream of events.
-    pub(super) fn stream(steps: Vec<Step>) -> Self {
+    pub(super) fn stream(steps: Vec<ResponseStep>) -> Self {
         Self {
             status: 200,
             headers: vec![
@@ -91,9 +91,9 @@ impl Response {
                 ("cache-control", "no-cache".to_owned()),
             ],
             framing: Framing::Chunked,
-            writes: Writes::Whole,
+            writes: AnswerPieces::Whole,
             steps,
-            end: End::Complete,
+            end: ConnectionEnd::Complete,
         }
     }
 
@@ -102,20 +102,20 @@ impl Response {
             status: 0,
             headers: Vec::new(),
             framing: Framing::Length,
-            writes: Writes::Whole,
+            writes: AnswerPieces::Whole,
             steps: Vec::new(),
-            end: End::ResetUnanswered,
+            end: ConnectionEnd::ResetUnanswered,
         }
     }
 
     /// Returns the status that the client sees; `None` if it sees none.
     pub(super) fn status(&self) -> Option<u16> {
-        (self.end != End::ResetUnanswered).then_some(self.status)
+        (self.end != ConnectionEnd::ResetUnanswered).then_some(self.status)
     }
 
     /// Returns the status line and headers.
     pub(super) fn head(&self) -> Vec<u8> {
-        let length = || self.steps.iter().map(Step::length).sum::<usize>();
+        let length = || self.steps.iter().map(ResponseStep::length).sum::<usize>();
         let framing = match self.framing {
             Framing::Chunked => "transfer-encoding: chunked".to_owned(),
             Framing::Length => format!("content-length: {}", length()),
@@ -127,7 +127,7 @@ impl Response {
     }
 }
 
-impl Step {
+impl ResponseStep {
     fn length(&self) -> usize {
         match self {
             Self::Send(bytes) => bytes.len(),

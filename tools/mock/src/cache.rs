@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher as _};
 
 use super::options::CacheMode;
-use super::schema::{Body, Call, Message, UserContent};
+use super::schema::{AnsweredToolCall, RequestBody, RequestMessage, UserContent};
 
 const BYTES_PER_TOKEN: usize = 4;
 const UNIT_TOKENS: usize = 128;
@@ -31,7 +31,7 @@ pub(super) struct Canonical {
 
 impl Canonical {
     /// The model, user, tools and effort come before the messages. Reasoning counts only when there are tools.
-    pub(super) fn new(body: &Body, raw: &serde_json::Value) -> Self {
+    pub(super) fn new(body: &RequestBody, raw: &serde_json::Value) -> Self {
         let mut canonical = Self { with_reasoning: body.has_tools(), ..Self::default() };
         let tools = if body.has_tools() { raw["tools"].to_string() } else { String::new() };
         let effort = format!("{:?}", body.effort());
@@ -44,25 +44,29 @@ impl Canonical {
         canonical
     }
 
-    pub(super) fn message(&mut self, message: &Message) {
+    pub(super) fn message(&mut self, message: &RequestMessage) {
         match message {
-            Message::System { content } => self.parts(&["system", content]),
-            Message::User { content: UserContent::Text(text) } => self.parts(&["user", text]),
-            Message::User { content: UserContent::Parts(parts) } => {
+            RequestMessage::System { content } => self.parts(&["system", content]),
+            RequestMessage::User { content: UserContent::Text(text) } => {
+                self.parts(&["user", text])
+            }
+            RequestMessage::User { content: UserContent::Parts(parts) } => {
                 let parts = serde_json::Value::from(parts.clone()).to_string();
                 self.parts(&["user", &parts]);
             }
-            Message::Assistant { content, reasoning_content, tool_calls } => {
+            RequestMessage::Assistant { content, reasoning_content, tool_calls } => {
                 self.parts(&["assistant", content.as_deref().unwrap_or_default()]);
                 if self.with_reasoning {
                     self.part(reasoning_content.as_deref().unwrap_or_default());
                 }
-                for Call { id, function } in tool_calls.iter().flatten() {
+                for AnsweredToolCall { id, function } in tool_calls.iter().flatten() {
                     self.parts(&[id, &function.name, &function.arguments]);
                 }
             }
-            Message::Tool { content, tool_call_id } => self.parts(&["tool", tool_call_id, content]),
-            Message::LatestReminder { content } => self.parts(&["latest_reminder", content]),
+            RequestMessage::Tool { content, tool_call_id } => {
+                self.parts(&["tool", tool_call_id, content])
+            }
+            RequestMessage::LatestReminder { content } => self.parts(&["latest_reminder", content]),
         }
         self.bytes.push(b'\n');
         self.ends.push(self.bytes.len());
@@ -134,7 +138,7 @@ impl Cache {
     }
 
     /// Stores the prefixes of an answered request.
-    pub(super) fn store(&mut self, prompt: &Canonical, answer: &Message) {
+    pub(super) fn store(&mut self, prompt: &Canonical, answer: &RequestMessage) {
         if self.mode == CacheMode::Off {
             return;
         }
@@ -155,7 +159,7 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn body(tools: bool, messages: &[(&str, &str)]) -> (Body, serde_json::Value) {
+    fn body(tools: bool, messages: &[(&str, &str)]) -> (RequestBody, serde_json::Value) {
         let messages: Vec<serde_json::Value> = messages
             .iter()
             .map(|(role, content)| serde_json::json!({"role": role, "content": content}))
@@ -164,7 +168,7 @@ mod tests {
         if tools {
             raw["tools"] = serde_json::json!([{"type":"function","function":{"name":"f"}}]);
         }
-        (Body::parse(raw.to_string().as_bytes()).unwrap(), raw)
+        (RequestBody::parse(raw.to_string().as_bytes()).unwrap(), raw)
     }
 
     fn canonical(messages: &[(&str, &str)]) -> Canonical {
@@ -172,8 +176,8 @@ mod tests {
         Canonical::new(&body, &raw)
     }
 
-    fn answer(text: &str) -> Message {
-        Message::Assistant {
+    fn answer(text: &str) -> RequestMessage {
+        RequestMessage::Assistant {
             content: Some(text.into()),
             reasoning_content: Some("hm".into()),
             tool_calls: None,

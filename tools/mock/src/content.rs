@@ -6,9 +6,9 @@
 )]
 
 use super::cache::tokens;
-use super::schema::{Call, CallFunction, Message};
+use super::schema::{AnsweredToolCall, CallFunction, RequestMessage};
 use super::script::ScriptedCall;
-use super::{Behaviour, Reply};
+use super::{Behaviour, ScriptedReply};
 use model::Usage;
 
 /// The text if the script has none.
@@ -27,7 +27,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    pub(super) fn new(behaviour: Behaviour, reply: &Reply, thinks: bool) -> Self {
+    pub(super) fn new(behaviour: Behaviour, reply: &ScriptedReply, thinks: bool) -> Self {
         let text = reply.text.as_deref().unwrap_or(DEFAULT_TEXT);
         let thought = reply.reasoning.as_deref();
         let plain = Self {
@@ -79,12 +79,12 @@ impl Content {
     }
 
     /// Returns the message that a client would send back.
-    pub(super) fn message(&self, number: u64) -> Message {
-        let calls = self.calls.iter().enumerate().map(|(at, call)| Call {
+    pub(super) fn message(&self, number: u64) -> RequestMessage {
+        let calls = self.calls.iter().enumerate().map(|(at, call)| AnsweredToolCall {
             id: call_id(number, at),
             function: CallFunction { name: call.name.clone(), arguments: call.arguments.clone() },
         });
-        Message::Assistant {
+        RequestMessage::Assistant {
             content: Some(self.text.clone()),
             reasoning_content: Some(self.reasoning.clone()),
             tool_calls: Some(calls.collect()),
@@ -97,14 +97,14 @@ pub(super) fn call_id(number: u64, at: usize) -> String {
     format!("call_{at:02}_{number:024}")
 }
 
-fn calls(reply: &Reply) -> Vec<ScriptedCall> {
+fn calls(reply: &ScriptedReply) -> Vec<ScriptedCall> {
     if !reply.tool_calls.is_empty() {
         return reply.tool_calls.clone();
     }
     vec![ScriptedCall { name: "lookup".to_owned(), arguments: r#"{"word": "mock"}"#.to_owned() }]
 }
 
-fn with_arguments(reply: &Reply, change: impl Fn(&str) -> String) -> Vec<ScriptedCall> {
+fn with_arguments(reply: &ScriptedReply, change: impl Fn(&str) -> String) -> Vec<ScriptedCall> {
     calls(reply)
         .into_iter()
         .map(|call| ScriptedCall { arguments: change(&call.arguments), ..call })

@@ -27,7 +27,7 @@ fn every_behaviour_is_documented() {
 
 #[test]
 fn every_key_is_documented() {
-    assert_eq!(documented("Keys of a reply"), keys(Reply::default()));
+    assert_eq!(documented("Keys of a reply"), keys(ScriptedReply::default()));
     assert_eq!(documented("Keys of `[server]`"), keys(Options::default()));
 }
 

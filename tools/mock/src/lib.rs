@@ -23,7 +23,7 @@ mod validate;
 pub use behaviour::Behaviour;
 pub use options::{CacheMode, Options, ReasoningCheck};
 pub use request::{Exchange, ReceivedRequest};
-pub use script::{Replies, Reply, Script, ScriptError, ScriptedCall, UsageOverride};
+pub use script::{Replies, Script, ScriptError, ScriptedCall, ScriptedReply, UsageOverride};
 pub use server::{Server, ServerError};
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, sleep};
 
-use super::answer::{End, Framing, Response, Step, Writes};
+use super::answer::{AnswerPieces, ConnectionEnd, Framing, Response, ResponseStep};
 
 pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
 
 /// What happens to the connection afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum AfterAnswer {
     /// It can carry another request.
     Keep,
     /// It is reset.
@@ -28,21 +28,21 @@ pub(super) async fn play(
     answer: &Response,
     repeated: &AtomicU64,
     ending: impl FnOnce(),
-) -> io::Result<After> {
-    if answer.end == End::ResetUnanswered {
-        return Ok(After::Reset);
+) -> io::Result<AfterAnswer> {
+    if answer.end == ConnectionEnd::ResetUnanswered {
+        return Ok(AfterAnswer::Reset);
     }
     let mut out =
         Out { writer, framing: answer.framing, writes: answer.writes, pending: answer.head() };
     for step in &answer.steps {
         match step {
-            Step::Send(bytes) => out.send(bytes),
-            Step::Flush => out.flush().await?,
-            Step::Pause(wait) => {
+            ResponseStep::Send(bytes) => out.send(bytes),
+            ResponseStep::Flush => out.flush().await?,
+            ResponseStep::Pause(wait) => {
                 out.flush().await?;
                 sleep(*wait).await;
             }
-            Step::Comments { every, total } => {
+            ResponseStep::Comments { every, total } => {
                 let end = Instant::now() + *total;
                 while Instant::now() < end {
                     out.piece(COMMENT, *every).await?;
@@ -51,21 +51,21 @@ pub(super) async fn play(
         }
     }
     match &answer.end {
-        End::Complete => {
+        ConnectionEnd::Complete => {
             out.end();
             ending();
             out.flush().await?;
-            Ok(After::Keep)
+            Ok(AfterAnswer::Keep)
         }
-        End::Reset | End::ResetUnanswered => {
+        ConnectionEnd::Reset | ConnectionEnd::ResetUnanswered => {
             out.flush().await?;
-            Ok(After::Reset)
+            Ok(AfterAnswer::Reset)
         }
-        End::Hang => {
+        ConnectionEnd::Hang => {
             out.flush().await?;
             std::future::pending().await
         }
-        End::Repeat { piece, every } => loop {
+        ConnectionEnd::Repeat { piece, every } => loop {
             repeated.fetch_add(1, Ordering::Relaxed);
             out.piece(piece, *every).await?;
         },
@@ -76,7 +76,7 @@ pub(super) async fn play(
 struct Out<'a, W> {
     writer: &'a mut W,
     framing: Framing,
-    writes: Writes,
+    writes: AnswerPieces,
     pending: Vec<u8>,
 }
 
@@ -109,8 +109,8 @@ impl<W: AsyncWrite + Unpin> Out<'_, W> {
     async fn flush(&mut self) -> io::Result<()> {
         let bytes = std::mem::take(&mut self.pending);
         match self.writes {
-            Writes::Whole => self.writer.write_all(&bytes).await,
-            Writes::Bytewise(wait) => {
+            AnswerPieces::Whole => self.writer.write_all(&bytes).await,
+            AnswerPieces::Bytewise(wait) => {
                 for byte in bytes.chunks(1) {
                     if !wait.is_zero() {
                         sleep(wait).await;
@@ -130,10 +130,13 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_framed_and_terminated() {
         let mut written = Vec::new();
-        let steps = vec![Step::Send("data: a\n\n".into()), Step::Send("data: b\n\n".into())];
+        let steps = vec![
+            ResponseStep::Send("data: a\n\n".into()),
+            ResponseStep::Send("data: b\n\n".into()),
+        ];
         assert_eq!(
             play(&mut written, &Response::stream(steps), &AtomicU64::new(0), || ()).await.unwrap(),
-            After::Keep
+            AfterAnswer::Keep
         );
         assert_eq!(
             String::from_utf8(written).unwrap(),
@@ -145,8 +148,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn comments_last_for_the_configured_time() {
         let mut written = Vec::new();
-        let comments =
-            Step::Comments { every: Duration::from_secs(15), total: Duration::from_mins(1) };
+        let comments = ResponseStep::Comments {
+            every: Duration::from_secs(15),
+            total: Duration::from_mins(1),
+        };
         play(&mut written, &Response::stream(vec![comments]), &AtomicU64::new(0), || ())
             .await
             .unwrap();

@@ -4,13 +4,13 @@ use serde_json::json;
 
 /// Why a request is refused, with the exact message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct RefusedRequest {
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) message: String,
 }
 
-impl Refusal {
+impl RefusedRequest {
     pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
         let kind = match status {
             401 => "authentication_error",

@@ -13,11 +13,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use super::answer::{End, Response, Step, Writes};
+use super::answer::{AnswerPieces, ConnectionEnd, Response, ResponseStep};
 use super::content::{Content, call_id};
 use super::play::COMMENT;
-use super::refusal::Refusal;
-use super::{Behaviour, Reply};
+use super::refusal::RefusedRequest;
+use super::{Behaviour, ScriptedReply};
 use model::Usage;
 
 /// Default time between comments, in milliseconds.
@@ -36,11 +36,11 @@ const UNCLOSED: &[u8] = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\
 
 /// Everything needed to render an answer.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct RenderedTurn<'a> {
     pub(super) number: u64,
     pub(super) model: &'a str,
     pub(super) behaviour: Behaviour,
-    pub(super) reply: &'a Reply,
+    pub(super) reply: &'a ScriptedReply,
     pub(super) content: &'a Content,
     pub(super) usage: Usage,
     pub(super) streams: bool,
@@ -49,7 +49,7 @@ pub(super) struct Turn<'a> {
 }
 
 /// Returns the response of a behaviour that does not depend on the conversation; `None` for the others.
-pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
+pub(super) fn failure(behaviour: Behaviour, reply: &ScriptedReply) -> Option<Response> {
     let (status, message) = match behaviour {
         Behaviour::ResetBeforeHeaders => return Some(Response::reset()),
         Behaviour::Http502Html => {
@@ -72,14 +72,14 @@ pub(super) fn failure(behaviour: Behaviour, reply: &Reply) -> Option<Response> {
         _ => return None,
     };
     let message = reply.text.as_deref().unwrap_or(message);
-    let mut answer = Response::refused(&Refusal::new(status, message));
+    let mut answer = Response::refused(&RefusedRequest::new(status, message));
     if let Some(wait) = &reply.retry_after {
         answer.headers.push(("retry-after", wait.clone()));
     }
     Some(answer)
 }
 
-impl Turn<'_> {
+impl RenderedTurn<'_> {
     /// Renders the response.
     pub(super) fn answer(&self) -> Response {
         if self.behaviour == Behaviour::NonstreamEmptyLines {
@@ -92,25 +92,25 @@ impl Turn<'_> {
         let half = events.len() / 2;
         let mut answer = Response::stream(self.paced(&events));
         match self.behaviour {
-            Behaviour::StallAfterHeaders => answer.cut(0, End::Hang),
+            Behaviour::StallAfterHeaders => answer.cut(0, ConnectionEnd::Hang),
             Behaviour::KeepaliveForever => answer.cut(0, self.comments()),
             Behaviour::KeepaliveMid => answer.cut(half, self.comments()),
-            Behaviour::StallMid => answer.cut(half, End::Hang),
-            Behaviour::ResetMid => answer.cut(half, End::Reset),
-            Behaviour::OneByteWrites => answer.writes = Writes::Bytewise(Duration::ZERO),
-            Behaviour::Stutter => answer.writes = Writes::Bytewise(self.pause(SLOW_MS)),
+            Behaviour::StallMid => answer.cut(half, ConnectionEnd::Hang),
+            Behaviour::ResetMid => answer.cut(half, ConnectionEnd::Reset),
+            Behaviour::OneByteWrites => answer.writes = AnswerPieces::Bytewise(Duration::ZERO),
+            Behaviour::Stutter => answer.writes = AnswerPieces::Bytewise(self.pause(SLOW_MS)),
             Behaviour::EndlessText
             | Behaviour::EndlessReasoning
             | Behaviour::EndlessUnknownField
             | Behaviour::EndlessLine
             | Behaviour::EndlessEvents => {
                 if self.behaviour == Behaviour::EndlessLine {
-                    answer.steps = vec![Step::Send(Bytes::from_static(UNCLOSED))];
+                    answer.steps = vec![ResponseStep::Send(Bytes::from_static(UNCLOSED))];
                 } else {
-                    answer.cut(1, End::Hang);
+                    answer.cut(1, ConnectionEnd::Hang);
                 }
                 let (piece, every) = (self.repeated(), self.pause(ENDLESS_MS));
-                answer.end = End::Repeat { piece, every };
+                answer.end = ConnectionEnd::Repeat { piece, every };
             }
             Behaviour::Utf8Split => answer.steps = split_characters(&events.concat()),
             Behaviour::WrongContentType => {
@@ -118,11 +118,11 @@ impl Turn<'_> {
             }
             Behaviour::Gzip => {
                 answer.headers.push(("content-encoding", "gzip".to_owned()));
-                answer.steps = vec![Step::Send(gzip(&events.concat()))];
+                answer.steps = vec![ResponseStep::Send(gzip(&events.concat()))];
             }
             Behaviour::KeepaliveThenText => {
                 let total = or_default(self.reply.keepalive_total_ms, KEEPALIVE_TOTAL_MS);
-                answer.steps.insert(0, Step::Comments { every: self.keepalive(), total });
+                answer.steps.insert(0, ResponseStep::Comments { every: self.keepalive(), total });
             }
             _ => {}
         }
@@ -133,8 +133,8 @@ impl Turn<'_> {
         or_default(self.reply.keepalive_ms, KEEPALIVE_MS)
     }
 
-    fn comments(&self) -> End {
-        End::Repeat { piece: Bytes::from_static(COMMENT), every: self.keepalive() }
+    fn comments(&self) -> ConnectionEnd {
+        ConnectionEnd::Repeat { piece: Bytes::from_static(COMMENT), every: self.keepalive() }
     }
 
     fn pause(&self, default: u64) -> Duration {
@@ -155,18 +155,18 @@ impl Turn<'_> {
     }
 
     /// Adds a wait before each event, and before the end of the body.
-    fn paced(&self, events: &[String]) -> Vec<Step> {
+    fn paced(&self, events: &[String]) -> Vec<ResponseStep> {
         let pause = match self.behaviour {
             Behaviour::Slow => self.pause(SLOW_MS),
             Behaviour::Stutter => Duration::ZERO,
             _ => self.pause(0),
         };
-        let send = |event: &String| Step::Send(Bytes::from(event.clone()));
+        let send = |event: &String| ResponseStep::Send(Bytes::from(event.clone()));
         if pause.is_zero() {
             return events.iter().map(send).collect();
         }
-        let paced = events.iter().flat_map(|event| [Step::Pause(pause), send(event)]);
-        paced.chain([Step::Pause(pause)]).collect()
+        let paced = events.iter().flat_map(|event| [ResponseStep::Pause(pause), send(event)]);
+        paced.chain([ResponseStep::Pause(pause)]).collect()
     }
 
     /// Renders the events of the stream, with the faults in their text.
@@ -327,9 +327,10 @@ impl Turn<'_> {
     }
 
     fn after_empty_lines(&self) -> Response {
-        let line = [Step::Send(Bytes::from_static(b"\n")), Step::Pause(self.keepalive())];
+        let line =
+            [ResponseStep::Send(Bytes::from_static(b"\n")), ResponseStep::Pause(self.keepalive())];
         let mut steps = [line.clone(), line.clone(), line].concat();
-        steps.push(Step::Send(Bytes::from(self.completion().to_string())));
+        steps.push(ResponseStep::Send(Bytes::from(self.completion().to_string())));
         Response {
             headers: vec![("content-type", "application/json".to_owned())],
             ..Response::stream(steps)
@@ -339,10 +340,10 @@ impl Turn<'_> {
 
 impl Response {
     /// Keeps this many events, and then ends the response with a fault.
-    fn cut(&mut self, events: usize, end: End) {
+    fn cut(&mut self, events: usize, end: ConnectionEnd) {
         let mut left = events;
         self.steps.retain(|step| {
-            let is_event = matches!(step, Step::Send(_));
+            let is_event = matches!(step, ResponseStep::Send(_));
             let kept = left > 0;
             left = left.saturating_sub(usize::from(is_event));
             kept
@@ -401,15 +402,15 @@ fn gzip(text: &str) -> Bytes {
 }
 
 /// Splits a text inside every multi-byte character.
-fn split_characters(text: &str) -> Vec<Step> {
+fn split_characters(text: &str) -> Vec<ResponseStep> {
     let inside = text.char_indices().filter(|(_, char)| char.len_utf8() > 1).map(|(at, _)| at + 1);
     let mut steps = Vec::new();
     let mut rest = Bytes::from(text.to_owned());
     let mut from = 0;
     for at in inside {
-        steps.extend([Step::Send(rest.split_to(at - from)), Step::Flush]);
+        steps.extend([ResponseStep::Send(rest.split_to(at - from)), ResponseStep::Flush]);
         from = at;
     }
-    steps.push(Step::Send(rest));
+    steps.push(ResponseStep::Send(rest));
     steps
 }

@@ -1,6 +1,6 @@
 //! Routes requests and checks their key. Pure.
 
-use super::refusal::Refusal;
+use super::refusal::RefusedRequest;
 use super::{Options, ReceivedRequest};
 
 /// The endpoint of a path.
@@ -15,7 +15,7 @@ pub(super) enum Route {
 }
 
 /// Finds the endpoint of a request. Paths work without a prefix, under `/v1` and under `/beta`.
-pub(super) fn route(request: &ReceivedRequest) -> Result<Route, Refusal> {
+pub(super) fn route(request: &ReceivedRequest) -> Result<Route, RefusedRequest> {
     let path = request.path.as_str();
     let beta = path.strip_prefix("/beta");
     let rest = beta.or_else(|| path.strip_prefix("/v1")).unwrap_or(path);
@@ -23,21 +23,24 @@ pub(super) fn route(request: &ReceivedRequest) -> Result<Route, Refusal> {
         "/chat/completions" => (Route::Chat { beta: beta.is_some() }, "POST"),
         "/models" => (Route::Models, "GET"),
         "/user/balance" => (Route::Balance, "GET"),
-        _ => return Err(Refusal::new(404, format!("Not Found: {path}"))),
+        _ => return Err(RefusedRequest::new(404, format!("Not Found: {path}"))),
     };
     if request.method != method {
-        return Err(Refusal::new(405, format!("Method Not Allowed: {} {path}", request.method)));
+        return Err(RefusedRequest::new(
+            405,
+            format!("Method Not Allowed: {} {path}", request.method),
+        ));
     }
     Ok(route)
 }
 
 /// Checks the key of a request.
-pub(super) fn key(request: &ReceivedRequest, options: &Options) -> Result<(), Refusal> {
+pub(super) fn key(request: &ReceivedRequest, options: &Options) -> Result<(), RefusedRequest> {
     let header = request.header("authorization");
     let key = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
     match (key.filter(|key| !key.is_empty()), &options.expected_key) {
         (None, _) if !options.require_key && header.is_none() => Ok(()),
-        (None, _) => Err(Refusal::new(
+        (None, _) => Err(RefusedRequest::new(
             401,
             "Authentication Fails (auth header format should be Bearer sk-...)",
         )),
@@ -45,7 +48,7 @@ pub(super) fn key(request: &ReceivedRequest, options: &Options) -> Result<(), Re
             let skipped = key.chars().count().saturating_sub(4);
             let end: String = key.chars().skip(skipped).collect();
             let message = format!("Authentication Fails, Your api key: ****{end} is invalid");
-            Err(Refusal::new(401, message))
+            Err(RefusedRequest::new(401, message))
         }
         (Some(_), _) => Ok(()),
     }

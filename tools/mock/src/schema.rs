@@ -3,22 +3,22 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::refusal::Refusal;
+use super::refusal::RefusedRequest;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Body {
+pub(super) struct RequestBody {
     pub(super) model: String,
-    pub(super) messages: Vec<Message>,
-    pub(super) thinking: Option<Thinking>,
-    pub(super) reasoning_effort: Option<Effort>,
+    pub(super) messages: Vec<RequestMessage>,
+    pub(super) thinking: Option<RequestedThinking>,
+    pub(super) reasoning_effort: Option<RequestedEffort>,
     pub(super) max_tokens: Option<i64>,
     pub(super) response_format: Option<ResponseFormat>,
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<StopWords>,
     pub(super) stream: Option<bool>,
     pub(super) stream_options: Option<StreamOptions>,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
-    pub(super) tools: Option<Vec<Tool>>,
+    pub(super) tools: Option<Vec<OfferedTool>>,
     pub(super) tool_choice: Option<Value>,
     pub(super) logprobs: Option<bool>,
     pub(super) top_logprobs: Option<i64>,
@@ -27,7 +27,7 @@ pub(super) struct Body {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub(super) enum Message {
+pub(super) enum RequestMessage {
     System {
         content: String,
     },
@@ -37,7 +37,7 @@ pub(super) enum Message {
     Assistant {
         content: Option<String>,
         reasoning_content: Option<String>,
-        tool_calls: Option<Vec<Call>>,
+        tool_calls: Option<Vec<AnsweredToolCall>>,
     },
     Tool {
         content: String,
@@ -56,7 +56,7 @@ pub(super) enum UserContent {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Call {
+pub(super) struct AnsweredToolCall {
     pub(super) id: String,
     pub(super) function: CallFunction,
 }
@@ -68,7 +68,7 @@ pub(super) struct CallFunction {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Thinking {
+pub(super) struct RequestedThinking {
     #[serde(rename = "type")]
     pub(super) kind: ThinkingKind,
 }
@@ -82,7 +82,7 @@ pub(super) enum ThinkingKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Effort {
+pub(super) enum RequestedEffort {
     None,
     #[serde(alias = "minimal")]
     Low,
@@ -100,7 +100,7 @@ pub(super) struct ResponseFormat {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Stop {
+pub(super) enum StopWords {
     One(String),
     Many(Vec<String>),
 }
@@ -112,7 +112,7 @@ pub(super) struct StreamOptions {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Tool {
+pub(super) struct OfferedTool {
     pub(super) function: ToolFunction,
 }
 
@@ -123,26 +123,32 @@ pub(super) struct ToolFunction {
     pub(super) strict: Option<bool>,
 }
 
-impl Body {
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+impl RequestBody {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, RefusedRequest> {
         serde_json::from_slice(bytes).map_err(|error| {
             if error.is_data() {
                 let path = path_of_the_fault(bytes);
                 let target = "Failed to deserialize the JSON body into the target type";
-                Refusal::invalid(format!("{target}: {path}{error}"))
+                RefusedRequest::invalid(format!("{target}: {path}{error}"))
             } else {
-                Refusal::invalid(format!("Failed to parse the request body as JSON: {error}"))
+                RefusedRequest::invalid(format!(
+                    "Failed to parse the request body as JSON: {error}"
+                ))
             }
         })
     }
 
     pub(super) fn thinks(&self) -> bool {
         self.thinking.as_ref().is_none_or(|thinking| thinking.kind == ThinkingKind::Enabled)
-            && self.reasoning_effort != Some(Effort::None)
+            && self.reasoning_effort != Some(RequestedEffort::None)
     }
 
-    pub(super) fn effort(&self) -> Effort {
-        if self.thinks() { self.reasoning_effort.unwrap_or(Effort::High) } else { Effort::None }
+    pub(super) fn effort(&self) -> RequestedEffort {
+        if self.thinks() {
+            self.reasoning_effort.unwrap_or(RequestedEffort::High)
+        } else {
+            RequestedEffort::None
+        }
     }
 
     pub(super) fn has_tools(&self) -> bool {
@@ -152,9 +158,9 @@ impl Body {
     /// Returns the limit that applies; without an explicit one, it depends on the mode.
     pub(super) fn max_tokens(&self) -> u64 {
         let unset = match self.effort() {
-            Effort::None => 8 * 1024,
-            Effort::Low | Effort::High => 64 * 1024,
-            Effort::Max => 128 * 1024,
+            RequestedEffort::None => 8 * 1024,
+            RequestedEffort::Low | RequestedEffort::High => 64 * 1024,
+            RequestedEffort::Max => 128 * 1024,
         };
         self.max_tokens.map_or(unset, |tokens| u64::try_from(tokens).unwrap_or(0))
     }
@@ -173,7 +179,7 @@ fn path_of_the_fault(bytes: &[u8]) -> String {
     let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
     let fault = messages.enumerate().find_map(|(at, message)| {
-        let error = Message::deserialize(message).err()?;
+        let error = RequestMessage::deserialize(message).err()?;
         Some((at, error.to_string().starts_with("unknown variant")))
     });
     match fault {
@@ -188,7 +194,7 @@ mod tests {
     use super::*;
 
     fn complaint(body: &str) -> String {
-        Body::parse(body.as_bytes()).unwrap_err().message
+        RequestBody::parse(body.as_bytes()).unwrap_err().message
     }
 
     #[test]
@@ -225,16 +231,16 @@ mod tests {
     fn thinking_is_on_unless_it_is_turned_off() {
         let effort = |fields: &str| {
             let body = format!(r#"{{"model":"m","messages":[]{fields}}}"#);
-            let body = Body::parse(body.as_bytes()).unwrap();
+            let body = RequestBody::parse(body.as_bytes()).unwrap();
             (body.effort(), body.max_tokens())
         };
-        assert_eq!(effort(""), (Effort::High, 65_536));
-        assert_eq!(effort(r#","reasoning_effort":"none""#), (Effort::None, 8192));
+        assert_eq!(effort(""), (RequestedEffort::High, 65_536));
+        assert_eq!(effort(r#","reasoning_effort":"none""#), (RequestedEffort::None, 8192));
         assert_eq!(
             effort(r#","reasoning_effort":"ultra","max_tokens":null"#),
-            (Effort::Max, 131_072)
+            (RequestedEffort::Max, 131_072)
         );
         let off = r#","thinking":{"type":"disabled"},"max_tokens":7"#;
-        assert_eq!(effort(off), (Effort::None, 7));
+        assert_eq!(effort(off), (RequestedEffort::None, 7));
     }
 }

@@ -13,7 +13,7 @@ use model::Usage;
 /// One answer. In a script, the role and the order of replies matter; a function just returns one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Reply {
+pub struct ScriptedReply {
     /// Only for requests with this `X-Agent-Role`; `None` for any.
     pub role: Option<String>,
     /// Only for requests with this `X-Agent-Lane`; `None` for any, with or without a lane.
@@ -52,7 +52,7 @@ pub struct Reply {
     pub of: Vec<Behaviour>,
 }
 
-impl Reply {
+impl ScriptedReply {
     /// Creates a complete answer with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
@@ -128,19 +128,21 @@ impl UsageOverride {
 pub enum Replies {
     /// Uses the first reply that matches the role, the lane and the last message of the request, and drops it unless it
     /// repeats.
-    Script(Vec<Reply>),
+    Script(Vec<ScriptedReply>),
     /// Calls a function with the request.
-    Driven(Arc<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>),
+    Driven(Arc<dyn Fn(&ReceivedRequest) -> ScriptedReply + Send + Sync>),
 }
 
 impl Replies {
     /// Creates replies from a function.
-    pub fn driven(reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn driven(
+        reply: impl Fn(&ReceivedRequest) -> ScriptedReply + Send + Sync + 'static,
+    ) -> Self {
         Self::Driven(Arc::new(reply))
     }
 
     /// Returns the reply to `request`; `None` if the script is exhausted.
-    pub fn take(&mut self, request: &ReceivedRequest) -> Option<Reply> {
+    pub fn take(&mut self, request: &ReceivedRequest) -> Option<ScriptedReply> {
         match self {
             Self::Script(replies) => {
                 let is_for = |wanted: &Option<String>, header: &str| {
@@ -168,8 +170,8 @@ impl fmt::Debug for Replies {
     }
 }
 
-impl From<Vec<Reply>> for Replies {
-    fn from(replies: Vec<Reply>) -> Self {
+impl From<Vec<ScriptedReply>> for Replies {
+    fn from(replies: Vec<ScriptedReply>) -> Self {
         Self::Script(replies)
     }
 }
@@ -182,7 +184,7 @@ pub struct Script {
     pub server: Options,
     /// The replies, in order.
     #[serde(rename = "reply")]
-    pub replies: Vec<Reply>,
+    pub replies: Vec<ScriptedReply>,
 }
 
 /// Why a script cannot be used.
@@ -284,10 +286,10 @@ mod tests {
     #[test]
     fn replies_are_used_up_in_order_and_by_role() {
         let mut source = Replies::from(vec![
-            Reply::text("plan").to("architect"),
-            Reply::text("diff 1").to("editor"),
-            Reply::text("any"),
-            Reply::text("diff 2").to("editor").forever(),
+            ScriptedReply::text("plan").to("architect"),
+            ScriptedReply::text("diff 1").to("editor"),
+            ScriptedReply::text("any"),
+            ScriptedReply::text("diff 2").to("editor").forever(),
         ]);
         let seen =
             texts(&mut source, &["editor", "architect", "editor", "editor", "editor", "intent"]);

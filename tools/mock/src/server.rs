@@ -16,7 +16,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::http;
-use super::play::{After, play};
+use super::play::{AfterAnswer, play};
 use super::state::State;
 use super::{Exchange, Options, Replies};
 
@@ -167,14 +167,14 @@ async fn accept(mut listener: TcpListener, closed: Duration, shared: Arc<Shared>
 /// Answers the requests of one connection, one after the other.
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     let after = converse(&mut stream, &shared).await;
-    if matches!(after, Ok(After::Reset))
+    if matches!(after, Ok(AfterAnswer::Reset))
         && let Err(error) = stream.set_zero_linger()
     {
         tracing::debug!(%error, "the connection is closed instead of reset");
     }
 }
 
-async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<After> {
+async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<AfterAnswer> {
     stream.set_nodelay(true)?;
     let connection = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
     let (mut reader, mut writer) = stream.split();
@@ -194,13 +194,13 @@ async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<After> 
         let after = tokio::select! {
             biased;
             after = answered => after?,
-            () = gone(&mut reader, &mut buffer) => return Ok(After::Keep),
+            () = gone(&mut reader, &mut buffer) => return Ok(AfterAnswer::Keep),
         };
-        if after == After::Reset {
+        if after == AfterAnswer::Reset {
             return Ok(after);
         }
     }
-    Ok(After::Keep)
+    Ok(AfterAnswer::Keep)
 }
 
 async fn sleep_if(wait: Duration) {

@@ -11,12 +11,12 @@ use super::answer::Response;
 use super::cache::{self, Cache, Canonical};
 use super::content::Content;
 use super::http::Incoming;
-use super::refusal::Refusal;
-use super::render::{self, Turn};
+use super::refusal::RefusedRequest;
+use super::render::{self, RenderedTurn};
 use super::route::{self, Route};
-use super::schema::Message;
+use super::schema::RequestMessage;
 use super::validate::{self, Accepted};
-use super::{Behaviour, Exchange, Options, ReceivedRequest, Replies, Reply};
+use super::{Behaviour, Exchange, Options, ReceivedRequest, Replies, ScriptedReply};
 use model::Usage;
 
 /// The default choices of `random`: mostly answers, and temporary failures.
@@ -46,11 +46,11 @@ pub(super) struct State {
 }
 
 /// The decision about a request.
-pub(super) struct Decision {
+pub(super) struct FaultDecision {
     pub(super) delay: Duration,
     pub(super) answer: Response,
     /// What the cache stores when the answer begins.
-    pub(super) stored: Option<(Canonical, Message)>,
+    pub(super) stored: Option<(Canonical, RequestMessage)>,
     behaviour: Option<Behaviour>,
     refusal: Option<String>,
     usage: Option<Usage>,
@@ -60,7 +60,7 @@ pub(super) struct Decision {
     pub(super) repeated: Arc<AtomicU64>,
 }
 
-impl Decision {
+impl FaultDecision {
     fn of(answer: Response) -> Self {
         Self {
             delay: Duration::ZERO,
@@ -75,7 +75,7 @@ impl Decision {
         }
     }
 
-    fn refused(refusal: Refusal) -> Self {
+    fn refused(refusal: RefusedRequest) -> Self {
         let answer = Response::refused(&refusal);
         Self { refusal: Some(refusal.message), ..Self::of(answer) }
     }
@@ -100,7 +100,7 @@ impl State {
     }
 
     /// Stores an answered request in the cache.
-    pub(super) fn store(&mut self, prompt: &Canonical, answer: &Message) {
+    pub(super) fn store(&mut self, prompt: &Canonical, answer: &RequestMessage) {
         self.cache.store(prompt, answer);
     }
 
@@ -111,14 +111,14 @@ impl State {
         at: Duration,
         connection: u64,
         in_flight: usize,
-    ) -> Decision {
+    ) -> FaultDecision {
         self.arrived += 1;
         let Incoming { method, path, headers, body } = incoming;
         let json = serde_json::from_slice(&body).unwrap_or_default();
         let request = ReceivedRequest { number: self.arrived, method, path, headers, body, json };
         let decision = match self.routed(&request, in_flight) {
             Ok(decision) => decision,
-            Err(refusal) => Decision::refused(refusal),
+            Err(refusal) => FaultDecision::refused(refusal),
         };
         self.remember(Exchange {
             request: Arc::new(request),
@@ -136,33 +136,47 @@ impl State {
         decision
     }
 
-    fn routed(&mut self, request: &ReceivedRequest, in_flight: usize) -> Result<Decision, Refusal> {
+    fn routed(
+        &mut self,
+        request: &ReceivedRequest,
+        in_flight: usize,
+    ) -> Result<FaultDecision, RefusedRequest> {
         let options = &self.options;
         let route = route::route(request)?;
         route::key(request, options)?;
         match route {
-            Route::Models => Ok(Decision::of(Response::json(200, models(options)))),
-            Route::Balance => Ok(Decision::of(Response::json(200, BALANCE))),
+            Route::Models => Ok(FaultDecision::of(Response::json(200, models(options)))),
+            Route::Balance => Ok(FaultDecision::of(Response::json(200, BALANCE))),
             Route::Chat { beta } => {
                 let accepted = validate::chat(request, options, beta, in_flight)?;
                 let reply = self.source.take(request);
-                let reply = reply.ok_or_else(|| Refusal::new(500, "mock script exhausted"))?;
+                let reply =
+                    reply.ok_or_else(|| RefusedRequest::new(500, "mock script exhausted"))?;
                 Ok(self.answered(request.number, &accepted, &reply))
             }
         }
     }
 
-    fn answered(&mut self, number: u64, accepted: &Accepted, reply: &Reply) -> Decision {
+    fn answered(
+        &mut self,
+        number: u64,
+        accepted: &Accepted,
+        reply: &ScriptedReply,
+    ) -> FaultDecision {
         let behaviour = self.drawn(reply);
         let delay = Duration::from_millis(reply.delay_ms);
         if let Some(answer) = render::failure(behaviour, reply) {
-            return Decision { delay, behaviour: Some(behaviour), ..Decision::of(answer) };
+            return FaultDecision {
+                delay,
+                behaviour: Some(behaviour),
+                ..FaultDecision::of(answer)
+            };
         }
         let Accepted { body, prompt } = accepted;
         let content = Content::new(behaviour, reply, body.thinks());
         let counted = content.usage(prompt.tokens(), self.cache.hit(prompt));
         let usage = reply.usage.over(counted);
-        let turn = Turn {
+        let turn = RenderedTurn {
             number,
             model: &body.model,
             behaviour,
@@ -174,19 +188,19 @@ impl State {
         };
         let is_endless = Behaviour::ENDLESS_TEXTS.contains(&behaviour);
         let piece = if is_endless { cache::tokens(&content.text) } else { 0 };
-        Decision {
+        FaultDecision {
             delay,
             stored: Some((prompt.clone(), content.message(number))),
             behaviour: Some(behaviour),
             usage: Some(usage),
             counted: Some(counted),
             piece,
-            ..Decision::of(turn.answer())
+            ..FaultDecision::of(turn.answer())
         }
     }
 
     /// Returns the reply's behaviour, or a random one if that is `random`.
-    fn drawn(&mut self, reply: &Reply) -> Behaviour {
+    fn drawn(&mut self, reply: &ScriptedReply) -> Behaviour {
         if reply.behaviour != Behaviour::Random {
             return reply.behaviour;
         }
@@ -236,14 +250,14 @@ mod tests {
         }
     }
 
-    fn decide(state: &mut State, incoming: Incoming) -> Decision {
+    fn decide(state: &mut State, incoming: Incoming) -> FaultDecision {
         state.decide(incoming, Duration::ZERO, 1, 1)
     }
 
     #[test]
     fn answers_and_errors_are_delayed_as_configured() {
         for behaviour in [Behaviour::Text, Behaviour::Http500] {
-            let reply = Reply { delay_ms: 30, ..Reply::of(behaviour) };
+            let reply = ScriptedReply { delay_ms: 30, ..ScriptedReply::of(behaviour) };
             let mut state = State::new(vec![reply].into(), Options::default(), None);
             let decision = decide(&mut state, chat("editor"));
             assert_eq!(decision.delay, Duration::from_millis(30));
@@ -253,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_refused_request_uses_up_no_reply() {
-        let replies = vec![Reply::text("plan").to("architect")];
+        let replies = vec![ScriptedReply::text("plan").to("architect")];
         let mut state = State::new(replies.into(), Options::default(), None);
         let keyless = Incoming { headers: Vec::new(), ..chat("architect") };
         assert_eq!(decide(&mut state, keyless).answer.status, 401);
@@ -265,7 +279,7 @@ mod tests {
     #[test]
     fn the_oldest_requests_are_forgotten() {
         let options = Options { remember: 2, ..Options::default() };
-        let mut state = State::new(vec![Reply::text("ok").forever()].into(), options, None);
+        let mut state = State::new(vec![ScriptedReply::text("ok").forever()].into(), options, None);
         for _ in 0..5 {
             decide(&mut state, chat("editor"));
         }
@@ -278,7 +292,7 @@ mod tests {
         let mut state = State::new(vec![].into(), Options::default(), None);
         for path in ["/models", "/v1/user/balance"] {
             let get = Incoming { method: "GET".into(), path: path.into(), ..chat("") };
-            let super::super::answer::Step::Send(body) =
+            let super::super::answer::ResponseStep::Send(body) =
                 decide(&mut state, get).answer.steps.remove(0)
             else {
                 panic!("{path} has no body")

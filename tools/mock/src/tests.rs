@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::*;
 use model::{
-    AgentRole, AnswerBounds, Awaited, ChatModel as _, ChatRequest, DeepSeekClient, Delta, Message,
-    ModelError, ModelReply, ToolChoice, Usage,
+    AgentRole, AnswerBounds, Awaited, ChatMessage, ChatModel as _, ChatRequest, DeepSeekClient,
+    ModelError, ModelReply, ReplyDelta, ToolChoice, Usage,
 };
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -30,7 +30,7 @@ const IMPATIENT: AnswerBounds = AnswerBounds { idle: Duration::from_millis(900),
 /// For answers that consist of keep-alives only.
 const UNHEARD: AnswerBounds = AnswerBounds { first_token: Duration::from_millis(300), ..PATIENT };
 
-async fn start(replies: Vec<Reply>, options: Options) -> Server {
+async fn start(replies: Vec<ScriptedReply>, options: Options) -> Server {
     Server::start(ANYWHERE, replies, options, None).await.unwrap()
 }
 
@@ -50,7 +50,7 @@ fn request(text: &str) -> ChatRequest {
         max_bytes: 4000,
         tools: Vec::new(),
         tool_choice: ToolChoice::Auto,
-        messages: vec![Message::User { content: text.into() }],
+        messages: vec![ChatMessage::User { content: text.into() }],
     }
 }
 
@@ -60,9 +60,9 @@ async fn ask(client: &DeepSeekClient, request: &ChatRequest) -> Result<ModelRepl
 
 /// Returns the result of a request that gets this reply.
 async fn outcome(
-    reply: Reply,
+    reply: ScriptedReply,
     bounds: AnswerBounds,
-) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
+) -> (Result<ModelReply, ModelError>, Vec<ReplyDelta>) {
     let server = start(vec![reply], Options::default()).await;
     let mut deltas = Vec::new();
     let client = client(&server, bounds, Some("sk-right"));
@@ -129,7 +129,7 @@ async fn every_behaviour_leads_to_its_class() {
         let of = vec![Behaviour::Gzip];
         let said =
             if *behaviour == Behaviour::EndlessLine { text.repeat(100) } else { text.into() };
-        let reply = Reply { behaviour: *behaviour, of, ..Reply::text(said) };
+        let reply = ScriptedReply { behaviour: *behaviour, of, ..ScriptedReply::text(said) };
         let bounds = match (behaviour, expected) {
             // `stutter` sends one byte per 10 ms, and its answer has more bytes than fit in this time.
             (Behaviour::Stutter, _) => {
@@ -148,8 +148,10 @@ async fn every_behaviour_leads_to_its_class() {
             let streamed: String = deltas
                 .iter()
                 .filter_map(|delta| match delta {
-                    Delta::Text(text) => Some(text.as_str()),
-                    Delta::Reasoning(_) | Delta::Hidden(_) | Delta::KeepAlive => None,
+                    ReplyDelta::Text(text) => Some(text.as_str()),
+                    ReplyDelta::Reasoning(_) | ReplyDelta::Hidden(_) | ReplyDelta::KeepAlive => {
+                        None
+                    }
                 })
                 .collect();
             assert_eq!(streamed, text, "{}", behaviour.name());
@@ -166,7 +168,7 @@ async fn a_timeout_reports_what_was_awaited() {
         (Behaviour::KeepaliveMid, IMPATIENT, Awaited::Byte, true),
         (Behaviour::EndlessEvents, UNHEARD, Awaited::FirstToken, true),
     ] {
-        let error = outcome(Reply::of(behaviour), bounds).await.0.unwrap_err();
+        let error = outcome(ScriptedReply::of(behaviour), bounds).await.0.unwrap_err();
         assert!(
             matches!(error, ModelError::TimedOut { what, .. } if what == expected),
             "{error:?}"
@@ -174,14 +176,15 @@ async fn a_timeout_reports_what_was_awaited() {
         assert_eq!(error.answer_started(), started, "{error:?}");
     }
     let whole = AnswerBounds { whole: Duration::from_millis(50), ..PATIENT };
-    let error = outcome(Reply::of(Behaviour::KeepaliveForever), whole).await.0.unwrap_err();
+    let error = outcome(ScriptedReply::of(Behaviour::KeepaliveForever), whole).await.0.unwrap_err();
     assert!(matches!(error, ModelError::TimedOut { what: Awaited::End, .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_slow_answer_may_take_its_time_once_it_has_begun() {
     let first_token = Duration::from_secs(2);
-    let slow = Reply { chunk_chars: 1, chunk_delay_ms: 500, ..Reply::text("seven") };
+    let slow =
+        ScriptedReply { chunk_chars: 1, chunk_delay_ms: 500, ..ScriptedReply::text("seven") };
     let (result, _) = outcome(slow, AnswerBounds { first_token, ..PATIENT }).await;
     assert_eq!(result.unwrap().content, "seven");
 }
@@ -189,7 +192,7 @@ async fn a_slow_answer_may_take_its_time_once_it_has_begun() {
 #[tokio::test]
 async fn successive_calls_share_a_connection() {
     // Slow, so that the end of the body arrives after `[DONE]` and not together with it.
-    let reply = Reply { chunk_delay_ms: 1, ..Reply::of(Behaviour::Slow) }.forever();
+    let reply = ScriptedReply { chunk_delay_ms: 1, ..ScriptedReply::of(Behaviour::Slow) }.forever();
     let server = start(vec![reply], Options::default()).await;
     let client = client(&server, PATIENT, Some("k"));
     for _ in 0..10 {
@@ -202,7 +205,8 @@ async fn successive_calls_share_a_connection() {
 
 #[tokio::test]
 async fn an_interrupted_answer_reports_what_arrived() {
-    let reply = |behaviour| Reply { chunk_chars: 1, behaviour, ..Reply::text("four") };
+    let reply =
+        |behaviour| ScriptedReply { chunk_chars: 1, behaviour, ..ScriptedReply::text("four") };
     for behaviour in [Behaviour::ResetMid, Behaviour::StallMid, Behaviour::MalformedJsonEvent] {
         let error = outcome(reply(behaviour), IMPATIENT).await.0.unwrap_err();
         let partial = error.partial().unwrap();
@@ -217,14 +221,16 @@ async fn an_interrupted_answer_reports_what_arrived() {
 #[tokio::test]
 async fn endless_answers_are_cut_and_counted() {
     for behaviour in Behaviour::ENDLESS_TEXTS {
-        let server =
-            start(vec![Reply { behaviour, ..Reply::text("x".repeat(100)) }], Options::default())
-                .await;
+        let server = start(
+            vec![ScriptedReply { behaviour, ..ScriptedReply::text("x".repeat(100)) }],
+            Options::default(),
+        )
+        .await;
         let mut heard = 0;
         let mut hear = |delta| match delta {
-            Delta::Text(text) | Delta::Reasoning(text) => heard += text.len(),
-            Delta::Hidden(bytes) => heard += bytes,
-            Delta::KeepAlive => {}
+            ReplyDelta::Text(text) | ReplyDelta::Reasoning(text) => heard += text.len(),
+            ReplyDelta::Hidden(bytes) => heard += bytes,
+            ReplyDelta::KeepAlive => {}
         };
         let client = client(&server, PATIENT, Some("k"));
         let error = client.attempt(&request("hi"), &mut hear).await.unwrap_err();
@@ -239,25 +245,29 @@ async fn endless_answers_are_cut_and_counted() {
         assert!(counted * 4 + 100 >= heard, "{counted} tokens, {heard} bytes");
     }
     let bounds = AnswerBounds { stream_bytes: 10_000, ..PATIENT };
-    let error = outcome(Reply::of(Behaviour::EndlessEvents), bounds).await.0.unwrap_err();
+    let error = outcome(ScriptedReply::of(Behaviour::EndlessEvents), bounds).await.0.unwrap_err();
     assert_eq!(error.class().name(), "malformed");
 }
 
 #[tokio::test]
 async fn the_usage_field_may_be_anything() {
     for told in [json!(null), json!("much"), json!({"prompt_tokens": -1, "completion_tokens": 2})] {
-        let reply = Reply { usage_told: Some(told.clone()), ..Reply::text("x") };
+        let reply = ScriptedReply { usage_told: Some(told.clone()), ..ScriptedReply::text("x") };
         assert_eq!(outcome(reply, PATIENT).await.0.unwrap().usage, None, "{told}");
     }
 }
 
 #[tokio::test]
 async fn keep_alives_and_reasoning_are_passed_on() {
-    let reasoning =
-        Reply { reasoning: Some("hm".into()), ..Reply::of(Behaviour::KeepaliveThenText) };
-    let (result, deltas) = outcome(Reply { keepalive_total_ms: 1, ..reasoning }, PATIENT).await;
+    let reasoning = ScriptedReply {
+        reasoning: Some("hm".into()),
+        ..ScriptedReply::of(Behaviour::KeepaliveThenText)
+    };
+    let (result, deltas) =
+        outcome(ScriptedReply { keepalive_total_ms: 1, ..reasoning }, PATIENT).await;
     let text = |text: &str| text.to_owned();
-    let expected = [Delta::KeepAlive, Delta::Reasoning(text("hm")), Delta::Text(text("ok"))];
+    let expected =
+        [ReplyDelta::KeepAlive, ReplyDelta::Reasoning(text("hm")), ReplyDelta::Text(text("ok"))];
     assert_eq!(deltas, expected);
     assert_eq!(result.unwrap().reasoning.as_deref(), Some("hm"));
 }
@@ -265,17 +275,17 @@ async fn keep_alives_and_reasoning_are_passed_on() {
 #[tokio::test]
 async fn retry_after_is_part_of_the_error() {
     for behaviour in [Behaviour::Http429, Behaviour::Http503] {
-        let with = Reply { retry_after: Some("7".into()), ..Reply::of(behaviour) };
+        let with = ScriptedReply { retry_after: Some("7".into()), ..ScriptedReply::of(behaviour) };
         let error = outcome(with, PATIENT).await.0.unwrap_err();
         assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
-        let error = outcome(Reply::of(behaviour), PATIENT).await.0.unwrap_err();
+        let error = outcome(ScriptedReply::of(behaviour), PATIENT).await.0.unwrap_err();
         assert_eq!(error.retry_after(), None);
     }
 }
 
 #[tokio::test]
 async fn a_request_is_recorded_as_it_was_sent() {
-    let server = start(vec![Reply::text("yes").to("editor")], Options::default()).await;
+    let server = start(vec![ScriptedReply::text("yes").to("editor")], Options::default()).await;
     let asked = request("is it?");
     ask(&client(&server, PATIENT, Some("sk-right")), &asked).await.unwrap();
     let all = server.requests();
@@ -301,7 +311,7 @@ async fn a_request_is_recorded_as_it_was_sent() {
 
 #[tokio::test]
 async fn an_exhausted_script_is_a_server_error() {
-    let server = start(vec![Reply::text("plan").to("architect")], Options::default()).await;
+    let server = start(vec![ScriptedReply::text("plan").to("architect")], Options::default()).await;
     let error = ask(&client(&server, PATIENT, Some("k")), &request("hi")).await.unwrap_err();
     let message = "mock script exhausted".to_owned();
     assert_eq!(error, ModelError::Server { status: 500, message, retry_after: None });
@@ -322,25 +332,25 @@ async fn a_missing_or_wrong_key_is_reported_without_the_key() {
     assert_eq!(wrong.class().name(), "auth");
     assert!(wrong.to_string().contains("****") && !wrong.to_string().contains("5678"), "{wrong}");
     let open = Options { require_key: false, ..Options::default() };
-    let server = start(vec![Reply::text("ok")], open).await;
+    let server = start(vec![ScriptedReply::text("ok")], open).await;
     assert!(ask(&client(&server, PATIENT, None), &request("hi")).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_growing_conversation_hits_the_cache() {
     let long = "x".repeat(4000);
-    let server = start(vec![Reply::text(&long).forever()], Options::default()).await;
+    let server = start(vec![ScriptedReply::text(&long).forever()], Options::default()).await;
     let client = client(&server, PATIENT, Some("k"));
     let mut asked = request(&long);
     let first = ask(&client, &asked).await.unwrap();
     let first_usage = first.usage.unwrap();
     assert_eq!(first_usage.hit, 0);
-    asked.messages.push(Message::Assistant {
+    asked.messages.push(ChatMessage::Assistant {
         content: first.content,
         reasoning_content: None,
         tool_calls: Vec::new(),
     });
-    asked.messages.push(Message::User { content: "more".into() });
+    asked.messages.push(ChatMessage::User { content: "more".into() });
     let second = ask(&client, &asked).await.unwrap().usage.unwrap();
     assert_eq!(second.hit % 128, 0);
     assert!(second.hit + 128 > first_usage.total(), "{second:?} after {first_usage:?}");
@@ -351,7 +361,7 @@ async fn a_growing_conversation_hits_the_cache() {
 async fn token_counts_can_be_overridden() {
     let usage =
         UsageOverride { prompt: Some(10), hit: Some(4), output: Some(3), reasoning: Some(2) };
-    let (result, _) = outcome(Reply { usage, ..Reply::text("x") }, PATIENT).await;
+    let (result, _) = outcome(ScriptedReply { usage, ..ScriptedReply::text("x") }, PATIENT).await;
     let expected = Usage { prompt: 10, hit: 4, output: 3, reasoning: 2 };
     assert_eq!(result.unwrap().usage, Some(expected));
 }
@@ -360,7 +370,7 @@ async fn token_counts_can_be_overridden() {
 async fn a_function_can_answer() {
     let echo = Replies::driven(|request| {
         let said: String = request.messages().map(|(_, text)| text).collect();
-        Reply::text(format!("{said}!"))
+        ScriptedReply::text(format!("{said}!"))
     });
     let server = Server::start(ANYWHERE, echo, Options::default(), None).await.unwrap();
     let client = client(&server, PATIENT, Some("k"));
@@ -371,8 +381,8 @@ async fn a_function_can_answer() {
 #[tokio::test]
 async fn excess_concurrent_requests_are_refused_and_use_up_nothing() {
     let options = Options { concurrency_429: 1, ..Options::default() };
-    let hang = Reply::of(Behaviour::StallAfterHeaders);
-    let server = start(vec![hang, Reply::text("then")], options).await;
+    let hang = ScriptedReply::of(Behaviour::StallAfterHeaders);
+    let server = start(vec![hang, ScriptedReply::text("then")], options).await;
     let client = client(&server, PATIENT, Some("k"));
     let (one, two) = (request("one"), request("two"));
     let mut first = Box::pin(ask(&client, &one));
@@ -393,7 +403,7 @@ async fn excess_concurrent_requests_are_refused_and_use_up_nothing() {
 #[tokio::test]
 async fn a_closed_port_refuses_and_opens_later() {
     let options = Options { connection_refused_ms: 150, ..Options::default() };
-    let server = start(vec![Reply::text("late")], options).await;
+    let server = start(vec![ScriptedReply::text("late")], options).await;
     let client = client(&server, PATIENT, Some("k"));
     // The server's task, which has not run yet, must first close the port.
     tokio::task::yield_now().await;
@@ -410,7 +420,7 @@ async fn a_closed_port_refuses_and_opens_later() {
 
 #[tokio::test]
 async fn dropping_a_server_closes_its_connections() {
-    let server = start(vec![Reply::of(Behaviour::StallMid)], Options::default()).await;
+    let server = start(vec![ScriptedReply::of(Behaviour::StallMid)], Options::default()).await;
     let client = client(&server, PATIENT, Some("k"));
     let asked = request("hi");
     let mut attempt = Box::pin(ask(&client, &asked));
@@ -430,7 +440,7 @@ async fn the_same_seed_gives_the_same_choices() {
     for _ in 0..2 {
         let of =
             vec![Behaviour::Text, Behaviour::Http500, Behaviour::EmptyStop, Behaviour::Http429];
-        let random = Reply { of, ..Reply::of(Behaviour::Random) };
+        let random = ScriptedReply { of, ..ScriptedReply::of(Behaviour::Random) };
         let options = Options { seed: 7, ..Options::default() };
         let server = start(vec![random.forever()], options).await;
         let client = client(&server, PATIENT, Some("k"));
@@ -448,7 +458,8 @@ async fn the_same_seed_gives_the_same_choices() {
 async fn the_log_has_a_line_for_each_request_and_no_key() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log.jsonl");
-    let server = Server::start(ANYWHERE, vec![Reply::text("ok")], Options::default(), Some(&log));
+    let server =
+        Server::start(ANYWHERE, vec![ScriptedReply::text("ok")], Options::default(), Some(&log));
     let server = server.await.unwrap();
     let client = client(&server, PATIENT, Some("sk-secret-key"));
     let asked = request("hi");

@@ -2,8 +2,8 @@
 
 use super::cache::Canonical;
 use super::options::{Options, ReasoningCheck};
-use super::refusal::Refusal;
-use super::schema::{Body, Message, Stop, UserContent};
+use super::refusal::RefusedRequest;
+use super::schema::{RequestBody, RequestMessage, StopWords, UserContent};
 use super::{ReceivedRequest, strict};
 
 /// The largest `max_tokens`.
@@ -12,7 +12,7 @@ const MAX_OUTPUT_TOKENS: i64 = 393_216;
 /// A valid request.
 #[derive(Debug)]
 pub(super) struct Accepted {
-    pub(super) body: Body,
+    pub(super) body: RequestBody,
     pub(super) prompt: Canonical,
 }
 
@@ -22,11 +22,11 @@ pub(super) fn chat(
     options: &Options,
     beta: bool,
     in_flight: usize,
-) -> Result<Accepted, Refusal> {
-    let body = Body::parse(&request.body)?;
+) -> Result<Accepted, RefusedRequest> {
+    let body = RequestBody::parse(&request.body)?;
     model(&body, options)?;
     if options.empty_balance {
-        return Err(Refusal::new(402, "Insufficient Balance"));
+        return Err(RefusedRequest::new(402, "Insufficient Balance"));
     }
     ranges(&body)?;
     tools(&body, beta)?;
@@ -42,33 +42,33 @@ pub(super) fn chat(
 }
 
 /// The error for too many concurrent requests.
-pub(super) fn concurrency(in_flight: usize, limit: usize) -> Refusal {
+pub(super) fn concurrency(in_flight: usize, limit: usize) -> RefusedRequest {
     let message = format!(
         "Your current concurrency is {in_flight}, which exceeds your concurrency limit of {limit} based on your \
          remaining balance. Please top up your balance to restore your concurrency."
     );
-    Refusal::new(429, message)
+    RefusedRequest::new(429, message)
 }
 
-fn model(body: &Body, options: &Options) -> Result<(), Refusal> {
+fn model(body: &RequestBody, options: &Options) -> Result<(), RefusedRequest> {
     if options.models.contains(&body.model) {
         return Ok(());
     }
     let names = options.models.join(", ");
-    Err(Refusal::invalid(format!(
+    Err(RefusedRequest::invalid(format!(
         "The supported API model names are {names}, but you passed {}.",
         body.model
     )))
 }
 
-fn ranges(body: &Body) -> Result<(), Refusal> {
+fn ranges(body: &RequestBody) -> Result<(), RefusedRequest> {
     let invalid = |field: &str, range: &str| {
-        Err(Refusal::invalid(format!(
+        Err(RefusedRequest::invalid(format!(
             "Invalid {field} value, the valid range of {field} is {range}"
         )))
     };
     if body.messages.is_empty() {
-        return Err(Refusal::invalid("Empty input messages"));
+        return Err(RefusedRequest::invalid("Empty input messages"));
     }
     if body.max_tokens.is_some_and(|tokens| !(1..=MAX_OUTPUT_TOKENS).contains(&tokens)) {
         return invalid("max_tokens", "[1, 393216]");
@@ -83,17 +83,21 @@ fn ranges(body: &Body) -> Result<(), Refusal> {
         return invalid("top_logprobs", "[0, 20]");
     }
     if body.top_logprobs.is_some() && body.logprobs != Some(true) {
-        return Err(Refusal::invalid("top_logprobs requires logprobs to be true"));
+        return Err(RefusedRequest::invalid("top_logprobs requires logprobs to be true"));
     }
-    if matches!(&body.stop, Some(Stop::Many(stops)) if stops.len() > 16) {
-        return Err(Refusal::invalid("Invalid stop value, at most 16 sequences are supported"));
+    if matches!(&body.stop, Some(StopWords::Many(stops)) if stops.len() > 16) {
+        return Err(RefusedRequest::invalid(
+            "Invalid stop value, at most 16 sequences are supported",
+        ));
     }
     if body.stream_options.is_some() && !body.streams() {
-        return Err(Refusal::invalid("stream_options should be set along with stream = true"));
+        return Err(RefusedRequest::invalid(
+            "stream_options should be set along with stream = true",
+        ));
     }
     let user = body.user_id.as_deref().unwrap_or("user");
     if user.len() > 512 || !is_name(user) {
-        return Err(Refusal::invalid(
+        return Err(RefusedRequest::invalid(
             "Invalid user_id value, it should match [a-zA-Z0-9\\-_]{1,512}",
         ));
     }
@@ -105,15 +109,17 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-fn tools(body: &Body, beta: bool) -> Result<(), Refusal> {
+fn tools(body: &RequestBody, beta: bool) -> Result<(), RefusedRequest> {
     let tools = body.tools.as_deref().unwrap_or_default();
     if tools.len() > 128 {
-        return Err(Refusal::invalid("Invalid tools value, at most 128 functions are supported"));
+        return Err(RefusedRequest::invalid(
+            "Invalid tools value, at most 128 functions are supported",
+        ));
     }
     for tool in tools {
         let function = &tool.function;
         if function.name.len() > 64 || !is_name(&function.name) {
-            return Err(Refusal::invalid(format!(
+            return Err(RefusedRequest::invalid(format!(
                 "Invalid function name {:?}, it should match [a-zA-Z0-9_-]{{1,64}}",
                 function.name
             )));
@@ -122,47 +128,53 @@ fn tools(body: &Body, beta: bool) -> Result<(), Refusal> {
             continue;
         }
         if !beta {
-            return Err(Refusal::invalid("strict mode is only supported with the beta base url"));
+            return Err(RefusedRequest::invalid(
+                "strict mode is only supported with the beta base url",
+            ));
         }
         if let Some(fault) = function.parameters.as_ref().and_then(strict::fault) {
-            return Err(Refusal::invalid(format!("Invalid schema of {}: {fault}", function.name)));
+            return Err(RefusedRequest::invalid(format!(
+                "Invalid schema of {}: {fault}",
+                function.name
+            )));
         }
     }
     Ok(())
 }
 
-fn response_format(body: &Body) -> Result<(), Refusal> {
+fn response_format(body: &RequestBody) -> Result<(), RefusedRequest> {
     let Some(format) = &body.response_format else { return Ok(()) };
     match format.kind.as_str() {
         "text" => Ok(()),
         "json_object" if mentions_json(&body.messages) => Ok(()),
-        "json_object" => Err(Refusal::invalid(
+        "json_object" => Err(RefusedRequest::invalid(
             "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'.",
         )),
-        _ => Err(Refusal::invalid("This response_format type is unavailable now")),
+        _ => Err(RefusedRequest::invalid("This response_format type is unavailable now")),
     }
 }
 
-fn mentions_json(messages: &[Message]) -> bool {
+fn mentions_json(messages: &[RequestMessage]) -> bool {
     let says = |text: &str| text.to_ascii_lowercase().contains("json");
     messages.iter().any(|message| match message {
-        Message::System { content } | Message::User { content: UserContent::Text(content) } => {
-            says(content)
-        }
-        Message::User { content: UserContent::Parts(parts) } => {
+        RequestMessage::System { content }
+        | RequestMessage::User { content: UserContent::Text(content) } => says(content),
+        RequestMessage::User { content: UserContent::Parts(parts) } => {
             parts.iter().any(|part| part["text"].as_str().is_some_and(says))
         }
-        Message::Assistant { .. } | Message::Tool { .. } | Message::LatestReminder { .. } => false,
+        RequestMessage::Assistant { .. }
+        | RequestMessage::Tool { .. }
+        | RequestMessage::LatestReminder { .. } => false,
     })
 }
 
 /// Checks that every call is answered by the tool messages directly after it, and that tool messages answer nothing else.
-fn structure(messages: &[Message]) -> Result<(), Refusal> {
+fn structure(messages: &[RequestMessage]) -> Result<(), RefusedRequest> {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
-        if let Message::Tool { tool_call_id, .. } = message {
+        if let RequestMessage::Tool { tool_call_id, .. } = message {
             let Some(at) = open.iter().position(|id| id == tool_call_id) else {
-                return Err(Refusal::invalid(
+                return Err(RefusedRequest::invalid(
                     "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
                 ));
             };
@@ -172,10 +184,10 @@ fn structure(messages: &[Message]) -> Result<(), Refusal> {
         if !open.is_empty() {
             return Err(unanswered());
         }
-        if let Message::Assistant { content, tool_calls, .. } = message {
+        if let RequestMessage::Assistant { content, tool_calls, .. } = message {
             let calls = tool_calls.as_deref().unwrap_or_default();
             if content.is_none() && calls.is_empty() {
-                return Err(Refusal::invalid(
+                return Err(RefusedRequest::invalid(
                     "Invalid assistant message: content or tool_calls must be set",
                 ));
             }
@@ -185,23 +197,23 @@ fn structure(messages: &[Message]) -> Result<(), Refusal> {
     if open.is_empty() { Ok(()) } else { Err(unanswered()) }
 }
 
-fn unanswered() -> Refusal {
-    Refusal::invalid(
+fn unanswered() -> RefusedRequest {
+    RefusedRequest::invalid(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. \
          (insufficient tool messages following tool_calls message)",
     )
 }
 
-fn thinking(body: &Body, check: ReasoningCheck) -> Result<(), Refusal> {
+fn thinking(body: &RequestBody, check: ReasoningCheck) -> Result<(), RefusedRequest> {
     if !body.thinks() {
         return Ok(());
     }
     let free = |choice: &serde_json::Value| matches!(choice.as_str(), Some("auto" | "none"));
     if body.tool_choice.as_ref().is_some_and(|choice| !choice.is_null() && !free(choice)) {
-        return Err(Refusal::invalid("Thinking mode does not support this tool_choice"));
+        return Err(RefusedRequest::invalid("Thinking mode does not support this tool_choice"));
     }
     let lacking = body.messages.iter().any(|message| {
-        let Message::Assistant { reasoning_content: None, tool_calls, .. } = message else {
+        let RequestMessage::Assistant { reasoning_content: None, tool_calls, .. } = message else {
             return false;
         };
         match check {
@@ -211,21 +223,21 @@ fn thinking(body: &Body, check: ReasoningCheck) -> Result<(), Refusal> {
         }
     });
     if body.has_tools() && lacking {
-        return Err(Refusal::invalid(
+        return Err(RefusedRequest::invalid(
             "The `reasoning_content` in the thinking mode must be passed back to the API.",
         ));
     }
     Ok(())
 }
 
-fn context(body: &Body, prompt: &Canonical, limit: u64) -> Result<(), Refusal> {
+fn context(body: &RequestBody, prompt: &Canonical, limit: u64) -> Result<(), RefusedRequest> {
     let prompt = u64::try_from(prompt.tokens()).unwrap_or(u64::MAX);
     let output = body.max_tokens();
     let all = prompt.saturating_add(output);
     if all <= limit {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
+    Err(RefusedRequest::invalid(format!(
         "This model's maximum context length is {limit} tokens. However, you requested {all} tokens ({prompt} in the \
          messages, {output} in the completion). Please reduce the length of the messages or completion."
     )))

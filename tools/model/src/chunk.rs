@@ -15,7 +15,7 @@ pub(super) struct Chunk {
     #[serde(default, deserialize_with = "lenient")]
     pub(super) model: String,
     #[serde(default, deserialize_with = "lenient")]
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<ChunkChoice>,
     #[serde(default)]
     usage: Option<Value>,
     /// Undocumented, but servers send it when they fail after the status line.
@@ -45,7 +45,7 @@ impl Chunk {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Choice {
+pub(super) struct ChunkChoice {
     #[serde(default, deserialize_with = "lenient")]
     pub(super) delta: WireDelta,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub(super) struct WireDelta {
     others: Map<String, Value>,
 }
 
-impl Choice {
+impl ChunkChoice {
     /// Returns the size of text in fields that are not read, in bytes: the server charges for it as well. A text that
     /// stands in several fields counts once.
     pub(super) fn unread(&self) -> usize {

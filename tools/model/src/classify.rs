@@ -14,7 +14,7 @@ const MAX_MESSAGE_CHARS: usize = 500;
 
 /// A response other than a stream.
 #[derive(Debug)]
-pub(super) struct Refusal<'a> {
+pub(super) struct ProviderRefusal<'a> {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
     pub(super) body: &'a [u8],
@@ -22,7 +22,7 @@ pub(super) struct Refusal<'a> {
 
 /// Classifies a refusal; `model` is the one that was asked for, and `key` the key that was sent.
 pub(super) fn refusal(
-    refusal: &Refusal<'_>,
+    refusal: &ProviderRefusal<'_>,
     model: Option<&str>,
     key: Option<&Secret>,
 ) -> ModelError {
@@ -31,7 +31,7 @@ pub(super) fn refusal(
         message if message.is_empty() => "no message".to_owned(),
         message => masked(&message, key),
     };
-    let Refusal { status, retry_after, .. } = *refusal;
+    let ProviderRefusal { status, retry_after, .. } = *refusal;
     match (status, topic(&message)) {
         // A page is the answer of a proxy or a firewall, which knows nothing of the key.
         (403, None) if is_page(&body) => ModelError::InvalidRequest { status, message },
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn class(status: u16, body: &str) -> &'static str {
-        let refused = Refusal { status, retry_after: None, body: body.as_bytes() };
+        let refused = ProviderRefusal { status, retry_after: None, body: body.as_bytes() };
         refusal(&refused, Some("deepseek-flash"), None).class().name()
     }
 

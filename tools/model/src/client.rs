@@ -15,10 +15,11 @@ use thiserror::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::bounds::{AnswerBounds, Watch};
-use super::classify::{self, Refusal};
-use super::reply::{Assembly, Stream, partial_of_whole};
+use super::classify::{self, ProviderRefusal};
+use super::reply::{Assembly, StreamState, partial_of_whole};
 use super::{
-    Awaited, ChatModel, ChatRequest, Delta, ModelError, ModelReply, Partial, SseEvent, SseParser,
+    Awaited, ChatModel, ChatRequest, ModelError, ModelReply, Partial, ReplyDelta, SseEvent,
+    SseParser,
 };
 
 /// Maximum size of an event's frame, on top of the answer's own limit, in bytes. Answers usually come one token at a
@@ -94,7 +95,7 @@ impl DeepSeekClient {
     async fn run(
         &self,
         request: &ChatRequest,
-        deltas: &mut (dyn FnMut(Delta) + Send),
+        deltas: &mut (dyn FnMut(ReplyDelta) + Send),
     ) -> Result<ModelReply, ModelError> {
         let mut watch = Watch::new(self.bounds, Instant::now());
         let mut response = self.send(request, &watch).await?;
@@ -124,10 +125,10 @@ impl DeepSeekClient {
                 })?;
                 let Some(event) = event else { break };
                 match event {
-                    SseEvent::Comment => deltas(Delta::KeepAlive),
+                    SseEvent::Comment => deltas(ReplyDelta::KeepAlive),
                     SseEvent::Data(data) => match assembly.event(&data, deltas)? {
-                        Stream::Open => watch.event(Instant::now()),
-                        Stream::Done => {
+                        StreamState::Open => watch.event(Instant::now()),
+                        StreamState::Done => {
                             drained(response).await;
                             return assembly.finish();
                         }
@@ -225,7 +226,7 @@ impl DeepSeekClient {
         let retry_after =
             header(RETRY_AFTER).and_then(|value| classify::retry_after(value, header(DATE)));
         let body = self.body(response, watch, MAX_REFUSAL_BYTES).await;
-        let refusal = Refusal { status, retry_after, body: &body };
+        let refusal = ProviderRefusal { status, retry_after, body: &body };
         let error = classify::refusal(&refusal, model, self.key.as_ref());
         if let (ModelError::Auth { message }, None) = (&error, &self.key) {
             let message =
@@ -280,7 +281,7 @@ impl ChatModel for DeepSeekClient {
     fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
-        deltas: &'a mut (dyn FnMut(Delta) + Send),
+        deltas: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(self.run(request, deltas))
     }

@@ -16,8 +16,8 @@ pub use client::{ClientError, DeepSeekClient};
 pub use error::{Awaited, ErrorClass, ModelError, Partial};
 pub use sse::{SseError, SseEvent, SseParser};
 pub use wire::{
-    AgentRole, BYTES_PER_TOKEN, ChatRequest, Delta, FinishReason, Message, ModelReply, ToolCall,
-    ToolChoice, ToolOffer, Usage,
+    AgentRole, BYTES_PER_TOKEN, ChatMessage, ChatRequest, FinishReason, ModelReply, ReplyDelta,
+    ToolCall, ToolChoice, ToolOffer, Usage,
 };
 
 use futures_util::future::BoxFuture;
@@ -33,7 +33,7 @@ pub trait ChatModel: Send + Sync + 'static {
     fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
-        deltas: &'a mut (dyn FnMut(Delta) + Send),
+        deltas: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 }
 
@@ -45,7 +45,7 @@ impl ChatModel for NoModel {
     fn attempt<'a>(
         &'a self,
         _: &'a ChatRequest,
-        _: &'a mut (dyn FnMut(Delta) + Send),
+        _: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let message = "no model is available here".to_owned();
         Box::pin(std::future::ready(Err(ModelError::InvalidRequest { status: 0, message })))

@@ -6,14 +6,16 @@ use config::access::Secret;
 
 use super::chunk::{CallDelta, Chunk};
 use super::classify;
-use super::{ChatRequest, Delta, FinishReason, ModelError, ModelReply, Partial, ToolCall, Usage};
+use super::{
+    ChatRequest, FinishReason, ModelError, ModelReply, Partial, ReplyDelta, ToolCall, Usage,
+};
 
 /// Maximum number of tool calls kept of one answer, equal to the number of tools that can be offered.
 const MAX_CALLS: usize = 128;
 
 /// Whether the stream continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum StreamState {
     /// More events may follow.
     Open,
     /// `[DONE]` was seen. Anything after it is ignored.
@@ -55,11 +57,11 @@ impl<'a> Assembly<'a> {
     pub(super) fn event(
         &mut self,
         data: &str,
-        deltas: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Stream, ModelError> {
+        deltas: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<StreamState, ModelError> {
         match data.trim() {
-            "[DONE]" => return Ok(Stream::Done),
-            "" => return Ok(Stream::Open),
+            "[DONE]" => return Ok(StreamState::Done),
+            "" => return Ok(StreamState::Open),
             _ => {}
         }
         let chunk: Chunk = serde_json::from_str(data).map_err(|error| ModelError::Malformed {
@@ -86,21 +88,21 @@ impl<'a> Assembly<'a> {
             self.bytes += (reasoning.len() + text.len() + hidden) as u64;
             if !reasoning.is_empty() {
                 self.reasoning.push_str(&reasoning);
-                deltas(Delta::Reasoning(reasoning));
+                deltas(ReplyDelta::Reasoning(reasoning));
             }
             if !text.is_empty() {
                 self.content.push_str(&text);
-                deltas(Delta::Text(text));
+                deltas(ReplyDelta::Text(text));
             }
             if hidden > 0 {
-                deltas(Delta::Hidden(hidden));
+                deltas(ReplyDelta::Hidden(hidden));
             }
             choice.delta.tool_calls.into_iter().for_each(|piece| self.call(piece));
         }
         if self.bytes > self.max_bytes {
             return Err(ModelError::Length { max_tokens: self.max_tokens, usage: self.usage });
         }
-        Ok(Stream::Open)
+        Ok(StreamState::Open)
     }
 
     /// Adds a piece of a tool call.
@@ -190,13 +192,13 @@ mod tests {
     use super::*;
 
     /// Assembles a stream of these events. Returns the result and the deltas.
-    fn assemble(events: &[&str]) -> (Result<ModelReply, ModelError>, Vec<Delta>) {
+    fn assemble(events: &[&str]) -> (Result<ModelReply, ModelError>, Vec<ReplyDelta>) {
         let mut assembly = Assembly { max_tokens: 100, max_bytes: 40, ..Assembly::default() };
         let mut seen = Vec::new();
         for data in events {
             match assembly.event(data, &mut |delta| seen.push(delta)) {
-                Ok(Stream::Open) => {}
-                Ok(Stream::Done) => return (assembly.finish(), seen),
+                Ok(StreamState::Open) => {}
+                Ok(StreamState::Done) => return (assembly.finish(), seen),
                 Err(error) => return (Err(error), seen),
             }
         }
@@ -235,8 +237,8 @@ mod tests {
                 id: "a".into(),
             })
         );
-        let text = |text: &str| Delta::Text(text.into());
-        assert_eq!(deltas, [Delta::Reasoning("hm".into()), text("9"), text(".8")]);
+        let text = |text: &str| ReplyDelta::Text(text.into());
+        assert_eq!(deltas, [ReplyDelta::Reasoning("hm".into()), text("9"), text(".8")]);
     }
 
     #[test]
@@ -264,10 +266,10 @@ mod tests {
             r#""message":{"content":"xxxx"}"#,
             r#""text":"xxxx""#,
         ] {
-            assert_eq!(piece(fields), [Delta::Hidden(4)], "{fields}");
+            assert_eq!(piece(fields), [ReplyDelta::Hidden(4)], "{fields}");
         }
         let same = r#""delta":{"reasoning_content":"xxxx","reasoning":"xxxx"}"#;
-        assert_eq!(piece(same), [Delta::Reasoning("xxxx".into())]);
+        assert_eq!(piece(same), [ReplyDelta::Reasoning("xxxx".into())]);
         let endless = [r#"{"choices":[{"delta":{"reasoning":"0123456789"}}]}"#; 5];
         assert!(matches!(assemble(&endless).0, Err(ModelError::Length { .. })));
     }

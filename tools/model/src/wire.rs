@@ -57,7 +57,7 @@ impl AgentRole {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub enum Message {
+pub enum ChatMessage {
     /// Fixed instructions.
     System {
         /// The text.
@@ -151,7 +151,7 @@ pub struct ChatRequest {
     /// Whether the model may call them.
     pub tool_choice: ToolChoice,
     /// The conversation.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
 }
 
 impl ChatRequest {
@@ -186,18 +186,18 @@ impl ChatRequest {
     ///
     /// Reasoning is included when tools are offered, because the provider requires it then. Otherwise the provider
     /// ignores it.
-    fn on_the_wire<'a>(&self, message: &'a Message) -> WireMessage<'a> {
+    fn on_the_wire<'a>(&self, message: &'a ChatMessage) -> WireMessage<'a> {
         let said = |role, content| WireMessage { role, content, ..WireMessage::default() };
         match message {
-            Message::System { content } => said("system", content),
-            Message::User { content } => said("user", content),
-            Message::Assistant { content, reasoning_content, tool_calls } => WireMessage {
+            ChatMessage::System { content } => said("system", content),
+            ChatMessage::User { content } => said("user", content),
+            ChatMessage::Assistant { content, reasoning_content, tool_calls } => WireMessage {
                 reasoning_content: (!self.tools.is_empty() && self.thinking.is_some())
                     .then(|| reasoning_content.as_deref().unwrap_or(NO_REASONING)),
                 tool_calls: tool_calls.iter().map(Called::from).collect(),
                 ..said("assistant", content)
             },
-            Message::Tool { tool_call_id, content } => {
+            ChatMessage::Tool { tool_call_id, content } => {
                 WireMessage { tool_call_id: Some(tool_call_id), ..said("tool", content) }
             }
         }
@@ -291,7 +291,7 @@ impl<'a> From<&'a ToolCall> for Called<'a> {
 
 /// A piece of a streaming answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
+pub enum ReplyDelta {
     /// Text of the answer.
     Text(String),
     /// Text of the reasoning.
@@ -376,7 +376,7 @@ pub struct ModelReply {
 mod tests {
     use super::*;
 
-    fn request(messages: Vec<Message>) -> ChatRequest {
+    fn request(messages: Vec<ChatMessage>) -> ChatRequest {
         ChatRequest {
             role: AgentRole::Editor,
             run: "r1".into(),
@@ -391,8 +391,8 @@ mod tests {
         }
     }
 
-    fn user(content: &str) -> Message {
-        Message::User { content: content.into() }
+    fn user(content: &str) -> ChatMessage {
+        ChatMessage::User { content: content.into() }
     }
 
     fn text(request: &ChatRequest) -> String {
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn a_body_has_its_fields_in_a_fixed_order_and_the_messages_last() {
         insta::assert_snapshot!(
-            text(&request(vec![Message::System { content: "be brief".into() }, user("say \"hi\"\n")])),
+            text(&request(vec![ChatMessage::System { content: "be brief".into() }, user("say \"hi\"\n")])),
             @r#"{"model":"deepseek-flash","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"thinking":{"type":"enabled"},"reasoning_effort":"high","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"say \"hi\"\n"}]}"#
         );
     }
@@ -417,7 +417,7 @@ mod tests {
     fn a_grown_conversation_shares_all_but_the_last_two_bytes() {
         let mut messages = vec![user("one")];
         let before = request(messages.clone()).body();
-        messages.push(Message::Assistant {
+        messages.push(ChatMessage::Assistant {
             content: "two".into(),
             reasoning_content: Some("because".into()),
             tool_calls: Vec::new(),
@@ -429,7 +429,8 @@ mod tests {
 
     #[test]
     fn prompt_bytes_counts_the_content_of_the_messages() {
-        let asked = request(vec![Message::System { content: "be\nbrief".into() }, user("你好")]);
+        let asked =
+            request(vec![ChatMessage::System { content: "be\nbrief".into() }, user("你好")]);
         assert_eq!(asked.prompt_bytes(), 14);
     }
 
@@ -442,13 +443,13 @@ mod tests {
     }
 
     /// A conversation with one tool call and its result.
-    fn looked() -> Vec<Message> {
+    fn looked() -> Vec<ChatMessage> {
         let call = ToolCall { id: "c1".into(), name: "look".into(), arguments: "{ }".into() };
         let (content, reasoning_content) = (String::new(), Some("2+2".into()));
         vec![
             user("2+2?"),
-            Message::Assistant { content, reasoning_content, tool_calls: vec![call] },
-            Message::Tool { tool_call_id: "c1".into(), content: "4".into() },
+            ChatMessage::Assistant { content, reasoning_content, tool_calls: vec![call] },
+            ChatMessage::Tool { tool_call_id: "c1".into(), content: "4".into() },
         ]
     }
 

@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::SignalFd;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
-use crate::orders::{Ended, Failure, Notice, Step, tell};
+use crate::orders::{ConfinementStep, Ended, Failure, Notice, tell};
 
 /// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -35,7 +35,7 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
         signals.thread_block()?;
         SignalFd::new(&signals)
     };
-    held().map_err(|error: nix::Error| Failure::of(Step::Session, &error.into()))
+    held().map_err(|error: nix::Error| Failure::of(ConfinementStep::Session, &error.into()))
 }
 
 /// Starts a command. Returns `None` if there is nothing to wait for; the reason is reported.

@@ -123,7 +123,7 @@ pub(crate) struct GitSettings {
 
 /// What a command needs from the sandbox.
 #[derive(Clone, Copy)]
-pub struct Wanted<'w> {
+pub struct CommandNeeds<'w> {
     /// The tree in which it runs.
     pub tree: &'w Tree<'w>,
     /// The working directory in the tree.

@@ -15,7 +15,7 @@ use rustix::thread::CapabilitySet;
 use crate::attend;
 use crate::changed::notice;
 use crate::orders::{
-    Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, Step, Walls, take, tell,
+    ConfinementStep, Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, Walls, take, tell,
 };
 use crate::walls::seccomp::Behind;
 use crate::walls::{landlock, limits, namespaces, seccomp, view};
@@ -51,11 +51,12 @@ fn orders_file() -> io::Result<File> {
 
 /// The outer process: sets up the confinement that the inner process needs, and ends what is left running in it.
 fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
-    let orders: Orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
-    setsid().map_err(|error| Failure::of(Step::Session, &error.into()))?;
+    let orders: Orders =
+        take(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
+    setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     let signals = attend::hold_back()?;
     rustix::thread::set_no_new_privs(true)
-        .map_err(|error| Failure::of(Step::Session, &error.into()))?;
+        .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     limits::of_files(orders.limits)?;
     match &orders.walls {
         Walls::Full(seen) => {
@@ -70,35 +71,37 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
             let inner = inner(words, report)?;
             let waited = attend::wait_for(&inner, &signals);
             let told = waited.and_then(|_| tell(report, &notice(&layers)));
-            told.map_err(|error| Failure::of(Step::Init, &error))
+            told.map_err(|error| Failure::of(ConfinementStep::Init, &error))
         }
         Walls::Floor(grants) => {
             if !end_with_parent(attend::END_ALL, &orders)? {
                 return Ok(());
             }
             set_child_subreaper(Some(rustix::process::getpid()))
-                .map_err(|error| Failure::of(Step::Session, &error.into()))?;
+                .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
             let started = start_on_floor(words, grants, orders.network, report)?;
             let followed = attend::follow(started, &signals, report);
             attend::end_the_rest();
-            followed.map_err(|error| Failure::of(Step::Init, &error))
+            followed.map_err(|error| Failure::of(ConfinementStep::Init, &error))
         }
     }
 }
 
 /// The process that holds layers: mounts them, says so, and stays until its owner goes away. It runs nothing.
 fn holder(_: &[OsString], report: &mut File) -> Result<(), Failure> {
-    let orders: HoldOrders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
-    setsid().map_err(|error| Failure::of(Step::Session, &error.into()))?;
+    let orders: HoldOrders =
+        take(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
+    setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     namespaces::enter_to_hold()?;
     let layers = view::hold(&orders)?;
-    tell(report, &Notice::Holds(layers)).map_err(|error| Failure::of(Step::Orders, &error))?;
+    tell(report, &Notice::Holds(layers))
+        .map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     let owner = rustix::stdio::stdout();
     let told = rustix::io::write(owner, b".");
     // Returns when the other end is closed.
     told.and_then(|_| rustix::io::read(owner, &mut [0_u8; 1]))
         .map(drop)
-        .map_err(|error| Failure::of(Step::Session, &error.into()))
+        .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))
 }
 
 /// Starts the command from a temporary thread that gives up its rights. The confinement applies to what this thread
@@ -112,13 +115,13 @@ fn start_on_floor(
     let start = || {
         limits::drop_capabilities(limits::OF_FILES)?;
         shut(grants, Behind::Landlock, network, report)?;
-        attend::start(words, report).map_err(|error| Failure::of(Step::Init, &error))
+        attend::start(words, report).map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     let ended = || io::Error::other("the thread ended");
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, start);
-        let thread = thread.map_err(|error| Failure::of(Step::Init, &error))?;
-        thread.join().map_err(|_| Failure::of(Step::Init, &ended()))?
+        let thread = thread.map_err(|error| Failure::of(ConfinementStep::Init, &error))?;
+        thread.join().map_err(|_| Failure::of(ConfinementStep::Init, &ended()))?
     })
 }
 
@@ -131,15 +134,16 @@ fn inner(words: &[OsString], report: &mut File) -> Result<Child, Failure> {
         let mut inner = Command::new("/proc/self/exe");
         inner.arg(INNER).args(words).stdin(stdin).spawn()
     };
-    started().map_err(|error| Failure::of(Step::Init, &error))
+    started().map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }
 
 /// The inner process: gives up its remaining rights and runs the command. It is the first of its pid namespace, so all
 /// processes in it end with it.
 fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
-    let orders: Orders = take(report).map_err(|error| Failure::of(Step::Orders, &error))?;
+    let orders: Orders =
+        take(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     let Walls::Full(seen) = &orders.walls else {
-        return Err(Failure { step: Step::Orders, on: None, errno: 0 });
+        return Err(Failure { step: ConfinementStep::Orders, on: None, errno: 0 });
     };
     let signals = attend::hold_back()?;
     if view::own_proc().is_err() {
@@ -147,11 +151,11 @@ fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     }
     limits::drop_capabilities(CapabilitySet::empty())?;
     set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| Failure::of(Step::Session, &error.into()))?;
+        .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     shut(&view::grants(seen), Behind::Namespaces, orders.network, report)?;
     attend::start(words, report)
         .and_then(|started| attend::follow(started, &signals, report))
-        .map_err(|error| Failure::of(Step::Init, &error))
+        .map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }
 
 /// Applies the final restrictions. From here on, a confined process cannot undo anything.
@@ -163,7 +167,7 @@ fn shut(
 ) -> Result<(), Failure> {
     // Otherwise the command, which runs as the same user, could write to the report.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|error| Failure::of(Step::Session, &error.into()))?;
+        .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     if let Some(lack) = landlock::restrict(grants)? {
         lacks(lack, report)?;
     }
@@ -171,13 +175,13 @@ fn shut(
 }
 
 fn lacks(lack: Lack, report: &mut File) -> Result<(), Failure> {
-    tell(report, &Notice::Lacks(lack)).map_err(|error| Failure::of(Step::Orders, &error))
+    tell(report, &Notice::Lacks(lack)).map_err(|error| Failure::of(ConfinementStep::Orders, &error))
 }
 
 /// Makes the kernel send this process a signal when its parent ends. Returns whether the parent is still alive.
 /// Changing the rights of the process cancels this.
 fn end_with_parent(signal: Signal, orders: &Orders) -> Result<bool, Failure> {
     set_parent_process_death_signal(Some(signal))
-        .map_err(|error| Failure::of(Step::Session, &error.into()))?;
+        .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     Ok(getppid().map(|parent| parent.as_raw_nonzero().get()) == Some(orders.parent))
 }

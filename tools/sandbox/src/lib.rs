@@ -42,15 +42,15 @@ mod unsupported_scratch;
 
 #[cfg(target_os = "linux")]
 pub use alone::shut_in;
-pub use ground::{ConfinementLevel, Degree, SandboxPlaces, Wanted};
+pub use ground::{CommandNeeds, ConfinementLevel, Degree, SandboxPlaces};
 #[cfg(target_os = "linux")]
 pub use helper::helper;
-pub use orders::{Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds, Step};
+pub use orders::{ConfinementStep, Ended, Failure, Lack, MAX_TOLD, Network, ProcessBounds};
 pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
 #[cfg(target_os = "linux")]
 pub use scratch::ScratchLayers;
-pub use survey::{Tree, Writes};
+pub use survey::{Tree, TreeWrites};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{helper, shut_in};
 #[cfg(not(target_os = "linux"))]

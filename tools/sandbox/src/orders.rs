@@ -21,14 +21,14 @@ pub(crate) struct Orders {
     /// The network the command can reach.
     pub(crate) network: Network,
     /// The resources it may use.
-    pub(crate) limits: Limits,
+    pub(crate) limits: ProcessLimits,
 }
 
 /// The confinement of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Walls {
     /// Namespaces with a file system view of its own, and everything that `Floor` has.
-    Full(Box<View>),
+    Full(Box<FileSystemView>),
     /// Landlock and seccomp only.
     Floor(Grants),
 }
@@ -44,7 +44,7 @@ pub enum Network {
 
 /// The resources that a command may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Limits {
+pub(crate) struct ProcessLimits {
     /// Maximum number of processes at a time, where they are counted for the command alone.
     pub(crate) processes: u64,
     /// Maximum size of a file, in bytes.
@@ -62,7 +62,7 @@ pub struct ProcessBounds {
 
 /// The file system as a command sees it at level `Full`. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct View {
+pub(crate) struct FileSystemView {
     /// The working directory.
     pub(crate) cwd: OsString,
     /// The path at which the tree appears.
@@ -167,7 +167,7 @@ pub enum Ended {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The step.
-    pub step: Step,
+    pub step: ConfinementStep,
     /// What it was applied to, where that helps.
     pub on: Option<String>,
     /// The error number; 0 if there was none.
@@ -176,7 +176,7 @@ pub struct Failure {
 
 /// A step in setting up the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
+pub enum ConfinementStep {
     /// Reading the helper's orders.
     Orders,
     /// Creating a session.
@@ -218,7 +218,7 @@ pub enum Lack {
     Signals,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ConfinementStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Orders => "reading the orders",
@@ -255,7 +255,7 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// Creates a failure from an I/O error.
-    pub(crate) fn of(step: Step, error: &io::Error) -> Self {
+    pub(crate) fn of(step: ConfinementStep, error: &io::Error) -> Self {
         Self { step, on: None, errno: error.raw_os_error().unwrap_or_default() }
     }
 }

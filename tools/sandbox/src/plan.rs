@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use tools::regular;
 
-use crate::ground::{ConfinementLevel, Degree, Ground, Wanted};
-use crate::orders::{Grants, Limits, Network, Orders, View, Walls};
+use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
+use crate::orders::{FileSystemView, Grants, Network, Orders, ProcessLimits, Walls};
 use crate::programs;
 use crate::scratch::ScratchLayers;
-use crate::survey::{Survey, Tree, Writes, survey};
+use crate::survey::{Survey, Tree, TreeWrites, survey};
 
 /// Paths in a tree that are never written to.
 const FIXED: [&str; 2] = [".git", ".deepseek"];
@@ -30,7 +30,7 @@ const OWN: [&str; 2] = ["/dev", "/proc"];
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Orders for a command, and what belongs to them.
-pub(crate) struct Plan {
+pub(crate) struct WallPlan {
     pub(crate) orders: Orders,
     /// Variables to set for the command.
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -56,14 +56,14 @@ impl Ground {
     pub(crate) fn plan(
         &self,
         level: &ConfinementLevel,
-        wanted: &Wanted<'_>,
-    ) -> io::Result<Option<Plan>> {
+        wanted: &CommandNeeds<'_>,
+    ) -> io::Result<Option<WallPlan>> {
         let mut tree = *wanted.tree;
         if level.degree() != Degree::Full {
             // Without mounts, a tree is seen where it is.
             tree.at = tree.root;
         }
-        let wanted = &Wanted { tree: &tree, ..*wanted };
+        let wanted = &CommandNeeds { tree: &tree, ..*wanted };
         let survey = survey(wanted.tree, &self.settings.caches)?;
         let mut outside = self.outside(wanted);
         let (mut caches, made) = if wanted.tree.writes.keep_caches() {
@@ -109,13 +109,13 @@ impl Ground {
             }
             ConfinementLevel::None(_) | ConfinementLevel::Off => return Ok(None),
         };
-        let limits = Limits {
+        let limits = ProcessLimits {
             processes: self.settings.max_processes,
             file_bytes: self.settings.max_file_bytes,
         };
         let parent = rustix::process::getpid().as_raw_nonzero().get();
         let orders = Orders { parent, walls, network: wanted.network, limits };
-        Ok(Some(Plan { orders, env: outside.env, made, scratch }))
+        Ok(Some(WallPlan { orders, env: outside.env, made, scratch }))
     }
 
     /// Makes commands read these settings of git where the user has named a file for them.
@@ -140,7 +140,7 @@ impl Ground {
     }
 
     /// Collects the paths outside the tree that are readable or get a layer for writes.
-    pub(crate) fn outside(&self, wanted: &Wanted<'_>) -> Outside {
+    pub(crate) fn outside(&self, wanted: &CommandNeeds<'_>) -> Outside {
         let mut outside = Outside::default();
         for path in &self.settings.read {
             if let Some(path) = self.expanded(path) {
@@ -195,7 +195,11 @@ impl Ground {
     }
 
     /// Returns the first of these paths that exists, and that commands in a tree do not see.
-    pub(crate) fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
+    pub(crate) fn first_hidden(
+        &self,
+        wanted: &CommandNeeds<'_>,
+        paths: &[PathBuf],
+    ) -> Option<PathBuf> {
         let outside = self.outside(wanted);
         let cache = self.home().map(|home| home.join(".cache"));
         let seen: Vec<&Path> = OWN
@@ -222,7 +226,7 @@ impl Ground {
             let own = [tree.at.to_owned(), tree.root.to_owned()];
             let kept: Vec<PathBuf> = self.places.kept.iter().cloned().chain(own).collect();
             let (home, is_secret) = (self.home(), &is_secret);
-            let limits = programs::Limits { home, kept: &kept, tools, is_secret };
+            let limits = programs::ProgramSearchLimits { home, kept: &kept, tools, is_secret };
             let path = self.places.vars.get("PATH").map(String::as_str).unwrap_or_default();
             let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
             // Shims run programs from the directory that contains theirs.
@@ -259,11 +263,11 @@ impl Ground {
 
     fn view(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &CommandNeeds<'_>,
         survey: Survey,
         outside: &Outside,
         caches: &[PathBuf],
-    ) -> io::Result<View> {
+    ) -> io::Result<FileSystemView> {
         let Tree { root, at: tree, writes, .. } = *wanted.tree;
         // If the tree contains the home directory, the home directory is not hidden.
         let home = self.home().filter(|home| !home.starts_with(tree));
@@ -281,11 +285,11 @@ impl Ground {
         let secrets = survey.secrets.into_iter().filter(|path| !is_in_cache(path));
         let secrets = secrets.filter_map(|path| shown(&path).ok());
         let caches = caches.iter().filter_map(|path| Some((path.into(), shown(path).ok()?.into())));
-        Ok(View {
+        Ok(FileSystemView {
             cwd: shown(wanted.cwd).unwrap_or_else(|_| wanted.cwd.to_owned()).into(),
             tree: tree.into(),
             source: root.into(),
-            is_kept: writes == Writes::Kept,
+            is_kept: writes == TreeWrites::Kept,
             held: wanted.layers.map(ScratchLayers::held),
             read: os(&outside.read),
             links: outside
@@ -306,7 +310,7 @@ impl Ground {
 
     fn grants(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &CommandNeeds<'_>,
         survey: &Survey,
         outside: &Outside,
         write: &[PathBuf],
@@ -318,7 +322,7 @@ impl Ground {
         let tree = wanted.tree.root.to_owned();
         grants.write.push(SHARED_MEMORY.into());
         for path in outside.read.iter().chain(&outside.layered).chain(&whole).chain([&tree]) {
-            let access = if path == &tree && wanted.tree.writes == Writes::Kept {
+            let access = if path == &tree && wanted.tree.writes == TreeWrites::Kept {
                 &mut grants.write
             } else {
                 &mut grants.read

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use config::SandboxMode;
 
-use crate::ground::{ConfinementLevel, Ground, Wanted};
-use crate::orders::{Failure, Lack, Network, Step};
-use crate::remembered::Note;
-use crate::survey::{Tree, Writes};
+use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
+use crate::orders::{ConfinementStep, Failure, Lack, Network};
+use crate::remembered::RememberedLevel;
+use crate::survey::{Tree, TreeWrites};
 
 /// Returns the strongest level that works: as remembered, or as tried.
 pub(crate) fn level(ground: &Ground) -> ConfinementLevel {
@@ -20,7 +20,7 @@ pub(crate) fn level(ground: &Ground) -> ConfinementLevel {
         SandboxMode::Off => ConfinementLevel::Off,
         SandboxMode::Floor => floor(ground, None),
         SandboxMode::Auto => {
-            let note = Note::in_dir(&ground.places.private);
+            let note = RememberedLevel::in_dir(&ground.places.private);
             if let Some(lacks) = note.read() {
                 return ConfinementLevel::Full(lacks);
             }
@@ -37,7 +37,7 @@ pub(crate) fn level(ground: &Ground) -> ConfinementLevel {
 
 /// Returns the strongest level below full confinement, which failed for a command.
 pub(crate) fn level_without(ground: &Ground, failure: Failure) -> ConfinementLevel {
-    Note::in_dir(&ground.places.private).forget();
+    RememberedLevel::in_dir(&ground.places.private).forget();
     floor(ground, Some(failure))
 }
 
@@ -51,7 +51,7 @@ fn floor(ground: &Ground, missing: Option<Failure>) -> ConfinementLevel {
 
 /// Confines a command that does nothing, in an empty tree. Returns what is missing at this level.
 fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failure> {
-    let failed = |error: &io::Error| Failure::of(Step::Init, error);
+    let failed = |error: &io::Error| Failure::of(ConfinementStep::Init, error);
     let dir = ground.scratch().map_err(|error| {
         let place = ground.places.private.display().to_string();
         Failure { on: Some(place), ..failed(&error) }
@@ -60,13 +60,13 @@ fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failu
     let tree = Tree {
         root: &root,
         at: &root,
-        writes: Writes::Discarded,
+        writes: TreeWrites::Discarded,
         is_secret: &|_| false,
         is_unseen: &|_: &Path| false,
         git_dirs: &|_: &Path| Vec::new(),
     };
     let (read, network, layers) = (&[][..], Network::Own, None);
-    let wanted = Wanted { tree: &tree, cwd: &root, read, network, layers };
+    let wanted = CommandNeeds { tree: &tree, cwd: &root, read, network, layers };
     nothing_confined(ground, level, &wanted)
 }
 
@@ -74,7 +74,7 @@ fn attempt(ground: &Ground, level: &ConfinementLevel) -> Result<Vec<Lack>, Failu
 pub(crate) fn tried_on(
     ground: &Ground,
     level: &ConfinementLevel,
-    wanted: &Wanted<'_>,
+    wanted: &CommandNeeds<'_>,
 ) -> Result<(), Failure> {
     nothing_confined(ground, level, wanted).map(drop)
 }
@@ -82,15 +82,15 @@ pub(crate) fn tried_on(
 fn nothing_confined(
     ground: &Ground,
     level: &ConfinementLevel,
-    wanted: &Wanted<'_>,
+    wanted: &CommandNeeds<'_>,
 ) -> Result<Vec<Lack>, Failure> {
-    let failed = |error: &io::Error| Failure::of(Step::Init, error);
+    let failed = |error: &io::Error| Failure::of(ConfinementStep::Init, error);
     // Asking git has a limit of its own: a repository may hold it up.
     ground.git_settings();
     let deadline = Instant::now() + Duration::from_millis(ground.settings.probe_timeout_ms);
     let confined = ground.confine(level, wanted).map_err(|error| failed(&error))?;
     let Some(mut confined) = confined else {
-        return Err(Failure { step: Step::Init, on: None, errno: 0 });
+        return Err(Failure { step: ConfinementStep::Init, on: None, errno: 0 });
     };
     let [program, first] = confined.program;
     #[expect(clippy::disallowed_methods, reason = "it runs no command and has its own deadline")]
@@ -101,7 +101,11 @@ fn nothing_confined(
     if !ended_by(&child, deadline) {
         child.kill().ok();
         child.wait().map_err(|error| failed(&error))?;
-        return Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 });
+        return Err(Failure {
+            step: ConfinementStep::Init,
+            on: Some("timed out".into()),
+            errno: 0,
+        });
     }
     child.wait().map_err(|error| failed(&error))?;
     let lacks = confined.report.lacks().map_err(|error| failed(&error))?;
@@ -109,7 +113,7 @@ fn nothing_confined(
     match (outcome.ended, outcome.failed) {
         (Some(_), None) => Ok(lacks),
         (_, Some(failure)) => Err(failure),
-        (None, None) => Err(Failure { step: Step::Init, on: None, errno: 0 }),
+        (None, None) => Err(Failure { step: ConfinementStep::Init, on: None, errno: 0 }),
     }
 }
 

@@ -20,7 +20,7 @@ const FIRST_LINE: u64 = 256;
 const MAX_NOTE_BYTES: u64 = 1 << 16;
 
 /// What must not become readable because a program needs it.
-pub(crate) struct Limits<'l> {
+pub(crate) struct ProgramSearchLimits<'l> {
     /// The home directory.
     pub(crate) home: Option<&'l Path>,
     /// Directories that must not be below something that becomes readable.
@@ -37,7 +37,7 @@ pub(crate) fn needed(
     path: &[PathBuf],
     vars: &BTreeMap<String, String>,
     known: &BTreeSet<PathBuf>,
-    limits: &Limits<'_>,
+    limits: &ProgramSearchLimits<'_>,
 ) -> BTreeSet<PathBuf> {
     let listed: BTreeSet<PathBuf> = path.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
     let mut search = Search { known, listed: &listed, limits, found: BTreeSet::new() };
@@ -65,7 +65,7 @@ struct Search<'s> {
     known: &'s BTreeSet<PathBuf>,
     /// The directories of `PATH`.
     listed: &'s BTreeSet<PathBuf>,
-    limits: &'s Limits<'s>,
+    limits: &'s ProgramSearchLimits<'s>,
     found: BTreeSet<PathBuf>,
 }
 
@@ -165,7 +165,7 @@ impl Search<'_> {
     }
 }
 
-impl Limits<'_> {
+impl ProgramSearchLimits<'_> {
     /// Returns true if a real path may become readable because a program needs it.
     fn allow(&self, path: &Path) -> bool {
         let is_of_tool = self.tools.iter().any(|tool| tool.starts_with(path));
@@ -260,7 +260,7 @@ mod tests {
             let vars = vars.iter().map(|(name, dir)| {
                 ((*name).to_owned(), self.at(dir).to_string_lossy().into_owned())
             });
-            let limits = Limits {
+            let limits = ProgramSearchLimits {
                 home: Some(home.as_path()),
                 kept: &[self.at(".local/share"), self.at("work/project")],
                 tools: &[self.at(".cargo")].into(),

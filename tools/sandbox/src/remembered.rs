@@ -24,9 +24,9 @@ const SWITCHES: [&str; 5] = [
 ];
 
 /// The note in a directory of the workspace.
-pub(crate) struct Note(PathBuf);
+pub(crate) struct RememberedLevel(PathBuf);
 
-impl Note {
+impl RememberedLevel {
     pub(crate) fn in_dir(dir: &Path) -> Self {
         Self(dir.join(NAME))
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use config::{Floor, SandboxMode};
 use tools::regular;
 
-use crate::ground::{ConfinementLevel, Degree, Ground, SandboxPlaces, Wanted};
+use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground, SandboxPlaces};
 use crate::orders::Failure;
 #[cfg(target_os = "linux")]
 use crate::probe::{level as tried, level_without, tried_on};
@@ -76,7 +76,7 @@ impl Sandbox {
 
     /// Prepares a confined command; `None` if commands are not confined. Blocks.
     #[cfg(target_os = "linux")]
-    pub fn confine(&self, wanted: &Wanted<'_>) -> io::Result<Option<Confined>> {
+    pub fn confine(&self, wanted: &CommandNeeds<'_>) -> io::Result<Option<Confined>> {
         match &self.ground {
             Some(ground) => ground.confine(&self.level(), wanted),
             None => Ok(None),
@@ -85,7 +85,10 @@ impl Sandbox {
 
     /// Mounts layers for several commands; `None` if commands are not fully confined. Blocks.
     #[cfg(target_os = "linux")]
-    pub fn scratch_layers(&self, wanted: &Wanted<'_>) -> Result<Option<ScratchLayers>, Failure> {
+    pub fn scratch_layers(
+        &self,
+        wanted: &CommandNeeds<'_>,
+    ) -> Result<Option<ScratchLayers>, Failure> {
         match (&self.ground, self.level().degree()) {
             (Some(ground), Degree::Full) => ground.scratch_layers(wanted).map(Some),
             (Some(_) | None, Degree::Full | Degree::Floor | Degree::None) => Ok(None),
@@ -112,7 +115,7 @@ impl Sandbox {
     }
 
     /// Tries full confinement on a tree, as a command in it would have it. Blocks.
-    pub fn try_on(&self, wanted: &Wanted<'_>) -> Result<(), Failure> {
+    pub fn try_on(&self, wanted: &CommandNeeds<'_>) -> Result<(), Failure> {
         match (&self.ground, self.level()) {
             (Some(ground), level @ ConfinementLevel::Full(_)) => tried_on(ground, &level, wanted),
             (Some(_) | None, _) => Ok(()),
@@ -121,7 +124,7 @@ impl Sandbox {
 
     /// Finds out what commands in a tree need, so that the first one need not wait for it. Blocks.
     #[cfg(target_os = "linux")]
-    pub fn prepare(&self, wanted: &Wanted<'_>) {
+    pub fn prepare(&self, wanted: &CommandNeeds<'_>) {
         let is_confined = self.level().degree() != Degree::None;
         if let Some(ground) = self.ground.as_ref().filter(|_| is_confined) {
             ground.outside(wanted);
@@ -130,7 +133,7 @@ impl Sandbox {
 
     /// Returns the first of these paths that exists but is hidden from commands in a tree. Blocks.
     #[cfg(target_os = "linux")]
-    pub fn first_hidden(&self, wanted: &Wanted<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
+    pub fn first_hidden(&self, wanted: &CommandNeeds<'_>, paths: &[PathBuf]) -> Option<PathBuf> {
         let is_confined = self.level().degree() != Degree::None;
         self.ground.as_ref().filter(|_| is_confined)?.first_hidden(wanted, paths)
     }

@@ -17,9 +17,9 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::changed::{Layer, changed};
-use crate::ground::{Ground, Wanted};
+use crate::ground::{CommandNeeds, Ground};
 use crate::helper::HOLDER;
-use crate::orders::{Failure, HeldLayer, HeldLayers, HoldOrders, Step};
+use crate::orders::{ConfinementStep, Failure, HeldLayer, HeldLayers, HoldOrders};
 use crate::report::{ReportFile, SELF, handed_over};
 use crate::walls::layers::held;
 
@@ -52,8 +52,11 @@ struct Holder {
 
 impl Ground {
     /// Mounts layers for the commands of a verification. Blocks.
-    pub(crate) fn scratch_layers(&self, wanted: &Wanted<'_>) -> Result<ScratchLayers, Failure> {
-        let failed = |error: io::Error| Failure::of(Step::Init, &error);
+    pub(crate) fn scratch_layers(
+        &self,
+        wanted: &CommandNeeds<'_>,
+    ) -> Result<ScratchLayers, Failure> {
+        let failed = |error: io::Error| Failure::of(ConfinementStep::Init, &error);
         let tree = wanted.tree.root.to_owned();
         let outside = self.outside(wanted);
         let layers: Vec<_> = std::iter::once(tree.as_os_str())
@@ -96,11 +99,14 @@ impl Holder {
     /// Waits until the layers are mounted. Returns them.
     fn ready(&mut self, report: ReportFile) -> Result<Vec<HeldLayer>, Failure> {
         let is_ready = self.life.read(&mut [0]).is_ok_and(|count| count == 1);
-        let (failure, layers) = report.held().map_err(|error| Failure::of(Step::Init, &error))?;
+        let (failure, layers) =
+            report.held().map_err(|error| Failure::of(ConfinementStep::Init, &error))?;
         match failure {
             Some(failure) => Err(failure),
             None if is_ready => Ok(layers),
-            None => Err(Failure { step: Step::Init, on: Some("timed out".into()), errno: 0 }),
+            None => {
+                Err(Failure { step: ConfinementStep::Init, on: Some("timed out".into()), errno: 0 })
+            }
         }
     }
 }

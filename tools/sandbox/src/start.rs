@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 
-use crate::ground::{ConfinementLevel, Degree, Ground, Wanted};
+use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
 use crate::helper::OUTER;
 use crate::orders::Walls;
 use crate::report::{SELF, handed_over};
@@ -14,7 +14,7 @@ impl Ground {
     pub(crate) fn confine(
         &self,
         level: &ConfinementLevel,
-        wanted: &Wanted<'_>,
+        wanted: &CommandNeeds<'_>,
     ) -> io::Result<Option<Confined>> {
         let Some(plan) = self.plan(level, wanted)? else { return Ok(None) };
         let (stdin, report) = handed_over(&plan.orders)?;

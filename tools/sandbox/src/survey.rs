@@ -16,7 +16,7 @@ const NOT_ENTERED: [&str; 4] = [".git", "node_modules", ".venv", "venv"];
 
 /// What happens to a command's writes to its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writes {
+pub enum TreeWrites {
     /// They are discarded, all of them.
     Discarded,
     /// They are discarded, except those to caches of builds. Only for a tree as the user has it: what is built from other
@@ -28,7 +28,7 @@ pub enum Writes {
     Nothing,
 }
 
-impl Writes {
+impl TreeWrites {
     /// Returns true if what builds write to their caches is kept.
     pub(crate) const fn keep_caches(self) -> bool {
         match self {
@@ -46,7 +46,7 @@ pub struct Tree<'t> {
     /// The path at which commands see it, where they are fully confined.
     pub at: &'t Path,
     /// What happens to writes to it.
-    pub writes: Writes,
+    pub writes: TreeWrites,
     /// Returns whether the file at a path relative to the tree is secret.
     pub is_secret: &'t (dyn Fn(&str) -> bool + Sync),
     /// Returns whether nothing in a directory is part of the project: git tracks nothing there, and shows nothing new.
@@ -166,7 +166,7 @@ mod tests {
         put(&root, deepest.join(".env").to_str().unwrap());
         let tree = Tree {
             root: &root,
-            writes: Writes::Discarded,
+            writes: TreeWrites::Discarded,
             is_secret: &|path| path.rsplit('/').next() == Some(".env"),
             at: &root,
             is_unseen: &|_| true,
@@ -205,7 +205,7 @@ mod tests {
         let tree = Tree {
             root: &root,
             at: &root,
-            writes: Writes::CachesKept,
+            writes: TreeWrites::CachesKept,
             is_secret: &|path| path.rsplit('/').next() == Some(".env"),
             is_unseen: &|dir| !dir.parent().unwrap().ends_with("tracked"),
             git_dirs: &|_| Vec::new(),

@@ -8,10 +8,10 @@ use tree::{Hidden, RepoPath};
 
 use super::items::Evidence;
 use super::look::LookError;
-use super::look::matches::Chosen;
-use super::named::{Names, resolve};
+use super::look::matches::ChosenFiles;
+use super::named::{NamedFiles, resolve};
 use super::packing::Packing;
-use super::reader::{Reader, Unshown};
+use super::reader::{CachingReader, Unshown};
 use super::render::BYTES_PER_TOKEN;
 use super::terms::extract;
 
@@ -52,7 +52,7 @@ pub fn gather(
     let (files, truncated) = index.files();
     let may_show = shows(index);
     let names = resolve(&extract(request), index.tree(), &files, &may_show);
-    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
+    let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
     let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
     packing.stable(checks, instruction_bytes);
@@ -83,15 +83,16 @@ pub fn about(
 ) -> Result<Evidence, LookError> {
     let (mut files, truncated) = index.files();
     if let Some(glob) = glob {
-        let chosen = Chosen::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
+        let chosen =
+            ChosenFiles::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
         files.retain(|file| chosen.has(&file.path));
         if files.is_empty() {
             return Err(LookError::NoFiles(glob.to_owned()));
         }
     }
     let may_show = shows(index);
-    let names = Names::default();
-    let reader = Reader::new(index.tree(), index.max_file_bytes(), &may_show);
+    let names = NamedFiles::default();
+    let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, bytes / BYTES_PER_TOKEN);
     let mut ranking = index.rank(words, &files);
     ranking.files.truncate(most.unwrap_or(usize::MAX));

@@ -27,14 +27,14 @@ fn number_bytes(number: usize, line: &str) -> usize {
 
 /// Lines `first` to `last`, from 1, both inclusive. `last` is before `first` if there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Span {
+pub(super) struct ShownSpan {
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
 /// A text with the positions of its lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct ExcerptLines {
     text: String,
     /// The byte offset of each line, and the end of the text.
     starts: Vec<usize>,
@@ -42,8 +42,8 @@ pub(super) struct Lines {
     costs: Vec<usize>,
 }
 
-impl Lines {
-    pub(super) fn of(text: &str) -> Lines {
+impl ExcerptLines {
+    pub(super) fn of(text: &str) -> ExcerptLines {
         let (mut starts, mut costs) = (vec![0], vec![0]);
         let (mut start, mut cost) = (0, 0);
         for (line, number) in text.split_inclusive('\n').zip(1..) {
@@ -52,7 +52,7 @@ impl Lines {
             starts.push(start);
             costs.push(cost);
         }
-        Lines { text: text.to_owned(), starts, costs }
+        ExcerptLines { text: text.to_owned(), starts, costs }
     }
 
     /// Returns the whole text.
@@ -66,12 +66,12 @@ impl Lines {
     }
 
     /// Returns the span of all lines.
-    pub(super) fn all(&self) -> Span {
-        Span { first: 1, last: self.count() }
+    pub(super) fn all(&self) -> ShownSpan {
+        ShownSpan { first: 1, last: self.count() }
     }
 
     /// Returns the lines with their line endings. Empty if the span is out of range.
-    pub(super) fn slice(&self, span: Span) -> &str {
+    pub(super) fn slice(&self, span: ShownSpan) -> &str {
         let from = self.starts.get(span.first.saturating_sub(1));
         let to = self.starts.get(span.last);
         let range = from.zip(to).and_then(|(from, to)| self.text.get(*from..*to));
@@ -79,32 +79,32 @@ impl Lines {
     }
 
     /// Returns the bytes needed to show the lines.
-    pub(super) fn cost(&self, span: Span) -> usize {
+    pub(super) fn cost(&self, span: ShownSpan) -> usize {
         let from = self.costs.get(span.first.saturating_sub(1));
         let to = self.costs.get(span.last);
         from.zip(to).and_then(|(from, to)| to.checked_sub(*from)).unwrap_or_default()
     }
 
     fn line_cost(&self, line: usize) -> usize {
-        self.cost(Span { first: line, last: line })
+        self.cost(ShownSpan { first: line, last: line })
     }
 
     /// Returns as many whole lines from the beginning as can be shown in `max_bytes`.
-    pub(super) fn head(&self, max_bytes: usize) -> Option<Span> {
+    pub(super) fn head(&self, max_bytes: usize) -> Option<ShownSpan> {
         self.from(1, max_bytes)
     }
 
     /// Returns as many whole lines starting at line `first` as can be shown in `max_bytes`.
-    pub(super) fn from(&self, first: usize, max_bytes: usize) -> Option<Span> {
+    pub(super) fn from(&self, first: usize, max_bytes: usize) -> Option<ShownSpan> {
         let before = self.costs.get(first.saturating_sub(1))?;
         let last = self.costs.partition_point(|cost| *cost <= before.saturating_add(max_bytes)) - 1;
-        (last >= first).then_some(Span { first, last })
+        (last >= first).then_some(ShownSpan { first, last })
     }
 
     /// Returns as many whole lines around `line` as can be shown in `max_bytes`.
-    pub(super) fn around(&self, line: usize, max_bytes: usize) -> Option<Span> {
+    pub(super) fn around(&self, line: usize, max_bytes: usize) -> Option<ShownSpan> {
         let line = line.clamp(1, self.count().max(1));
-        let mut span = Span { first: line, last: line };
+        let mut span = ShownSpan { first: line, last: line };
         let mut left = max_bytes.checked_sub(self.line_cost(line))?;
         loop {
             let before = span;
@@ -126,16 +126,16 @@ impl Lines {
 }
 
 /// Returns the parts of `span` that are not in `shown`.
-pub(super) fn uncovered(span: Span, shown: &[Span]) -> Vec<Span> {
+pub(super) fn uncovered(span: ShownSpan, shown: &[ShownSpan]) -> Vec<ShownSpan> {
     shown.iter().fold(vec![span], |left, shown| {
         left.into_iter().flat_map(|span| outside(span, *shown)).collect()
     })
 }
 
 /// Returns the spans in order, with adjacent and overlapping ones merged.
-pub(super) fn merge(mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn merge(mut spans: Vec<ShownSpan>) -> Vec<ShownSpan> {
     spans.sort();
-    let mut merged: Vec<Span> = Vec::new();
+    let mut merged: Vec<ShownSpan> = Vec::new();
     for span in spans {
         match merged.last_mut() {
             Some(last) if span.first <= last.last + 1 => last.last = last.last.max(span.last),
@@ -146,9 +146,9 @@ pub(super) fn merge(mut spans: Vec<Span>) -> Vec<Span> {
 }
 
 /// Returns the parts of `span` before and after `shown`.
-fn outside(span: Span, shown: Span) -> impl Iterator<Item = Span> {
-    let before = Span { last: span.last.min(shown.first.saturating_sub(1)), ..span };
-    let after = Span { first: span.first.max(shown.last + 1), ..span };
+fn outside(span: ShownSpan, shown: ShownSpan) -> impl Iterator<Item = ShownSpan> {
+    let before = ShownSpan { last: span.last.min(shown.first.saturating_sub(1)), ..span };
+    let after = ShownSpan { first: span.first.max(shown.last + 1), ..span };
     [before, after].into_iter().filter(|span| span.first <= span.last)
 }
 
@@ -156,25 +156,25 @@ fn outside(span: Span, shown: Span) -> impl Iterator<Item = Span> {
 mod tests {
     use super::*;
 
-    fn span(first: usize, last: usize) -> Span {
-        Span { first, last }
+    fn span(first: usize, last: usize) -> ShownSpan {
+        ShownSpan { first, last }
     }
 
     #[test]
     fn lines_are_counted_as_editors_do() {
         for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\n\n", 2), ("a\r\nb", 2)] {
-            let lines = Lines::of(text);
+            let lines = ExcerptLines::of(text);
             assert_eq!(lines.count(), count, "{text:?}");
             assert_eq!(lines.slice(lines.all()), text);
         }
-        let lines = Lines::of("a\nb\nc");
+        let lines = ExcerptLines::of("a\nb\nc");
         assert_eq!(lines.slice(span(2, 3)), "b\nc");
         assert_eq!(lines.slice(span(3, 9)), "");
     }
 
     #[test]
     fn heads_and_context_are_whole_lines() {
-        let lines = Lines::of("12\n45\n修\n");
+        let lines = ExcerptLines::of("12\n45\n修\n");
         assert_eq!(lines.head(8), None);
         assert_eq!(lines.head(17), Some(span(1, 1)));
         assert_eq!(lines.head(99), Some(span(1, 3)));
@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(lines.around(2, 18), Some(span(1, 2)));
         assert_eq!(lines.around(2, 28), Some(span(1, 3)));
         assert_eq!(lines.around(99, 10), Some(span(3, 3)));
-        assert_eq!(Lines::of("").around(1, 9), None);
-        assert_eq!(Lines::of("").head(9), None);
+        assert_eq!(ExcerptLines::of("").around(1, 9), None);
+        assert_eq!(ExcerptLines::of("").head(9), None);
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn spans_stay_inside_any_text(text in "[a修 {}\n]{0,60}", line in 0usize..20, max in 0usize..90) {
-            let lines = Lines::of(&text);
+            let lines = ExcerptLines::of(&text);
             for span in [lines.head(max), lines.around(line, max)].into_iter().flatten() {
                 proptest::prop_assert!(span.first >= 1 && span.last <= lines.count());
                 proptest::prop_assert!(lines.cost(span) <= max);

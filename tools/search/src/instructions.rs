@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tree::{Hidden, ReadTree, RepoPath};
 
 use super::items::{EvidenceItem, ItemKind};
-use super::reader::{Reader, Text, Unshown};
+use super::reader::{CachingReader, Text, Unshown};
 use super::render::stable_item;
 
 /// The names of instruction files. In each directory, the first that exists counts.
@@ -67,14 +67,14 @@ pub fn instructions_of(
         (true, true) => Err(Unshown::Hidden),
         (true, false) => Ok(()),
     };
-    let mut reader = Reader::new(tree, MAX_FILE_BYTES, &may_show);
+    let mut reader = CachingReader::new(tree, MAX_FILE_BYTES, &may_show);
     read(&mut reader, directories.iter().map(Some), max_bytes)
 }
 
 /// Reads the instructions of directories, outer ones first; `None` is the root. What does not fit into `max_bytes` is left
 /// out, beginning with the outermost.
 pub(super) fn read<'d>(
-    reader: &mut Reader<'_>,
+    reader: &mut CachingReader<'_>,
     directories: impl Iterator<Item = Option<&'d RepoPath>>,
     max_bytes: usize,
 ) -> Instructions {
@@ -108,7 +108,7 @@ pub(super) fn read<'d>(
 
 /// What has been found so far.
 struct Found<'f, 'r> {
-    reader: &'f mut Reader<'r>,
+    reader: &'f mut CachingReader<'r>,
     files: Vec<(RepoPath, Rc<Text>)>,
     omitted: Vec<String>,
 }
@@ -264,7 +264,7 @@ mod tests {
             "secret.md" => Err(Unshown::Refused),
             _ => Ok(()),
         };
-        let mut reader = Reader::new(&tree, 1 << 20, &may_show);
+        let mut reader = CachingReader::new(&tree, 1 << 20, &may_show);
         let directories: Vec<Option<RepoPath>> =
             directories.iter().map(|path| RepoPath::parse(path).ok()).collect();
         read(&mut reader, directories.iter().map(Option::as_ref), max_bytes)

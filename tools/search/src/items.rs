@@ -2,7 +2,7 @@
 
 use tree::{FileHash, RepoPath};
 
-use super::excerpt::Span;
+use super::excerpt::ShownSpan;
 use super::reader::Text;
 
 /// What is known about a request before any model is called.
@@ -53,7 +53,7 @@ pub struct EvidenceItem {
 
 impl EvidenceItem {
     /// Returns the lines in `span` of a file.
-    pub(super) fn of(kind: ItemKind, path: &RepoPath, text: &Text, span: Span) -> Self {
+    pub(super) fn of(kind: ItemKind, path: &RepoPath, text: &Text, span: ShownSpan) -> Self {
         Self {
             kind,
             path: path.clone(),

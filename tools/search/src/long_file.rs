@@ -5,7 +5,7 @@ use std::rc::Rc;
 use index::Ranking;
 use tree::RepoPath;
 
-use super::excerpt::{Span, merge};
+use super::excerpt::{ShownSpan, merge};
 use super::passages::{MOST_SPANS, Pick};
 use super::reader::Text;
 use super::spans::spans;
@@ -21,7 +21,7 @@ pub(super) fn spans_of_long_file(
     overhead: usize,
     bytes: usize,
     ranking: &Ranking,
-) -> Vec<Span> {
+) -> Vec<ShownSpan> {
     let lines = &text.lines;
     let head = |bytes: usize| lines.head(bytes.saturating_sub(overhead));
     let worth = ranking.files.iter().find(|file| file.path == *path).map(|file| {
@@ -31,8 +31,8 @@ pub(super) fn spans_of_long_file(
     let Some(worth) = worth.filter(|worth| !worth.is_empty()) else {
         return head(bytes).into_iter().collect();
     };
-    let chosen: Vec<Span> = head(bytes / HEAD_PART).into_iter().collect();
-    let cost = |span: &Span| lines.cost(*span) + overhead;
+    let chosen: Vec<ShownSpan> = head(bytes / HEAD_PART).into_iter().collect();
+    let cost = |span: &ShownSpan| lines.cost(*span) + overhead;
     let mut left = bytes.saturating_sub(chosen.iter().map(cost).sum());
     let (path, text, shown) = (path.clone(), Rc::clone(text), Vec::new());
     let mut pick = Pick { path, text, overhead, worth, named: 0, shown, chosen };

@@ -13,7 +13,7 @@ use tools::count::counted;
 use tools::encoding::decode;
 use tools::long_lines::shortened;
 use tree::{
-    Entry, FileHash, FileState, Hidden, Listed, Listing, ReadTree, RepoPath, TreeError,
+    Entry, FileHash, FileState, Hidden, ListedFile, Listing, ReadTree, RepoPath, TreeError,
     list_for_models, list_for_models_below,
 };
 
@@ -88,7 +88,7 @@ pub enum LookError {
 
 /// Consecutive lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
+pub struct LookLines {
     /// The file.
     pub path: RepoPath,
     /// Number of the first line.
@@ -109,7 +109,7 @@ pub struct Lines {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
     /// Lines of the file.
-    Lines(Lines),
+    Lines(LookLines),
     /// Its definitions, because the whole file does not fit.
     Outline {
         /// Number of lines of the file.
@@ -121,7 +121,7 @@ pub enum Shown {
 
 /// The contents of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Names {
+pub struct DirectoryNames {
     /// Names; those of directories end with `/` and the number of files below.
     pub names: Vec<String>,
     /// Number of names that did not fit.
@@ -171,7 +171,7 @@ impl<'a> VisibleTree<'a> {
         let file = self.state(path).map_err(meant)?;
         let (hash, (text, encoding)) = (file.hash(), text_of(&file)?);
         Ok(match shown_of(path, text, lines, max_lines, room)? {
-            Shown::Lines(lines) => Shown::Lines(Lines { encoding, hash: Some(hash), ..lines }),
+            Shown::Lines(lines) => Shown::Lines(LookLines { encoding, hash: Some(hash), ..lines }),
             outline @ Shown::Outline { .. } => outline,
         })
     }
@@ -191,7 +191,11 @@ impl<'a> VisibleTree<'a> {
     }
 
     /// Returns the contents of a directory, or of the root if it is `None`, in at most `room` bytes.
-    pub fn names(&self, directory: Option<&RepoPath>, room: usize) -> Result<Names, LookError> {
+    pub fn names(
+        &self,
+        directory: Option<&RepoPath>,
+        room: usize,
+    ) -> Result<DirectoryNames, LookError> {
         let above = directory.map(|path| format!("{path}/")).unwrap_or_default();
         let mut children: BTreeMap<String, usize> = BTreeMap::new();
         for file in self.files_below(directory) {
@@ -211,7 +215,7 @@ impl<'a> VisibleTree<'a> {
             (true, files) => format!("{name} ({})", counted(files, "file")),
         });
         let names: Vec<String> = named.take_while(|name| take(&mut left, name.len() + 1)).collect();
-        Ok(Names { more: all - names.len(), names })
+        Ok(DirectoryNames { more: all - names.len(), names })
     }
 
     fn is_directory(&self, path: &RepoPath) -> bool {
@@ -219,12 +223,12 @@ impl<'a> VisibleTree<'a> {
     }
 
     /// Returns the readable files in path order.
-    fn files(&self) -> Vec<Listed> {
+    fn files(&self) -> Vec<ListedFile> {
         self.files_below(None)
     }
 
     /// Returns the readable files below a directory, or all, in path order.
-    fn files_below(&self, directory: Option<&RepoPath>) -> Vec<Listed> {
+    fn files_below(&self, directory: Option<&RepoPath>) -> Vec<ListedFile> {
         let (root, max_files) = (self.tree.root(), self.max_files);
         let Listing { mut files, truncated } = match directory {
             Some(directory) => list_for_models_below(root, directory, max_files),
@@ -282,7 +286,7 @@ pub fn shown_of(
     let Some((first, last)) = lines else {
         if text.len() <= room {
             let (path, first, last, encoding, hash) = (path.clone(), 1, of, None, None);
-            return Ok(Shown::Lines(Lines { path, first, last, of, encoding, hash, text }));
+            return Ok(Shown::Lines(LookLines { path, first, last, of, encoding, hash, text }));
         }
         let outline = outline(path, &text, room);
         return Ok(Shown::Outline { of, definitions: outline });
@@ -306,7 +310,7 @@ fn cut(
     text: &str,
     (first, last, of): (usize, usize, usize),
     room: usize,
-) -> Lines {
+) -> LookLines {
     let mut shown = String::new();
     let mut end = first;
     for (number, line) in (1..).zip(text.split_inclusive('\n')).skip(first - 1) {
@@ -321,7 +325,7 @@ fn cut(
         });
         end = number;
     }
-    Lines { path: path.clone(), first, last: end, of, encoding: None, hash: None, text: shown }
+    LookLines { path: path.clone(), first, last: end, of, encoding: None, hash: None, text: shown }
 }
 
 /// Returns the definitions of a file that fit into `room` bytes.
@@ -378,7 +382,7 @@ mod tests {
         let first = [(1, "struct Cart".to_owned()), (4, "fn total".to_owned())];
         assert_eq!((of, definitions.first_chunk()), (14, Some(&first)));
         let long = visible.file(&path("a/cart.rs"), Some((1, 14)), 3, 10_000);
-        assert!(matches!(long, Ok(Shown::Lines(Lines { first: 1, last: 3, .. }))));
+        assert!(matches!(long, Ok(Shown::Lines(LookLines { first: 1, last: 3, .. }))));
         let past_the_end = visible.file(&path("a/cart.rs"), Some((15, 20)), 400, 10_000);
         assert_eq!(past_the_end, Err(LookError::NoLines(14)));
     }

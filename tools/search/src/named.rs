@@ -8,7 +8,7 @@ use index::FileKind;
 use super::instructions::directories_above;
 use super::reader::Unshown;
 use super::terms::{Term, TermKind, is_han, is_surely_file};
-use tree::{Entry, Listed, PathError, ReadTree, RepoPath, TreeError, spelling};
+use tree::{Entry, ListedFile, PathError, ReadTree, RepoPath, TreeError, spelling};
 
 /// A file that the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct NamedFile {
 
 /// Everything the user named, in the order of mention.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NamedFiles {
     pub(super) files: Vec<NamedFile>,
     pub(super) directories: Vec<RepoPath>,
     /// Names from a program without their qualifiers: `bar` for `foo::bar()`.
@@ -45,10 +45,10 @@ enum Target {
 pub(super) fn resolve(
     terms: &[Term],
     tree: &ReadTree,
-    files: &[Listed],
+    files: &[ListedFile],
     may_show: &dyn Fn(&RepoPath) -> Result<(), Unshown>,
-) -> Names {
-    let mut names = Names::default();
+) -> NamedFiles {
+    let mut names = NamedFiles::default();
     for term in terms {
         if let Some(symbol) = symbol(term).filter(|symbol| !names.symbols.contains(symbol)) {
             names.symbols.push(symbol);
@@ -83,7 +83,7 @@ fn symbol(term: &Term) -> Option<String> {
     (is_qualified && name.len() >= LEAST).then(|| name.to_owned())
 }
 
-impl Names {
+impl NamedFiles {
     fn add_file(&mut self, path: RepoPath, line: Option<usize>) {
         match self.files.iter_mut().find(|file| file.path == path) {
             Some(file) => file.line = file.line.or(line),
@@ -109,7 +109,7 @@ impl Names {
     }
 }
 
-fn target(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
+fn target(text: &str, tree: &ReadTree, files: &[ListedFile]) -> Target {
     let text = below(tree.root(), text);
     let found = at(text, tree, files);
     if !matches!(found, Target::Nothing | Target::Outside(_)) {
@@ -137,7 +137,7 @@ fn target(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
 }
 
 /// Resolves `text` as an exact path.
-fn at(text: &str, tree: &ReadTree, files: &[Listed]) -> Target {
+fn at(text: &str, tree: &ReadTree, files: &[ListedFile]) -> Target {
     let path = match RepoPath::parse(text) {
         Ok(path) => path,
         Err(why) if is_surely_file(text) => return Target::Outside(why),
@@ -227,7 +227,7 @@ mod tests {
         home
     }
 
-    fn names(request: &str) -> (Vec<String>, Names) {
+    fn names(request: &str) -> (Vec<String>, NamedFiles) {
         let home = home();
         let tree = ReadTree::open(home.path()).unwrap();
         let may_show = |path: &RepoPath| match path.as_str() {

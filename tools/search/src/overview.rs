@@ -1,9 +1,9 @@
 //! Selects the informative lines at the beginning of a README: no logos, badges or markup. Pure.
 
-use super::excerpt::{Lines, Span, merge};
+use super::excerpt::{ExcerptLines, ShownSpan, merge};
 
 /// Returns the first informative lines, in at most `bytes`.
-pub(super) fn overview(lines: &Lines, bytes: usize) -> Vec<Span> {
+pub(super) fn overview(lines: &ExcerptLines, bytes: usize) -> Vec<ShownSpan> {
     let mut reading = Reading::default();
     let (mut spans, mut left, mut was_blank) = (Vec::new(), bytes, true);
     for (line, at) in lines.text().lines().zip(1..) {
@@ -11,7 +11,7 @@ pub(super) fn overview(lines: &Lines, bytes: usize) -> Vec<Span> {
         if !reading.is_informative(line) || is_blank && was_blank {
             continue;
         }
-        let span = Span { first: at, last: at };
+        let span = ShownSpan { first: at, last: at };
         let Some(rest) = left.checked_sub(lines.cost(span)) else { break };
         (left, was_blank) = (rest, is_blank);
         spans.push(span);
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, bytes: usize) -> String {
-        let lines = Lines::of(text);
+        let lines = ExcerptLines::of(text);
         overview(&lines, bytes).into_iter().map(|span| lines.slice(span)).collect()
     }
 
@@ -92,7 +92,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn spans_are_sorted_and_fit(text in "[<>\\[\\]!()a` \n]{0,60}", bytes in 0usize..90) {
-            let lines = Lines::of(&text);
+            let lines = ExcerptLines::of(&text);
             let spans = overview(&lines, bytes);
             proptest::prop_assert!(spans.is_sorted());
             proptest::prop_assert!(spans.iter().map(|span| lines.cost(*span)).sum::<usize>() <= bytes);

@@ -1,20 +1,20 @@
 //! Fits the evidence for a request into a budget, section by section, and never exceeds it.
 
 use index::{FileKind, RankedFile, Ranking};
-use tree::{Listed, RepoPath};
+use tree::{ListedFile, RepoPath};
 
 use super::evidence::Spread;
-use super::excerpt::{Span, merge, uncovered};
+use super::excerpt::{ShownSpan, merge, uncovered};
 use super::instructions::{self, Instructions};
 use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::long_file::spans_of_long_file;
-use super::named::{Names, is_data};
+use super::named::{NamedFiles, is_data};
 use super::overview::overview;
-use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, Pick, Turn, choose};
-use super::reader::{Reader, Text, Unshown};
+use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, PackingTurn, Pick, choose};
+use super::reader::{CachingReader, Text, Unshown};
 use super::render;
 use super::spans::{defined, main_definitions, spans};
-use super::wanted::{Wanted, share};
+use super::wanted::{WantedFile, share};
 
 /// Maximum sizes in the stable part, in bytes: of the README, and of the contribution guide.
 const README_BYTES: usize = 1200;
@@ -40,14 +40,14 @@ const MAX_DEFINITION_BYTES: usize = 60;
 
 /// Evidence being assembled.
 pub(super) struct Packing<'a> {
-    reader: Reader<'a>,
-    files: &'a [Listed],
-    names: &'a Names,
+    reader: CachingReader<'a>,
+    files: &'a [ListedFile],
+    names: &'a NamedFiles,
     /// Bytes of the whole budget, and bytes left.
     total: usize,
     left: usize,
     /// The lines already shown, which are not shown again.
-    shown: Vec<(RepoPath, Span)>,
+    shown: Vec<(RepoPath, ShownSpan)>,
     /// Files shown whole.
     whole: Vec<RepoPath>,
     evidence: Evidence,
@@ -55,9 +55,9 @@ pub(super) struct Packing<'a> {
 
 impl<'a> Packing<'a> {
     pub(super) fn new(
-        reader: Reader<'a>,
-        files: &'a [Listed],
-        names: &'a Names,
+        reader: CachingReader<'a>,
+        files: &'a [ListedFile],
+        names: &'a NamedFiles,
         tokens: usize,
     ) -> Packing<'a> {
         let total = tokens.saturating_mul(render::BYTES_PER_TOKEN);
@@ -79,8 +79,8 @@ impl<'a> Packing<'a> {
         }
         let at_root = |name: &str| {
             let lower = name.to_lowercase();
-            let is_it = |file: &&Listed| file.path.as_str().to_lowercase().starts_with(&lower);
-            let shallow = |file: &&Listed| !file.path.as_str().contains('/');
+            let is_it = |file: &&ListedFile| file.path.as_str().to_lowercase().starts_with(&lower);
+            let shallow = |file: &&ListedFile| !file.path.as_str().contains('/');
             self.files.iter().filter(shallow).find(is_it).map(|file| file.path.clone())
         };
         let (readme, contributing) = (at_root("readme"), at_root("contributing"));
@@ -94,7 +94,7 @@ impl<'a> Packing<'a> {
             if known || lines.text().trim().is_empty() {
                 continue;
             }
-            let span = Span { first: first.first, last: last.last };
+            let span = ShownSpan { first: first.first, last: last.last };
             let said = spans.iter().map(|span| lines.slice(*span)).collect();
             self.evidence.stable.push(EvidenceItem {
                 text: said,
@@ -109,9 +109,9 @@ impl<'a> Packing<'a> {
     }
 
     /// Returns the parts of `spans` that are not shown yet.
-    fn unseen(&self, path: &RepoPath, spans: &[Span]) -> Vec<Span> {
+    fn unseen(&self, path: &RepoPath, spans: &[ShownSpan]) -> Vec<ShownSpan> {
         let shown = self.shown.iter().filter(|(shown, _)| shown == path);
-        let shown: Vec<Span> = shown.map(|(_, span)| *span).collect();
+        let shown: Vec<ShownSpan> = shown.map(|(_, span)| *span).collect();
         spans.iter().flat_map(|span| uncovered(*span, &shown)).collect()
     }
 
@@ -143,7 +143,7 @@ impl<'a> Packing<'a> {
 
     /// Notes that lines of a file need not be shown again.
     fn note_shown(&mut self, item: &EvidenceItem) {
-        let span = Span { first: item.first_line, last: item.last_line };
+        let span = ShownSpan { first: item.first_line, last: item.last_line };
         self.shown.push((item.path.clone(), span));
         if item.last_line == item.lines {
             self.whole.push(item.path.clone());
@@ -160,14 +160,19 @@ impl<'a> Packing<'a> {
                 Ok(text) => {
                     let lines = &text.lines;
                     let all = EvidenceItem::of(ItemKind::Named, &file.path, &text, lines.all());
-                    wanted.push(Wanted { file, cost: render::item(&all).len(), share: 0, text });
+                    wanted.push(WantedFile {
+                        file,
+                        cost: render::item(&all).len(),
+                        share: 0,
+                        text,
+                    });
                 }
                 Err(why) => self.unshown(&file.path, &why),
             }
         }
         let mut section = self.left - self.left / 4;
         share(&mut wanted, section);
-        for Wanted { file, text, cost, share } in wanted {
+        for WantedFile { file, text, cost, share } in wanted {
             if cost <= share {
                 self.head(ItemKind::Named, &file.path, &text, share, &mut section);
                 continue;
@@ -190,9 +195,9 @@ impl<'a> Packing<'a> {
 
     /// Adds all files if the tree is small. Returns true if it is.
     pub(super) fn everything(&mut self) -> bool {
-        let is_worth = |file: &&Listed| FileKind::of(&file.path) != FileKind::Aside;
+        let is_worth = |file: &&ListedFile| FileKind::of(&file.path) != FileKind::Aside;
         let files = self.files.iter().filter(is_worth).take(SMALL_TREE_FILES + 1);
-        let files: Vec<&Listed> = files.collect();
+        let files: Vec<&ListedFile> = files.collect();
         if files.len() > SMALL_TREE_FILES {
             return false;
         }
@@ -231,7 +236,7 @@ impl<'a> Packing<'a> {
     }
 
     /// Adds the lines related to the request, in turns.
-    fn passages(&mut self, ranking: &Ranking, turns: &[Turn]) {
+    fn passages(&mut self, ranking: &Ranking, turns: &[PackingTurn]) {
         (self.evidence.partial, self.evidence.stale) = (ranking.partial, ranking.stale);
         let candidates: Vec<&RankedFile> = ranking
             .files
@@ -292,8 +297,9 @@ impl<'a> Packing<'a> {
         if most == 0 {
             return;
         }
-        let is_ranked = |file: &&Listed| ranking.files.iter().any(|r| r.path == file.path);
-        let mut others: Vec<&Listed> = self.files.iter().filter(|file| !is_ranked(file)).collect();
+        let is_ranked = |file: &&ListedFile| ranking.files.iter().any(|r| r.path == file.path);
+        let mut others: Vec<&ListedFile> =
+            self.files.iter().filter(|file| !is_ranked(file)).collect();
         others
             .sort_by_cached_key(|file| (FileKind::of(&file.path), file.path.components().count()));
         for file in others.into_iter().take(most) {
@@ -319,12 +325,13 @@ impl<'a> Packing<'a> {
     ) {
         let (lines, overhead) = (&text.lines, overhead(path, text));
         let mut spans = self.unseen(path, &[lines.all()]);
-        let cost = |span: &Span| render::item(&EvidenceItem::of(kind, path, text, *span)).len();
+        let cost =
+            |span: &ShownSpan| render::item(&EvidenceItem::of(kind, path, text, *span)).len();
         let mut left = max_bytes;
         if spans.iter().map(cost).sum::<usize>() > max_bytes {
-            let fitting = |span: &Span| {
+            let fitting = |span: &ShownSpan| {
                 let from = lines.from(span.first, left.saturating_sub(overhead))?;
-                let fitting = Span { last: from.last.min(span.last), ..from };
+                let fitting = ShownSpan { last: from.last.min(span.last), ..from };
                 left = left.saturating_sub(lines.cost(fitting) + overhead);
                 Some(fitting)
             };
@@ -339,7 +346,7 @@ impl<'a> Packing<'a> {
         kind: ItemKind,
         path: &RepoPath,
         text: &Text,
-        spans: &[Span],
+        spans: &[ShownSpan],
         section: &mut usize,
     ) {
         let lines = &text.lines;

@@ -4,26 +4,26 @@ use std::rc::Rc;
 
 use tree::RepoPath;
 
-use super::excerpt::{Span, uncovered};
+use super::excerpt::{ShownSpan, uncovered};
 use super::reader::Text;
 
 /// The turns in which files get space: first the best lines of many files, then more of the first ones, then of others.
-pub(super) const MANY_FILES: [Turn; 9] = [
-    Turn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
-    Turn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
-    Turn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
-    Turn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: BREADTH_BYTES },
-    Turn { from: 0, to: 5, nth: 2, part: 16, most: usize::MAX },
-    Turn { from: 0, to: 5, nth: 3, part: 16, most: usize::MAX },
-    Turn { from: 0, to: 5, nth: 4, part: 16, most: usize::MAX },
-    Turn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
-    Turn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
+pub(super) const MANY_FILES: [PackingTurn; 9] = [
+    PackingTurn { from: 0, to: 10, nth: 0, part: 16, most: BREADTH_BYTES },
+    PackingTurn { from: 10, to: 26, nth: 0, part: 48, most: BREADTH_BYTES },
+    PackingTurn { from: 0, to: 5, nth: 1, part: 16, most: usize::MAX },
+    PackingTurn { from: 26, to: MOST_FILES, nth: 0, part: 48, most: BREADTH_BYTES },
+    PackingTurn { from: 0, to: 5, nth: 2, part: 16, most: usize::MAX },
+    PackingTurn { from: 0, to: 5, nth: 3, part: 16, most: usize::MAX },
+    PackingTurn { from: 0, to: 5, nth: 4, part: 16, most: usize::MAX },
+    PackingTurn { from: 5, to: 10, nth: 1, part: 16, most: usize::MAX },
+    PackingTurn { from: 0, to: MOST_FILES, nth: 1, part: 16, most: usize::MAX },
 ];
 /// The turns when fewer files get more space each.
-pub(super) const FEW_FILES: [Turn; 3] = [
-    Turn { from: 0, to: 6, nth: 0, part: 6, most: usize::MAX },
-    Turn { from: 0, to: 3, nth: 1, part: 6, most: usize::MAX },
-    Turn { from: 0, to: 6, nth: 2, part: 6, most: usize::MAX },
+pub(super) const FEW_FILES: [PackingTurn; 3] = [
+    PackingTurn { from: 0, to: 6, nth: 0, part: 6, most: usize::MAX },
+    PackingTurn { from: 0, to: 3, nth: 1, part: 6, most: usize::MAX },
+    PackingTurn { from: 0, to: 6, nth: 2, part: 6, most: usize::MAX },
 ];
 /// The space used for breadth; anything beyond it goes to the first files.
 const BREADTH_BYTES: usize = 20_000;
@@ -38,7 +38,7 @@ const NAMED_SHARE: usize = 4;
 pub(super) const MOST_SPANS: usize = 5;
 
 /// A turn, in which some files get one span each.
-pub(super) struct Turn {
+pub(super) struct PackingTurn {
     /// Index of the first file, and of the one after the last.
     from: usize,
     to: usize,
@@ -56,25 +56,25 @@ pub(super) struct Pick {
     /// Upper bound of the bytes around the lines of an item.
     pub(super) overhead: usize,
     /// Spans worth showing, best first.
-    pub(super) worth: Vec<Span>,
+    pub(super) worth: Vec<ShownSpan>,
     /// How many of them the user named; these come first and are shown as completely as possible.
     pub(super) named: usize,
     /// Spans that are already shown.
-    pub(super) shown: Vec<Span>,
+    pub(super) shown: Vec<ShownSpan>,
     /// Spans that are chosen.
-    pub(super) chosen: Vec<Span>,
+    pub(super) chosen: Vec<ShownSpan>,
 }
 
 /// Chooses spans of at most [`MOST_FILES`] files, best first, in at most `room` bytes. `pick` returns what there is to
 /// choose from in a file; it is called only for files that get a turn.
 pub(super) fn choose(
-    turns: &[Turn],
+    turns: &[PackingTurn],
     room: usize,
     mut pick: impl FnMut(usize) -> Option<Pick>,
 ) -> Vec<Pick> {
     let mut left = room;
     let mut picks: Vec<Option<Pick>> = Vec::new();
-    for &Turn { from, to, nth, part, most } in turns {
+    for &PackingTurn { from, to, nth, part, most } in turns {
         for file in from..to {
             if left < MIN_BYTES {
                 break;
@@ -129,7 +129,7 @@ mod tests {
     fn pick(lines: usize, worth: &[(usize, usize)], shown: &[(usize, usize)]) -> Pick {
         let text = "a line of text\n".repeat(lines);
         let spans = |all: &[(usize, usize)]| {
-            all.iter().map(|(first, last)| Span { first: *first, last: *last }).collect()
+            all.iter().map(|(first, last)| ShownSpan { first: *first, last: *last }).collect()
         };
         Pick {
             path: RepoPath::parse("a.rs").unwrap(),

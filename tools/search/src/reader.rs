@@ -9,7 +9,7 @@ use tools::encoding::decode;
 use tools::long_lines::shortened;
 use tree::{Entry, FileHash, KeptOff, ReadTree, RepoPath, TreeError};
 
-use super::excerpt::{Lines, fence};
+use super::excerpt::{ExcerptLines, fence};
 
 /// Why a file is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,7 +37,7 @@ pub(super) enum Unshown {
 /// A file that may be shown.
 #[derive(Debug)]
 pub(super) struct Text {
-    pub(super) lines: Lines,
+    pub(super) lines: ExcerptLines,
     /// Computed on demand, because most texts are examined but not shown.
     hash: OnceCell<FileHash>,
     /// A code fence that is safe for any of its lines.
@@ -48,7 +48,12 @@ pub(super) struct Text {
 
 impl Text {
     pub(super) fn new(text: &str) -> Text {
-        Text { lines: Lines::of(text), hash: OnceCell::new(), fence: fence(text), encoding: None }
+        Text {
+            lines: ExcerptLines::of(text),
+            hash: OnceCell::new(),
+            fence: fence(text),
+            encoding: None,
+        }
     }
 
     /// Returns the text of a file as models see it; `None` if it is not text.
@@ -76,20 +81,20 @@ impl Text {
 }
 
 /// Reads files and caches them.
-pub(super) struct Reader<'a> {
+pub(super) struct CachingReader<'a> {
     tree: &'a ReadTree,
     max_bytes: u64,
     may_show: &'a dyn Fn(&RepoPath) -> Result<(), Unshown>,
     read: BTreeMap<RepoPath, Result<Rc<Text>, Unshown>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CachingReader<'a> {
     pub(super) fn new(
         tree: &'a ReadTree,
         max_bytes: u64,
         may_show: &'a dyn Fn(&RepoPath) -> Result<(), Unshown>,
-    ) -> Reader<'a> {
-        Reader { tree, max_bytes, may_show, read: BTreeMap::new() }
+    ) -> CachingReader<'a> {
+        CachingReader { tree, max_bytes, may_show, read: BTreeMap::new() }
     }
 
     /// Returns the text of a file, or why it is not shown.
@@ -148,8 +153,8 @@ mod tests {
             ".env" => Err(Unshown::Refused),
             _ => Ok(()),
         };
-        let mut long = Reader::new(&tree, 30_000, &may_show);
-        let mut reader = Reader::new(&tree, 64, &may_show);
+        let mut long = CachingReader::new(&tree, 30_000, &may_show);
+        let mut reader = CachingReader::new(&tree, 64, &may_show);
         let mut text = |path: &str| reader.text(&RepoPath::parse(path).unwrap());
 
         let a = text("a").unwrap();

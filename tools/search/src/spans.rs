@@ -3,7 +3,7 @@
 
 use index::{Definition, RankedFile, WINDOW};
 
-use crate::excerpt::Span;
+use crate::excerpt::ShownSpan;
 
 /// A longer definition is not shown whole for the sake of a few lines.
 const MAX_DEFINITION_LINES: u32 = 60;
@@ -18,7 +18,7 @@ pub(super) fn spans(
     definitions: &[Definition],
     count: usize,
     most: usize,
-) -> Vec<Span> {
+) -> Vec<ShownSpan> {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let windows =
         file.windows.iter().take(most).map(|window| (window.first, window.first + WINDOW - 1));
@@ -31,11 +31,11 @@ pub(super) fn defined(
     definitions: &[Definition],
     count: usize,
     most: usize,
-) -> Vec<Span> {
+) -> Vec<ShownSpan> {
     let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let number = |line: u32| line.clamp(1, count) as usize;
     let named = definitions.iter().filter(|it| it.kind != "impl" && names.contains(&it.name));
-    let spans = named.map(|it| Span {
+    let spans = named.map(|it| ShownSpan {
         first: number(it.first),
         last: number(it.last.min(it.first.saturating_add(MAX_DEFINITION_LINES))),
     });
@@ -47,7 +47,7 @@ fn span(
     lines: &[(u32, f64)],
     definitions: &[Definition],
     count: u32,
-) -> Span {
+) -> ShownSpan {
     let start = lines.partition_point(|(line, _)| *line < first);
     let end = lines.partition_point(|(line, _)| *line <= last);
     let inside = || lines.get(start..end).unwrap_or_default().iter();
@@ -58,7 +58,7 @@ fn span(
     let start = whole(from, definitions).map_or(from.saturating_sub(CONTEXT), |(first, _)| first);
     let end = whole(to, definitions).map_or(to.saturating_add(CONTEXT), |(_, last)| last);
     let number = |line: u32| line.clamp(1, count.max(1)) as usize;
-    Span { first: number(start), last: number(end) }
+    ShownSpan { first: number(start), last: number(end) }
 }
 
 /// Returns the largest definition around `line` that is small enough to be shown whole.
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn a_window_is_cut_to_its_matching_lines() {
         let file = file(&[21], &[(20, 9.0), (22, 0.1), (30, 1.0), (33, 0.5), (61, 9.0)]);
-        assert_eq!(spans(&file, &[], 100, 9), [Span { first: 27, last: 36 }]);
-        assert_eq!(spans(&file, &[], 34, 9), [Span { first: 27, last: 34 }]);
+        assert_eq!(spans(&file, &[], 100, 9), [ShownSpan { first: 27, last: 36 }]);
+        assert_eq!(spans(&file, &[], 34, 9), [ShownSpan { first: 27, last: 34 }]);
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
             [definition("all", 1, 99, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
         assert_eq!(
             spans(&file(&[21], &lines), &definitions, 100, 9),
-            [Span { first: 25, last: 55 }]
+            [ShownSpan { first: 25, last: 55 }]
         );
     }
 

@@ -6,7 +6,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks};
 use thiserror::Error;
 use tools::encoding::decode;
-use tree::{Entry, Listed, ReadTree, RepoPath};
+use tree::{Entry, ListedFile, ReadTree, RepoPath};
 
 /// Files searched before checking whether there are enough hits.
 const BATCH_FILES: usize = 1024;
@@ -62,7 +62,7 @@ pub struct PatternError {
 /// Binary and unreadable files have no matches. The search is case-sensitive.
 pub fn search(
     tree: &ReadTree,
-    files: &[Listed],
+    files: &[ListedFile],
     pattern: &str,
     kind: PatternKind,
     limits: &SearchLimits,
@@ -90,7 +90,7 @@ fn hits_in(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     tree: &ReadTree,
-    file: &Listed,
+    file: &ListedFile,
     limits: &SearchLimits,
 ) -> Vec<Hit> {
     let mut hits = Vec::new();
@@ -110,7 +110,7 @@ pub(super) fn matching_lines(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     tree: &ReadTree,
-    file: &Listed,
+    file: &ListedFile,
     max_bytes: u64,
     mut on_line: impl FnMut(usize, &str) -> bool,
 ) {
@@ -135,10 +135,10 @@ pub(super) fn matching_lines(
 
 /// Returns the result of `work` for every file, in the order of `files`, on as many threads as are worthwhile.
 pub(super) fn in_parallel<T: Send>(
-    files: &[Listed],
-    work: impl Fn(&mut Searcher, &Listed) -> T + Sync,
+    files: &[ListedFile],
+    work: impl Fn(&mut Searcher, &ListedFile) -> T + Sync,
 ) -> Vec<T> {
-    let on_this_thread = |files: &[Listed]| -> Vec<T> {
+    let on_this_thread = |files: &[ListedFile]| -> Vec<T> {
         let mut searcher = searcher();
         files.iter().map(|file| work(&mut searcher, file)).collect()
     };

@@ -6,7 +6,7 @@ use super::named::NamedFile;
 use super::reader::Text;
 
 /// A named file and its share.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedFile<'a> {
     pub(super) file: &'a NamedFile,
     pub(super) text: Rc<Text>,
     /// Bytes needed to show it whole.
@@ -16,8 +16,8 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Divides `bytes` evenly among the files. What small files do not need goes to the larger ones.
-pub(super) fn share(wanted: &mut [Wanted<'_>], bytes: usize) {
-    let mut by_cost: Vec<&mut Wanted<'_>> = wanted.iter_mut().collect();
+pub(super) fn share(wanted: &mut [WantedFile<'_>], bytes: usize) {
+    let mut by_cost: Vec<&mut WantedFile<'_>> = wanted.iter_mut().collect();
     by_cost.sort_by_key(|wanted| wanted.cost);
     let (mut left, mut count) = (bytes, by_cost.len());
     for wanted in by_cost {

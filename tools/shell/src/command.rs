@@ -3,7 +3,7 @@
 //! Anything that needs a shell to understand (substitutions, subshells, variables) is marked opaque, never guessed. So
 //! is syntax that only some shells know, since `sh` runs the command.
 
-use policy::{Command, Opaque, SimpleCommand, Unread, hands_on};
+use policy::{Opaque, PolicyCommand, SimpleCommand, Unread, hands_on};
 use thiserror::Error;
 
 mod script;
@@ -21,7 +21,7 @@ mod rules_tests;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     text: String,
-    command: Command,
+    command: PolicyCommand,
     needs_shell: bool,
     masks_failure: bool,
 }
@@ -84,7 +84,7 @@ impl CommandLine {
         let what = what.or(scripts.has_more.then_some(Opaque::TooLong));
         let inner = scripts.found;
         let opaque = what.map(|what| Unread { what, text: text.to_owned() });
-        let command = Command { segments, inner, opaque };
+        let command = PolicyCommand { segments, inner, opaque };
         Ok(Self { text: text.to_owned(), command, needs_shell, masks_failure })
     }
 
@@ -94,7 +94,7 @@ impl CommandLine {
     }
 
     /// Returns the command as policy sees it.
-    pub const fn command(&self) -> &Command {
+    pub const fn command(&self) -> &PolicyCommand {
         &self.command
     }
 

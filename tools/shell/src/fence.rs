@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use policy::{Confinement, Gaps};
 use sandbox::{
-    Confined, ConfinementLevel, Failure, Network, Sandbox, ScratchLayers, Step, Tree, Wanted,
-    Writes,
+    CommandNeeds, Confined, ConfinementLevel, ConfinementStep, Failure, Network, Sandbox,
+    ScratchLayers, Tree, TreeWrites,
 };
 
 /// A predicate on a path.
@@ -19,7 +19,7 @@ type Dirs = Arc<dyn Fn(&Path) -> Vec<PathBuf> + Send + Sync>;
 
 /// The confinement of a command. Cheap to clone.
 #[derive(Clone)]
-pub struct Fence {
+pub struct CommandConfinement {
     /// The sandbox of this process.
     pub sandbox: Arc<Sandbox>,
     /// The tree in which the command runs.
@@ -27,7 +27,7 @@ pub struct Fence {
     /// The path at which the command sees it, where it is fully confined.
     pub at: PathBuf,
     /// What happens to its writes in the tree.
-    pub writes: Writes,
+    pub writes: TreeWrites,
     /// Further paths that it may read, outside the tree.
     pub read: Vec<PathBuf>,
     /// The network it can reach.
@@ -55,13 +55,13 @@ pub fn confinement(sandbox: &Sandbox, level: &ConfinementLevel) -> Confinement {
     }
 }
 
-impl fmt::Debug for Fence {
+impl fmt::Debug for CommandConfinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fence").field("tree", &self.tree).finish_non_exhaustive()
     }
 }
 
-impl Fence {
+impl CommandConfinement {
     /// Prepares a confined command in `cwd`; `None` if commands are not confined.
     pub(super) async fn confine(&self, cwd: &Path) -> io::Result<Option<Confined>> {
         let cwd = cwd.to_owned();
@@ -74,8 +74,11 @@ impl Fence {
 
     /// Mounts layers over the tree, to be shared by several commands; `None` if commands are not fully confined.
     pub async fn scratch_layers(&self) -> Result<Option<ScratchLayers>, Failure> {
-        let failed =
-            |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
+        let failed = |error: &io::Error| Failure {
+            step: ConfinementStep::Init,
+            on: Some(error.to_string()),
+            errno: 0,
+        };
         let made = self.blocking(|fence| {
             fence.with_wanted(&fence.tree, |wanted| fence.sandbox.scratch_layers(wanted))
         });
@@ -84,8 +87,11 @@ impl Fence {
 
     /// Tries full confinement on the tree.
     pub async fn try_on(&self) -> Result<(), Failure> {
-        let failed =
-            |error: &io::Error| Failure { step: Step::Init, on: Some(error.to_string()), errno: 0 };
+        let failed = |error: &io::Error| Failure {
+            step: ConfinementStep::Init,
+            on: Some(error.to_string()),
+            errno: 0,
+        };
         let tried = self.blocking(|fence| {
             fence.with_wanted(&fence.tree, |wanted| fence.sandbox.try_on(wanted))
         });
@@ -110,13 +116,17 @@ impl Fence {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Fence) -> T + Send + 'static,
+        work: impl FnOnce(&CommandConfinement) -> T + Send + 'static,
     ) -> io::Result<T> {
         let fence = self.clone();
         tokio::task::spawn_blocking(move || work(&fence)).await.map_err(io::Error::other)
     }
 
-    fn with_wanted<T>(&self, cwd: &Path, use_it: impl FnOnce(&Wanted<'_>) -> T) -> io::Result<T> {
+    fn with_wanted<T>(
+        &self,
+        cwd: &Path,
+        use_it: impl FnOnce(&CommandNeeds<'_>) -> T,
+    ) -> io::Result<T> {
         let tree = Tree {
             root: &self.tree.canonicalize()?,
             at: &self.at,
@@ -126,6 +136,6 @@ impl Fence {
             git_dirs: &*self.git_dirs,
         };
         let (read, network, layers) = (&*self.read, self.network, self.layers.as_deref());
-        Ok(use_it(&Wanted { tree: &tree, cwd, read, network, layers }))
+        Ok(use_it(&CommandNeeds { tree: &tree, cwd, read, network, layers }))
     }
 }

@@ -12,6 +12,6 @@ mod run;
 pub use attended::{Git, Pager, interactive};
 pub use command::{CommandLine, CommandSyntaxError, ScriptStep, ShellScript};
 pub use environment::Environment;
-pub use fence::{Fence, confinement};
+pub use fence::{CommandConfinement, confinement};
 pub use leftovers::end_leftovers;
 pub use run::{Captured, CommandOutcome, Exit, OutputSink, RunOptions, run, run_heard};

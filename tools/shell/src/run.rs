@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tools::count::counted;
 
-use super::fence::Fence;
+use super::fence::CommandConfinement;
 use super::leftovers::Noted;
 use super::{CommandLine, Environment};
 use tools::redact::{Redacted, Redactor};
@@ -44,7 +44,7 @@ pub struct RunOptions {
     /// The directory that records the running command for [`super::end_leftovers`]; `None` to keep no record.
     pub notes: Option<PathBuf>,
     /// The confinement; `None` to run unconfined.
-    pub fence: Option<Fence>,
+    pub fence: Option<CommandConfinement>,
 }
 
 /// How a command ended.

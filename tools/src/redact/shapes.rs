@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::Regex;
 
-use super::table::{Begins, Found, KEYS, Made, PATTERNS};
+use super::table::{KEYS, KeyCharacters, MatchSecrecy, MatchStart, PATTERNS};
 use super::values::{is_ordinary, is_placeholder, is_secret_name};
 
 /// Bytes that a pattern is matched against. A longer secret is cut there, and then extended to the end of its last word.
@@ -26,7 +26,7 @@ const COUNTED_BLOCK: &str = "Private-Lines: ";
 /// What the text at a match may turn out to be.
 #[derive(Clone, Copy)]
 enum Shape {
-    Key(Made, usize),
+    Key(KeyCharacters, usize),
     Pattern(usize),
     Block,
     CountedBlock,
@@ -110,7 +110,7 @@ enum Looks {
 }
 
 /// Examines a key whose prefix is at `beginning`.
-fn key(text: &str, beginning: Range<usize>, made: Made, least: usize) -> Option<Looks> {
+fn key(text: &str, beginning: Range<usize>, made: KeyCharacters, least: usize) -> Option<Looks> {
     let before = text.as_bytes().get(..beginning.start)?.last();
     if before.is_some_and(u8::is_ascii_alphanumeric) {
         return None;
@@ -119,7 +119,8 @@ fn key(text: &str, beginning: Range<usize>, made: Made, least: usize) -> Option<
     let until = beginning.end + rest.iter().take_while(|byte| made.of(**byte)).count();
     let whole = text.get(beginning.end..until)?;
     // Names made of words, like `sk-learn-contrib-example`, are not keys.
-    let is_words = matches!(made, Made::Words | Made::Dotted) && is_ordinary(whole);
+    let is_words =
+        matches!(made, KeyCharacters::Words | KeyCharacters::Dotted) && is_ordinary(whole);
     let is_key = whole.len() >= least && !is_words;
     Some(if is_key { Looks::Secret(beginning.start..until) } else { Looks::Ordinary { until } })
 }
@@ -132,9 +133,9 @@ impl Shapes {
             before.iter().rev().take(11).take_while(|byte| byte.is_ascii_digit()).count()
         };
         let from = match begins {
-            Begins::NotWithin if is_within(text, start) => return None,
-            Begins::NotWithin | Begins::Anywhere => start,
-            Begins::BehindDigits => match digits() {
+            MatchStart::NotWithin if is_within(text, start) => return None,
+            MatchStart::NotWithin | MatchStart::Anywhere => start,
+            MatchStart::BehindDigits => match digits() {
                 count @ 8..=10 => start - count,
                 _ => return None,
             },
@@ -152,7 +153,7 @@ impl Shapes {
             return None;
         }
         let group = groups.get(groups.len() - 1)?.range();
-        let first = if *begins == Begins::BehindDigits { from } else { start + group.start };
+        let first = if *begins == MatchStart::BehindDigits { from } else { start + group.start };
         let mut until = start + group.end;
         if group.end == window.len() {
             let goes_on = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.+/=".contains(byte);
@@ -163,9 +164,9 @@ impl Shapes {
         }
         let value = text.get(first..until)?;
         let is_secret = match found {
-            Found::IsSecret => true,
-            Found::UnlessPlaceholder => !is_placeholder(value),
-            Found::UnlessOrdinary => !is_ordinary(value),
+            MatchSecrecy::IsSecret => true,
+            MatchSecrecy::UnlessPlaceholder => !is_placeholder(value),
+            MatchSecrecy::UnlessOrdinary => !is_ordinary(value),
         };
         Some(if is_secret { Looks::Secret(first..until) } else { Looks::Ordinary { until } })
     }

@@ -1,7 +1,7 @@
 //! Tests that every known shape is found wherever it occurs, and that nothing else is.
 
 use super::shapes::spans;
-use super::table::{KEYS, Made};
+use super::table::{KEYS, KeyCharacters};
 
 /// Returns the parts of a text that are masked.
 fn masked(text: &str) -> Vec<&str> {
@@ -21,9 +21,9 @@ fn hex(count: usize) -> String {
 fn keys_are_found_wherever_they_stand_and_shorter_ones_are_not() {
     for (beginning, made, least) in KEYS {
         let rest = match made {
-            Made::Letters | Made::Words | Made::Dotted => chars(least),
-            Made::Upper => chars(least).to_uppercase(),
-            Made::Hex => hex(least),
+            KeyCharacters::Letters | KeyCharacters::Words | KeyCharacters::Dotted => chars(least),
+            KeyCharacters::Upper => chars(least).to_uppercase(),
+            KeyCharacters::Hex => hex(least),
         };
         let key = format!("{beginning}{rest}");
         for around in ["KEY", "x=KEY", "\"KEY\"", "X_KEY", "(KEY)", "a\nKEY\nb", "é KEY é", "KEY."]

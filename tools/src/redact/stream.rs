@@ -7,12 +7,12 @@ const MOST_HELD: usize = 256 * 1024;
 
 /// Output that is masked line by line. A key block of several lines is held back until it ends.
 #[derive(Debug)]
-pub struct Stream {
+pub struct MaskedStream {
     redactor: Redactor,
     held: Vec<u8>,
 }
 
-impl Stream {
+impl MaskedStream {
     /// Creates a stream that masks what `redactor` finds.
     pub const fn new(redactor: Redactor) -> Self {
         Self { redactor, held: Vec::new() }
@@ -56,7 +56,7 @@ mod tests {
 
     /// Passes `text` in pieces of `size` bytes. Returns the masked output.
     fn passed(text: &str, size: usize) -> String {
-        let mut stream = Stream::new(Redactor::new("", ["Tr0ub4dor-and-3".to_owned()]));
+        let mut stream = MaskedStream::new(Redactor::new("", ["Tr0ub4dor-and-3".to_owned()]));
         let mut out = Vec::new();
         for piece in text.as_bytes().chunks(size) {
             out.extend(stream.take_in(piece));
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn complete_lines_are_not_held_back() {
-        let mut stream = Stream::new(Redactor::default());
+        let mut stream = MaskedStream::new(Redactor::default());
         assert_eq!(stream.take_in(b"one\ntw"), b"one\n");
         assert_eq!(stream.take_in(b"o"), b"");
         assert_eq!(stream.take_in(b"\n"), b"two\n");

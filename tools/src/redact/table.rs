@@ -2,7 +2,7 @@
 
 /// The characters of a key after its prefix.
 #[derive(Clone, Copy)]
-pub(super) enum Made {
+pub(super) enum KeyCharacters {
     /// Letters and digits.
     Letters,
     /// Letters, digits, `-` and `_`.
@@ -15,7 +15,7 @@ pub(super) enum Made {
     Hex,
 }
 
-impl Made {
+impl KeyCharacters {
     pub(super) const fn of(self, byte: u8) -> bool {
         match self {
             Self::Letters => byte.is_ascii_alphanumeric(),
@@ -28,66 +28,66 @@ impl Made {
 }
 
 /// Keys recognized by their prefix: the prefix, the characters that follow, and their minimum number.
-pub(super) const KEYS: [(&str, Made, usize); 54] = [
-    ("sk-", Made::Words, 16),        // DeepSeek, OpenAI, Anthropic
-    ("sk_live_", Made::Letters, 16), // Stripe
-    ("sk_test_", Made::Letters, 16),
-    ("rk_live_", Made::Letters, 16),
-    ("rk_test_", Made::Letters, 16),
-    ("whsec_", Made::Letters, 16),
-    ("AKIA", Made::Upper, 16), // AWS
-    ("ASIA", Made::Upper, 16),
-    ("AIza", Made::Words, 30), // Google
-    ("ya29.", Made::Words, 20),
-    ("GOCSPX-", Made::Words, 20),
-    ("ghp_", Made::Letters, 30), // GitHub
-    ("gho_", Made::Letters, 30),
-    ("ghu_", Made::Letters, 30),
-    ("ghs_", Made::Letters, 30),
-    ("ghr_", Made::Letters, 30),
-    ("github_pat_", Made::Words, 30),
-    ("glpat-", Made::Words, 20), // GitLab
-    ("gldt-", Made::Words, 20),
-    ("glrt-", Made::Words, 20),
-    ("glptt-", Made::Words, 20),
-    ("hf_", Made::Letters, 30), // Hugging Face
-    ("npm_", Made::Letters, 30),
-    ("pypi-", Made::Words, 16),
-    ("rubygems_", Made::Hex, 32),
-    ("dckr_pat_", Made::Words, 20),
-    ("xoxa-", Made::Words, 10), // Slack
-    ("xoxb-", Made::Words, 10),
-    ("xoxe-", Made::Words, 10),
-    ("xoxp-", Made::Words, 10),
-    ("xoxr-", Made::Words, 10),
-    ("xoxs-", Made::Words, 10),
-    ("xapp-", Made::Words, 16),
-    ("SG.", Made::Dotted, 32), // SendGrid
-    ("SK", Made::Hex, 32),     // Twilio
-    ("hvs.", Made::Words, 20), // Vault
-    ("hvb.", Made::Words, 20),
-    ("AGE-SECRET-KEY-1", Made::Upper, 40),
-    ("dop_v1_", Made::Hex, 32), // DigitalOcean
-    ("doo_v1_", Made::Hex, 32),
-    ("dor_v1_", Made::Hex, 32),
-    ("shpat_", Made::Letters, 32), // Shopify
-    ("shpss_", Made::Letters, 32),
-    ("shpca_", Made::Letters, 32),
-    ("shppa_", Made::Letters, 32),
-    ("gsk_", Made::Letters, 30),     // Groq
-    ("lin_api_", Made::Letters, 30), // Linear
-    ("figd_", Made::Words, 30),      // Figma
-    ("dapi", Made::Hex, 32),         // Databricks
-    ("tskey-", Made::Words, 20),     // Tailscale
-    ("PMAK-", Made::Words, 30),      // Postman
-    ("NRAK-", Made::Upper, 20),      // New Relic
-    ("sntrys_", Made::Words, 30),    // Sentry
-    ("secret_", Made::Letters, 40),  // Notion
+pub(super) const KEYS: [(&str, KeyCharacters, usize); 54] = [
+    ("sk-", KeyCharacters::Words, 16), // DeepSeek, OpenAI, Anthropic
+    ("sk_live_", KeyCharacters::Letters, 16), // Stripe
+    ("sk_test_", KeyCharacters::Letters, 16),
+    ("rk_live_", KeyCharacters::Letters, 16),
+    ("rk_test_", KeyCharacters::Letters, 16),
+    ("whsec_", KeyCharacters::Letters, 16),
+    ("AKIA", KeyCharacters::Upper, 16), // AWS
+    ("ASIA", KeyCharacters::Upper, 16),
+    ("AIza", KeyCharacters::Words, 30), // Google
+    ("ya29.", KeyCharacters::Words, 20),
+    ("GOCSPX-", KeyCharacters::Words, 20),
+    ("ghp_", KeyCharacters::Letters, 30), // GitHub
+    ("gho_", KeyCharacters::Letters, 30),
+    ("ghu_", KeyCharacters::Letters, 30),
+    ("ghs_", KeyCharacters::Letters, 30),
+    ("ghr_", KeyCharacters::Letters, 30),
+    ("github_pat_", KeyCharacters::Words, 30),
+    ("glpat-", KeyCharacters::Words, 20), // GitLab
+    ("gldt-", KeyCharacters::Words, 20),
+    ("glrt-", KeyCharacters::Words, 20),
+    ("glptt-", KeyCharacters::Words, 20),
+    ("hf_", KeyCharacters::Letters, 30), // Hugging Face
+    ("npm_", KeyCharacters::Letters, 30),
+    ("pypi-", KeyCharacters::Words, 16),
+    ("rubygems_", KeyCharacters::Hex, 32),
+    ("dckr_pat_", KeyCharacters::Words, 20),
+    ("xoxa-", KeyCharacters::Words, 10), // Slack
+    ("xoxb-", KeyCharacters::Words, 10),
+    ("xoxe-", KeyCharacters::Words, 10),
+    ("xoxp-", KeyCharacters::Words, 10),
+    ("xoxr-", KeyCharacters::Words, 10),
+    ("xoxs-", KeyCharacters::Words, 10),
+    ("xapp-", KeyCharacters::Words, 16),
+    ("SG.", KeyCharacters::Dotted, 32), // SendGrid
+    ("SK", KeyCharacters::Hex, 32),     // Twilio
+    ("hvs.", KeyCharacters::Words, 20), // Vault
+    ("hvb.", KeyCharacters::Words, 20),
+    ("AGE-SECRET-KEY-1", KeyCharacters::Upper, 40),
+    ("dop_v1_", KeyCharacters::Hex, 32), // DigitalOcean
+    ("doo_v1_", KeyCharacters::Hex, 32),
+    ("dor_v1_", KeyCharacters::Hex, 32),
+    ("shpat_", KeyCharacters::Letters, 32), // Shopify
+    ("shpss_", KeyCharacters::Letters, 32),
+    ("shpca_", KeyCharacters::Letters, 32),
+    ("shppa_", KeyCharacters::Letters, 32),
+    ("gsk_", KeyCharacters::Letters, 30),     // Groq
+    ("lin_api_", KeyCharacters::Letters, 30), // Linear
+    ("figd_", KeyCharacters::Words, 30),      // Figma
+    ("dapi", KeyCharacters::Hex, 32),         // Databricks
+    ("tskey-", KeyCharacters::Words, 20),     // Tailscale
+    ("PMAK-", KeyCharacters::Words, 30),      // Postman
+    ("NRAK-", KeyCharacters::Upper, 20),      // New Relic
+    ("sntrys_", KeyCharacters::Words, 30),    // Sentry
+    ("secret_", KeyCharacters::Letters, 40),  // Notion
 ];
 
 /// Where the text matched by a pattern may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begins {
+pub(super) enum MatchStart {
     /// Not in the middle of a word or a key.
     NotWithin,
     /// Anywhere.
@@ -98,7 +98,7 @@ pub(super) enum Begins {
 
 /// Whether a match is secret regardless of its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum MatchSecrecy {
     IsSecret,
     /// Unless it is a placeholder for a secret.
     UnlessPlaceholder,
@@ -109,50 +109,65 @@ pub(super) enum Found {
 /// Secrets that need more than a prefix to recognize: the strings to search for, where they may begin, when a match
 /// counts, and the pattern from there on. The last group is the secret; a group `name` before it must be the name of a
 /// secret. Matches bytes, not characters.
-pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
-    (&["eyJ"], Begins::NotWithin, Found::IsSecret, r"(eyJ[\w-]{8,}\.[\w-]{8,}\.[\w.-]{8,})"),
+pub(super) const PATTERNS: [(&[&str], MatchStart, MatchSecrecy, &str); 14] = [
+    (
+        &["eyJ"],
+        MatchStart::NotWithin,
+        MatchSecrecy::IsSecret,
+        r"(eyJ[\w-]{8,}\.[\w-]{8,}\.[\w.-]{8,})",
+    ),
     (
         &["hooks.slack.com/"],
-        Begins::Anywhere,
-        Found::IsSecret,
+        MatchStart::Anywhere,
+        MatchSecrecy::IsSecret,
         r"hooks\.slack\.com/\w+/([\w/]{20,})",
     ),
     (
         &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
-        Begins::Anywhere,
-        Found::IsSecret,
+        MatchStart::Anywhere,
+        MatchSecrecy::IsSecret,
         r"discord(?:app)?\.com/api/webhooks/\d+/([\w-]{30,})",
     ),
-    (&[":AA"], Begins::BehindDigits, Found::IsSecret, r"(:AA[\w-]{33})(?:[^\w-]|\z)"),
-    (&["://"], Begins::Anywhere, Found::UnlessPlaceholder, r"://[^\s/@:]*:([^\s/@\[\]<>{}$]{3,})@"),
+    (&[":AA"], MatchStart::BehindDigits, MatchSecrecy::IsSecret, r"(:AA[\w-]{33})(?:[^\w-]|\z)"),
+    (
+        &["://"],
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessPlaceholder,
+        r"://[^\s/@:]*:([^\s/@\[\]<>{}$]{3,})@",
+    ),
     // A token alone before the host, as in GitHub URLs.
-    (&["://"], Begins::Anywhere, Found::UnlessOrdinary, r"://([^\s/@:\[\]<>{}$]{16,})@"),
-    (&["earer "], Begins::Anywhere, Found::UnlessOrdinary, r"earer +([\w.~+/-]{12,}=*)"),
-    (&["asic "], Begins::Anywhere, Found::UnlessOrdinary, r"asic +([A-Za-z0-9+/]{12,}=*)"),
+    (&["://"], MatchStart::Anywhere, MatchSecrecy::UnlessOrdinary, r"://([^\s/@:\[\]<>{}$]{16,})@"),
+    (&["earer "], MatchStart::Anywhere, MatchSecrecy::UnlessOrdinary, r"earer +([\w.~+/-]{12,}=*)"),
+    (
+        &["asic "],
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessOrdinary,
+        r"asic +([A-Za-z0-9+/]{12,}=*)",
+    ),
     (
         &["machine "],
-        Begins::NotWithin,
-        Found::UnlessPlaceholder,
+        MatchStart::NotWithin,
+        MatchSecrecy::UnlessPlaceholder,
         r"machine\s+\S+\s+login\s+\S+\s+password\s+([^\s\[]{3,})",
     ),
     // npm.
     (
         &["_auth="],
-        Begins::Anywhere,
-        Found::UnlessPlaceholder,
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessPlaceholder,
         r#"_auth=["']?([A-Za-z0-9+/]{8,}=*)"#,
     ),
     // Settings as in the environment and its files: `DB_PASSWORD=…`, `export API_TOKEN="…"`.
     (
         &["PASS", "PWD", "SECRET", "TOKEN", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"],
-        Begins::Anywhere,
-        Found::UnlessPlaceholder,
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessPlaceholder,
         r#"(?<name>[A-Z_]+)=["']?([^\s"'`\\$<>(){}\[\];,&|]{6,})"#,
     ),
     (
         &["_KEY="],
-        Begins::Anywhere,
-        Found::UnlessOrdinary,
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessOrdinary,
         r#"_KEY=["']?([^\s"'`\\$<>(){}\[\];,&|]{12,})"#,
     ),
     // Code and documents: a name, `=` or `:`, and a value that is not a word.
@@ -178,15 +193,15 @@ pub(super) const PATTERNS: [(&[&str], Begins, Found, &str); 14] = [
             "rivate_key",
             "rivateKey",
         ],
-        Begins::Anywhere,
-        Found::UnlessOrdinary,
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessOrdinary,
         r#"(?<name>[A-Za-z_-]+)["']? *(?::=|=>|[:=]) *["']?([^\s"'`\\$<>(){}\[\];,]{8,})"#,
     ),
     // A password of several words must be quoted. Plain words and numbers are prose, documentation or test data.
     (
         &["assword", "assphrase", "ecret", "PASSWORD", "PASSPHRASE", "SECRET"],
-        Begins::Anywhere,
-        Found::UnlessOrdinary,
+        MatchStart::Anywhere,
+        MatchSecrecy::UnlessOrdinary,
         r#"(?<name>[A-Za-z_-]+)["']? *[:=] *["']((?:[^\s"'`\\$<>(){}\[\]]+ )+[^\s"'`\\$<>(){}\[\]]*\d[^"'`\\$<>(){}\[\]\n]*)["']"#,
     ),
 ];

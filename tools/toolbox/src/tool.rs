@@ -133,13 +133,13 @@ pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
 }
 
 /// The first and last line of a range in a file.
-pub(crate) type Range = (usize, usize);
+pub(crate) type NumberRange = (usize, usize);
 
 /// Parses a file and its lines, which are given separately or after the path, as in `a.rs:3-9`.
 pub(crate) fn part(
     text: &str,
     named: (Option<usize>, Option<usize>),
-) -> Result<(RepoPath, Option<Range>), String> {
+) -> Result<(RepoPath, Option<NumberRange>), String> {
     let (bare, ranges) = ranged(text.trim());
     let lines = match (named, ranges.as_slice()) {
         ((None, None), []) => None,

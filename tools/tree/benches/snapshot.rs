@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use deepseek_tree::{Note, ReadTree, SnapshotLimits, Snapshots};
+use deepseek_tree::{CheckpointNote, ReadTree, SnapshotLimits, Snapshots};
 use tools::clock::Timestamp;
 
 const DIRECTORIES: usize = 2_000;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     let tree = ReadTree::open(&home).unwrap();
     let mut took = Vec::new();
     for title in ["first", "next"] {
-        let note = Note { title: title.into(), ..Note::default() };
+        let note = CheckpointNote { title: title.into(), ..CheckpointNote::default() };
         let began = Instant::now();
         let (_, snapshot) = snapshots.record(&tree, &[], note, Timestamp::MAX, &|| false).unwrap();
         took.push(began.elapsed().as_secs_f64());

@@ -6,20 +6,20 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::commit_log::{Intended, Intent, Swaps};
+use super::commit_log::{CommitIntent, Intended, Swaps};
 use super::confine::{Root, open_below};
 use super::file_ops::attributes::Attributes;
-use super::file_ops::{Names, keep, place, remove, replace, rewrite, sync, write_file};
+use super::file_ops::{TemporaryNames, keep, place, remove, replace, rewrite, sync, write_file};
 use super::write::CommitError;
 use super::{Change, FileHash, FileMode, FileState, Op, RepoPath};
 use tools::fault;
 
 /// What happens to each path.
-pub(super) type Targets<'a> = BTreeMap<RepoPath, Target<'a>>;
+pub(super) type Targets<'a> = BTreeMap<RepoPath, CommitTarget<'a>>;
 
 /// One path of a commit. A rename has two targets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(super) struct CommitTarget<'a> {
     pub(super) before: Option<&'a FileState>,
     pub(super) after: Option<&'a FileState>,
     /// The path whose attributes the new file gets.
@@ -28,7 +28,7 @@ pub(super) struct Target<'a> {
     permissions: Option<u32>,
 }
 
-impl Target<'_> {
+impl CommitTarget<'_> {
     /// Returns true if a regular file replaces another one.
     fn is_replacement(&self) -> bool {
         let is_file =
@@ -51,13 +51,13 @@ pub(super) fn targets<'a>(
         let (before, after) = (before.as_ref(), after.as_ref());
         match op {
             Op::Rename { from } => {
-                add(from, Target { before, after: None, like: None, permissions: None })?;
+                add(from, CommitTarget { before, after: None, like: None, permissions: None })?;
                 let (before, like) = (None, Some(from));
-                add(path, Target { before, after, like, permissions: None })?;
+                add(path, CommitTarget { before, after, like, permissions: None })?;
             }
             Op::Create | Op::Modify | Op::Delete => {
                 let (like, permissions) = (before.map(|_| path), permissions.get(path).copied());
-                add(path, Target { before, after, like, permissions })?;
+                add(path, CommitTarget { before, after, like, permissions })?;
             }
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn intent(
     identity: FileHash,
     root: &Root,
     targets: &Targets<'_>,
-) -> Intent {
+) -> CommitIntent {
     let mut made = BTreeSet::new();
     for path in targets.iter().filter(|(_, target)| target.after.is_some()).map(|(path, _)| path) {
         for above in std::iter::successors(path.parent(), RepoPath::parent) {
@@ -84,21 +84,21 @@ pub(super) fn intent(
             };
         }
     }
-    let intended = |(path, target): (&RepoPath, &Target<'_>)| Intended {
+    let intended = |(path, target): (&RepoPath, &CommitTarget<'_>)| Intended {
         path: path.clone(),
         before: target.before.map(FileState::hash),
         before_mode: target.before.map(|state| state.mode),
         after: target.after.map(FileState::hash),
         after_mode: target.after.map(|state| state.mode),
     };
-    let is_rooted = |(path, target): (&RepoPath, &Target<'_>)| {
+    let is_rooted = |(path, target): (&RepoPath, &CommitTarget<'_>)| {
         let dir = root.parent_of(path).ok().flatten().filter(|_| target.is_replacement());
         dir.and_then(|dir| Attributes::of(dir.as_fd(), path.name()))
             .is_some_and(|it| it.are_rooted())
     };
     let is_one_rewritten = targets.iter().any(is_rooted);
     let targets = targets.iter().map(intended).collect();
-    Intent { id, root: identity, label: label.to_owned(), targets, made, is_one_rewritten }
+    CommitIntent { id, root: identity, label: label.to_owned(), targets, made, is_one_rewritten }
 }
 
 /// Returns true if the commit removes a file or symlink at `path` or at one of its parents, which makes room for a
@@ -112,11 +112,11 @@ pub(super) fn is_removed(path: &RepoPath, targets: &Targets<'_>) -> bool {
 
 /// A commit in progress, with everything needed to undo it.
 #[derive(Debug)]
-pub(super) struct Attempt<'a> {
+pub(super) struct CommitAttempt<'a> {
     pub(super) root: &'a Root,
     /// Commit id, part of the temporary names.
     pub(super) id: &'a str,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<CommitStep>,
     /// Directories created for this commit, outermost first.
     made: Vec<(OwnedFd, RepoPath)>,
 }
@@ -134,17 +134,17 @@ enum Deed {
 
 /// The progress of one target.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct CommitStep {
     pub(super) path: RepoPath,
     pub(super) dir: OwnedFd,
-    pub(super) names: Names,
+    pub(super) names: TemporaryNames,
     deed: Deed,
     pub(super) swapped: bool,
     /// True if it was swapped early, to make room for a directory.
     aside: bool,
 }
 
-impl Step {
+impl CommitStep {
     /// Moves the new file into place, or removes the old one.
     fn swap(&mut self) -> Result<(), CommitError> {
         let (dir, name) = (self.dir.as_fd(), self.path.name());
@@ -177,9 +177,9 @@ impl Step {
     }
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> CommitAttempt<'a> {
     pub(super) const fn new(root: &'a Root, id: &'a str) -> Self {
-        Attempt { root, id, steps: Vec::new(), made: Vec::new() }
+        CommitAttempt { root, id, steps: Vec::new(), made: Vec::new() }
     }
 
     /// Creates directories, writes the new files under temporary names and gives the old files a second name. The new
@@ -187,7 +187,7 @@ impl<'a> Attempt<'a> {
     ///
     /// A file that makes room for a directory is removed here already.
     pub(super) fn stage(&mut self, targets: &Targets<'_>) -> Result<(), CommitError> {
-        let like = |target: &Target<'_>| match target.like {
+        let like = |target: &CommitTarget<'_>| match target.like {
             Some(path) => self.attributes(path),
             None => target.permissions.map(Attributes::fresh),
         };
@@ -195,10 +195,10 @@ impl<'a> Attempt<'a> {
         for (index, ((path, target), like)) in targets.iter().zip(likes).enumerate() {
             let failed = |source| CommitError::io(path, source);
             let dir = self.parent(path)?;
-            let step = self.steps.push_mut(Step {
+            let step = self.steps.push_mut(CommitStep {
                 path: path.clone(),
                 dir,
-                names: Names::of(self.id, index),
+                names: TemporaryNames::of(self.id, index),
                 deed: match (target.before, target.after) {
                     (None, _) => Deed::Create,
                     (Some(_), Some(_)) => Deed::Replace,
@@ -279,7 +279,7 @@ impl<'a> Attempt<'a> {
 
     /// Swaps every target, in path order. Durable on return.
     pub(super) fn swap(&mut self) -> Result<(), CommitError> {
-        self.steps.iter_mut().filter(|step| !step.swapped).try_for_each(Step::swap)?;
+        self.steps.iter_mut().filter(|step| !step.swapped).try_for_each(CommitStep::swap)?;
         self.sync()
     }
 
@@ -306,20 +306,20 @@ impl<'a> Attempt<'a> {
 
     /// Restores everything, durably. Fails if the system does not allow it.
     pub(super) fn undo(self) -> Result<(), CommitError> {
-        let (aside, others): (Vec<&Step>, Vec<&Step>) =
+        let (aside, others): (Vec<&CommitStep>, Vec<&CommitStep>) =
             self.steps.iter().rev().partition(|step| step.aside);
-        let others = others.into_iter().map(Step::undo).fold(Ok(()), Result::and);
+        let others = others.into_iter().map(CommitStep::undo).fold(Ok(()), Result::and);
         for (above, path) in self.made.iter().rev() {
             rustix::fs::unlinkat(above, path.name(), AtFlags::REMOVEDIR).unwrap_or_default();
         }
-        aside.into_iter().map(Step::undo).fold(others, Result::and)?;
+        aside.into_iter().map(CommitStep::undo).fold(others, Result::and)?;
         // Ignored: if the sync failed, a later start may find the intent, but the files are as before anyway.
         self.sync().or(Ok(()))
     }
 }
 
 /// Returns the old permission bits, with the executable bits changed if the change says so.
-fn executable(mode: Mode, target: &Target<'_>) -> Mode {
+fn executable(mode: Mode, target: &CommitTarget<'_>) -> Mode {
     let is =
         |state: Option<&FileState>| state.is_some_and(|state| state.mode == FileMode::Executable);
     let (before, after) = (is(target.before), is(target.after));

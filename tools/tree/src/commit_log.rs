@@ -24,7 +24,7 @@ pub struct CommitLog {
 
 /// The changes a commit is about to make to a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Intent {
+pub(super) struct CommitIntent {
     /// Unique id, part of the names of the temporary files.
     pub(super) id: String,
     /// Hash of the tree's path.
@@ -55,7 +55,7 @@ pub(super) struct Intended {
 
 /// The state of a path before or after the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum CommitSide {
     Before,
     After,
 }
@@ -63,10 +63,10 @@ pub(super) enum Side {
 impl Intended {
     /// Returns true if `found` is the file of this side. The executable bit counts only if nothing else changes;
     /// otherwise the user may have changed it, and it stays.
-    pub(super) fn is(&self, side: Side, found: &FileState) -> bool {
+    pub(super) fn is(&self, side: CommitSide, found: &FileState) -> bool {
         let (hash, mode) = match side {
-            Side::Before => (self.before, self.before_mode),
-            Side::After => (self.after, self.after_mode),
+            CommitSide::Before => (self.before, self.before_mode),
+            CommitSide::After => (self.after, self.after_mode),
         };
         let is_link = |mode: FileMode| mode == FileMode::Symlink;
         hash == Some(found.hash())
@@ -96,7 +96,7 @@ impl Swaps {
     }
 }
 
-impl Intent {
+impl CommitIntent {
     pub(super) fn swaps(&self) -> Swaps {
         Swaps::of(self.targets.len(), self.made.len(), self.is_one_rewritten)
     }
@@ -104,7 +104,7 @@ impl Intent {
 
 /// How far the commit of an intent is known to have progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum CommitStage {
     /// Some of its changes may have been made.
     Begun,
     /// All changes are made and durable. Only temporary files may be left.
@@ -113,7 +113,7 @@ pub(super) enum Stage {
 
 /// A recorded intent.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenTarget {
     file: Option<PathBuf>,
 }
 
@@ -140,12 +140,12 @@ impl CommitLog {
 
     /// Records an intent. It is durable on return if there are several swaps. With a single swap a power cut can leave
     /// at most temporary files behind, so the intent only has to survive the death of the process.
-    pub(super) fn write(&self, intent: &Intent) -> io::Result<Written> {
-        let Some(dir) = &self.dir else { return Ok(Written { file: None }) };
+    pub(super) fn write(&self, intent: &CommitIntent) -> io::Result<WrittenTarget> {
+        let Some(dir) = &self.dir else { return Ok(WrittenTarget { file: None }) };
         let bytes = serde_json::to_vec(intent)?;
         let path = dir.join(format!("{}-{}", key(intent.root), intent.id));
         let mut file = regular::create_new(&path)?;
-        let written = Written { file: Some(path) };
+        let written = WrittenTarget { file: Some(path) };
         let durable =
             file.write_all(&bytes).and_then(|()| tools::fault::point()).and_then(|()| match intent
                 .swaps()
@@ -163,7 +163,10 @@ impl CommitLog {
     }
 
     /// Returns the open intents of the tree whose path has the hash `root`.
-    pub(super) fn open_intents(&self, root: FileHash) -> io::Result<Vec<(Intent, Stage, Written)>> {
+    pub(super) fn open_intents(
+        &self,
+        root: FileHash,
+    ) -> io::Result<Vec<(CommitIntent, CommitStage, WrittenTarget)>> {
         let entries = match self.dir.as_ref().map(fs::read_dir) {
             None => return Ok(Vec::new()),
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -177,11 +180,13 @@ impl CommitLog {
             if !entry.file_name().to_string_lossy().starts_with(&key) {
                 continue;
             }
-            let written = Written { file: Some(entry.path()) };
+            let written = WrittenTarget { file: Some(entry.path()) };
             let is_done = entry.path().extension().is_some_and(|end| end == DONE);
-            let stage = if is_done { Stage::Done } else { Stage::Begun };
-            match serde_json::from_slice::<Intent>(&regular::read(&entry.path(), MAX_STATE_BYTES)?)
-            {
+            let stage = if is_done { CommitStage::Done } else { CommitStage::Begun };
+            match serde_json::from_slice::<CommitIntent>(&regular::read(
+                &entry.path(),
+                MAX_STATE_BYTES,
+            )?) {
                 Ok(intent) if intent.root == root => found.push((intent, stage, written)),
                 Ok(_) => {}
                 // It is torn, so it was never durable, and nothing was done on its behalf.
@@ -197,7 +202,7 @@ fn key(root: FileHash) -> String {
     root.to_string().chars().take(16).collect()
 }
 
-impl Written {
+impl WrittenTarget {
     /// Marks the commit as done: from now on settling it only removes temporary files. Durable on return.
     pub(super) fn done(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };

@@ -82,7 +82,7 @@ impl Case {
     }
 
     /// Commits with a fault. Returns the result, unless the commit died, and whether the fault was reached.
-    fn commit(&self, step: u64, fault: Fault) -> (Option<Result<Committed, CommitError>>, bool) {
+    fn commit(&self, step: u64, fault: Fault) -> (Option<Result<CommitResult, CommitError>>, bool) {
         let tree = self.tree();
         let work = || catch_unwind(AssertUnwindSafe(|| tree.commit(&self.changes, "test"))).ok();
         at(step, fault, work)

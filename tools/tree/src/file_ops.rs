@@ -19,7 +19,7 @@ use tools::fault;
 
 /// The two temporary names next to target number `index` of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct TemporaryNames {
     /// Name of the new file until it is moved into place.
     pub(super) new: String,
     /// Second name of the old file until the commit is over.
@@ -34,10 +34,10 @@ pub(super) fn is_temporary(path: &RepoPath) -> bool {
     path.name().starts_with(TEMPORARY)
 }
 
-impl Names {
-    pub(super) fn of(commit: &str, index: usize) -> Names {
+impl TemporaryNames {
+    pub(super) fn of(commit: &str, index: usize) -> TemporaryNames {
         let name = |end| format!("{TEMPORARY}{commit}-{index}.{end}");
-        Names { new: name("new"), old: name("old") }
+        TemporaryNames { new: name("new"), old: name("old") }
     }
 
     /// Removes both names, where they exist.

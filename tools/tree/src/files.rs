@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use self::ignored::{Ignored, Rules};
-use self::made::Made;
+use self::ignored::{IgnoreRules, Ignored};
+use self::made::MadeDirectories;
 use super::RepoPath;
 use super::file_ops::is_temporary;
 use super::repository::{Tracked, top_around};
@@ -22,7 +22,7 @@ const NEVER: [&str; 2] = [".git", ".deepseek"];
 
 /// A regular file of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedFile {
     /// The path.
     pub path: RepoPath,
     /// Size in bytes.
@@ -35,7 +35,7 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// Sorted by path.
-    pub files: Vec<Listed>,
+    pub files: Vec<ListedFile>,
     /// True if there are more files than the limit.
     pub truncated: bool,
 }
@@ -45,17 +45,17 @@ pub struct Listing {
 /// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
 /// directories and names that are not a valid [`RepoPath`] are skipped. The user's own ignore file applies, as in git.
 pub fn list(root: &Path, max_files: usize) -> Listing {
-    list_by(root, root, max_files, Rules::WithDotIgnore)
+    list_by(root, root, max_files, IgnoreRules::WithDotIgnore)
 }
 
 /// Like [`list`], without the files that `.deepseekignore` hides from models.
 pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
-    list_by(root, root, max_files, Rules::ForModels)
+    list_by(root, root, max_files, IgnoreRules::ForModels)
 }
 
 /// Like [`list_for_models`], with only the files below a directory of the tree.
 pub fn list_for_models_below(root: &Path, directory: &RepoPath, max_files: usize) -> Listing {
-    list_by(root, &root.join(directory.as_str()), max_files, Rules::ForModels)
+    list_by(root, &root.join(directory.as_str()), max_files, IgnoreRules::ForModels)
 }
 
 /// The files that `.deepseekignore` hides from models, even when the user names them. Each ignore file is read once.
@@ -67,7 +67,7 @@ pub struct Hidden {
 impl Hidden {
     /// Returns the hidden files of the tree at `root`.
     pub fn below(root: &Path) -> Hidden {
-        Hidden { root: root.to_owned(), ignored: Ignored::new(top_of(root), Rules::Hidden) }
+        Hidden { root: root.to_owned(), ignored: Ignored::new(top_of(root), IgnoreRules::Hidden) }
     }
 
     /// Returns true if the file at `path` or one of its parents is hidden.
@@ -80,8 +80,8 @@ impl Hidden {
     }
 }
 
-fn list_by(root: &Path, below: &Path, max_files: usize, rules: Rules) -> Listing {
-    let (ignored, made) = (Ignored::new(top_of(root), rules), Made::below(root));
+fn list_by(root: &Path, below: &Path, max_files: usize, rules: IgnoreRules) -> Listing {
+    let (ignored, made) = (Ignored::new(top_of(root), rules), MadeDirectories::below(root));
     let mut dirs = below.ancestors().take_while(|dir| *dir != root);
     let is_left_out = |dir: &Path| {
         let is_link = dir.symlink_metadata().is_ok_and(|data| data.is_symlink());
@@ -102,7 +102,7 @@ fn list_by(root: &Path, below: &Path, max_files: usize, rules: Rules) -> Listing
         })
         .build();
     let mut found = walk.flatten().filter_map(|entry| listed(root, &entry));
-    let mut files: Vec<Listed> = found.by_ref().take(max_files).collect();
+    let mut files: Vec<ListedFile> = found.by_ref().take(max_files).collect();
     let truncated = found.next().is_some();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Listing { files, truncated }
@@ -133,7 +133,7 @@ impl IgnoredByGit {
     /// Returns the ignored files of the tree at `root`.
     pub fn below(root: &Path) -> Self {
         let top = top_of(root);
-        Self { ignored: Ignored::new(top.clone(), Rules::Git), top }
+        Self { ignored: Ignored::new(top.clone(), IgnoreRules::Git), top }
     }
 
     /// Returns true if git ignores the file at `path`, or a directory that it is in.
@@ -156,7 +156,7 @@ fn is_ignored(ignored: &Ignored, entry: &DirEntry) -> bool {
     ignored.is_ignored(entry.path(), entry.file_type().is_some_and(|kind| kind.is_dir()))
 }
 
-fn is_made(made: &Made, entry: &DirEntry) -> bool {
+fn is_made(made: &MadeDirectories, entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_dir()) && made.has(entry.path())
 }
 
@@ -168,7 +168,7 @@ pub(super) fn git_sees(
     tracked: impl IntoIterator<Item = RepoPath>,
 ) -> BTreeSet<RepoPath> {
     let tracked = tracked.into_iter().filter(|path| !root.join(path.as_str()).starts_with(outside));
-    let made = Some(Made::below(root));
+    let made = Some(MadeDirectories::below(root));
     let mut seen = leaves(root, top_of(root), vec![outside.to_owned()], made);
     seen.extend(tracked.filter(|path| !is_temporary(path)));
     seen
@@ -180,8 +180,13 @@ pub(super) fn git_sees_alone(root: &Path, but: Vec<PathBuf>) -> BTreeSet<RepoPat
     leaves(root, root.to_owned(), but, None)
 }
 
-fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>, made: Option<Made>) -> BTreeSet<RepoPath> {
-    let ignored = Ignored::new(top, Rules::Git);
+fn leaves(
+    root: &Path,
+    top: PathBuf,
+    but: Vec<PathBuf>,
+    made: Option<MadeDirectories>,
+) -> BTreeSet<RepoPath> {
+    let ignored = Ignored::new(top, IgnoreRules::Git);
     let walk = walker(root)
         .filter_entry(move |entry| {
             entry.file_name() != ".git"
@@ -197,14 +202,14 @@ fn leaves(root: &Path, top: PathBuf, but: Vec<PathBuf>, made: Option<Made>) -> B
     paths.filter(|path| !is_temporary(path)).collect()
 }
 
-fn listed(root: &Path, entry: &DirEntry) -> Option<Listed> {
+fn listed(root: &Path, entry: &DirEntry) -> Option<ListedFile> {
     if !entry.file_type()?.is_file() {
         return None;
     }
     let path = entry.path().strip_prefix(root).ok()?.to_str()?;
     let path = RepoPath::parse(path).ok()?;
     let data = entry.metadata().ok()?;
-    Some(Listed { path, bytes: data.len(), modified: modified(&data) })
+    Some(ListedFile { path, bytes: data.len(), modified: modified(&data) })
 }
 
 /// Returns the modification time of a file, in nanoseconds since 1970.

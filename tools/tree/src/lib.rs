@@ -25,8 +25,8 @@ mod write;
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
 pub use files::{
-    Hidden, IgnoredByGit, Listed, Listing, is_unseen, list, list_for_models, list_for_models_below,
-    modified,
+    Hidden, IgnoredByGit, ListedFile, Listing, is_unseen, list, list_for_models,
+    list_for_models_below, modified,
 };
 pub use git_dirs::{dirs_of_repository, git_dirs};
 pub use hash::{FileHash, ParseHashError};
@@ -41,11 +41,11 @@ pub use scratch::{FileThen, InCopy, Rest, add_rest, differing, put};
 pub use secret::secret_texts;
 pub use settle::{Settled, Settlement};
 pub use snapshot::{
-    Checkpoint, Entries, Kept, Note, Own, Snapshot, SnapshotError, SnapshotLimits, SnapshotReader,
-    Snapshots, TreeId,
+    Checkpoint, CheckpointNote, Entries, KeptFile, Own, Snapshot, SnapshotError, SnapshotLimits,
+    SnapshotReader, Snapshots, TreeId,
 };
 pub use worktree::{Extras, SeenAt, Worktree, remove_tree};
-pub use write::{CommitError, Committed, WriteTree};
+pub use write::{CommitError, CommitResult, WriteTree};
 
 use std::io;
 

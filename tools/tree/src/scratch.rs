@@ -15,7 +15,7 @@ use tools::clock::precise_now;
 use tools::regular;
 
 use super::confine::{Root, open_below};
-use super::{FileMode, FileState, Listed, RepoPath, list};
+use super::{FileMode, FileState, ListedFile, RepoPath, list};
 
 /// A file in another state of a tree; `None` if it did not exist then.
 pub type FileThen = (RepoPath, Option<FileState>);
@@ -187,14 +187,14 @@ fn copy_with_times(from: &Path, to: &Path, data: &fs::Metadata) -> io::Result<()
 /// Blocks.
 pub fn differing(root: &Path, copy: &Path, max_files: usize) -> Vec<PathBuf> {
     let (ours, theirs) = (list(copy, max_files).files, list(root, max_files).files);
-    let find = |files: &[Listed], path: &RepoPath| {
+    let find = |files: &[ListedFile], path: &RepoPath| {
         files
             .binary_search_by(|file| file.path.cmp(path))
             .ok()
             .and_then(|at| files.get(at).cloned())
     };
-    let is_same = |one: &Listed, other: &Listed| {
-        let stamp = |file: &Listed| (file.bytes, file.modified);
+    let is_same = |one: &ListedFile, other: &ListedFile| {
+        let stamp = |file: &ListedFile| (file.bytes, file.modified);
         let content = |root: &Path| regular::read(&root.join(one.path.as_str()), one.bytes).ok();
         stamp(one) == stamp(other) || one.bytes == other.bytes && content(copy) == content(root)
     };

@@ -11,10 +11,12 @@ use rustix::fs::AtFlags;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::remove_emptied;
-use super::commit_log::{Intended, Intent, Side, Stage};
+use super::commit_log::{CommitIntent, CommitSide, CommitStage, Intended};
 use super::confine::Root;
 use super::file_ops::attributes::Attributes;
-use super::file_ops::{Names, drop_name, is_half_rewritten, place, remove, replace, rewrite, sync};
+use super::file_ops::{
+    TemporaryNames, drop_name, is_half_rewritten, place, remove, replace, rewrite, sync,
+};
 use super::write::CommitError;
 use super::{Entry, FileMode, FileState, ReadTree, RepoPath, TreeError};
 
@@ -55,7 +57,7 @@ enum Seen {
 /// A path of the intent with the files found there and next to it.
 struct Found<'a> {
     intended: &'a Intended,
-    names: Names,
+    names: TemporaryNames,
     /// The parent directory, or `None` if it is missing.
     dir: Option<OwnedFd>,
     seen: Seen,
@@ -68,14 +70,14 @@ struct Found<'a> {
 /// Completes or undoes what `intent` began. Running it again, or being killed while it runs, does no harm.
 pub(super) fn settle(
     root: &Arc<Root>,
-    intent: &Intent,
-    stage: Stage,
+    intent: &CommitIntent,
+    stage: CommitStage,
 ) -> Result<Settled, CommitError> {
     let tree = ReadTree::of(root);
     let found = intent.targets.iter().enumerate();
     let found = found.map(|(index, intended)| look(root, &tree, intent, index, intended));
     let found: Vec<Found<'_>> = found.collect::<Result<_, _>>()?;
-    let outcome = if stage == Stage::Done {
+    let outcome = if stage == CommitStage::Done {
         tidy(root, &found);
         Settlement::Completed
     } else if found.iter().all(Found::can_complete) {
@@ -88,7 +90,7 @@ pub(super) fn settle(
         Settlement::Stuck
     };
     let is_left = |found: &&Found<'_>| match outcome {
-        Settlement::Completed if stage == Stage::Done => false,
+        Settlement::Completed if stage == CommitStage::Done => false,
         Settlement::Completed | Settlement::TakenBack => found.seen == Seen::Neither,
         Settlement::Stuck => found.seen != Seen::Before,
     };
@@ -99,11 +101,11 @@ pub(super) fn settle(
 fn look<'a>(
     root: &Root,
     tree: &ReadTree,
-    intent: &Intent,
+    intent: &CommitIntent,
     index: usize,
     intended: &'a Intended,
 ) -> Result<Found<'a>, TreeError> {
-    let names = Names::of(&intent.id, index);
+    let names = TemporaryNames::of(&intent.id, index);
     let path = &intended.path;
     let dir = match root.parent_of(path) {
         Ok(dir) => dir,
@@ -115,8 +117,8 @@ fn look<'a>(
     let made_way = || intended.after.is_none() && intent.made.contains(path);
     let seen = match intent.entry(tree, path)? {
         Entry::Directory if made_way() => Seen::After,
-        entry if is(&entry, intended, Side::After) => Seen::After,
-        entry if is(&entry, intended, Side::Before) => Seen::Before,
+        entry if is(&entry, intended, CommitSide::After) => Seen::After,
+        entry if is(&entry, intended, CommitSide::Before) => Seen::Before,
         Entry::Missing
         | Entry::File(_)
         | Entry::Directory
@@ -135,8 +137,8 @@ fn look<'a>(
         }),
         _ => Ok(false),
     };
-    let has_new = has(&names.new, Side::After)?;
-    let has_old = has(&names.old, Side::Before)?;
+    let has_new = has(&names.new, CommitSide::After)?;
+    let has_old = has(&names.old, CommitSide::Before)?;
     let bytes = |path: Option<RepoPath>| match intent.entry(tree, &path?) {
         Ok(Entry::File(FileState { bytes, mode })) if mode != FileMode::Symlink => Some(bytes),
         Ok(_) | Err(_) => None,
@@ -154,7 +156,7 @@ fn look<'a>(
     Ok(Found { intended, names, dir, seen, has_new, has_old })
 }
 
-impl Intent {
+impl CommitIntent {
     /// Returns the entry at `path`. `Missing` if its parent is not a directory, or is a symlink that the commit
     /// removes.
     fn entry(&self, tree: &ReadTree, path: &RepoPath) -> Result<Entry, TreeError> {
@@ -178,10 +180,10 @@ impl Intent {
 }
 
 /// Returns true if `entry` is the file of this side, or is missing where this side has no file.
-fn is(entry: &Entry, intended: &Intended, side: Side) -> bool {
+fn is(entry: &Entry, intended: &Intended, side: CommitSide) -> bool {
     let is_none = match side {
-        Side::Before => intended.before.is_none(),
-        Side::After => intended.after.is_none(),
+        CommitSide::Before => intended.before.is_none(),
+        CommitSide::After => intended.after.is_none(),
     };
     match entry {
         Entry::Missing => is_none,
@@ -269,7 +271,7 @@ fn tidy(root: &Root, found: &[Found<'_>]) {
 
 /// Removes new files first, then the directories created for them, so that an old file can return to the place of such
 /// a directory.
-fn undo_all(root: &Root, intent: &Intent, found: &[Found<'_>]) -> Result<(), CommitError> {
+fn undo_all(root: &Root, intent: &CommitIntent, found: &[Found<'_>]) -> Result<(), CommitError> {
     let (fresh, others): (Vec<_>, Vec<_>) =
         found.iter().partition(|found| found.intended.before.is_none());
     each(fresh.iter().copied(), Found::undo)?;

@@ -10,8 +10,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::attempt::{Attempt, Step, Targets, intent, is_removed, targets};
-use super::commit_log::{CommitLog, Swaps, Written};
+use super::attempt::{CommitAttempt, CommitStep, Targets, intent, is_removed, targets};
+use super::commit_log::{CommitLog, Swaps, WrittenTarget};
 use super::confine::Root;
 use super::settle::{Settled, settle};
 use super::{Change, Entry, FileHash, FileMode, FileState, ReadTree, RepoPath, TreeError};
@@ -27,7 +27,7 @@ pub struct WriteTree {
 
 /// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Committed {
+pub struct CommitResult {
     /// Every affected path with the hash of the file there now. `None` where there is no file.
     pub paths: BTreeMap<RepoPath, Option<FileHash>>,
 }
@@ -111,7 +111,7 @@ impl WriteTree {
         &self,
         changes: &(impl AsRef<[Change]> + ?Sized),
         label: &str,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommitResult, CommitError> {
         self.commit_with(changes, &BTreeMap::new(), label)
     }
 
@@ -121,7 +121,7 @@ impl WriteTree {
         changes: &(impl AsRef<[Change]> + ?Sized),
         permissions: &BTreeMap<RepoPath, u32>,
         label: &str,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommitResult, CommitError> {
         let targets = targets(changes.as_ref(), permissions)?;
         let _lock = self.lock()?;
         for settled in self.settle_open()? {
@@ -130,7 +130,7 @@ impl WriteTree {
         self.check(&targets, &[])?;
         let intent = intent(clock::token(), label, self.identity, &self.root, &targets);
         let mut written = self.log.write(&intent).map_err(|source| CommitError::Log { source })?;
-        let mut attempt = Attempt::new(&self.root, &intent.id);
+        let mut attempt = CommitAttempt::new(&self.root, &intent.id);
         let done = attempt
             .stage(&targets)
             .and_then(|()| self.check(&targets, &attempt.steps))
@@ -154,7 +154,7 @@ impl WriteTree {
         }
         written.forget();
         let paths = intent.targets.into_iter().map(|target| (target.path, target.after)).collect();
-        Ok(Committed { paths })
+        Ok(CommitResult { paths })
     }
 
     /// Settles the commits that a crash interrupted: completes or undoes each of them. Call it before reading the tree.
@@ -170,7 +170,7 @@ impl WriteTree {
     fn settle_open(&self) -> Result<Vec<Settled>, CommitError> {
         let open =
             self.log.open_intents(self.identity).map_err(|source| CommitError::Log { source })?;
-        let settle_one = |(intent, stage, written): (_, _, Written)| {
+        let settle_one = |(intent, stage, written): (_, _, WrittenTarget)| {
             let settled = settle(&self.root, &intent, stage)?;
             written.forget();
             Ok(settled)
@@ -179,7 +179,7 @@ impl WriteTree {
     }
 
     /// Checks that every target is in the expected state, except for those that `steps` have swapped already.
-    fn check(&self, targets: &Targets<'_>, steps: &[Step]) -> Result<(), CommitError> {
+    fn check(&self, targets: &Targets<'_>, steps: &[CommitStep]) -> Result<(), CommitError> {
         let reader = self.reader();
         let is_swapped =
             |path: &RepoPath| steps.iter().any(|step| step.swapped && step.path == *path);

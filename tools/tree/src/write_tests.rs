@@ -188,7 +188,7 @@ fn any_error_restores_everything() {
         let before = listing(home.path());
         let tree = open(home.path());
         let targets = targets(&changes, &BTreeMap::new()).unwrap();
-        let mut attempt = Attempt::new(&tree.root, "id");
+        let mut attempt = CommitAttempt::new(&tree.root, "id");
         attempt.stage(&targets).unwrap();
         // Without its file the swap of this step fails, after those before it.
         let step = attempt.steps.iter_mut().find(|step| step.path == path(broken)).unwrap();
@@ -224,7 +224,7 @@ fn a_target_that_appears_late_is_not_overwritten() {
     let tree = open(home.path());
     let changes = all_kinds();
     let targets = targets(&changes, &BTreeMap::new()).unwrap();
-    let mut attempt = Attempt::new(&tree.root, "id");
+    let mut attempt = CommitAttempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::write(home.path().join("r2"), "the user's").unwrap();
     assert!(attempt.swap().is_err());
@@ -259,7 +259,7 @@ fn a_directory_swapped_for_a_symlink_does_not_lead_outside() {
     let tree = open(home.path());
     let changes = [change("a/b/new", Op::Create, None, Some("x"))];
     let targets = targets(&changes, &BTreeMap::new()).unwrap();
-    let mut attempt = Attempt::new(&tree.root, "id");
+    let mut attempt = CommitAttempt::new(&tree.root, "id");
     attempt.stage(&targets).unwrap();
     fs::rename(home.path().join("a/b"), home.path().join("a/c")).unwrap();
     symlink(outside.path(), home.path().join("a/b")).unwrap();
@@ -355,7 +355,7 @@ fn a_file_can_become_a_directory_of_the_same_name() {
         ];
         if fails {
             let targets = targets(&changes, &BTreeMap::new()).unwrap();
-            let mut attempt = Attempt::new(&tree.root, "id");
+            let mut attempt = CommitAttempt::new(&tree.root, "id");
             attempt.stage(&targets).unwrap();
             let new = attempt.steps.last().unwrap().names.new.clone();
             fs::remove_file(home.path().join(new)).unwrap();

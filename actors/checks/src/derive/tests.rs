@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use config::Approval;
-use policy::{Act, Confinement, Rules, Stage, Verdict};
+use policy::{Act, Confinement, PolicyRules, Stage, Verdict};
 use shell::CommandLine;
 
 use super::*;
@@ -33,7 +33,7 @@ fn derived(files: &[(&str, &str)]) -> Vec<String> {
 fn verdict(command: &str, approval: Approval) -> Verdict {
     let settings = settings();
     let policy = config::Policy { approval, ..settings.policy };
-    let rules = Rules::new(&policy, settings.agent_loop.safety_gate).unwrap();
+    let rules = PolicyRules::new(&policy, settings.agent_loop.safety_gate).unwrap();
     let line = CommandLine::parse(command).unwrap();
     rules.decide(Stage::Verifying, Act::Command(line.command()), Confinement::Full)
 }

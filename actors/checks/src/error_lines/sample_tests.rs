@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Numbers, TEST_FAILED, diagnostics};
+use super::{NumberFolding, TEST_FAILED, diagnostics};
 use crate::samples::SAMPLES;
 
 #[test]
 fn a_failed_test_is_found_by_its_name_in_the_output_of_every_runner() {
     for sample in SAMPLES {
-        let found = diagnostics(sample.output, 100, Numbers::Folded);
+        let found = diagnostics(sample.output, 100, NumberFolding::Folded);
         let named: BTreeSet<&str> = found.iter().map(|it| it.code.as_str()).collect();
         for name in sample.failed {
             assert!(named.contains(name), "{}: {name} not in {found:#?}", sample.name);
@@ -51,7 +51,7 @@ fn what_only_looks_like_a_failed_test_is_none() {
         "Test Case 'A.b' passed (0.0 seconds)",
         "----------------------------------------------------------------------",
     ] {
-        let found = diagnostics(line, 10, Numbers::Kept);
+        let found = diagnostics(line, 10, NumberFolding::Kept);
         assert!(found.iter().all(|it| it.message != TEST_FAILED), "{line}: {found:?}");
     }
 }
@@ -70,7 +70,7 @@ fn the_duration_of_a_test_is_no_part_of_its_name() {
         ),
         ("  Failed X.Adds [4 ms]", "  Failed X.Adds [< 1 ms]"),
     ] {
-        let read = |line| diagnostics(line, 10, Numbers::Kept);
+        let read = |line| diagnostics(line, 10, NumberFolding::Kept);
         assert_eq!(read(one), read(other), "{one}");
         assert_eq!(read(one).len(), 1, "{one}");
     }
@@ -79,10 +79,10 @@ fn the_duration_of_a_test_is_no_part_of_its_name() {
 #[test]
 fn an_output_of_no_known_form_tells_by_its_errors_or_its_end() {
     let maven = "[INFO] Building x 1\n[ERROR] Could not create local repository at /w/.m2 -> [Help 1]\n[ERROR] \n[ERROR] To see the full stack trace, re-run Maven with the -e switch.\n[ERROR] Re-run Maven using the -X switch.\n[ERROR] [Help 1] http://cwiki.example\n";
-    let found = diagnostics(maven, 10, Numbers::Folded);
+    let found = diagnostics(maven, 10, NumberFolding::Folded);
     assert!(found.iter().any(|it| it.message.contains("Could not create local")), "{found:?}");
     let javac = "[ERROR] /w/src/Sum.java:[3,5] cannot find symbol\n";
-    let found: Vec<_> = diagnostics(javac, 10, Numbers::Folded).into_iter().collect();
+    let found: Vec<_> = diagnostics(javac, 10, NumberFolding::Folded).into_iter().collect();
     assert_eq!(
         (found[0].file.as_str(), found[0].message.as_str()),
         ("/w/src/Sum.java", "cannot find symbol")

@@ -23,14 +23,14 @@ const MAX_SCRIPTS: usize = 6;
 
 /// How a script can end, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Status {
+pub(super) struct EndStatus {
     ends: Ends,
     /// Why what decides the exit status cannot fail, if it cannot.
     why: Option<Vacuous>,
     pub(super) hidden: Option<HiddenFailure>,
 }
 
-impl Status {
+impl EndStatus {
     fn of(ends: Ends) -> Self {
         Self { ends, ..Self::default() }
     }
@@ -74,13 +74,13 @@ impl Status {
 }
 
 /// Evaluates the script of a command line.
-pub(super) fn of_line(line: &CommandLine) -> Status {
+pub(super) fn of_line(line: &CommandLine) -> EndStatus {
     let script = line.script();
     let mut shell = Shell { depth: MAX_SCRIPTS, ..Shell::default() };
     let status = shell.status(&script).contained();
     let hidden = in_background(&script).filter(|_| !status.is(FAILS));
     let hidden = hidden.map(|inner| HiddenFailure::of(inner, By::Background));
-    Status { hidden: status.hidden.or(hidden), ..status }
+    EndStatus { hidden: status.hidden.or(hidden), ..status }
 }
 
 /// Returns what a script runs in the background.
@@ -126,7 +126,7 @@ struct Shell {
 }
 
 impl Shell {
-    fn status(&mut self, script: &ShellScript) -> Status {
+    fn status(&mut self, script: &ShellScript) -> EndStatus {
         let mut status = match script {
             ShellScript::Step(step) => self.step(step),
             ShellScript::Not(inner) => self.looked_at(inner).negated(),
@@ -150,9 +150,9 @@ impl Shell {
             }
             // A server, for example, that what follows checks.
             ShellScript::Background(_) => {
-                Status { ends: OK, why: Some(Vacuous::Masked), hidden: None }
+                EndStatus { ends: OK, why: Some(Vacuous::Masked), hidden: None }
             }
-            ShellScript::Unknown => Status::of(EITHER),
+            ShellScript::Unknown => EndStatus::of(EITHER),
         };
         if self.flags.errexit
             && !self.guarded
@@ -166,15 +166,15 @@ impl Shell {
     }
 
     /// The status of a script whose failure is looked at.
-    fn looked_at(&mut self, script: &ShellScript) -> Status {
+    fn looked_at(&mut self, script: &ShellScript) -> EndStatus {
         let before = std::mem::replace(&mut self.guarded, true);
         let status = self.status(script);
         self.guarded = before;
         status
     }
 
-    fn list(&mut self, parts: &[ShellScript]) -> Status {
-        let mut all = Status::of(OK);
+    fn list(&mut self, parts: &[ShellScript]) -> EndStatus {
+        let mut all = EndStatus::of(OK);
         for (at, part) in parts.iter().enumerate() {
             let mut status = self.status(part);
             if status.is(FAILS) && parts.get(at + 1).is_some_and(|next| !reads_status(next)) {
@@ -190,7 +190,7 @@ impl Shell {
         all
     }
 
-    fn and(&mut self, [left, right]: &[ShellScript; 2]) -> Status {
+    fn and(&mut self, [left, right]: &[ShellScript; 2]) -> EndStatus {
         let first = self.looked_at(left);
         if !first.is(OK) {
             return first;
@@ -198,10 +198,10 @@ impl Shell {
         let second = self.status(right);
         self.last = first.ends & FAILS | second.ends;
         let ends = first.ends & !OK | second.ends;
-        Status { ends, why: second.why, hidden: first.hidden.or(second.hidden) }
+        EndStatus { ends, why: second.why, hidden: first.hidden.or(second.hidden) }
     }
 
-    fn or(&mut self, [left, right]: &[ShellScript; 2]) -> Status {
+    fn or(&mut self, [left, right]: &[ShellScript; 2]) -> EndStatus {
         let mut first = self.looked_at(left);
         if !first.is(FAILS) {
             return first;
@@ -214,12 +214,12 @@ impl Shell {
         self.last = first.ends & OK | second.ends;
         let ends = first.ends & !FAILS | second.ends;
         let why = if first.is_open() { Some(Vacuous::Masked) } else { second.why };
-        Status { ends, why, hidden: first.hidden.or(second.hidden) }
+        EndStatus { ends, why, hidden: first.hidden.or(second.hidden) }
     }
 
-    fn branch(&mut self, [when, then, otherwise]: &[ShellScript; 3]) -> Status {
+    fn branch(&mut self, [when, then, otherwise]: &[ShellScript; 3]) -> EndStatus {
         let mut condition = self.looked_at(when);
-        let mut all = Status::of(condition.ends & QUITS);
+        let mut all = EndStatus::of(condition.ends & QUITS);
         for (branch, taken) in [(then, OK), (otherwise, FAILS)] {
             if condition.is(taken) {
                 let status = self.status(branch);
@@ -238,7 +238,7 @@ impl Shell {
     }
 
     /// The status of a loop. Only the last pass decides.
-    fn repeated(&mut self, body: &ShellScript, ends: Ends) -> Status {
+    fn repeated(&mut self, body: &ShellScript, ends: Ends) -> EndStatus {
         self.sets = true;
         let mut status = self.status(body);
         if status.is(OK) && status.is(FAILS) {
@@ -249,8 +249,8 @@ impl Shell {
         status
     }
 
-    fn case(&mut self, branches: &[ShellScript]) -> Status {
-        let mut all = Status::of(OK);
+    fn case(&mut self, branches: &[ShellScript]) -> EndStatus {
+        let mut all = EndStatus::of(OK);
         for branch in branches {
             let mut inside = *self;
             let status = inside.status(branch);
@@ -262,8 +262,8 @@ impl Shell {
         all
     }
 
-    fn pipe(&mut self, parts: &[ShellScript]) -> Status {
-        let mut all = Status::of(OK);
+    fn pipe(&mut self, parts: &[ShellScript]) -> EndStatus {
+        let mut all = EndStatus::of(OK);
         let mut any = 0;
         for (at, part) in parts.iter().enumerate() {
             let mut inside = *self;
@@ -272,7 +272,7 @@ impl Shell {
             if at + 1 < parts.len() && status.is_open() && !self.flags.pipefail {
                 hide(&mut status, part, By::Pipe);
             }
-            all = Status { hidden: all.hidden.or(status.hidden), ..status };
+            all = EndStatus { hidden: all.hidden.or(status.hidden), ..status };
         }
         if self.flags.pipefail {
             all.ends |= any;
@@ -281,18 +281,18 @@ impl Shell {
         all
     }
 
-    fn step(&mut self, step: &ScriptStep) -> Status {
+    fn step(&mut self, step: &ScriptStep) -> EndStatus {
         let is_run = |value: &String| value.contains("$(");
         let Some((program, args)) = step.words.split_first() else {
             self.sets |= !step.values.is_empty();
             // The status of `x=$(a)` is that of `a`.
             let ends = if step.values.iter().any(is_run) { EITHER } else { OK };
-            return Status { ends, why: Some(Vacuous::Masked), hidden: None };
+            return EndStatus { ends, why: Some(Vacuous::Masked), hidden: None };
         };
         let name = base_name(program);
         self.sets |= matches!(name, "read" | "export" | "." | "source" | "eval" | "set");
         match (name, args) {
-            ("false", _) => return Status { ends: FAILS, ..never(name) },
+            ("false", _) => return EndStatus { ends: FAILS, ..never(name) },
             ("exit" | "return", _) => return self.exit(args),
             ("set", _) => {
                 self.set(args);
@@ -304,37 +304,39 @@ impl Shell {
         match self.wrapped(name, args, step.expands) {
             Some(status) => status,
             None => idle_commands::weighed(name, args).map_or_else(
-                || Status::of(EITHER),
-                |why| Status { ends: OK, why: Some(why), hidden: None },
+                || EndStatus::of(EITHER),
+                |why| EndStatus { ends: OK, why: Some(why), hidden: None },
             ),
         }
     }
 
-    fn exit(self, args: &[String]) -> Status {
+    fn exit(self, args: &[String]) -> EndStatus {
         let program = "exit";
         match args.first().map(String::as_str) {
-            Some("0") => Status { ends: LEAVES, ..never(program) },
-            Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => Status::of(ABORTS),
+            Some("0") => EndStatus { ends: LEAVES, ..never(program) },
+            Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                EndStatus::of(ABORTS)
+            }
             None | Some("$?" | "\"$?\"") => {
                 let last = if self.last == 0 { OK } else { self.last };
-                Status { ends: last, ..never(program) }.quitting()
+                EndStatus { ends: last, ..never(program) }.quitting()
             }
-            Some(_) => Status::of(QUITS),
+            Some(_) => EndStatus::of(QUITS),
         }
     }
 
     /// Evaluates a condition of `test`.
-    fn condition(self, step: &ScriptStep, args: &[String]) -> Status {
+    fn condition(self, step: &ScriptStep, args: &[String]) -> EndStatus {
         let is_open = match args {
             [one, equals, other] if one == other && is_equals(equals) => false,
             [looks, path] if is_always_there(looks, path) => false,
             _ => self.looks(step, args),
         };
         if is_open {
-            return Status::of(EITHER);
+            return EndStatus::of(EITHER);
         }
         let why = if step.expands { Vacuous::Unrelated } else { Vacuous::Constant };
-        Status { ends: OK, why: Some(why), hidden: None }
+        EndStatus { ends: OK, why: Some(why), hidden: None }
     }
 
     /// Returns true if a condition looks at files that may be missing, or at what a command printed.
@@ -379,7 +381,7 @@ impl Shell {
 
     /// Evaluates a command run by a wrapper such as `env`, `timeout` or `sh -c`; `None` if it is not such a program, or
     /// what it runs is not known.
-    fn wrapped(&mut self, name: &str, args: &[String], expands: bool) -> Option<Status> {
+    fn wrapped(&mut self, name: &str, args: &[String], expands: bool) -> Option<EndStatus> {
         let depth = self.depth.checked_sub(1)?;
         match name {
             "sh" | "ash" | "bash" | "dash" | "ksh" | "zsh" => {
@@ -427,13 +429,13 @@ impl Shell {
     }
 }
 
-fn never(program: &str) -> Status {
+fn never(program: &str) -> EndStatus {
     let why = Some(Vacuous::NeverFails { program: program.to_owned() });
-    Status { ends: OK, why, hidden: None }
+    EndStatus { ends: OK, why, hidden: None }
 }
 
 /// Records that the failure of a script is hidden, unless the failure of a part of it is.
-fn hide(status: &mut Status, script: &ShellScript, by: By) {
+fn hide(status: &mut EndStatus, script: &ShellScript, by: By) {
     if status.is_open() && status.hidden.is_none() {
         status.hidden = Some(HiddenFailure::of(script, by));
     }

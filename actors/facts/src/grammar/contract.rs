@@ -76,7 +76,7 @@ pub struct Contract {
 
 /// An answer whose block was parsed completely.
 #[derive(Debug)]
-pub struct Block<'a> {
+pub struct ContractBlock<'a> {
     lines: Vec<&'a str>,
     end: usize,
     /// The deviations that were tolerated.
@@ -95,7 +95,7 @@ impl Contract {
         &self,
         answer: &'a str,
         mut read: impl FnMut(usize, &'a str) -> Result<(), String>,
-    ) -> Result<Block<'a>, ContractError> {
+    ) -> Result<ContractBlock<'a>, ContractError> {
         let Self { header, footer } = *self;
         let lines: Vec<&str> = answer.lines().map(str::trim).collect();
         // Leaked reasoning is not part of the answer.
@@ -128,13 +128,13 @@ impl Contract {
         }
         let last = lines.len().saturating_sub(1);
         match ended {
-            Some(end) => Ok(Block { lines, end, tolerances }),
+            Some(end) => Ok(ContractBlock { lines, end, tolerances }),
             None => Err(error(&lines, last, format!("the plan must end with {footer}"))),
         }
     }
 }
 
-impl Block<'_> {
+impl ContractBlock<'_> {
     /// Returns the error of the line at an index.
     pub fn error(&self, at: usize, rule: String) -> ContractError {
         error(&self.lines, at, rule)

@@ -11,7 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{Account, AdmissionSetup, Given, Msg};
 use crate::answer;
-use crate::calls::call_order::{Party, Place, Turns};
+use crate::calls::call_order::{Party, QueuePlace, Turns};
 use crate::calls::call_width::Width;
 use crate::calls::ledger::{Ask, Ledger, Reservation};
 use crate::run::publisher::Publisher;
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    fn tell_wait(&self, place: Place, Waiting { account, .. }: &Waiting) {
+    fn tell_wait(&self, place: QueuePlace, Waiting { account, .. }: &Waiting) {
         let is_part = self.party(account).is_part();
         let most = if is_part { self.width.for_parts() } else { self.width.now };
         let throttled = if self.width.is_narrowed() { ": the provider throttles" } else { "" };

@@ -2,12 +2,12 @@
 //! nobody can approve it. Pure.
 
 use facts::grammar::plan::{FileIntent, Plan};
-use policy::{Act, Author, Confinement, PatchTotal, Rules, Stage, Touch, Touched, Verdict};
+use policy::{Act, Author, Confinement, PatchTotal, PolicyRules, Stage, Touch, Touched, Verdict};
 use tree::RepoPath;
 
 /// Returns why the change of a plan will be asked about even under `--approval auto`, and what would allow it: it touches
 /// files that other tools execute, or more files that do not exist yet (`new`) than the safety gate allows.
-pub fn unapprovable(rules: &Rules, plan: &Plan, new: &[RepoPath]) -> Option<String> {
+pub fn unapprovable(rules: &PolicyRules, plan: &Plan, new: &[RepoPath]) -> Option<String> {
     // How much of a file changes is not known yet.
     let how = |file: &FileIntent| {
         if new.contains(&file.path) { Touch::Reshaped } else { Touch::Edited }

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sandbox::{Degree, MAX_TOLD, Network, ScratchLayers, Writes};
+use sandbox::{Degree, MAX_TOLD, Network, ScratchLayers, TreeWrites};
 use shell::{CommandLine, CommandOutcome, Exit, OutputSink};
 use tokio::time::Instant;
 use tools::blocking::on_a_thread;
-use tree::{FileThen, Listed, ReadTree, RepoPath, TreeError, differing, list, put, tracked_among};
+use tree::{
+    FileThen, ListedFile, ReadTree, RepoPath, TreeError, differing, list, put, tracked_among,
+};
 
-use crate::run::command_runner::{Place, Runner};
+use crate::run::command_runner::{CommandPlace, Runner};
 use crate::run::workspace::{Copied, NoCopy};
 
 /// Which state of a tree commands see.
@@ -37,7 +39,7 @@ pub(crate) struct ScratchTree {
     /// The commands so far, in order.
     ran: Vec<CommandLine>,
     /// The files of the tree itself when the first command started.
-    files: Vec<Listed>,
+    files: Vec<ListedFile>,
     /// What the last command changed, if it had layers of its own.
     discarded: Vec<PathBuf>,
     /// Files of the project that differ from the tree, each with the command that wrote it first.
@@ -205,7 +207,8 @@ impl ScratchTree {
     }
 
     async fn layers(&self, reach: Network) -> Result<Made, CommandOutcome> {
-        let fence = self.commands.fence(&Place::discarding(&*self.commands.workspace, reach));
+        let fence =
+            self.commands.fence(&CommandPlace::discarding(&*self.commands.workspace, reach));
         let layers = match fence.scratch_layers().await {
             Ok(Some(layers)) => layers,
             Ok(None) => return Ok(Made::InPlace),
@@ -237,18 +240,18 @@ impl ScratchTree {
         sink: OutputSink<'_>,
     ) -> CommandOutcome {
         let workspace = &*self.commands.workspace;
-        let place = Place::discarding(workspace, reach);
+        let place = CommandPlace::discarding(workspace, reach);
         let place = match &self.made {
             Some(made @ (Made::Layers(_) | Made::Apart)) => {
                 let writes = match self.state {
-                    TreeState::Delivered { .. } => Writes::CachesKept,
-                    TreeState::Untouched | TreeState::With(_) => Writes::Discarded,
+                    TreeState::Delivered { .. } => TreeWrites::CachesKept,
+                    TreeState::Untouched | TreeState::With(_) => TreeWrites::Discarded,
                 };
                 let layers = if let Made::Layers(layers) = made { Some(layers) } else { None };
-                Place { writes, layers, ..place }
+                CommandPlace { writes, layers, ..place }
             }
-            Some(Made::Copy(copy)) => Place::in_copy(workspace, &**copy, reach),
-            Some(Made::InPlace) | None => Place { writes: Writes::Kept, ..place },
+            Some(Made::Copy(copy)) => CommandPlace::in_copy(workspace, &**copy, reach),
+            Some(Made::InPlace) | None => CommandPlace { writes: TreeWrites::Kept, ..place },
         };
         self.commands.execute_heard(place, line, limit, sink).await
     }
@@ -354,7 +357,7 @@ impl ScratchTree {
         let root = self.commands.workspace.reader().root().to_owned();
         let max_files = self.commands.run.config().limits.max_workspace_files;
         let now = on_a_thread(move || list(&root, max_files).files).await;
-        let by_path = |files: &[Listed]| -> BTreeMap<RepoPath, (u64, i64)> {
+        let by_path = |files: &[ListedFile]| -> BTreeMap<RepoPath, (u64, i64)> {
             files.iter().map(|file| (file.path.clone(), (file.bytes, file.modified))).collect()
         };
         let (before, now) = (by_path(&self.files), by_path(&now));

@@ -8,11 +8,11 @@ use facts::delivery::Delivery;
 use facts::delivery::MissingKind;
 use facts::delivery::NeedsWork;
 use facts::delivery::Rollback;
-use facts::delivery::Target;
+use facts::delivery::UndoTarget;
 use facts::delivery::Unverified;
 use facts::delivery::Verified;
 use facts::grammar::plan::Criterion;
-use orchestrator::root::Outcome;
+use orchestrator::root::RequestOutcome;
 use tree::{Change, ChangeSummary, RepoPath};
 
 use super::lines::plan_text;
@@ -25,7 +25,7 @@ const NOTHING_CHANGED: &str = "  nothing was changed";
 const ALREADY_THERE: &str = "nothing was changed, because the files already have the change";
 
 impl RunView {
-    pub(super) fn ended(&mut self, outcome: &Outcome, session: &str, at: Duration) {
+    pub(super) fn ended(&mut self, outcome: &RequestOutcome, session: &str, at: Duration) {
         if let (true, Some(plan)) = (self.plan_only, &outcome.plan) {
             self.result(format!("{}\n", plan_text(plan).trim_end()));
         }
@@ -124,10 +124,10 @@ impl RunView {
     }
 
     /// Returns the commands that the user may run next: undo, continue, commit.
-    fn next_steps(&self, outcome: &Outcome) -> Vec<String> {
+    fn next_steps(&self, outcome: &RequestOutcome) -> Vec<String> {
         let commands = self.options.commands;
         let mut ways = Vec::new();
-        let to_start = outcome.rollbacks.iter().find(|it| it.to == Target::Start);
+        let to_start = outcome.rollbacks.iter().find(|it| it.to == UndoTarget::Start);
         let undo = match (self.start(), to_start) {
             _ if outcome.changes.is_empty() => None,
             (Some(checkpoint), _) => Some(format!("rewind {checkpoint}")),
@@ -146,8 +146,8 @@ impl RunView {
         }
         for Rollback { patch, to } in &outcome.rollbacks {
             match to {
-                Target::Start => {}
-                Target::Best => {
+                UndoTarget::Start => {}
+                UndoTarget::Best => {
                     ways.extend(commands.way(&format!("restore {to}"), &format!("apply {patch}")));
                 }
             }
@@ -227,7 +227,7 @@ const fn why_undelivered(why: NeedsWork) -> &'static str {
 }
 
 /// Lists the files that differ from the start of the run.
-fn changed(outcome: &Outcome) -> String {
+fn changed(outcome: &RequestOutcome) -> String {
     let changes: Vec<ChangeSummary> = outcome.changes.iter().map(Change::summary).collect();
     file_counts(changes.iter().map(|it| (&it.path, it.added, it.removed)))
 }

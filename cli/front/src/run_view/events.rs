@@ -8,7 +8,7 @@ use checks::outcome::{CheckOutcome, Findings};
 use facts::event::{Envelope, Event, StagedFile};
 use facts::lane_id::LaneId;
 use facts::scope::Scope;
-use facts::words::{Intent, IntentBy, Side};
+use facts::words::{IntentBy, RequestIntent, Side};
 use model::AgentRole;
 use tree::RepoPath;
 
@@ -60,7 +60,7 @@ impl RunView {
             Event::TurnAdded { speaker: Side::User, .. } => self.begin_turn(),
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
-                self.plan_only = *intent == Intent::Plan;
+                self.plan_only = *intent == RequestIntent::Plan;
                 self.staged.clear();
                 self.last_failure = None;
                 self.started = at;
@@ -85,7 +85,7 @@ impl RunView {
                 self.refused(harmless(&error.to_string()));
             }
             Event::EditorStarted { iteration } => self.enter(&format!("edit {iteration}"), "", at),
-            Event::IntentDecided { intent: Intent::Answer, reason }
+            Event::IntentDecided { intent: RequestIntent::Answer, reason }
                 if *reason != IntentBy::Flag =>
             {
                 self.say(taken_for_a_question(*reason, self.options.commands));

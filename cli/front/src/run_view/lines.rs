@@ -10,7 +10,7 @@ use facts::event::{Blob, Event};
 use facts::grammar::draft::NeededFile;
 use facts::grammar::look::Look;
 use facts::grammar::plan::{Criterion, Plan};
-use facts::model_choice::Choice;
+use facts::model_choice::ModelChoice;
 use model::AgentRole;
 use serde_json::Value;
 use tools::count::counted;
@@ -134,7 +134,7 @@ pub(super) fn said_by_models(event: &Event) -> Vec<String> {
         return words.iter().map(sent).collect();
     }
     if let Event::RouterDecision { selected_model, assessment, .. } = event {
-        let is_own = assessment.choice != Choice::MaxThink;
+        let is_own = assessment.choice != ModelChoice::MaxThink;
         let line = || format!("  {}", harmless(&routed(selected_model, assessment)));
         return (!is_own).then(line).into_iter().collect();
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use actors::calls::call_order::Place;
+use actors::calls::call_order::QueuePlace;
 use actors::talk::child_question::ChildEnd;
 use facts::event::Event;
 use facts::words::{CardAnswer, MissionPhase, ResearchStep};
@@ -86,7 +86,7 @@ impl MissionState {
         };
         // Their places follow those of the questions that a worker has.
         let queued = (waits.clone().count() + 1..).zip(queued).map(|(place, (number, _))| {
-            format!("question {number}: queued {}: {why}", Place(place))
+            format!("question {number}: queued {}: {why}", QueuePlace(place))
         });
         waits.chain(queued).take(MOST_SHOWN).collect()
     }

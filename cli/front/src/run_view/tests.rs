@@ -5,7 +5,7 @@ use checks::test_counts::TestCounts;
 use facts::amounts::{Amount, Spending};
 use facts::answered::{AnswerFrom, ChildEnd};
 use facts::delivery::{
-    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, OpenCard, Rollback, Target,
+    Delivery, FailureKind, Limit, Missing, MissingKind, NeedsWork, OpenCard, Rollback, UndoTarget,
     Unverified, Verified,
 };
 use facts::event::{Blob, Envelope, StagedContent};
@@ -112,8 +112,8 @@ fn staged() -> Event {
     }
 }
 
-fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
-    Outcome {
+fn ends(delivery: Delivery, changes: Vec<Change>) -> RequestOutcome {
+    RequestOutcome {
         run: "r".to_owned(),
         delivery,
         plan: None,
@@ -130,14 +130,14 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> Outcome {
 }
 
 /// Returns the text shown at the end after these events, and the error of the command, if it fails.
-fn end(events: Vec<Event>, outcome: &Outcome) -> String {
+fn end(events: Vec<Event>, outcome: &RequestOutcome) -> String {
     let (mut view, _) = view(options(CommandsGiven::OfTheShell, Accounts::InALine), events);
     let told = lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)));
     let error = exit::of(&outcome.delivery, None).err();
     told + &error.map(|error| error.to_string()).unwrap_or_default()
 }
 
-fn delivered(verified: Verified) -> Outcome {
+fn delivered(verified: Verified) -> RequestOutcome {
     ends(Delivery::Delivered { verified }, vec![change("src/lib.rs", "a\n", "a\nb\n")])
 }
 
@@ -242,10 +242,11 @@ fn a_request_starts_clean_when_it_is_submitted() {
 fn a_question_does_not_take_away_what_can_be_undone() {
     let options = options(CommandsGiven::OfTheConversation, Accounts::InALine);
     let starts = |intent| Event::RunStarted { intent, request: "r".to_owned() };
-    let (mut view, _) = view(options, vec![starts(Intent::Edit), saved(), starts(Intent::Answer)]);
+    let (mut view, _) =
+        view(options, vec![starts(RequestIntent::Edit), saved(), starts(RequestIntent::Answer)]);
     assert_eq!(view.start(), Some(4));
     for (intent, checkpoint, start) in
-        [(Intent::Edit, 5, 5), (Intent::Review, 6, 5), (Intent::Edit, 7, 7)]
+        [(RequestIntent::Edit, 5, 5), (RequestIntent::Review, 6, 5), (RequestIntent::Edit, 7, 7)]
     {
         for event in [
             starts(intent),
@@ -274,7 +275,8 @@ fn a_delivered_run_shows_how_far_it_is_verified_and_how_to_undo_it() {
     let missing =
         Missing { kind: MissingKind::Program, name: Some("pytest".to_owned()), cure: None };
     let answered = Delivery::Delivered { verified: Verified::NotNeeded };
-    let answered = Outcome { answer: Some("It is 4.".to_owned()), ..ends(answered, Vec::new()) };
+    let answered =
+        RequestOutcome { answer: Some("It is 4.".to_owned()), ..ends(answered, Vec::new()) };
     let reason = "it says so already".into();
     let nothing = ends(Delivery::NoEditNeeded { reason }, Vec::new());
     insta::assert_snapshot!(page(vec![
@@ -294,11 +296,11 @@ fn an_undelivered_run_shows_what_it_changed_so_far() {
     let staged_only = Delivery::NeedsWork { why: NeedsWork::Staged, detail: "staged".into() };
     let failed = || Delivery::NeedsWork { why: NeedsWork::IterationsUsedUp, detail: "3".into() };
     let rollbacks = vec![
-        Rollback { patch: "01p1".to_owned(), to: Target::Start },
-        Rollback { patch: "01p2".to_owned(), to: Target::Best },
+        Rollback { patch: "01p1".to_owned(), to: UndoTarget::Start },
+        Rollback { patch: "01p2".to_owned(), to: UndoTarget::Best },
     ];
     let changes = vec![change("src/lib.rs", "a\n", "b\n")];
-    let tried = Outcome { rollbacks, ..ends(failed(), changes) };
+    let tried = RequestOutcome { rollbacks, ..ends(failed(), changes) };
     let needs = |why| Delivery::NeedsWork { why, detail: "what happened".into() };
     let class = FailureKind::Model(ErrorClass::Auth);
     let unchanged = |delivery| end(vec![replied()], &ends(delivery, Vec::new()));
@@ -311,12 +313,15 @@ fn an_undelivered_run_shows_what_it_changed_so_far() {
             "it failed before",
             end(
                 vec![saved()],
-                &Outcome { delivery: needs(NeedsWork::PreExisting), ..tried.clone() }
+                &RequestOutcome { delivery: needs(NeedsWork::PreExisting), ..tried.clone() }
             )
         ),
         (
             "it cannot be checked",
-            end(vec![saved()], &Outcome { delivery: needs(NeedsWork::Unverifiable), ..tried })
+            end(
+                vec![saved()],
+                &RequestOutcome { delivery: needs(NeedsWork::Unverifiable), ..tried }
+            )
         ),
         ("no plan", unchanged(needs(NeedsWork::NoPlan))),
         ("no diff", unchanged(needs(NeedsWork::NoDraft))),

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use front::error::{CliError, Kind};
-use orchestrator::session::autopilot::Work;
+use front::error::{CliError, CliErrorKind};
+use orchestrator::session::autopilot::PilotState;
 use serde::{Deserialize, Serialize};
 use tools::regular;
 
@@ -27,7 +27,7 @@ pub(super) struct KeptWork {
     /// The configuration that the steps are taken with. Absent in states of early versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) settings: Option<String>,
-    pub(super) work: Work,
+    pub(super) work: PilotState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,11 +66,12 @@ impl Desk {
 
     pub(super) fn kept(&self) -> Result<KeptWork, CliError> {
         let none = || {
-            CliError::new(Kind::Usage, "no autopilot has run in this workspace yet")
+            CliError::new(CliErrorKind::Usage, "no autopilot has run in this workspace yet")
                 .hint("deepseek autopilot \"TASK\" --until \"cargo test\"")
         };
         let text = regular::read_text(&self.state, MAX_BYTES).map_err(|_| none())?;
-        serde_json::from_str(&text).map_err(|error| CliError::caused(Kind::Internal, &error))
+        serde_json::from_str(&text)
+            .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
     }
 
     pub(super) fn wish(&self) -> Option<Wish> {
@@ -82,7 +83,7 @@ impl Desk {
     }
 
     pub(super) fn wishes(&self, word: Option<&str>) -> Result<(), CliError> {
-        let failed = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+        let failed = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
         match word {
             Some(word) => regular::write(&self.wish, word.as_bytes()).map_err(failed),
             None => match std::fs::remove_file(&self.wish) {

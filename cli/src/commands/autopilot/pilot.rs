@@ -9,30 +9,32 @@ use actors::talk::prompts::Prompts;
 use actors::talk::refused_plan;
 use config::Settings;
 use facts::amounts::Spending;
-use facts::delivery::{Delivery, Limit, StagedFor, Target};
+use facts::delivery::{Delivery, Limit, StagedFor, UndoTarget};
+use facts::signal::Acceptance;
 use facts::signal::Attendance;
-use facts::signal::Taken;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::session::SessionChoice;
 use model::price::Usd;
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
-use orchestrator::root::Outcome;
-use orchestrator::session::autopilot::{ChangedFile, End, Steer, TakenStep, Work, WorkBounds};
+use orchestrator::request::intent::RequestIntent;
+use orchestrator::root::RequestOutcome;
+use orchestrator::session::autopilot::{
+    AutopilotEnd, ChangedFile, PilotState, Steer, TakenStep, WorkBounds,
+};
 use serde_json::json;
 use shell::{CommandOutcome, Exit};
 use tools::clock::{Clock as _, SystemClock};
 use tools::regular;
 use tree::{Change, FileState, RepoPath};
 
-use super::super::diff::Found;
+use super::super::diff::FoundPatch;
 use super::super::{diff, sandbox};
 use super::desk::{Desk, Doing, KeptWork, Wish};
 use super::{in_words, report};
-use crate::drive::{Drive, Use};
-use crate::flags::{Global, Output};
+use crate::drive::{Drive, WorkspaceUse};
+use crate::flags::{Global, OutputFormat};
 use crate::prompts::of_workspace;
-use crate::render::{self, View};
+use crate::render::{self, RunPresenter};
 use crate::surroundings::Surroundings;
 
 /// The most bytes of a command's output that the model sees, from its start and end.
@@ -47,7 +49,7 @@ pub(super) async fn fly(
     settings: Settings,
     workspace: PathBuf,
     desk: Desk,
-    mut work: Work,
+    mut work: PilotState,
     which: SessionChoice,
 ) -> Result<(), CliError> {
     let (prompts, _) = of_workspace(&settings, &workspace)?;
@@ -59,8 +61,15 @@ pub(super) async fn fly(
         go_on_without(command, view.attendance()).await?;
         work.until = None;
     }
-    let opened =
-        Drive::open(around, &settings, workspace.clone(), which, Use::Write, view.as_mut()).await;
+    let opened = Drive::open(
+        around,
+        &settings,
+        workspace.clone(),
+        which,
+        WorkspaceUse::Write,
+        view.as_mut(),
+    )
+    .await;
     let mut drive = opened?;
     let of_wishes = desk.clone();
     drive.give_up_when(move || of_wishes.wish() == Some(Wish::Stop));
@@ -85,7 +94,7 @@ pub(super) async fn fly(
     pilot.work.end = Some(end.clone());
     pilot.keep(Doing::Ended)?;
     pilot.desk.wishes(None)?;
-    if global.output == Output::Text {
+    if global.output == OutputFormat::Text {
         render::text(&format!("\n{}Ended    {}\n", report(&pilot.work), in_words(&end)));
     } else {
         let spent = pilot.work.spent();
@@ -97,18 +106,23 @@ pub(super) async fn fly(
     let look =
         "delivered steps are in the workspace; `deepseek rewind` lists checkpoints to undo them";
     match &end {
-        End::Reached | End::Done { .. } => Ok(()),
-        End::Budget => Err(error(Kind::Budget).hint(look)),
-        End::Denied { hint } => Err(error(Kind::Denied)
+        AutopilotEnd::Reached | AutopilotEnd::Done { .. } => Ok(()),
+        AutopilotEnd::Budget => Err(error(CliErrorKind::Budget).hint(look)),
+        AutopilotEnd::Denied { hint } => Err(error(CliErrorKind::Denied)
             .hint(format!("{hint}; then go on with `deepseek autopilot resume`"))),
-        End::Stopped if is_wanted => {
-            let error = CliError::new(Kind::NotDelivered, "stopped before the task was done");
+        AutopilotEnd::Stopped if is_wanted => {
+            let error =
+                CliError::new(CliErrorKind::NotDelivered, "stopped before the task was done");
             Err(error.hint("deepseek autopilot resume"))
         }
-        End::Stopped => Err(error(Kind::Interrupted).hint("deepseek autopilot resume")),
-        End::Stuck { .. } | End::NoProgress | End::SameFailure | End::Iterations | End::Time => {
-            Err(error(Kind::NotDelivered).hint(look))
+        AutopilotEnd::Stopped => {
+            Err(error(CliErrorKind::Interrupted).hint("deepseek autopilot resume"))
         }
+        AutopilotEnd::Stuck { .. }
+        | AutopilotEnd::NoProgress
+        | AutopilotEnd::SameFailure
+        | AutopilotEnd::Iterations
+        | AutopilotEnd::Time => Err(error(CliErrorKind::NotDelivered).hint(look)),
     }
 }
 
@@ -120,7 +134,7 @@ struct Pilot<'a> {
     prompts: Prompts,
     desk: Desk,
     drive: Drive,
-    work: Work,
+    work: PilotState,
     begun: Instant,
     /// The working time of earlier processes.
     before: Duration,
@@ -131,7 +145,7 @@ struct Pilot<'a> {
 }
 
 impl Pilot<'_> {
-    async fn fly(&mut self, view: &mut dyn View) -> Result<End, CliError> {
+    async fn fly(&mut self, view: &mut dyn RunPresenter) -> Result<AutopilotEnd, CliError> {
         // Finish an interrupted step, or the question about the next one, first.
         if let Some(interrupted) = self.drive.session.interrupted() {
             let step = interrupted.request().to_owned();
@@ -158,9 +172,9 @@ impl Pilot<'_> {
             self.keep(Doing::Working)?;
             view.note(&format!("step {}: {}", self.work.rounds.len() + 1, render::harmless(&step)));
             self.keep_to_bounds().await?;
-            let request = Request::new(&step, Some(Intent::Edit));
+            let request = Request::new(&step, Some(RequestIntent::Edit));
             // With `--output json` a single document covers all steps.
-            let outcome = if self.global.output == Output::Json {
+            let outcome = if self.global.output == OutputFormat::Json {
                 self.drive.run_quietly(request, view).await?
             } else {
                 self.drive.run(request, view).await?
@@ -172,11 +186,14 @@ impl Pilot<'_> {
     }
 
     /// Returns why the autopilot ends, or `None` if another step may follow. Waits here while paused.
-    async fn may_continue(&mut self, view: &mut dyn View) -> Result<Option<End>, CliError> {
+    async fn may_continue(
+        &mut self,
+        view: &mut dyn RunPresenter,
+    ) -> Result<Option<AutopilotEnd>, CliError> {
         let mut said = false;
         loop {
             match self.desk.wish() {
-                Some(Wish::Stop) => return Ok(Some(End::Stopped)),
+                Some(Wish::Stop) => return Ok(Some(AutopilotEnd::Stopped)),
                 Some(Wish::Pause) => {
                     if !std::mem::replace(&mut said, true) {
                         view.note("paused; `deepseek autopilot resume` resumes it");
@@ -186,7 +203,7 @@ impl Pilot<'_> {
                         biased;
                         left = self.drive.asked_to_leave() => {
                             left?;
-                            return Ok(Some(End::Stopped));
+                            return Ok(Some(AutopilotEnd::Stopped));
                         }
                         () = tokio::time::sleep(PATIENCE) => {}
                     }
@@ -195,7 +212,7 @@ impl Pilot<'_> {
             }
         }
         if self.is_reached().await? {
-            return Ok(Some(End::Reached));
+            return Ok(Some(AutopilotEnd::Reached));
         }
         self.work.worked = self.before + self.begun.elapsed();
         Ok(self.work.is_over())
@@ -211,12 +228,15 @@ impl Pilot<'_> {
     }
 
     /// Asks the model for the next step. Returns the reason to end if there is none.
-    async fn choose(&mut self, view: &mut dyn View) -> Result<Result<String, End>, CliError> {
+    async fn choose(
+        &mut self,
+        view: &mut dyn RunPresenter,
+    ) -> Result<Result<String, AutopilotEnd>, CliError> {
         let question = self.work.question(&self.prompts, &self.said);
         let mut asked = question.clone();
         for _ in 0..2 {
             self.keep_to_bounds().await?;
-            let request = Request::new(&asked, Some(Intent::Answer));
+            let request = Request::new(&asked, Some(RequestIntent::Answer));
             let outcome = self.drive.run_quietly(request, view).await?;
             self.work.chose(outcome.spent);
             if let Some(end) = ended(&outcome.delivery) {
@@ -228,14 +248,14 @@ impl Pilot<'_> {
                     self.work.later = later;
                     return Ok(Ok(step));
                 }
-                Ok(Steer::Done(shown_by)) => return Ok(Err(End::Done { shown_by })),
-                Ok(Steer::Stuck(reason)) => return Ok(Err(End::Stuck { reason })),
+                Ok(Steer::Done(shown_by)) => return Ok(Err(AutopilotEnd::Done { shown_by })),
+                Ok(Steer::Stuck(reason)) => return Ok(Err(AutopilotEnd::Stuck { reason })),
                 Err(error) => {
                     asked = format!("{question}\n\n{}", refused_plan(&self.prompts, &error));
                 }
             }
         }
-        Ok(Err(End::Stuck {
+        Ok(Err(AutopilotEnd::Stuck {
             reason: "the model gave no usable answer about the next step".to_owned(),
         }))
     }
@@ -244,9 +264,9 @@ impl Pilot<'_> {
     async fn record(
         &mut self,
         step: String,
-        outcome: Outcome,
-        view: &mut dyn View,
-    ) -> Result<Option<End>, CliError> {
+        outcome: RequestOutcome,
+        view: &mut dyn RunPresenter,
+    ) -> Result<Option<AutopilotEnd>, CliError> {
         let is_done =
             matches!(outcome.delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !is_done && !outcome.changes.is_empty() {
@@ -276,10 +296,15 @@ impl Pilot<'_> {
     }
 
     /// Undoes the changes of a step that was not delivered.
-    async fn undo(&mut self, outcome: &Outcome, view: &mut dyn View) -> Result<(), CliError> {
-        let start = outcome.rollbacks.iter().find(|rollback| rollback.to == Target::Start);
+    async fn undo(
+        &mut self,
+        outcome: &RequestOutcome,
+        view: &mut dyn RunPresenter,
+    ) -> Result<(), CliError> {
+        let start = outcome.rollbacks.iter().find(|rollback| rollback.to == UndoTarget::Start);
         let Some(start) = start else { return Ok(()) };
-        let Found { patch, changes } = diff::find(self.around, self.global, Some(&start.patch))?;
+        let FoundPatch { patch, changes } =
+            diff::find(self.around, self.global, Some(&start.patch))?;
         let staged = Staged {
             id: Some(patch.id),
             purpose: StagedFor::WayBack,
@@ -287,7 +312,7 @@ impl Pilot<'_> {
             changes,
             repairs: Vec::new(),
             put_aside: Vec::new(),
-            taken: Taken::Whole,
+            taken: Acceptance::Whole,
         };
         front::exit::of_change(self.drive.apply(staged, view).await?, view.attendance()).map(drop)
     }
@@ -310,7 +335,7 @@ impl Pilot<'_> {
             config.budget.wall_seconds = most.saturating_sub(worked).as_secs().max(1);
         }
         let kept = self.drive.session.configure(config).await;
-        kept.map_err(|error| CliError::caused(Kind::Internal, &error))
+        kept.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
     }
 
     /// Saves the current state to disk.
@@ -322,9 +347,9 @@ impl Pilot<'_> {
             doing,
             step: self.step.clone(),
             settings: Some(config::to_record(&self.settings.config)),
-            work: Work { worked: self.before + self.begun.elapsed(), ..self.work.clone() },
+            work: PilotState { worked: self.before + self.begun.elapsed(), ..self.work.clone() },
         };
-        let failed = |error: std::io::Error| CliError::caused(Kind::Internal, &error);
+        let failed = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
         let text = serde_json::to_vec(&kept).map_err(|error| failed(error.into()))?;
         let half = self.desk.state.with_extension("half");
         regular::write(&half, &text).map_err(failed)?;
@@ -350,17 +375,17 @@ async fn go_on_without(command: &str, attendance: Attendance) -> Result<(), CliE
     if attendance == Attendance::Attended && render::ask::yes_or_no(&question, None).await? {
         return Ok(());
     }
-    Err(CliError::new(Kind::Usage, passes)
+    Err(CliError::new(CliErrorKind::Usage, passes)
         .hint("name a command that fails until the task is done, or leave out --until"))
 }
 
 /// Returns why the autopilot ends with this step, or `None` if it continues.
-fn ended(delivery: &Delivery) -> Option<End> {
+fn ended(delivery: &Delivery) -> Option<AutopilotEnd> {
     match delivery {
-        Delivery::Cancelled => Some(End::Stopped),
-        Delivery::BudgetExhausted { limit: Limit::WallTime, .. } => Some(End::Time),
-        Delivery::BudgetExhausted { .. } => Some(End::Budget),
-        Delivery::Denied { hint, .. } => Some(End::Denied { hint: hint.to_string() }),
+        Delivery::Cancelled => Some(AutopilotEnd::Stopped),
+        Delivery::BudgetExhausted { limit: Limit::WallTime, .. } => Some(AutopilotEnd::Time),
+        Delivery::BudgetExhausted { .. } => Some(AutopilotEnd::Budget),
+        Delivery::Denied { hint, .. } => Some(AutopilotEnd::Denied { hint: hint.to_string() }),
         Delivery::Delivered { .. }
         | Delivery::NoEditNeeded { .. }
         | Delivery::NeedsWork { .. }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use front::command_output::CommandOutput;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use front::interrupts::Interrupt;
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config as LineConfig, DefaultEditor};
 use tools::regular::{self, MAX_NOTE_BYTES};
-use tui::{ConversationEnd, Facts, Host, PlainLine, Setting};
+use tui::{ConversationEnd, ConversationSetting, Facts, Host, PlainLine};
 
 use crate::commands::once::tell;
 use crate::commands::review;
@@ -29,7 +29,7 @@ pub(super) struct Plain<'p> {
     pub(super) host: Arc<dyn Host>,
     pub(super) facts: Facts,
     pub(super) drive: Drive,
-    pub(super) view: &'p mut dyn render::View,
+    pub(super) view: &'p mut dyn render::RunPresenter,
 }
 
 impl Plain<'_> {
@@ -94,7 +94,7 @@ impl Plain<'_> {
             PlainLine::Review(what) => match review::check(&self.workspace, &what) {
                 Ok(()) => {
                     let text = format!("review {what}");
-                    let request = Request::new(text.trim_end(), Some(Intent::Review));
+                    let request = Request::new(text.trim_end(), Some(RequestIntent::Review));
                     self.request(request).await?;
                 }
                 Err(error) => self.view.note(&not(&error)),
@@ -155,7 +155,7 @@ impl Plain<'_> {
     }
 
     /// Changes a setting for the requests that follow.
-    async fn set(&mut self, setting: Setting, value: &str) {
+    async fn set(&mut self, setting: ConversationSetting, value: &str) {
         let said = match self.host.configured(setting, value) {
             Ok(config) => {
                 self.facts.update(&config);
@@ -175,7 +175,7 @@ impl Plain<'_> {
     async fn program(&self, words: Vec<String>) -> Result<(), CliError> {
         let (host, session) = (Arc::clone(&self.host), self.drive.session.id.clone());
         let done = tokio::task::spawn_blocking(move || host.command(&session, &words)).await;
-        done.map(drop).map_err(|error| CliError::caused(Kind::Internal, &error))
+        done.map(drop).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
     }
 
     /// Runs a shell command and prints its output as it arrives.
@@ -232,11 +232,11 @@ async fn read_line(
         (editor, line)
     })
     .await
-    .map_err(|error| CliError::caused(Kind::Internal, &error))
+    .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
 }
 
 fn no_terminal(error: &ReadlineError) -> CliError {
-    CliError::caused(Kind::Internal, error).hint("give the request with `-p TEXT`")
+    CliError::caused(CliErrorKind::Internal, error).hint("give the request with `-p TEXT`")
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use super::status::Dirty;
 use crate::their_git::{bytes_of, output_of};
 
 /// Files of the last commit: each as git keeps it, and as git would put it on the disk, with line ends and filters.
-pub(super) struct Committed(BTreeMap<RepoPath, [FileState; 2]>);
+pub(super) struct LastCommitFiles(BTreeMap<RepoPath, [FileState; 2]>);
 
-impl Committed {
+impl LastCommitFiles {
     /// Reads the state of these files; `prefix` is the path of the workspace within the repository.
     pub(super) fn read(git: Git<'_>, prefix: &str, files: &[Dirty]) -> Result<Self, CliError> {
         let mut all = BTreeMap::new();

@@ -17,19 +17,19 @@ pub(super) struct Seen {
     /// Those that differ from the last commit.
     pub(super) dirty: Vec<Dirty>,
     /// Those that a commit cannot have.
-    pub(super) left_out: BTreeMap<RepoPath, Why>,
+    pub(super) left_out: BTreeMap<RepoPath, WhyLeftOut>,
 }
 
 /// A changed file that is not part of the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct LeftOutOfCommit {
     pub(super) path: RepoPath,
-    pub(super) why: Why,
+    pub(super) why: WhyLeftOut,
 }
 
 /// Why a changed file is not part of the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum WhyLeftOut {
     Ignored,
     /// It is marked so that git takes it for unchanged.
     TakenAsUnchanged,
@@ -39,7 +39,7 @@ pub(super) enum Why {
     Gone,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for WhyLeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ignored => f.write_str("git ignores it"),
@@ -59,7 +59,7 @@ impl fmt::Display for Why {
     }
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for LeftOutOfCommit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.path, self.why)
     }
@@ -82,13 +82,13 @@ impl Seen {
         let mut seen = Self { dirty: Vec::new(), left_out: BTreeMap::new() };
         for file in status(git, prefix, &own)? {
             if file.state == State::Ignored {
-                seen.leave_out(&file.path, Why::Ignored);
+                seen.leave_out(&file.path, WhyLeftOut::Ignored);
             } else {
                 seen.dirty.push(file);
             }
         }
         for path in marked(git, &own)? {
-            seen.leave_out(&path, Why::TakenAsUnchanged);
+            seen.leave_out(&path, WhyLeftOut::TakenAsUnchanged);
         }
         for (dir, paths) in nested {
             let within = paths.into_iter().filter_map(|path| path.strip_prefix(dir.to_str()?));
@@ -96,13 +96,13 @@ impl Seen {
             let git = Git { dir: &git.dir.join(&dir), ..git };
             for file in status(git, "", &within)? {
                 let path = dir.join(&file.path);
-                seen.leave_out(&path.to_string_lossy(), Why::Nested(dir.clone()));
+                seen.leave_out(&path.to_string_lossy(), WhyLeftOut::Nested(dir.clone()));
             }
         }
         Ok(seen)
     }
 
-    fn leave_out(&mut self, path: &str, why: Why) {
+    fn leave_out(&mut self, path: &str, why: WhyLeftOut) {
         self.left_out.extend(RepoPath::parse(path).ok().map(|path| (path, why)));
     }
 

@@ -1,7 +1,7 @@
 //! `deepseek diff --lane`: shows the recorded changes of a lane, merged or not.
 
 use facts::lane_id::LaneId;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use journal::{LaneState, LaneWork, changes};
 use serde_json::json;
 
@@ -23,7 +23,7 @@ pub(super) fn show(
         return Err(no_such_lane(lane, &lanes));
     };
     let changes = changes(&past.dir(&work.session), &work.files)
-        .map_err(|error| CliError::caused(Kind::Internal, &error))?;
+        .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     let LaneWork { session, run, title, state, attempt, .. } = work;
     let mut shown = format!("lane {lane} · {title} · {} · run {run}", describe::word(state));
     if *attempt > 1 {
@@ -52,7 +52,7 @@ fn team(all: Vec<LaneWork>, wanted: Option<&str>) -> Result<Vec<LaneWork>, CliEr
             Some(id) => format!("no run or session `{id}` of this workspace had lanes"),
             None => "no task has used lanes in this workspace yet".to_owned(),
         };
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint("to use them: `deepseek --teammate-mode on -p TEXT`; `deepseek sessions` lists past requests"));
     };
     let (session, run) = (first.session.clone(), first.run.clone());
@@ -65,6 +65,6 @@ fn no_such_lane(lane: LaneId, lanes: &[LaneWork]) -> CliError {
         .iter()
         .map(|lane| format!("{} ({})", lane.lane, render::harmless(&lane.title)))
         .collect();
-    CliError::new(Kind::Usage, format!("run {run} had no lane {lane}"))
+    CliError::new(CliErrorKind::Usage, format!("run {run} had no lane {lane}"))
         .hint(format!("it had {}", has.join(", ")))
 }

@@ -23,7 +23,7 @@ use tools::count::counted;
 const PAGE: &str = include_str!("report.html");
 
 /// Access to what the page shows that is not part of the story itself.
-pub(super) struct Sources<'s> {
+pub(super) struct PageSources<'s> {
     /// Returns the diff of a patch set.
     pub(super) diff: &'s dyn Fn(&StagedPatch) -> String,
     /// Returns the output of a check.
@@ -60,7 +60,7 @@ struct Request<'s> {
 }
 
 /// Renders the page of a session.
-pub(super) fn page(story: &Story, sources: &Sources<'_>) -> String {
+pub(super) fn page(story: &Story, sources: &PageSources<'_>) -> String {
     let requests = requests(story);
     let title = requests.first().map_or("Session without requests", |first| line(first.text));
     let mut contents = String::new();
@@ -106,7 +106,7 @@ fn line(text: &str) -> &str {
 }
 
 /// Renders the list of facts at the top of the page.
-fn facts(summary: &Summary, sources: &Sources<'_>) -> String {
+fn facts(summary: &Summary, sources: &PageSources<'_>) -> String {
     let Summary { id, started, workspace, usage, ended, .. } = summary;
     let tokens = format!("{} in, {} out", short(usage.prompt), short(usage.output));
     let hits = usage.hit.saturating_mul(100).checked_div(usage.prompt).unwrap_or_default();
@@ -142,7 +142,7 @@ fn requests(story: &Story) -> Vec<Request<'_>> {
 
 fn section(
     story: &Story,
-    sources: &Sources<'_>,
+    sources: &PageSources<'_>,
     request: &Request<'_>,
     (number, own): (usize, &str),
 ) -> String {
@@ -251,7 +251,7 @@ fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) 
     text + "</ul>\n"
 }
 
-fn check(event: &Event, sources: &Sources<'_>) -> Option<String> {
+fn check(event: &Event, sources: &PageSources<'_>) -> Option<String> {
     let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, .. } = event else {
         return None;
     };
@@ -289,7 +289,7 @@ fn part(
     request: &Request<'_>,
     lane: Option<LaneId>,
     event: &Event,
-    sources: &Sources<'_>,
+    sources: &PageSources<'_>,
 ) -> Option<String> {
     if let Some((version, planned)) = describe::plan(event) {
         return Some(plan(request, lane, version, planned));

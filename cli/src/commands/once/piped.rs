@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
@@ -19,7 +19,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 /// `/dev/null` have nothing to add.
 pub(crate) fn with_piped(request: String) -> Result<String, CliError> {
     let unread = |error: io::Error| {
-        CliError::new(Kind::Usage, format!("cannot read standard input: {error}"))
+        CliError::new(CliErrorKind::Usage, format!("cannot read standard input: {error}"))
     };
     let stdin = io::stdin();
     let kind = rustix::fs::fstat(&stdin).map(|it| FileType::from_raw_mode(it.st_mode));
@@ -39,7 +39,7 @@ pub(crate) fn with_piped(request: String) -> Result<String, CliError> {
     input.take(MAX_BYTES + 1).read_to_end(&mut piped).map_err(unread)?;
     if piped.len() as u64 > MAX_BYTES {
         let error = format!("more than {MAX_BYTES} bytes on standard input");
-        return Err(CliError::new(Kind::Usage, error)
+        return Err(CliError::new(CliErrorKind::Usage, error)
             .hint("write it to a file of the workspace and name the file in the request"));
     }
     let piped = String::from_utf8_lossy(&piped);

@@ -2,12 +2,12 @@
 
 use orchestrator::request::Request;
 
-use super::settings::Setting;
+use super::settings::ConversationSetting;
 use crate::completion::Named;
 
 /// An effect that the conversation requests.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum ConversationAct {
     /// Start this request.
     Begin(Request),
     /// Review these changes, if that is possible.
@@ -28,7 +28,7 @@ pub(crate) enum Act {
     /// Kill the running shell command.
     Kill,
     /// Change a setting for the requests that follow.
-    Set(Setting, String),
+    Set(ConversationSetting, String),
     /// Compact the conversation.
     Compact,
     /// Show what fills the context.
@@ -53,7 +53,7 @@ pub(crate) enum Act {
 
 /// What is running: a request, a shell command, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum CurrentWork {
     Idle,
     /// A shell command is running.
     Shell,
@@ -63,7 +63,7 @@ pub(crate) enum Work {
     Stopping,
 }
 
-impl Work {
+impl CurrentWork {
     /// Returns true for a request.
     pub(crate) const fn is_a_request(self) -> bool {
         matches!(self, Self::Busy | Self::Stopping)

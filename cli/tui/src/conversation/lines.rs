@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use front::diff::harmless_text;
 use orchestrator::request::Request;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 
-use super::{Act, Conversation, Setting, Work};
+use super::{Conversation, ConversationAct, ConversationSetting, CurrentWork};
 use crate::commands::{self, What};
 
 impl Conversation {
     /// Handles Enter: the input is complete.
-    pub(super) fn enter(&mut self, at: Duration) -> Vec<Act> {
+    pub(super) fn enter(&mut self, at: Duration) -> Vec<ConversationAct> {
         self.menu = None;
         self.back = None;
         // What the line does may add to it.
@@ -27,7 +27,7 @@ impl Conversation {
         }
         let text = self.composer.take();
         self.history.push(text.clone());
-        let mut acts = vec![Act::Keep(text.clone())];
+        let mut acts = vec![ConversationAct::Keep(text.clone())];
         acts.extend(self.say_or_do(text.trim(), at));
         acts
     }
@@ -39,15 +39,15 @@ impl Conversation {
     }
 
     /// Handles a complete line.
-    fn say_or_do(&mut self, text: &str, at: Duration) -> Vec<Act> {
+    fn say_or_do(&mut self, text: &str, at: Duration) -> Vec<ConversationAct> {
         if let Some(line) = text.strip_prefix('!') {
-            return self.alone(Act::Shell(line.trim().to_owned()), text, at);
+            return self.alone(ConversationAct::Shell(line.trim().to_owned()), text, at);
         }
         if let Some(question) = text.strip_prefix("? ") {
-            return self.request(question, Some(Intent::Answer));
+            return self.request(question, Some(RequestIntent::Answer));
         }
         if commands::leaves(text) {
-            return vec![Act::Leave];
+            return vec![ConversationAct::Leave];
         }
         if !text.starts_with('/') {
             return self.request(text, self.facts.intent);
@@ -64,16 +64,16 @@ impl Conversation {
     }
 
     /// Sends the text to the running request, or starts a new one if none is running.
-    fn steer(&mut self, text: &str) -> Vec<Act> {
-        if self.work != Work::Busy {
+    fn steer(&mut self, text: &str) -> Vec<ConversationAct> {
+        if self.work != CurrentWork::Busy {
             return self.request(text, self.facts.intent);
         }
         self.say(&format!("› {}", harmless_text(text).replace('\n', "\n  ")));
-        vec![Act::Steer(text.to_owned())]
+        vec![ConversationAct::Steer(text.to_owned())]
     }
 
     /// Handles Ctrl-Enter: the input is for the running request.
-    pub(super) fn enter_now(&mut self, at: Duration) -> Vec<Act> {
+    pub(super) fn enter_now(&mut self, at: Duration) -> Vec<ConversationAct> {
         if self.composer.text().trim().is_empty() {
             return Vec::new();
         }
@@ -85,32 +85,38 @@ impl Conversation {
         self.back = None;
         self.composer.take();
         self.history.push(text.clone());
-        let mut acts = vec![Act::Keep(text.clone())];
+        let mut acts = vec![ConversationAct::Keep(text.clone())];
         acts.extend(self.steer(&text));
         acts
     }
 
-    fn command(&mut self, what: What, rest: &str, text: &str, at: Duration) -> Vec<Act> {
+    fn command(
+        &mut self,
+        what: What,
+        rest: &str,
+        text: &str,
+        at: Duration,
+    ) -> Vec<ConversationAct> {
         match what {
             What::Help => self.say(&commands::help()),
-            What::Exit => return vec![Act::Leave],
+            What::Exit => return vec![ConversationAct::Leave],
             What::Plan if rest.is_empty() => {
-                return vec![Act::Set(Setting::Mode, "plan".to_owned())];
+                return vec![ConversationAct::Set(ConversationSetting::Mode, "plan".to_owned())];
             }
             What::Edit | What::Ask if rest.is_empty() => {
                 self.composer.set(&format!("{text} "));
                 self.hint_at("type the task or the question, then press Enter", at);
             }
-            What::Edit => return self.request(rest, Some(Intent::Edit)),
-            What::Ask => return self.request(rest, Some(Intent::Answer)),
-            What::Plan => return self.request(rest, Some(Intent::Plan)),
-            What::Review => return vec![Act::Review(rest.to_owned())],
+            What::Edit => return self.request(rest, Some(RequestIntent::Edit)),
+            What::Ask => return self.request(rest, Some(RequestIntent::Answer)),
+            What::Plan => return self.request(rest, Some(RequestIntent::Plan)),
+            What::Review => return vec![ConversationAct::Review(rest.to_owned())],
             What::Set(setting) if rest.is_empty() => {
                 self.composer.set(&format!("{text} "));
                 self.hint_at(setting.takes(), at);
                 return self.complete();
             }
-            What::Set(setting) => return vec![Act::Set(setting, rest.to_owned())],
+            What::Set(setting) => return vec![ConversationAct::Set(setting, rest.to_owned())],
             What::Now if rest.is_empty() => {
                 self.composer.set("/now ");
                 self.hint_at("type the message for the running request, then press Enter", at);
@@ -118,17 +124,21 @@ impl Conversation {
             What::Now => return self.steer(rest),
             What::Queue => self.change_queue(rest, at),
             What::Status => self.status(),
-            What::Compact => return self.alone(Act::Compact, text, at),
-            What::Context => return vec![Act::Context],
-            What::Redraw => return vec![Act::Redraw],
+            What::Compact => return self.alone(ConversationAct::Compact, text, at),
+            What::Context => return vec![ConversationAct::Context],
+            What::Redraw => return vec![ConversationAct::Redraw],
             What::Transcript => self.show_transcript(at),
-            What::Resume | What::Clear if self.work != Work::Idle => self.wait_with(text, at),
-            What::Resume if !rest.is_empty() => return vec![Act::Resume(rest.to_owned())],
+            What::Resume | What::Clear if self.work != CurrentWork::Idle => {
+                self.wait_with(text, at)
+            }
+            What::Resume if !rest.is_empty() => {
+                return vec![ConversationAct::Resume(rest.to_owned())];
+            }
             What::Resume if !self.facts.alternate_screen.is_allowed() => {
                 self.hint_at("usage: /resume ID; /sessions lists them", at);
             }
-            What::Resume => return vec![Act::FindSessions],
-            What::Clear => return vec![Act::Clear],
+            What::Resume => return vec![ConversationAct::FindSessions],
+            What::Clear => return vec![ConversationAct::Clear],
             What::Undo => match self.run.start() {
                 Some(checkpoint) => {
                     let words = vec!["rewind".to_owned(), checkpoint.to_string()];
@@ -151,24 +161,24 @@ impl Conversation {
     }
 
     /// Runs a command of the program. It needs the terminal and the workspace for itself.
-    fn program(&mut self, words: Vec<String>, text: &str, at: Duration) -> Vec<Act> {
+    fn program(&mut self, words: Vec<String>, text: &str, at: Duration) -> Vec<ConversationAct> {
         let also = commands::also_sets(&words);
-        let mut acts = self.alone(Act::Program(words), text, at);
+        let mut acts = self.alone(ConversationAct::Program(words), text, at);
         if !acts.is_empty() {
-            acts.extend(also.map(|(setting, value)| Act::Set(setting, value)));
+            acts.extend(also.map(|(setting, value)| ConversationAct::Set(setting, value)));
         }
         acts
     }
 
     /// Starts what cannot run at the same time as anything else.
-    fn alone(&mut self, act: Act, text: &str, at: Duration) -> Vec<Act> {
-        if self.work != Work::Idle {
+    fn alone(&mut self, act: ConversationAct, text: &str, at: Duration) -> Vec<ConversationAct> {
+        if self.work != CurrentWork::Idle {
             self.wait_with(text, at);
             return Vec::new();
         }
         self.say(&format!("› {}", harmless_text(text)));
-        if matches!(act, Act::Shell(_)) {
-            self.work = Work::Shell;
+        if matches!(act, ConversationAct::Shell(_)) {
+            self.work = CurrentWork::Shell;
         }
         vec![act]
     }
@@ -182,19 +192,22 @@ impl Conversation {
     }
 
     /// Starts a request, or queues it while another one is running.
-    fn request(&mut self, text: &str, intent: Option<Intent>) -> Vec<Act> {
-        self.unless_queued(Request::new(text, intent)).map(Act::Begin).into_iter().collect()
+    fn request(&mut self, text: &str, intent: Option<RequestIntent>) -> Vec<ConversationAct> {
+        self.unless_queued(Request::new(text, intent))
+            .map(ConversationAct::Begin)
+            .into_iter()
+            .collect()
     }
 
     /// Returns the request for a review, or queues it and returns `None`.
     pub(crate) fn review_request(&mut self, what: &str) -> Option<Request> {
         let text = format!("review {what}");
-        self.unless_queued(Request::new(text.trim_end(), Some(Intent::Review)))
+        self.unless_queued(Request::new(text.trim_end(), Some(RequestIntent::Review)))
     }
 
     /// Returns the request if it can start now; otherwise queues it and returns `None`.
     fn unless_queued(&mut self, request: Request) -> Option<Request> {
-        if self.work == Work::Idle && self.queue.is_empty() {
+        if self.work == CurrentWork::Idle && self.queue.is_empty() {
             return Some(request);
         }
         self.queue.push_back(request);

@@ -6,7 +6,7 @@ use crate::markdown::{Markdown, Page};
 
 /// The output of a conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
+pub(crate) struct ShellOutput {
     /// All lines printed so far.
     printed: Vec<String>,
     /// Finished text that has not been printed yet, in complete lines.
@@ -15,7 +15,7 @@ pub(crate) struct Output {
     pub(crate) answer: Markdown,
 }
 
-impl Output {
+impl ShellOutput {
     /// Adds lines.
     pub(crate) fn say(&mut self, text: &str) {
         self.line(text.trim_end_matches('\n'));

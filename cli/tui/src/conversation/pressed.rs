@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use facts::signal::Answer;
+use facts::signal::ApprovalAnswer;
 use front::answer::{self, Offers, Typed};
 
-use super::{Act, Conversation, DEAF, Facts, Files, Setting, TWICE, Work};
-use crate::completion::{self, Kind, Known, Named};
+use super::{
+    Conversation, ConversationAct, ConversationSetting, CurrentWork, DEAF, Facts, Files, TWICE,
+};
+use crate::completion::{self, CompletionKind, KnownWords, Named};
 use crate::composer::Composer;
 use crate::keys::Key;
 
@@ -22,7 +24,7 @@ impl Conversation {
 
     /// Handles a key and returns the requested effects.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+    pub(crate) fn key(&mut self, key: Key, at: Duration) -> Vec<ConversationAct> {
         if let Key::Background(background) = key {
             self.paint = self.paint.on(background);
             self.run.set_background(background);
@@ -39,13 +41,13 @@ impl Conversation {
             self.hint = None;
         }
         if std::mem::take(&mut self.ctrl_x) && key == Key::Ctrl('e') {
-            return vec![Act::Edit];
+            return vec![ConversationAct::Edit];
         }
         match key {
             Key::Ctrl('c') => return self.ctrl_c(at),
             Key::Esc => return self.esc(at),
-            Key::Ctrl('z') => return vec![Act::Suspend],
-            Key::Ctrl('l') => return vec![Act::Redraw],
+            Key::Ctrl('z') => return vec![ConversationAct::Suspend],
+            Key::Ctrl('l') => return vec![ConversationAct::Redraw],
             Key::Ctrl('t') => {
                 self.show_transcript(at);
                 return Vec::new();
@@ -71,28 +73,30 @@ impl Conversation {
 
     /// Handles a key while the menu is open. Returns `None` for keys that go to the input.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    fn menu_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
+    fn menu_key(&mut self, key: &Key, at: Duration) -> Option<Vec<ConversationAct>> {
         let menu = self.menu.as_mut()?;
         match key {
             Key::Up | Key::Ctrl('p') => menu.step(-1),
             Key::Down | Key::Ctrl('n') => menu.step(1),
-            Key::Ctrl('r') if menu.kind == Kind::Earlier => menu.step(1),
+            Key::Ctrl('r') if menu.kind == CompletionKind::Earlier => menu.step(1),
             // A word that may have any value is accepted as typed, unless another was chosen.
-            Key::Enter if menu.kind == Kind::Words && !menu.is_moved => return None,
+            Key::Enter if menu.kind == CompletionKind::Words && !menu.is_moved => return None,
             Key::Tab | Key::Enter => {
                 let menu = self.menu.take()?;
                 let choice = menu.choice().to_owned();
                 match menu.kind {
-                    Kind::Earlier => {
+                    CompletionKind::Earlier => {
                         let draft = self.search.take().map(|draft| draft.text());
                         self.history.extend(draft.filter(|draft| !draft.trim().is_empty()));
                         self.composer.set(&choice);
                     }
                     // A complete command runs at once.
-                    Kind::Commands if *key == Key::Enter && self.composer.text() == choice => {
+                    CompletionKind::Commands
+                        if *key == Key::Enter && self.composer.text() == choice =>
+                    {
                         return Some(self.enter(at));
                     }
-                    Kind::Commands | Kind::Files | Kind::Words => {
+                    CompletionKind::Commands | CompletionKind::Files | CompletionKind::Words => {
                         self.composer.complete(&format!("{choice} "));
                     }
                 }
@@ -104,7 +108,7 @@ impl Conversation {
 
     /// Handles a key while a question is pending. Returns `None` for keys that go to the input.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    fn question_key(&mut self, key: &Key, at: Duration) -> Option<Vec<Act>> {
+    fn question_key(&mut self, key: &Key, at: Duration) -> Option<Vec<ConversationAct>> {
         let has_draft = self.has_draft();
         let asked = self.asked.front_mut()?;
         if let Some(words) = &mut asked.words {
@@ -138,11 +142,11 @@ impl Conversation {
         match (answer::read(&typed, offers), key) {
             (Typed::Unclear, _) => return None,
             // It holds beyond this question, so it is read before it is given.
-            (Typed::Answer(Answer::Always), Key::Alt(_)) if has_draft => {
+            (Typed::Answer(ApprovalAnswer::Always), Key::Alt(_)) if has_draft => {
                 self.hint_at("type `always` in an empty input, then press Enter", at);
             }
-            (Typed::Answer(Answer::Always), Key::Alt(_)) => self.composer.set("always"),
-            (Typed::Answer(Answer::No), _) if *offers != Offers::YesOrNo => {
+            (Typed::Answer(ApprovalAnswer::Always), Key::Alt(_)) => self.composer.set("always"),
+            (Typed::Answer(ApprovalAnswer::No), _) if *offers != Offers::YesOrNo => {
                 if *key == Key::Enter {
                     self.composer.take();
                 }
@@ -172,7 +176,7 @@ impl Conversation {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    fn input_key(&mut self, key: Key, at: Duration) -> Vec<Act> {
+    fn input_key(&mut self, key: Key, at: Duration) -> Vec<ConversationAct> {
         if self.search.is_some() {
             self.search_key(&key, at);
             return Vec::new();
@@ -184,7 +188,10 @@ impl Conversation {
             // Only without a text do they switch the mode: whoever presses Tab in a word means the word.
             Key::Tab | Key::BackTab if self.composer.is_empty() => {
                 let by = if key == Key::Tab { 1 } else { -1 };
-                return vec![Act::Set(Setting::Mode, self.facts.next_mode(by).to_owned())];
+                return vec![ConversationAct::Set(
+                    ConversationSetting::Mode,
+                    self.facts.next_mode(by).to_owned(),
+                )];
             }
             Key::Tab => return self.complete_path(at),
             Key::Up if !self.composer.up() => return self.older(),
@@ -244,11 +251,11 @@ impl Conversation {
     }
 
     /// Completes the path at the cursor, which need not be marked by `@`.
-    pub(super) fn complete_path(&mut self, at: Duration) -> Vec<Act> {
+    pub(super) fn complete_path(&mut self, at: Duration) -> Vec<ConversationAct> {
         let (_, word) = self.composer.word();
         if matches!(self.files, Files::Unknown) {
             self.files = Files::WantedByTab;
-            return vec![Act::FindFiles];
+            return vec![ConversationAct::FindFiles];
         }
         self.menu = completion::paths(&word, self.files.known());
         match &self.menu {
@@ -264,26 +271,26 @@ impl Conversation {
     }
 
     /// Opens the menu with completions of the word at the cursor.
-    pub(super) fn complete(&mut self) -> Vec<Act> {
+    pub(super) fn complete(&mut self) -> Vec<ConversationAct> {
         let (before, word) = self.composer.word();
         if word.starts_with('@') && matches!(self.files, Files::Unknown) {
             self.files = Files::Wanted;
-            return vec![Act::FindFiles];
+            return vec![ConversationAct::FindFiles];
         }
         let found = Named::after(&before).filter(|named| !self.named.contains_key(named));
         if let Some(named) = found {
             self.named.insert(named, Vec::new());
-            return vec![Act::FindNamed(named)];
+            return vec![ConversationAct::FindNamed(named)];
         }
         let files = self.files.known();
         let Facts { models, keys, .. } = &self.facts;
-        let known = Known { files, models, keys, named: &self.named };
+        let known = KnownWords { files, models, keys, named: &self.named };
         self.menu = completion::menu(&before, &word, &known);
         Vec::new()
     }
 
     /// Recalls an earlier message. With an empty input, the last queued request is taken out for editing instead.
-    fn older(&mut self) -> Vec<Act> {
+    fn older(&mut self) -> Vec<ConversationAct> {
         if self.composer.is_empty()
             && let Some(request) = self.queue.pop_back()
         {
@@ -316,7 +323,7 @@ impl Conversation {
 
     /// Handles Esc, which takes away one thing at a time, the topmost first: what is open, the running request, a queued one,
     /// the input. Typed text is never lost.
-    fn esc(&mut self, at: Duration) -> Vec<Act> {
+    fn esc(&mut self, at: Duration) -> Vec<ConversationAct> {
         if self.end_search() {
             return Vec::new();
         }
@@ -327,30 +334,30 @@ impl Conversation {
             return Vec::new();
         }
         match self.work {
-            Work::Busy | Work::Shell => return self.cancel(),
-            Work::Idle | Work::Stopping if self.composer.is_empty() => {
+            CurrentWork::Busy | CurrentWork::Shell => return self.cancel(),
+            CurrentWork::Idle | CurrentWork::Stopping if self.composer.is_empty() => {
                 if let Some(request) = self.queue.pop_back() {
                     self.history.push(request.text);
                     self.hint_at("taken out of the queue; Up brings it back", at);
                 }
             }
-            Work::Idle | Work::Stopping => self.clear(at),
+            CurrentWork::Idle | CurrentWork::Stopping => self.clear(at),
         }
         Vec::new()
     }
 
-    fn ctrl_c(&mut self, at: Duration) -> Vec<Act> {
+    fn ctrl_c(&mut self, at: Duration) -> Vec<ConversationAct> {
         if self.end_search() {
             return Vec::new();
         }
         self.menu = None;
         match self.work {
-            Work::Busy | Work::Shell => return self.cancel(),
-            Work::Stopping => return vec![Act::StopAtOnce],
-            Work::Idle if !self.composer.is_empty() => self.clear(at),
-            Work::Idle => {
+            CurrentWork::Busy | CurrentWork::Shell => return self.cancel(),
+            CurrentWork::Stopping => return vec![ConversationAct::StopAtOnce],
+            CurrentWork::Idle if !self.composer.is_empty() => self.clear(at),
+            CurrentWork::Idle => {
                 if self.is_second(&Key::Ctrl('c'), at) {
-                    return vec![Act::Leave];
+                    return vec![ConversationAct::Leave];
                 }
                 self.hint_at("Ctrl-C again or Ctrl-D leaves", at);
             }
@@ -358,9 +365,9 @@ impl Conversation {
         Vec::new()
     }
 
-    fn ctrl_d(&mut self, at: Duration) -> Vec<Act> {
-        if self.work == Work::Idle {
-            return vec![Act::Leave];
+    fn ctrl_d(&mut self, at: Duration) -> Vec<ConversationAct> {
+        if self.work == CurrentWork::Idle {
+            return vec![ConversationAct::Leave];
         }
         let what = if self.work.is_a_request() { "request" } else { "command" };
         self.hint_at(format!("a {what} is running; Ctrl-C stops it"), at);
@@ -368,17 +375,17 @@ impl Conversation {
     }
 
     /// Stops what is running: a request gracefully, a shell command at once.
-    pub(crate) fn cancel(&mut self) -> Vec<Act> {
+    pub(crate) fn cancel(&mut self) -> Vec<ConversationAct> {
         match self.work {
-            Work::Idle | Work::Stopping => Vec::new(),
-            Work::Shell => {
+            CurrentWork::Idle | CurrentWork::Stopping => Vec::new(),
+            CurrentWork::Shell => {
                 self.ran("stopped");
-                vec![Act::Kill]
+                vec![ConversationAct::Kill]
             }
-            Work::Busy => {
+            CurrentWork::Busy => {
                 // The live rows say so; a line would stand in the middle of an answer that is still arriving.
-                self.work = Work::Stopping;
-                vec![Act::Cancel]
+                self.work = CurrentWork::Stopping;
+                vec![ConversationAct::Cancel]
             }
         }
     }

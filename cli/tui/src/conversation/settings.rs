@@ -3,7 +3,7 @@
 use config::Config;
 use front::describe::{approval, word};
 use front::run_view::Commits;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 
 use crate::nearest::nearest;
 
@@ -29,13 +29,13 @@ pub struct Facts {
     /// The id of the session.
     pub session: String,
     /// The intent of every message, if a flag sets it.
-    pub intent: Option<Intent>,
+    pub intent: Option<RequestIntent>,
     /// Whether delivered changes can be committed.
     pub commits: Commits,
     /// Whether full-screen views are allowed.
     pub alternate_screen: AlternateScreen,
     /// How the user is called.
-    pub calls: Calls,
+    pub calls: UserCall,
     /// The known models, for completion.
     pub models: Vec<String>,
     /// The keys of the configuration, for completion.
@@ -44,7 +44,7 @@ pub struct Facts {
 
 /// How the user is called when a question is waiting or a long request has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Calls {
+pub enum UserCall {
     /// By the bell.
     #[default]
     ByBell,
@@ -52,7 +52,7 @@ pub enum Calls {
     ByNotification,
 }
 
-impl Calls {
+impl UserCall {
     /// Returns the bytes that call the user for this reason.
     pub(crate) fn bytes(self, why: &str) -> String {
         match self {
@@ -86,7 +86,7 @@ impl AlternateScreen {
 
 /// A setting that can be changed between requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
+pub enum ConversationSetting {
     /// The model of every role.
     Model,
     /// Whether models think before they answer.
@@ -97,7 +97,7 @@ pub enum Setting {
     Mode,
 }
 
-impl Setting {
+impl ConversationSetting {
     /// Returns the name of the setting.
     pub const fn name(self) -> &'static str {
         match self {
@@ -190,30 +190,36 @@ mod tests {
         let models = ["deepseek-flash", "deepseek-v4-pro"].map(str::to_owned);
         for (setting, value, why) in [
             (
-                Setting::Model,
+                ConversationSetting::Model,
                 "flash",
                 "unknown model `flash`; did you mean deepseek-flash? Choose deepseek-flash or deepseek-v4-pro (llm.prices adds others)",
             ),
             (
-                Setting::Model,
+                ConversationSetting::Model,
                 "foo",
                 "unknown model `foo`; choose deepseek-flash or deepseek-v4-pro (llm.prices adds others)",
             ),
             (
-                Setting::Mode,
+                ConversationSetting::Mode,
                 "yolow",
                 "unknown mode `yolow`; did you mean yolo? Choose plan, agent, yolo or hetun",
             ),
-            (Setting::Thinking, "loud", "unknown value of thinking `loud`; choose on, off or auto"),
             (
-                Setting::Approval,
+                ConversationSetting::Thinking,
+                "loud",
+                "unknown value of thinking `loud`; choose on, off or auto",
+            ),
+            (
+                ConversationSetting::Approval,
                 "atuo",
                 "unknown approval mode `atuo`; did you mean auto? Choose suggest, auto or never",
             ),
         ] {
             assert_eq!(setting.check(value, &models), Err(why.to_owned()));
         }
-        for (setting, value) in [(Setting::Model, "deepseek-flash"), (Setting::Mode, "hetun")] {
+        for (setting, value) in
+            [(ConversationSetting::Model, "deepseek-flash"), (ConversationSetting::Mode, "hetun")]
+        {
             assert_eq!(setting.check(value, &models), Ok(()));
         }
     }

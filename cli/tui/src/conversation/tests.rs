@@ -3,7 +3,7 @@
 use facts::scope::Scope;
 use facts::signal::{Holds, Proposal};
 use front::run_view::Commits;
-use orchestrator::request::intent::Intent;
+use orchestrator::request::intent::RequestIntent;
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn conversation() -> Conversation {
         intent: None,
         commits: Commits::Offered,
         alternate_screen: AlternateScreen::Allowed,
-        calls: Calls::ByBell,
+        calls: UserCall::ByBell,
         models: Vec::new(),
         keys: Vec::new(),
     };
@@ -28,7 +28,7 @@ fn conversation() -> Conversation {
 #[test]
 fn tab_cycles_through_the_modes_unless_a_menu_is_open() {
     let mut it = conversation();
-    let mode = |mode: &str| vec![Act::Set(Setting::Mode, mode.to_owned())];
+    let mode = |mode: &str| vec![ConversationAct::Set(ConversationSetting::Mode, mode.to_owned())];
     assert_eq!(it.key(Key::Tab, after(0)), mode("yolo"));
     assert_eq!(it.key(Key::BackTab, after(0)), mode("plan"));
     it.facts.mode = "yolo".to_owned();
@@ -50,7 +50,7 @@ fn tab_in_a_word_to_complete_never_changes_the_mode() {
             types(&mut it, text, 0);
             let acts = it.key(key.clone(), after(1));
             assert!(
-                !acts.iter().any(|act| matches!(act, Act::Set(..))),
+                !acts.iter().any(|act| matches!(act, ConversationAct::Set(..))),
                 "{text}, {key:?}: {acts:?}"
             );
         }
@@ -62,7 +62,7 @@ fn tab_completes_the_path_at_the_cursor() {
     let completed = |text: &str, files: &[&str]| {
         let mut it = conversation();
         types(&mut it, text, 0);
-        assert_eq!(it.key(Key::Tab, after(1)), [Act::FindFiles]);
+        assert_eq!(it.key(Key::Tab, after(1)), [ConversationAct::FindFiles]);
         it.know_files(files.iter().map(|&path| path.to_owned()).collect(), after(2));
         (it.composer.text(), it.menu.is_some(), it.hint(after(3)).is_some())
     };
@@ -74,15 +74,15 @@ fn tab_completes_the_path_at_the_cursor() {
 
 #[test]
 fn the_user_is_called_by_bell_or_notification() {
-    assert_eq!(Calls::ByBell.bytes("it waits"), "\u{7}");
-    assert_eq!(Calls::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");
+    assert_eq!(UserCall::ByBell.bytes("it waits"), "\u{7}");
+    assert_eq!(UserCall::ByNotification.bytes("it waits"), "\u{1b}]9;deepseek: it waits\u{7}");
 }
 
 fn after(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn types(it: &mut Conversation, text: &str, ms: u64) -> Vec<Act> {
+fn types(it: &mut Conversation, text: &str, ms: u64) -> Vec<ConversationAct> {
     let key = |c| if c == '\n' { Key::Enter } else { Key::Char(c) };
     text.chars().flat_map(|c| it.key(key(c), after(ms))).collect()
 }
@@ -92,13 +92,13 @@ fn request(text: &str) -> Request {
 }
 
 /// Creates a conversation with a running request that asks for approval of a command at 1 s.
-fn asked() -> (Conversation, oneshot::Receiver<Answer>) {
+fn asked() -> (Conversation, oneshot::Receiver<ApprovalAnswer>) {
     let mut it = conversation();
     it.begun("do it", after(0));
     let (answer, answered) = oneshot::channel();
     let what = Proposal::Command("make".to_owned(), Holds::Always);
     let (scope, why) = (Scope::SESSION, "`make` is not listed".to_owned());
-    it.ask(Question { scope, what, why, answer }, after(1_000));
+    it.ask(ApprovalQuestion { scope, what, why, answer }, after(1_000));
     (it, answered)
 }
 
@@ -111,18 +111,18 @@ fn text_being_typed_when_a_question_appears_is_not_its_answer() {
     assert!(answered.try_recv().is_err());
     assert_eq!(it.composer.text(), "yes, but");
     it.key(Key::Alt('y'), after(2_100));
-    assert_eq!(answered.try_recv(), Ok(Answer::Yes));
+    assert_eq!(answered.try_recv(), Ok(ApprovalAnswer::Yes));
     assert_eq!(it.composer.text(), "yes, but");
 }
 
 #[test]
 fn a_question_is_answered_by_a_word_and_enter_or_with_a_reason() {
     for (keys, answer) in [
-        ("y\n", Answer::Yes),
-        ("always\n", Answer::Always),
-        ("n\n\n", Answer::No),
-        ("n\nuse just\n", Answer::Because("use just".to_owned())),
-        ("no: use just\n", Answer::Because("use just".to_owned())),
+        ("y\n", ApprovalAnswer::Yes),
+        ("always\n", ApprovalAnswer::Always),
+        ("n\n\n", ApprovalAnswer::No),
+        ("n\nuse just\n", ApprovalAnswer::Because("use just".to_owned())),
+        ("no: use just\n", ApprovalAnswer::Because("use just".to_owned())),
     ] {
         let (mut it, mut answered) = asked();
         assert_eq!(types(&mut it, keys, 1_400), []);
@@ -150,7 +150,7 @@ fn no_letter_of_a_message_answers_a_question() {
 #[test]
 fn what_always_stores_is_shown_before_it_is_given() {
     let keys = |it: &Conversation| {
-        let size = Size { columns: 200, rows: 24 };
+        let size = ScreenSize { columns: 200, rows: 24 };
         crate::paint::frame(it, size, after(1_500)).rows.join("\n")
     };
     let (mut it, mut answered) = asked();
@@ -161,7 +161,7 @@ fn what_always_stores_is_shown_before_it_is_given() {
     assert!(shown.contains("Enter: `make` runs without a question in this directory"), "{shown}");
     assert!(shown.contains("deepseek policy forget 'make'"), "{shown}");
     types(&mut it, "\n", 1_500);
-    assert_eq!(answered.try_recv(), Ok(Answer::Always));
+    assert_eq!(answered.try_recv(), Ok(ApprovalAnswer::Always));
 }
 
 #[test]
@@ -214,10 +214,10 @@ fn a_model_is_answered_in_words_and_a_draft_keeps_the_keys() {
 fn messages_are_queued_during_a_request_and_survive_an_interrupt() {
     let mut it = conversation();
     it.begun("first", after(0));
-    assert_eq!(types(&mut it, "second\n", 0), [Act::Keep("second".to_owned())]);
+    assert_eq!(types(&mut it, "second\n", 0), [ConversationAct::Keep("second".to_owned())]);
     types(&mut it, "third\ndraft", 0);
     assert_eq!(it.next(), None);
-    assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Cancel]);
+    assert_eq!(it.key(Key::Ctrl('c'), after(1)), [ConversationAct::Cancel]);
     it.ended();
     assert_eq!((it.next(), it.queue.len()), (None, 2));
     assert_eq!(it.composer.text(), "draft");
@@ -239,8 +239,8 @@ fn escape_takes_away_one_thing_at_a_time_and_loses_nothing() {
     types(&mut it, "/d", 0);
     assert!(it.menu.is_some());
     assert_eq!(it.key(Key::Esc, after(1)), []);
-    assert!(it.menu.is_none() && it.work == Work::Busy);
-    assert_eq!(it.key(Key::Esc, after(2)), [Act::Cancel]);
+    assert!(it.menu.is_none() && it.work == CurrentWork::Busy);
+    assert_eq!(it.key(Key::Esc, after(2)), [ConversationAct::Cancel]);
     assert_eq!(it.composer.text(), "/d");
     assert_eq!(it.key(Key::Esc, after(3)), []);
     assert_eq!((it.composer.text(), it.queue.len()), (String::new(), 1));
@@ -251,7 +251,7 @@ fn escape_takes_away_one_thing_at_a_time_and_loses_nothing() {
         it.key(Key::Up, after(6));
         assert_eq!(it.composer.text(), recalled);
     }
-    assert_eq!(it.key(Key::Ctrl('c'), after(7)), [Act::StopAtOnce]);
+    assert_eq!(it.key(Key::Ctrl('c'), after(7)), [ConversationAct::StopAtOnce]);
 }
 
 #[test]
@@ -268,23 +268,23 @@ fn leaving_takes_two_presses_and_typed_text_is_not_lost() {
     it.key(Key::Down, after(5));
     assert_eq!(it.composer.text(), "");
     assert_eq!(it.key(Key::Ctrl('c'), after(6)), []);
-    assert_eq!(it.key(Key::Ctrl('c'), after(7)), [Act::Leave]);
-    assert_eq!(it.key(Key::Ctrl('d'), after(8)), [Act::Leave]);
+    assert_eq!(it.key(Key::Ctrl('c'), after(7)), [ConversationAct::Leave]);
+    assert_eq!(it.key(Key::Ctrl('d'), after(8)), [ConversationAct::Leave]);
 }
 
 #[test]
 fn lines_are_requests_commands_or_mistakes_that_can_be_corrected() {
     let mut it = conversation();
-    assert_eq!(types(&mut it, "fix it\n", 0)[1..], [Act::Begin(request("fix it"))]);
+    assert_eq!(types(&mut it, "fix it\n", 0)[1..], [ConversationAct::Begin(request("fix it"))]);
     assert_eq!(
         types(&mut it, "/src/x.rs fails\n", 0)[1..],
-        [Act::Begin(request("/src/x.rs fails"))]
+        [ConversationAct::Begin(request("/src/x.rs fails"))]
     );
-    let asked = Request::new("why".to_owned(), Some(Intent::Answer));
-    assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [Act::Begin(asked)]);
-    assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [Act::Shell("ls -l".to_owned())]);
-    assert_eq!(types(&mut it, "exit\n", 0)[1..], [Act::Leave]);
-    assert_eq!(it.key(Key::Ctrl('c'), after(1)), [Act::Kill]);
+    let asked = Request::new("why".to_owned(), Some(RequestIntent::Answer));
+    assert_eq!(types(&mut it, "/ask why\n", 0)[1..], [ConversationAct::Begin(asked)]);
+    assert_eq!(types(&mut it, "!ls -l\n", 0)[1..], [ConversationAct::Shell("ls -l".to_owned())]);
+    assert_eq!(types(&mut it, "exit\n", 0)[1..], [ConversationAct::Leave]);
+    assert_eq!(it.key(Key::Ctrl('c'), after(1)), [ConversationAct::Kill]);
     assert_eq!(types(&mut it, "/dif\n", 0), [], "the command is completed, not run");
     it.key(Key::Ctrl('u'), after(1));
     assert_eq!(types(&mut it, "/nothing\n", 2)[1..], []);
@@ -294,7 +294,10 @@ fn lines_are_requests_commands_or_mistakes_that_can_be_corrected() {
     it.key(Key::Up, after(4));
     assert_eq!(it.composer.text(), "/nothing");
     it.key(Key::Ctrl('u'), after(4));
-    assert_eq!(types(&mut it, "two\\\nlines\n", 5)[1..], [Act::Begin(request("two\nlines"))]);
+    assert_eq!(
+        types(&mut it, "two\\\nlines\n", 5)[1..],
+        [ConversationAct::Begin(request("two\nlines"))]
+    );
 }
 
 #[test]
@@ -356,7 +359,7 @@ fn the_input_and_the_question_fit_a_terminal_of_any_size() {
     types(&mut it, "你好 draft", 1_100);
     for rows in 3..40 {
         for columns in [12, 40, 80] {
-            let size = Size { columns, rows };
+            let size = ScreenSize { columns, rows };
             let frame = crate::paint::frame(&it, size, after(1_200));
             assert!(frame.rows.len() < usize::from(rows), "{size:?}");
             let text = frame.rows.join("\n");
@@ -372,8 +375,11 @@ fn a_setting_that_is_stored_also_holds_now() {
     let mut it = conversation();
     let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
     let acts = types(&mut it, "/config set policy.approval auto\n", 0);
-    let stored = Act::Program(words(&["config", "set", "policy.approval", "auto"]));
-    assert_eq!(acts[1..], [stored, Act::Set(Setting::Approval, "auto".to_owned())]);
+    let stored = ConversationAct::Program(words(&["config", "set", "policy.approval", "auto"]));
+    assert_eq!(
+        acts[1..],
+        [stored, ConversationAct::Set(ConversationSetting::Approval, "auto".to_owned())]
+    );
     let acts = types(&mut it, "/config set budget.usd 1\n", 1);
-    assert!(!acts.iter().any(|act| matches!(act, Act::Set(..))), "{acts:?}");
+    assert!(!acts.iter().any(|act| matches!(act, ConversationAct::Set(..))), "{acts:?}");
 }

@@ -3,20 +3,20 @@
 use std::sync::{Arc, PoisonError};
 
 use front::diff::harmless_text;
-use front::error::{CliError, Kind};
+use front::error::{CliError, CliErrorKind};
 
 use super::{ConversationEnd, Converse, Then, no_terminal};
 use crate::commands::{as_slash_commands, open_elsewhere};
-use crate::conversation::{Act, Setting, YOLO};
+use crate::conversation::{ConversationAct, ConversationSetting, YOLO};
 use crate::host::Host;
-use crate::terminal::{Terminal, restore_echo};
+use crate::terminal::{HeldTerminal, restore_echo};
 
 impl Converse {
     /// Performs an effect.
-    pub(super) async fn act(&mut self, act: Act) -> Result<Then, CliError> {
+    pub(super) async fn act(&mut self, act: ConversationAct) -> Result<Then, CliError> {
         match act {
-            Act::Begin(request) => self.begin(request).await?,
-            Act::Review(what) => {
+            ConversationAct::Begin(request) => self.begin(request).await?,
+            ConversationAct::Review(what) => {
                 let named = what.clone();
                 match self.of_host(move |host| host.reviewable(&named)).await? {
                     Ok(()) => {
@@ -27,66 +27,66 @@ impl Converse {
                     Err(why) => self.talk.say(&harmless_text(&as_slash_commands(&why))),
                 }
             }
-            Act::Steer(words) => match self.session.steer(words.clone()).await {
+            ConversationAct::Steer(words) => match self.session.steer(words.clone()).await {
                 Ok(()) => self.talk.steers(words),
                 Err(why) => self.talk.not_steered(&words, &why.to_string()),
             },
-            Act::Cancel => self.session.cancel(),
-            Act::StopAtOnce => {
-                return Err(CliError::new(Kind::Interrupted, "stopped at once"));
+            ConversationAct::Cancel => self.session.cancel(),
+            ConversationAct::StopAtOnce => {
+                return Err(CliError::new(CliErrorKind::Interrupted, "stopped at once"));
             }
-            Act::Leave => return Ok(self.leave()),
-            Act::Suspend => {
+            ConversationAct::Leave => return Ok(self.leave()),
+            ConversationAct::Suspend => {
                 self.step_aside();
                 self.was_suspended = true;
-                self.typed = Terminal::suspend().map_err(|error| no_terminal(&error))?;
+                self.typed = HeldTerminal::suspend().map_err(|error| no_terminal(&error))?;
             }
-            Act::Program(words) => {
+            ConversationAct::Program(words) => {
                 self.step_aside();
-                Terminal::lend_without_echo().map_err(|error| no_terminal(&error))?;
+                HeldTerminal::lend_without_echo().map_err(|error| no_terminal(&error))?;
                 let (host, session) = (Arc::clone(&self.host), self.session.id.clone());
                 let printed = self.aside(move || host.command(&session, &words)).await?;
                 self.talk.output.was_printed(&printed);
             }
-            Act::Shell(line) => {
+            ConversationAct::Shell(line) => {
                 let output = Arc::clone(&self.talk.shell_output);
                 let on_output = move |bytes: &[u8]| {
                     output.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
                 };
                 self.shell = Some(self.host.shell(&line, Box::new(on_output)));
             }
-            Act::Kill => self.shell = None,
-            Act::Compact => {
+            ConversationAct::Kill => self.shell = None,
+            ConversationAct::Compact => {
                 let said = self.session.compact().await;
                 self.talk.say(&said.unwrap_or_else(|why| why.to_string()));
             }
-            Act::Context => {
+            ConversationAct::Context => {
                 let said = self.session.context().await;
                 self.talk.say(&said.unwrap_or_else(|why| why.to_string()));
             }
-            Act::Set(setting, value) => self.set(setting, &value).await,
-            Act::Edit => {
+            ConversationAct::Set(setting, value) => self.set(setting, &value).await,
+            ConversationAct::Edit => {
                 self.step_aside();
-                Terminal::lend();
+                HeldTerminal::lend();
                 let (host, text) = (Arc::clone(&self.host), self.talk.composer.text());
                 match self.aside(move || host.edited(&text)).await? {
                     Ok(text) => self.talk.composer.set(text.trim_end()),
                     Err(why) => self.talk.say(&harmless_text(&why)),
                 }
             }
-            Act::FindFiles => {
+            ConversationAct::FindFiles => {
                 let files = self.of_host(|host| host.files()).await?;
                 self.talk.know_files(files, self.at());
             }
-            Act::FindNamed(named) => {
+            ConversationAct::FindNamed(named) => {
                 let offers = self.of_host(move |host| host.named(named)).await?;
                 self.talk.know_named(named, offers);
             }
-            Act::FindSessions => match self.of_host(|host| host.sessions()).await? {
+            ConversationAct::FindSessions => match self.of_host(|host| host.sessions()).await? {
                 Ok(kept) => self.talk.offer_sessions(kept),
                 Err(why) => self.talk.say(&harmless_text(&why)),
             },
-            Act::Resume(called) => {
+            ConversationAct::Resume(called) => {
                 let found = self
                     .of_host(move |host| host.session(&called).map(|id| (host.is_open(&id), id)));
                 match found.await? {
@@ -101,37 +101,37 @@ impl Converse {
                     Err(why) => self.talk.say(&harmless_text(&why)),
                 }
             }
-            Act::Clear => {
+            ConversationAct::Clear => {
                 self.left = Some(ConversationEnd::New);
                 return Ok(Then::End);
             }
-            Act::Redraw => {
-                let left = self.screen.leave(Terminal::size());
+            ConversationAct::Redraw => {
+                let left = self.screen.leave(HeldTerminal::size());
                 self.write(&left);
             }
-            Act::Keep(message) => self.history.add(&message),
+            ConversationAct::Keep(message) => self.history.add(&message),
         }
         Ok(Then::On)
     }
 
     /// Changes a setting for the requests that follow.
-    async fn set(&mut self, setting: Setting, value: &str) {
+    async fn set(&mut self, setting: ConversationSetting, value: &str) {
         let said = match self.host.configured(setting, value) {
             Ok(config) => {
                 self.talk.facts.update(&config);
                 let (mode, asks) = (&self.talk.facts.mode, &self.talk.facts.approval);
-                let but = if setting == Setting::Approval && asks != value {
+                let but = if setting == ConversationSetting::Approval && asks != value {
                     format!(" (mode {mode}: {asks})")
                 } else {
                     String::new()
                 };
                 match self.session.configure(config).await {
                     // One key leads there, and it may have been a slip.
-                    Ok(()) if setting == Setting::Mode && mode == YOLO => {
+                    Ok(()) if setting == ConversationSetting::Mode && mode == YOLO => {
                         format!("mode {mode}: {asks} · Shift-Tab goes back")
                     }
                     // The row of settings shows the change.
-                    Ok(()) if setting == Setting::Mode => return,
+                    Ok(()) if setting == ConversationSetting::Mode => return,
                     Ok(()) => format!("from the next request on: {} {value}{but}", setting.name()),
                     Err(error) => format!("error: {error}"),
                 }
@@ -144,7 +144,7 @@ impl Converse {
     /// Prints finished text and erases the live rows, to free the terminal for another program.
     fn step_aside(&mut self) {
         self.draw();
-        let left = self.screen.leave(Terminal::size());
+        let left = self.screen.leave(HeldTerminal::size());
         self.write(&left);
     }
 
@@ -155,7 +155,7 @@ impl Converse {
     ) -> Result<T, CliError> {
         let host = Arc::clone(&self.host);
         let answer = tokio::task::spawn_blocking(move || ask(host.as_ref())).await;
-        answer.map_err(|error| CliError::caused(Kind::Internal, &error))
+        answer.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
     }
 
     /// Runs something that uses the terminal, and takes the terminal back.
@@ -165,7 +165,7 @@ impl Converse {
     ) -> Result<T, CliError> {
         let done = tokio::task::spawn_blocking(work).await;
         restore_echo();
-        self.typed = Terminal::take().map_err(|error| no_terminal(&error))?;
-        done.map_err(|error| CliError::caused(Kind::Internal, &error))
+        self.typed = HeldTerminal::take().map_err(|error| no_terminal(&error))?;
+        done.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
     }
 }

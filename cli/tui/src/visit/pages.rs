@@ -1,7 +1,7 @@
 //! Lines shown page by page. Pure.
 
 use crate::keys::Key;
-use crate::screen::Size;
+use crate::screen::ScreenSize;
 use crate::styled::wrapped;
 
 use super::Does;
@@ -28,13 +28,13 @@ impl Pages {
     }
 
     /// Starts at the last page.
-    pub(crate) fn at_end(lines: Vec<String>, size: Size) -> Self {
+    pub(crate) fn at_end(lines: Vec<String>, size: ScreenSize) -> Self {
         let mut pages = Self::new(lines);
         pages.top = pages.last_top(size);
         pages
     }
 
-    pub(super) fn rows(&self, size: Size, bar: &str) -> Vec<String> {
+    pub(super) fn rows(&self, size: ScreenSize, bar: &str) -> Vec<String> {
         let (width, height) = (usize::from(size.columns), page(size));
         let shown = self.lines.iter().skip(self.top).flat_map(|line| wrapped(line, width));
         let mut rows: Vec<String> = shown.take(height).collect();
@@ -44,7 +44,7 @@ impl Pages {
     }
 
     /// Returns the last useful top line, at which the end is on the screen; keys that scroll stop there.
-    pub(super) fn last_top(&self, size: Size) -> usize {
+    pub(super) fn last_top(&self, size: ScreenSize) -> usize {
         let mut room = page(size);
         let taken = |line: &String| wrapped(line, usize::from(size.columns)).len();
         let fits = self.lines.iter().rev().take_while(|line| {
@@ -56,13 +56,13 @@ impl Pages {
         self.lines.len().saturating_sub(fits.count().max(1))
     }
 
-    pub(super) fn go(&mut self, to: usize, size: Size) {
+    pub(super) fn go(&mut self, to: usize, size: ScreenSize) {
         self.top = to.min(self.last_top(size).max(self.furthest));
     }
 
     /// Returns the number of lines that are on the screen as a whole, at least one. Long lines take several rows, so there are
     /// fewer of them.
-    pub(super) fn shown(&self, size: Size) -> usize {
+    pub(super) fn shown(&self, size: ScreenSize) -> usize {
         let width = usize::from(size.columns);
         let mut room = page(size);
         let shown = self.lines.iter().skip(self.top).take_while(|line| {
@@ -75,7 +75,7 @@ impl Pages {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    pub(super) fn key(&mut self, key: &Key, size: Size) -> Does {
+    pub(super) fn key(&mut self, key: &Key, size: ScreenSize) -> Does {
         // No line may be skipped.
         let page = self.shown(size);
         match key {
@@ -93,7 +93,7 @@ impl Pages {
 }
 
 /// Returns the number of rows for lines; one is for the bar.
-pub(super) fn page(size: Size) -> usize {
+pub(super) fn page(size: ScreenSize) -> usize {
     usize::from(size.rows).saturating_sub(1).max(1)
 }
 
@@ -101,7 +101,7 @@ pub(super) fn page(size: Size) -> usize {
 mod tests {
     use super::*;
 
-    const SIZE: Size = Size { columns: 60, rows: 6 };
+    const SIZE: ScreenSize = ScreenSize { columns: 60, rows: 6 };
 
     #[test]
     fn pages_are_turned_by_their_own_keys() {

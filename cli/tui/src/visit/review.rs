@@ -1,20 +1,20 @@
 //! The review of a change, file by file. Pure.
 
-use facts::signal::Answer;
-use facts::signal::Taken;
+use facts::signal::Acceptance;
+use facts::signal::ApprovalAnswer;
 use front::diff::harmless;
 use front::paint::Paint;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::keys::Key;
-use crate::screen::Size;
+use crate::screen::ScreenSize;
 
 use super::pages::Pages;
 use super::{Does, bar, fitting};
 
 /// The review of a change, file by file.
 #[derive(Debug)]
-pub(crate) struct Review {
+pub(crate) struct PatchReview {
     pages: Pages,
     files: Vec<Reviewed>,
     /// The index of the file that is decided next. Scrolling changes it only once the file is out of sight.
@@ -24,7 +24,7 @@ pub(crate) struct Review {
     /// True if Enter was pressed before every file was decided.
     is_incomplete: bool,
     /// Whether files can be accepted individually.
-    taken: Taken,
+    taken: Acceptance,
 }
 
 /// A file of a change.
@@ -37,9 +37,9 @@ struct Reviewed {
     wanted: Option<bool>,
 }
 
-impl Review {
+impl PatchReview {
     /// Creates the review of a formatted diff; `None` if it is not a diff.
-    pub(crate) fn of(diff: &str, taken: Taken) -> Option<Self> {
+    pub(crate) fn of(diff: &str, taken: Acceptance) -> Option<Self> {
         let lines: Vec<String> = diff.lines().map(str::to_owned).collect();
         let plain: Vec<String> = lines.iter().map(|line| without_paint(line)).collect();
         let path =
@@ -60,12 +60,12 @@ impl Review {
         self.files.iter().rposition(|file| file.at <= line).unwrap_or_default()
     }
 
-    pub(super) fn rows(&self, size: Size, paint: Paint) -> Vec<String> {
+    pub(super) fn rows(&self, size: ScreenSize, paint: Paint) -> Vec<String> {
         self.pages.rows(size, &bar(paint, &self.bar(size)))
     }
 
     /// Returns the text of the bar. On a narrow screen, the file and its decision matter most, then the keys to decide and to leave.
-    fn bar(&self, size: Size) -> String {
+    fn bar(&self, size: ScreenSize) -> String {
         let (number, count) = (self.current + 1, self.files.len());
         let file = self.files.get(self.current);
         let wanted = match file.and_then(|file| file.wanted) {
@@ -98,7 +98,7 @@ impl Review {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other key means anything here")]
-    pub(super) fn key(&mut self, key: &Key, size: Size) -> Does {
+    pub(super) fn key(&mut self, key: &Key, size: ScreenSize) -> Does {
         self.is_incomplete = false;
         let start = self.files.get(self.current).map_or(0, |file| file.at);
         let place = self.pages.top.max(start);
@@ -136,7 +136,7 @@ impl Review {
 
     /// After scrolling: goes to the first or last file if the user did, or to one that is on the screen.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other key is treated alike")]
-    fn follow(&mut self, key: &Key, size: Size) {
+    fn follow(&mut self, key: &Key, size: ScreenSize) {
         let first = self.file_of(self.pages.top);
         let last = self.file_of(self.pages.top + self.pages.shown(size) - 1);
         self.current = match key {
@@ -155,24 +155,24 @@ impl Review {
 
     /// Returns the answer; `None` while a file is undecided. If only some files are accepted, but the change can only be applied as a
     /// whole, it is rejected with a message to the model that names the files.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ApprovalAnswer> {
         let all: Option<Vec<bool>> = self.files.iter().map(|file| file.wanted).collect();
         let all = all?;
         if all.iter().all(|wanted| *wanted) {
-            return Some(Answer::Yes);
+            return Some(ApprovalAnswer::Yes);
         }
         if all.iter().all(|wanted| !wanted) {
-            return Some(Answer::No);
+            return Some(ApprovalAnswer::No);
         }
         let of = |wanted: bool| -> Vec<String> {
             let those = self.files.iter().filter(|file| file.wanted == Some(wanted));
             those.map(|file| file.path.clone()).collect()
         };
         if self.taken.is_by_file() {
-            return Some(Answer::Only { paths: of(true), why: None });
+            return Some(ApprovalAnswer::Only { paths: of(true), why: None });
         }
         let (good, bad) = (of(true).join(", "), of(false).join(", "));
-        Some(Answer::Because(format!(
+        Some(ApprovalAnswer::Because(format!(
             "the changes to {good} are accepted, those to {bad} are rejected: leave the rejected ones out or make them differently"
         )))
     }
@@ -199,7 +199,7 @@ fn without_paint(line: &str) -> String {
 mod tests {
     use super::*;
 
-    const SIZE: Size = Size { columns: 60, rows: 6 };
+    const SIZE: ScreenSize = ScreenSize { columns: 60, rows: 6 };
 
     fn diff(files: &[&str]) -> String {
         let file = |path: &&str| {
@@ -210,7 +210,7 @@ mod tests {
         files.iter().map(file).collect()
     }
 
-    fn keys(review: &mut Review, keys: &str) -> Does {
+    fn keys(review: &mut PatchReview, keys: &str) -> Does {
         let key = |c| match c {
             '\n' => Key::Enter,
             '\t' => Key::Tab,
@@ -222,13 +222,15 @@ mod tests {
     #[test]
     fn a_change_is_decided_file_by_file_and_answered_as_a_whole() {
         let change = diff(&["a.rs", "b.rs"]);
-        let review = || Review::of(&change, Taken::ByFile).unwrap();
-        assert_eq!(keys(&mut review(), "yy\n"), Does::Answers(Answer::Yes));
-        assert_eq!(keys(&mut review(), "nn\n"), Does::Answers(Answer::No));
-        let only = Answer::Only { paths: vec!["a.rs".to_owned()], why: None };
+        let review = || PatchReview::of(&change, Acceptance::ByFile).unwrap();
+        assert_eq!(keys(&mut review(), "yy\n"), Does::Answers(ApprovalAnswer::Yes));
+        assert_eq!(keys(&mut review(), "nn\n"), Does::Answers(ApprovalAnswer::No));
+        let only = ApprovalAnswer::Only { paths: vec!["a.rs".to_owned()], why: None };
         assert_eq!(keys(&mut review(), "yn\n"), Does::Answers(only));
-        let mut whole = Review::of(&change, Taken::Whole).unwrap();
-        let Does::Answers(Answer::Because(why)) = keys(&mut whole, "yn\n") else { panic!() };
+        let mut whole = PatchReview::of(&change, Acceptance::Whole).unwrap();
+        let Does::Answers(ApprovalAnswer::Because(why)) = keys(&mut whole, "yn\n") else {
+            panic!()
+        };
         assert!(why.contains("to a.rs are accepted, those to b.rs are rejected"), "{why}");
         // Neither leaving nor Enter alone decides anything.
         assert_eq!(keys(&mut review(), "yq"), Does::Leaves);
@@ -236,12 +238,12 @@ mod tests {
         assert_eq!(keys(&mut incomplete, "y\n"), Does::Stays);
         assert!(incomplete.rows(SIZE, Paint::Plain)[5].contains("1 undecided"));
         assert_eq!(keys(&mut incomplete, "n\n\n").clone(), keys(&mut incomplete, "\n"));
-        assert!(Review::of("  $ make\n", Taken::Whole).is_none());
+        assert!(PatchReview::of("  $ make\n", Acceptance::Whole).is_none());
     }
 
     #[test]
     fn keys_jump_between_files_and_hunks() {
-        let mut review = Review::of(&diff(&["a.rs", "b.rs"]), Taken::ByFile).unwrap();
+        let mut review = PatchReview::of(&diff(&["a.rs", "b.rs"]), Acceptance::ByFile).unwrap();
         insta::assert_snapshot!(review.rows(SIZE, Paint::Plain).join("\n").replace('\x1b', "^"), @"
         ^[1mdiff --git a/a.rs b/a.rs^[0m
         --- a/a.rs
@@ -261,10 +263,10 @@ mod tests {
     #[test]
     fn a_decision_is_about_the_file_that_the_bar_names_however_the_change_was_scrolled() {
         let files = ["a.rs", "b.rs", "c.rs"];
-        for size in [Size { columns: 100, rows: 40 }, Size { columns: 100, rows: 12 }] {
-            let bar = |review: &Review| review.rows(size, Paint::Plain).pop().unwrap();
+        for size in [ScreenSize { columns: 100, rows: 40 }, ScreenSize { columns: 100, rows: 12 }] {
+            let bar = |review: &PatchReview| review.rows(size, Paint::Plain).pop().unwrap();
             for scroll in [Key::Down, Key::Char('j'), Key::Char(' '), Key::End] {
-                let mut review = Review::of(&diff(&files), Taken::ByFile).unwrap();
+                let mut review = PatchReview::of(&diff(&files), Acceptance::ByFile).unwrap();
                 review.key(&Key::Char('y'), size);
                 assert!(bar(&review).starts_with("2/3 b.rs: undecided"), "{}", bar(&review));
                 review.key(&scroll, size);
@@ -277,7 +279,7 @@ mod tests {
                 assert_eq!(decided[at], Some(false), "{scroll:?}: {named}");
             }
             // Some context above the file does not change what is decided.
-            let mut review = Review::of(&diff(&files), Taken::ByFile).unwrap();
+            let mut review = PatchReview::of(&diff(&files), Acceptance::ByFile).unwrap();
             for key in [Key::Tab, Key::Tab, Key::Up] {
                 review.key(&key, size);
             }
@@ -298,8 +300,8 @@ mod tests {
     #[test]
     fn the_bar_of_a_narrow_screen_names_the_file_the_decision_and_how_to_go_on() {
         let bar = |path: &str, keys: &[Key], columns| {
-            let size = Size { columns, rows: 12 };
-            let mut review = Review::of(&diff(&[path, "x.rs"]), Taken::ByFile).unwrap();
+            let size = ScreenSize { columns, rows: 12 };
+            let mut review = PatchReview::of(&diff(&[path, "x.rs"]), Acceptance::ByFile).unwrap();
             for key in keys {
                 review.key(key, size);
             }

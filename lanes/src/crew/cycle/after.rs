@@ -4,7 +4,7 @@ use checks::error_lines::ErrorSet;
 use checks::failure_class::FailureClass;
 use facts::delivery::NeedsWork;
 
-use super::judgement::{Judgement, Standing, describe_old};
+use super::judgement::{CheckStanding, Judgement, describe_old};
 use super::{
     Cycle, DraftReason, InTree, Next, OldFailures, PlanReason, delivered, needs_work,
     newly_failing, old_failures_left, unverifiable,
@@ -12,7 +12,7 @@ use super::{
 
 /// What the results of the checks are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum AfterVerification {
     /// The checks follow a diff.
     Change,
     /// The checks are new ones of a new plan, and no one has been asked for a diff yet. If `ends`, the plan wants the
@@ -23,19 +23,19 @@ pub(super) enum After {
 }
 
 impl Cycle {
-    pub(super) fn verify(&mut self, after: After) -> Next {
+    pub(super) fn verify(&mut self, after: AfterVerification) -> Next {
         self.after = after;
         Next::Verify
     }
 
     /// Ends the run as the Architect wants, unless something fails newly.
-    pub(super) fn ended(&mut self, standing: Standing, reason: String) -> Next {
+    pub(super) fn ended(&mut self, standing: CheckStanding, reason: String) -> Next {
         match standing {
-            Standing::Sound(verified) => delivered(verified),
-            Standing::Old => old_failures_left(reason),
-            Standing::Red => self.still_fails(&reason),
-            Standing::Denied(delivery) => Next::Finish(delivery),
-            Standing::Unverifiable(detail) => unverifiable(detail),
+            CheckStanding::Sound(verified) => delivered(verified),
+            CheckStanding::Old => old_failures_left(reason),
+            CheckStanding::Red => self.still_fails(&reason),
+            CheckStanding::Denied(delivery) => Next::Finish(delivery),
+            CheckStanding::Unverifiable(detail) => unverifiable(detail),
         }
     }
 
@@ -54,20 +54,24 @@ impl Cycle {
         let standing = judgement.standing();
         let (errors, is_all_old) = (judgement.report.errors(), judgement.is_all_old());
         self.in_tree = InTree::Checked(judgement);
-        match (std::mem::replace(&mut self.after, After::Change), standing) {
-            (_, Standing::Denied(delivery)) => Next::Finish(delivery),
-            (_, Standing::Unverifiable(detail)) => unverifiable(detail),
-            (After::End { reason }, standing) => self.ended(standing, reason),
-            (After::Change | After::Plan { ends: true }, Standing::Sound(verified)) => {
-                delivered(verified)
+        match (std::mem::replace(&mut self.after, AfterVerification::Change), standing) {
+            (_, CheckStanding::Denied(delivery)) => Next::Finish(delivery),
+            (_, CheckStanding::Unverifiable(detail)) => unverifiable(detail),
+            (AfterVerification::End { reason }, standing) => self.ended(standing, reason),
+            (
+                AfterVerification::Change | AfterVerification::Plan { ends: true },
+                CheckStanding::Sound(verified),
+            ) => delivered(verified),
+            (
+                AfterVerification::Plan { .. },
+                CheckStanding::Sound(_) | CheckStanding::Old | CheckStanding::Red,
+            ) => Next::Draft(DraftReason::NewPlan),
+            (AfterVerification::Change, standing) if is_all_old => {
+                self.old_failures(&errors, standing == CheckStanding::Old)
             }
-            (After::Plan { .. }, Standing::Sound(_) | Standing::Old | Standing::Red) => {
-                Next::Draft(DraftReason::NewPlan)
+            (AfterVerification::Change, CheckStanding::Old | CheckStanding::Red) => {
+                self.failed(&errors)
             }
-            (After::Change, standing) if is_all_old => {
-                self.old_failures(&errors, standing == Standing::Old)
-            }
-            (After::Change, Standing::Old | Standing::Red) => self.failed(&errors),
         }
     }
 

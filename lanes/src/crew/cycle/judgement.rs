@@ -23,7 +23,7 @@ pub struct Judgement {
 
 /// How a judgement stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum CheckStanding {
     /// Nothing fails that could.
     Sound(Verified),
     /// Everything that fails failed before the change, in the same way.
@@ -37,32 +37,34 @@ pub(super) enum Standing {
 }
 
 impl Judgement {
-    pub(super) fn standing(&self) -> Standing {
-        let unverified = |why| Standing::Sound(Verified::Unverified(why));
+    pub(super) fn standing(&self) -> CheckStanding {
+        let unverified = |why| CheckStanding::Sound(Verified::Unverified(why));
         match self.report.outcome() {
             CheckOutcome::Passed | CheckOutcome::Flaky if self.moved => {
                 unverified(Unverified::TreeMoved)
             }
             CheckOutcome::Passed | CheckOutcome::Flaky if self.proven => {
-                Standing::Sound(Verified::Proven)
+                CheckStanding::Sound(Verified::Proven)
             }
-            CheckOutcome::Passed | CheckOutcome::Flaky => Standing::Sound(Verified::Passed),
+            CheckOutcome::Passed | CheckOutcome::Flaky => CheckStanding::Sound(Verified::Passed),
             CheckOutcome::Unverified => unverified(Unverified::NothingCouldFail),
             CheckOutcome::Environment => {
                 unverified(self.report.hindrance().unwrap_or(Unverified::NothingCouldFail))
             }
-            CheckOutcome::PreExisting if self.old_unchanged => Standing::Old,
-            CheckOutcome::PreExisting | CheckOutcome::CodeFailure => Standing::Red,
+            CheckOutcome::PreExisting if self.old_unchanged => CheckStanding::Old,
+            CheckOutcome::PreExisting | CheckOutcome::CodeFailure => CheckStanding::Red,
             CheckOutcome::PolicyDenied => {
                 let unknown = Delivery::denied(Wording::default(), Wording::default());
-                Standing::Denied(self.denied.as_ref().map_or(unknown, Denied::delivery))
+                CheckStanding::Denied(self.denied.as_ref().map_or(unknown, Denied::delivery))
             }
             CheckOutcome::CommandMissing => {
-                Standing::Unverifiable("a verification command is not installed")
+                CheckStanding::Unverifiable("a verification command is not installed")
             }
-            CheckOutcome::TimedOut => Standing::Unverifiable("a verification command timed out"),
+            CheckOutcome::TimedOut => {
+                CheckStanding::Unverifiable("a verification command timed out")
+            }
             CheckOutcome::Infrastructure => {
-                Standing::Unverifiable("the machine failed while verifying")
+                CheckStanding::Unverifiable("the machine failed while verifying")
             }
         }
     }

@@ -1,9 +1,9 @@
 //! The lane planner asks a model how to split a task. It keeps no state: the dialogue ends with the plan.
 
 use actors::calls::model_call::Caller;
-use actors::looks::look_effect::Sources;
+use actors::looks::look_effect::LookSources;
 use actors::run::command_runner::Runner;
-use actors::talk::brief::{Brief, Reads};
+use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::introduction;
 use actors::talk::prompts::{Prompt, Prompts};
@@ -37,14 +37,14 @@ pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Answe
         prompts,
         &mut dialogue,
         AgentRole::LanePlanner,
-        Reads::Everything,
+        BriefShare::Everything,
         &instructions(prompts, limits),
     );
     dialogue.say(&(introduction + &prompts.render(Prompt::SplitRequest, &[])));
     let bounds = &config.agent_loop;
     let talk = Talk {
         caller: &caller,
-        sources: Sources::of_commands(commands),
+        sources: LookSources::of_commands(commands),
         repairs: bounds.architect_parse_retries,
         looks: bounds.max_look_rounds,
         since: None,

@@ -9,23 +9,23 @@ use std::rc::Rc;
 use facts::delivery::StagedFor;
 use facts::event::Event as E;
 use facts::lane_id::LaneId;
-use facts::words::{Asked, Side};
+use facts::words::{NeedsApproval, Side};
 
 use super::entry::StoryEntry;
 
 /// A run, its lane and its part.
-pub(super) type Place = (Option<String>, Option<LaneId>, Option<String>);
+pub(super) type EventPlace = (Option<String>, Option<LaneId>, Option<String>);
 
 /// Returns where an event belongs.
-pub(super) fn place_of(entry: &StoryEntry) -> Place {
+pub(super) fn place_of(entry: &StoryEntry) -> EventPlace {
     (entry.run.clone(), entry.lane, entry.part.clone())
 }
 
 /// The events before one, as far as they can be its cause.
 #[derive(Default)]
-pub(super) struct Earlier {
+pub(super) struct EarlierEvents {
     /// Those of each run, lane and part.
-    of_places: HashMap<Place, Latest>,
+    of_places: HashMap<EventPlace, Latest>,
     /// Those of each run outside its lanes.
     of_runs: HashMap<Option<String>, Latest>,
 }
@@ -39,7 +39,7 @@ struct Latest {
     questions: HashMap<String, u64>,
 }
 
-impl Earlier {
+impl EarlierEvents {
     /// Adds the next event.
     pub(super) fn add(&mut self, entry: StoryEntry) {
         let StoryEntry { seq, kind, run, lane, part, event: Some(event), .. } = entry else {
@@ -106,8 +106,8 @@ impl Latest {
 fn may_cause(cause: &E, effect: &E) -> bool {
     match effect {
         // Checks on the unchanged tree run in parallel with the other roles; the plan asks for them.
-        E::ApprovalAsked { action: Asked::Command(_), .. }
-        | E::ApprovalDenied { action: Asked::Command(_), .. }
+        E::ApprovalAsked { action: NeedsApproval::Command(_), .. }
+        | E::ApprovalDenied { action: NeedsApproval::Command(_), .. }
         | E::VerificationRun { baseline: true, .. } => {
             matches!(cause, E::PlanCreated { .. } | E::PlanRevised { .. })
         }
@@ -181,12 +181,12 @@ const fn is_of_a_change(event: &E) -> bool {
 #[cfg(test)]
 mod tests {
     use facts::amounts::Amount;
-    use facts::words::{Intent, IntentBy, Role};
+    use facts::words::{IntentBy, RequestIntent, Role};
 
     use super::*;
 
     fn causes(entries: &[StoryEntry]) -> Vec<Option<u64>> {
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierEvents::default();
         let cause = |entry: &StoryEntry| {
             let cause = earlier.cause(entry);
             earlier.add(entry.clone());
@@ -212,7 +212,7 @@ mod tests {
     fn an_unlisted_kind_follows_from_the_nearest_event_of_its_lane_and_leads_on() {
         let turn =
             |speaker| E::TurnAdded { speaker, text: String::new(), intent: None, card: None };
-        let decided = E::IntentDecided { intent: Intent::Edit, reason: IntentBy::Words };
+        let decided = E::IntentDecided { intent: RequestIntent::Edit, reason: IntentBy::Words };
         // No rule names this kind.
         let crashed = || Some(E::RoleCrashed { role: Role::Editor });
         let (run, lane) = (Some("r"), LaneId::new(1));

@@ -51,7 +51,7 @@ impl StoryEntry {
 
 /// The loaded events of one session: a prefix, or those of the requested topics.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptEntries {
     /// The session's id.
     pub(crate) session: String,
     /// How many events it has in all.
@@ -69,7 +69,7 @@ pub(crate) trait Fold {
     fn take_in(&mut self, entry: StoryEntry);
 }
 
-impl Fold for Kept {
+impl Fold for KeptEntries {
     fn begin(session: String, events: u64) -> Self {
         Self { session, events, entries: Vec::new() }
     }
@@ -79,7 +79,7 @@ impl Fold for Kept {
     }
 }
 
-impl Kept {
+impl KeptEntries {
     /// Returns the events that this version knows, in order.
     pub(crate) fn known(&self) -> impl DoubleEndedIterator<Item = (&StoryEntry, &Event)> {
         self.entries.iter().filter_map(|entry| Some((entry, entry.event.as_ref()?)))

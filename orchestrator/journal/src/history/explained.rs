@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use facts::event::Event;
 
-use super::causes::{Earlier, Place, is_of_the_gate, place_of};
+use super::causes::{EarlierEvents, EventPlace, is_of_the_gate, place_of};
 use super::entry::StoryEntry;
 
 /// The numbers of the causes and effects of an event.
@@ -30,7 +30,7 @@ impl Explained {
 #[derive(Default)]
 pub(super) struct Explaining {
     seq: u64,
-    earlier: Earlier,
+    earlier: EarlierEvents,
     /// The cause of each event up to the one in question.
     causes: HashMap<u64, u64>,
     /// The events whose effects count. The decisions about a change count as its effects, until it is in the workspace.
@@ -46,9 +46,9 @@ enum Verification {
     #[default]
     None,
     /// It has not come yet in this place.
-    Runs(Place),
+    Runs(EventPlace),
     /// It begins in this place, and may go on there.
-    Ended(Place),
+    Ended(EventPlace),
 }
 
 impl Explaining {
@@ -74,7 +74,7 @@ impl Explaining {
     }
 
     fn note_verdict(&mut self, entry: &StoryEntry) {
-        let is_at = |place: &Place| *place == place_of(entry);
+        let is_at = |place: &EventPlace| *place == place_of(entry);
         match (&self.verification, &entry.event) {
             (Verification::None, Some(Event::VerificationRun { baseline: false, .. }))
                 if entry.seq == self.seq =>

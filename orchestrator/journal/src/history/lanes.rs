@@ -8,7 +8,7 @@ use facts::team::{EndedLane, LaneEnd};
 use serde::Serialize;
 use tree::RepoPath;
 
-use super::entry::{Kept, StoryEntry};
+use super::entry::{KeptEntries, StoryEntry};
 
 /// A lane of a run: its last attempt that changed something, or else its last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ struct Followed {
 type Team = BTreeMap<LaneId, Followed>;
 
 /// Returns the lanes of a session, by number; the newest run first.
-pub(super) fn lanes(kept: &Kept) -> Vec<LaneWork> {
+pub(super) fn lanes(kept: &KeptEntries) -> Vec<LaneWork> {
     let mut teams: Vec<(&str, Team)> = Vec::new();
     let mut applied = BTreeSet::new();
     for (entry, event) in kept.known() {
@@ -228,7 +228,7 @@ mod tests {
             event: Some(event),
         };
         let entries: Vec<StoryEntry> = (1..).zip(events).map(entry).collect();
-        lanes(&Kept { session: "s".to_owned(), events: entries.len() as u64, entries })
+        lanes(&KeptEntries { session: "s".to_owned(), events: entries.len() as u64, entries })
     }
 
     fn spawned(attempt: u32) -> Event {

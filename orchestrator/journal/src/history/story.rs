@@ -1,8 +1,8 @@
 //! One session with all its details. Values only.
 
-use super::entry::{Kept, StoryEntry};
+use super::entry::{KeptEntries, StoryEntry};
 use super::summary::Summary;
-use super::usage::{Call, calls};
+use super::usage::{RecordedCall, calls};
 use crate::staged::{Fates, StagedPatch};
 
 /// A session with all its events.
@@ -12,20 +12,20 @@ pub struct Story {
     pub summary: Summary,
     /// Its events, in order.
     pub entries: Vec<StoryEntry>,
-    calls: Vec<Call>,
+    calls: Vec<RecordedCall>,
     fates: Fates,
 }
 
 impl Story {
     /// Builds the story from all events of a session; `None` if the session has not begun.
-    pub(super) fn of(kept: Kept, fates: Fates) -> Option<Self> {
+    pub(super) fn of(kept: KeptEntries, fates: Fates) -> Option<Self> {
         let (summary, calls) = (Summary::of(&kept)?, calls(&kept));
         Some(Self { summary, entries: kept.entries, calls, fates })
     }
 
     /// Returns the call that an event begins or ends.
-    pub fn call(&self, entry: &StoryEntry) -> Option<&Call> {
-        let replied = |call: &Call| call.reply.as_ref().map(|reply| reply.seq);
+    pub fn call(&self, entry: &StoryEntry) -> Option<&RecordedCall> {
+        let replied = |call: &RecordedCall| call.reply.as_ref().map(|reply| reply.seq);
         self.calls.iter().rfind(|it| it.seq == entry.seq || replied(it) == Some(entry.seq))
     }
 

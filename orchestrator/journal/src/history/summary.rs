@@ -8,8 +8,8 @@ use facts::words::{SessionState, Side};
 use serde::Serialize;
 use tools::clock::Timestamp;
 
-use super::entry::{Fold, Kept, StoryEntry};
-use super::usage::{Calls, Tally};
+use super::entry::{Fold, KeptEntries, StoryEntry};
+use super::usage::{CallFold, Tally};
 
 /// The summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ impl Summary {
     }
 
     /// Summarises a session; `None` if it has not begun.
-    pub(super) fn of(kept: &Kept) -> Option<Self> {
+    pub(super) fn of(kept: &KeptEntries) -> Option<Self> {
         let mut summing = Summing::begin(kept.session.clone(), kept.events);
         kept.entries.iter().for_each(|entry| summing.hear(entry));
         summing.done()
@@ -80,12 +80,12 @@ pub(super) struct Summing {
     events: u64,
     /// `None` before the first event, and if that does not begin a session.
     summary: Option<Summary>,
-    calls: Calls,
+    calls: CallFold,
 }
 
 impl Fold for Summing {
     fn begin(session: String, events: u64) -> Self {
-        let calls = Calls::of(session.clone());
+        let calls = CallFold::of(session.clone());
         Self { session, events, summary: None, calls }
     }
 

@@ -8,11 +8,11 @@ use model::price::Usd;
 use model::{AgentRole, Usage};
 use serde::Serialize;
 
-use super::entry::{Kept, StoryEntry};
+use super::entry::{KeptEntries, StoryEntry};
 
 /// A model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Call {
+pub struct RecordedCall {
     /// The session it was made in.
     #[serde(skip)]
     pub session: String,
@@ -62,21 +62,21 @@ pub struct CallReply {
 }
 
 /// Returns the calls of a session, each with its first reply.
-pub(super) fn calls(kept: &Kept) -> Vec<Call> {
-    let mut calls = Calls::of(kept.session.clone());
+pub(super) fn calls(kept: &KeptEntries) -> Vec<RecordedCall> {
+    let mut calls = CallFold::of(kept.session.clone());
     kept.entries.iter().for_each(|entry| calls.hear(entry));
     calls.all
 }
 
 /// The calls of a session while its events pass by.
-pub(super) struct Calls {
+pub(super) struct CallFold {
     session: String,
-    pub(super) all: Vec<Call>,
+    pub(super) all: Vec<RecordedCall>,
     /// The calls without a reply. Each lane numbers its own.
     open: HashMap<(u64, Option<LaneId>, Option<String>), Vec<usize>>,
 }
 
-impl Calls {
+impl CallFold {
     pub(super) fn of(session: String) -> Self {
         Self { session, all: Vec::new(), open: HashMap::new() }
     }
@@ -98,9 +98,9 @@ impl Calls {
     }
 }
 
-fn asked(session: &str, entry: &StoryEntry, event: &Event) -> Option<Call> {
+fn asked(session: &str, entry: &StoryEntry, event: &Event) -> Option<RecordedCall> {
     let Event::ModelRequest { call, role, model, retry, body, .. } = event else { return None };
-    Some(Call {
+    Some(RecordedCall {
         session: session.to_owned(),
         seq: entry.seq,
         at: entry.at.clone(),
@@ -181,13 +181,13 @@ pub struct Tally {
 
 impl Tally {
     /// Adds up the usage of all these calls.
-    pub fn of<'c>(calls: impl IntoIterator<Item = &'c Call>) -> Self {
+    pub fn of<'c>(calls: impl IntoIterator<Item = &'c RecordedCall>) -> Self {
         let mut tally = Self::default();
         calls.into_iter().for_each(|call| tally.add(call));
         tally
     }
 
-    fn add(&mut self, call: &Call) {
+    fn add(&mut self, call: &RecordedCall) {
         self.calls += 1;
         let usage = call.reply.as_ref().and_then(|reply| reply.usage);
         let cost = call.reply.as_ref().and_then(|reply| reply.cost_nano_usd);
@@ -218,7 +218,7 @@ impl Tally {
     }
 }
 
-impl Call {
+impl RecordedCall {
     /// Returns the day of the call, in UTC.
     pub fn day(&self) -> &str {
         self.at.split_once('T').map_or(&self.at, |(day, _)| day)
@@ -226,7 +226,10 @@ impl Call {
 }
 
 /// Groups usage by a key, in the order of the keys.
-pub fn told_apart(calls: &[Call], key: impl Fn(&Call) -> String) -> BTreeMap<String, Tally> {
+pub fn told_apart(
+    calls: &[RecordedCall],
+    key: impl Fn(&RecordedCall) -> String,
+) -> BTreeMap<String, Tally> {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     for call in calls {
         tallies.entry(key(call)).or_default().add(call);

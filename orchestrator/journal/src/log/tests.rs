@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use actors::run::publisher::{Publisher, Written};
+use actors::run::publisher::{EventWritten, Publisher};
 use facts::amounts::Amount;
 use tools::clock::{FixedClock, Timestamp};
 
@@ -83,7 +83,7 @@ async fn a_full_disk_pauses_a_run_that_has_paid_until_there_is_space() {
     assert!(!recorded.is_finished());
     assert_eq!(read(dir.path()).unwrap().records.len(), 1);
     fs::remove_file(place).unwrap();
-    assert_eq!(recorded.await.unwrap(), Ok(Written::Now(2)));
+    assert_eq!(recorded.await.unwrap(), Ok(EventWritten::Now(2)));
     assert_eq!(read(dir.path()).unwrap().records.len(), 2);
 }
 

@@ -13,7 +13,7 @@ use tree::FileHash;
 use super::topic::Topic;
 use crate::EVENTS;
 use crate::history::Homes;
-use crate::read::{Place, ReadError, Record, scan_each};
+use crate::read::{LogPlace, ReadError, Record, scan_each};
 
 /// How far a journal was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ struct Mark {
     /// File metadata when it was read; `None` if it must be read again in any case.
     stamp: Option<String>,
     /// The end of the last line read.
-    place: Place,
+    place: LogPlace,
     /// Hash of everything before it.
     hash: String,
 }
@@ -79,7 +79,7 @@ fn project(
     if from.is_none() {
         forget(tables, session)?;
     }
-    let from = from.unwrap_or_else(Place::start);
+    let from = from.unwrap_or_else(LogPlace::start);
     let mut inserted = Ok(());
     let valid = scan_each(&text, from, |record| {
         if inserted.is_ok()
@@ -129,7 +129,7 @@ fn mark(tables: &Connection, session: &str) -> rusqlite::Result<Option<Mark>> {
         .prepare_cached("SELECT stamp, seq, bytes, sum, hash FROM journals WHERE session = ?1")?;
     let mark = statement.query_row([session], |row| {
         let (seq, bytes): (i64, i64) = (row.get(1)?, row.get(2)?);
-        let place = Place {
+        let place = LogPlace {
             seq: u64::try_from(seq).unwrap_or_default(),
             bytes: usize::try_from(bytes).unwrap_or_default(),
             sum: row.get(3)?,

@@ -9,7 +9,7 @@ use facts::event::{Blob, Event, FORMAT, StagedContent, StagedFile};
 use facts::grammar::plan::Plan;
 use facts::lane_id::LaneId;
 use facts::team::{EndedLane, LaneEnd};
-use facts::words::{Asked, DeniedBy, Intent, IntentBy, Role, Side};
+use facts::words::{DeniedBy, IntentBy, NeedsApproval, RequestIntent, Role, Side};
 use model::price::Usd;
 use model::{AgentRole, Usage};
 use proptest::prelude::*;
@@ -55,7 +55,7 @@ impl State {
     /// Returns all lines from the file's tables, which must be usable, and the reported damage.
     fn lines(&self, name: &str) -> (Vec<String>, Vec<String>) {
         let at = self.projection(name).folded_at(Place::Kept, &self.homes(), &TOPICS);
-        let Gathered::<Vec<Kept>> { value, troubles } = at.unwrap();
+        let Gathered::<Vec<KeptEntries>> { value, troubles } = at.unwrap();
         (shown(&value), troubles.iter().map(ToString::to_string).collect())
     }
 
@@ -66,8 +66,8 @@ impl State {
 }
 
 /// Lists each session, followed by its lines.
-fn shown(sessions: &[Kept]) -> Vec<String> {
-    let of = |kept: &Kept| {
+fn shown(sessions: &[KeptEntries]) -> Vec<String> {
+    let of = |kept: &KeptEntries| {
         let entries = kept.entries.iter().map(|entry| format!("{entry:?}"));
         let session = format!("{} of {} events", kept.session, kept.events);
         std::iter::once(session).chain(entries).collect::<Vec<_>>()
@@ -129,8 +129,8 @@ fn any_event() -> impl Strategy<Value = Event> {
             let speaker = if user { Side::User } else { Side::Assistant };
             Event::TurnAdded { speaker, text, intent: None, card: None }
         }),
-        Just(Event::IntentDecided { intent: Intent::Plan, reason: IntentBy::Words }),
-        text().prop_map(|request| Event::RunStarted { intent: Intent::Edit, request }),
+        Just(Event::IntentDecided { intent: RequestIntent::Plan, reason: IntentBy::Words }),
+        text().prop_map(|request| Event::RunStarted { intent: RequestIntent::Edit, request }),
         any::<u32>().prop_map(|iteration| Event::EditorStarted { iteration }),
         (any::<u32>(), proptest::collection::vec(text(), 0..3)).prop_map(|(version, steps)| {
             let plan = Plan { steps, ..Plan::default() };
@@ -155,12 +155,12 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|patch| Event::PatchApplied { patch }),
         (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ApprovalAsked {
             ask,
-            action: Asked::Patch(patch),
+            action: NeedsApproval::Patch(patch),
             why: why.into(),
         }),
         text().prop_map(|ask| Event::ApprovalGiven { ask, left_out: vec![], said: None }),
         (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
-            let (action, by) = (Asked::Command(command), DeniedBy::Nobody);
+            let (action, by) = (NeedsApproval::Command(command), DeniedBy::Nobody);
             Event::ApprovalDenied { ask, action, by, why: why.into(), said: None }
         }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {

@@ -8,12 +8,12 @@ use facts::lane_id::LaneId;
 use tools::count::counted;
 
 use crate::card::{
-    Capabilities, Card, CardLimits, Coverage, Estimate, Group, Range, SealedCard, SubTask,
+    Capabilities, Card, CardLimits, Coverage, Estimate, EstimateRange, Group, SealedCard, SubTask,
 };
 use crate::research::finding::{Confidence, Observation};
 
 /// A range, shown as one number if both ends are equal.
-struct Span(Range);
+struct Span(EstimateRange);
 
 impl Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +32,7 @@ impl Span {
 }
 
 /// Formats a duration, in minutes from two minutes on.
-fn lasting((least, most): Range) -> String {
+fn lasting((least, most): EstimateRange) -> String {
     if most < 120 { format!("{least} to {most} s") } else { format!("up to {} min", most / 60) }
 }
 

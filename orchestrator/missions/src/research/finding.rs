@@ -157,7 +157,7 @@ impl Observation {
 
 /// The result of adding a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum AddedFinding {
     /// It was not known before.
     New,
     /// It was already known.
@@ -173,13 +173,13 @@ pub(crate) fn take(
     passage: &Passage,
     (first, last, novelty, weight, claim): ToldFinding,
     level: u32,
-) -> Taken {
+) -> AddedFinding {
     let evidence = Passage { path: passage.path.clone(), first: first.max(passage.first), last };
     let Some(hash) = evidence.hash(sources).filter(|_| last <= passage.last) else {
-        return Taken::Elsewhere;
+        return AddedFinding::Elsewhere;
     };
     if findings.iter().any(|it| it.says_the_same(&evidence, &claim)) {
-        return Taken::Known;
+        return AddedFinding::Known;
     }
     let id = u32::try_from(findings.len()).unwrap_or(u32::MAX).saturating_add(1);
     let (mechanical, flash, pro, doubt) = (None, None, None, None);
@@ -196,7 +196,7 @@ pub(crate) fn take(
         pro,
         doubt,
     });
-    Taken::New
+    AddedFinding::New
 }
 
 /// Returns the share of two texts' words that both contain.

@@ -10,7 +10,7 @@ use model::price::Usd;
 use model::{AgentRole, BYTES_PER_TOKEN};
 
 use crate::card::plan::{MissionPlan, PlanBounds};
-use crate::card::{Capabilities, Card, CardLimits, Estimate, Range, SubTask, TaskKind};
+use crate::card::{Capabilities, Card, CardLimits, Estimate, EstimateRange, SubTask, TaskKind};
 use crate::research::passage::SourceFile;
 use crate::research::researcher::Thread;
 use crate::research::{Research, Researched};
@@ -22,7 +22,7 @@ const LANE_TOKENS: u64 = 4_000;
 /// Tokens of a short answer.
 const ANSWER_TOKENS: u64 = 600;
 /// Seconds that a successful model call takes: least and most.
-const CALL_SECONDS: Range = (2, 60);
+const CALL_SECONDS: EstimateRange = (2, 60);
 
 impl Research<'_> {
     /// Plans the tasks: for the first time, or again with the changes in `wanted`. If the budget does not cover the dialogue,

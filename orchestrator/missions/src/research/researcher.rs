@@ -7,7 +7,7 @@ use actors::calls::model_call::{CallError, Caller};
 use actors::looks::look_effect;
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
-use actors::talk::brief::Reads;
+use actors::talk::brief::BriefShare;
 use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::introduction;
 use actors::talk::prompts::{Prompt, Prompts};
@@ -97,14 +97,14 @@ impl Research<'_> {
             prompts,
             dialogue,
             AgentRole::Researcher,
-            Reads::Everything,
+            BriefShare::Everything,
             &prompts.render(Prompt::MissionLead, &[]),
         );
         dialogue.say(&(opening + &std::mem::take(untold) + request));
         let caller = Caller::of(&run, AgentRole::Researcher);
         let talk = Talk {
             caller: &caller,
-            sources: look_effect::Sources {
+            sources: look_effect::LookSources {
                 commands: self.commands,
                 index: Some(self.index),
                 own: &[],

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use config::Missions;
 use serde::{Deserialize, Serialize};
 
-use crate::research::finding::{Observation, Taken, ToldFinding, take};
+use crate::research::finding::{AddedFinding, Observation, ToldFinding, take};
 use crate::research::passage::{Passage, SourceFile, covering};
 
 /// Share of a research's questions that sampling may use; the rest is for checking the findings.
@@ -91,14 +91,14 @@ impl Sampling {
         for (passage, told) in answers {
             for one in told {
                 match take(&mut self.findings, sources, &passage, one, self.level) {
-                    Taken::New => {
+                    AddedFinding::New => {
                         new += 1;
                         let score = self.findings.last().map_or(0, Observation::score);
                         let best = best.entry(passage.clone()).or_default();
                         *best = score.max(*best);
                     }
-                    Taken::Known => known += 1,
-                    Taken::Elsewhere => {}
+                    AddedFinding::Known => known += 1,
+                    AddedFinding::Elsewhere => {}
                 }
             }
         }

@@ -10,7 +10,7 @@ use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
 use tools::encoding::decode;
 use tools::long_lines::shortened;
-use tree::{Entry, Listed, ReadTree, RepoPath};
+use tree::{Entry, ListedFile, ReadTree, RepoPath};
 
 use crate::card::Coverage;
 use crate::research::passage::SourceFile;
@@ -29,7 +29,7 @@ pub struct ReadSources {
 
 /// Which files to read, as far as they fit.
 #[derive(Debug, Clone)]
-pub(crate) enum Wanted {
+pub(crate) enum WantedFiles {
     /// All files, most relevant to this goal first.
     About(String),
     /// Files that match the patterns, or all if there are none; those that the program names first.
@@ -37,12 +37,12 @@ pub(crate) enum Wanted {
 }
 
 /// The effect of reading files.
-pub(crate) struct Reading<'r> {
-    pub(crate) wanted: Wanted,
+pub(crate) struct SourceReading<'r> {
+    pub(crate) wanted: WantedFiles,
     pub(crate) index: &'r Index,
 }
 
-impl Effect for Reading<'_> {
+impl Effect for SourceReading<'_> {
     type Outcome = ReadSources;
     type Stop = JournalClosed;
 
@@ -63,9 +63,9 @@ impl Effect for Reading<'_> {
     async fn act(&mut self, run: &Run) -> Result<ReadSources, JournalClosed> {
         let bounds = &run.config().missions;
         let room = match &self.wanted {
-            Wanted::About(_) => bounds.source_tokens.saturating_mul(BYTES_PER_TOKEN),
+            WantedFiles::About(_) => bounds.source_tokens.saturating_mul(BYTES_PER_TOKEN),
             // No model reads these files; the limit is the program's memory.
-            Wanted::Named { .. } => {
+            WantedFiles::Named { .. } => {
                 usize::try_from((bounds.program_memory_mb << 20) / MEMORY_OF_FILES)
                     .unwrap_or(usize::MAX)
             }
@@ -126,22 +126,22 @@ pub(crate) async fn read_now(run: &Run, index: &Index, paths: Vec<RepoPath>) -> 
 }
 
 /// Reads the wanted files. Blocks.
-fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
+fn read(index: &Index, wanted: &WantedFiles, room: usize, run: &Run) -> ReadSources {
     let (listed, _) = index.files();
     let is_wanted = |path: &RepoPath| match wanted {
-        Wanted::Named { patterns, .. } if !patterns.is_empty() => {
+        WantedFiles::Named { patterns, .. } if !patterns.is_empty() => {
             patterns.iter().any(|pattern| pattern.matches(path))
         }
-        Wanted::About(_) | Wanted::Named { .. } => FileKind::of(path) != FileKind::Aside,
+        WantedFiles::About(_) | WantedFiles::Named { .. } => FileKind::of(path) != FileKind::Aside,
     };
-    let listed: Vec<Listed> = listed
+    let listed: Vec<ListedFile> = listed
         .into_iter()
         .filter(|file| is_wanted(&file.path))
         .filter(|file| file.bytes <= index.max_file_bytes() && index.may_read(&file.path))
         .collect();
     let (goal, ranked) = match wanted {
-        Wanted::About(goal) => (goal.as_str(), index.rank(goal, &listed).files),
-        Wanted::Named { program, .. } => (program.as_str(), Vec::new()),
+        WantedFiles::About(goal) => (goal.as_str(), index.rank(goal, &listed).files),
+        WantedFiles::Named { program, .. } => (program.as_str(), Vec::new()),
     };
     let ranked: Vec<RepoPath> = ranked.into_iter().map(|file| file.path).collect();
     let most = run.config().missions.common_tokens.saturating_mul(BYTES_PER_TOKEN);
@@ -160,7 +160,7 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
         }
     }
     // The order decides which files fit; a program gets them sorted by path.
-    if matches!(wanted, Wanted::Named { .. }) {
+    if matches!(wanted, WantedFiles::Named { .. }) {
         files.sort_by(|one, other| one.path.cmp(&other.path));
     }
     let coverage = Coverage {
@@ -176,7 +176,7 @@ fn read(index: &Index, wanted: &Wanted, room: usize, run: &Run) -> ReadSources {
 /// rank; last come files of more than `most` bytes, each of which would take the space of many. Pure.
 fn in_order<'l>(
     goal: &str,
-    listed: &'l [Listed],
+    listed: &'l [ListedFile],
     ranked: &[RepoPath],
     most: u64,
 ) -> Vec<&'l RepoPath> {
@@ -185,14 +185,14 @@ fn in_order<'l>(
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let is_below =
         |path: &str, word: &str| path.strip_prefix(word).is_some_and(|rest| rest.starts_with('/'));
-    let place = |file: &&Listed| {
+    let place = |file: &&ListedFile| {
         let path = file.path.as_str();
         let is_large = file.bytes > most && !words.contains(&path);
         let is_named = words.iter().any(|word| *word == path || is_below(path, word));
         let rank = ranked.iter().position(|it| *it == file.path);
         (is_large, !is_named, rank.unwrap_or(usize::MAX))
     };
-    let mut files: Vec<&Listed> = listed.iter().collect();
+    let mut files: Vec<&ListedFile> = listed.iter().collect();
     files.sort_by_cached_key(place);
     files.into_iter().map(|file| &file.path).collect()
 }
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn files_named_by_the_goal_are_read_first_and_large_files_last() {
         let path = |name: &str| RepoPath::parse(name).unwrap();
-        let listed: Vec<Listed> =
+        let listed: Vec<ListedFile> =
             [("a.rs", 9), ("big.rs", 999), ("cli/b.rs", 9), ("lib/c.rs", 9), ("cli/d.rs", 9)]
-                .map(|(name, bytes)| Listed { path: path(name), bytes, modified: 0 })
+                .map(|(name, bytes)| ListedFile { path: path(name), bytes, modified: 0 })
                 .to_vec();
         let ranked = [path("big.rs"), path("cli/d.rs"), path("a.rs")];
         let order = |goal: &str| -> Vec<String> {

@@ -23,14 +23,14 @@ pub(crate) struct Delivered<'d> {
 }
 
 /// Where to remember it.
-pub(crate) struct Place {
+pub(crate) struct DeliveryPlace {
     pub(crate) tree: ReadTree,
     pub(crate) file: PathBuf,
     pub(crate) session: String,
 }
 
 /// Remembers a delivery. A replayed run adds nothing. A failure is only logged: the next request just knows less.
-pub(crate) async fn remember(run: &Run, delivered: Delivered<'_>, place: Place) {
+pub(crate) async fn remember(run: &Run, delivered: Delivered<'_>, place: DeliveryPlace) {
     let bounds = run.config().memory.clone();
     if !bounds.enabled || run.only_compares() {
         return;
@@ -41,7 +41,7 @@ pub(crate) async fn remember(run: &Run, delivered: Delivered<'_>, place: Place) 
     let at = run.clock.now().to_string();
     let max_bytes = run.config().limits.max_indexed_file_bytes;
     let remembered = on_a_thread(move || {
-        let Place { tree, file, session } = place;
+        let DeliveryPlace { tree, file, session } = place;
         let manifests = MANIFESTS.iter().filter_map(|name| RepoPath::parse(name).ok());
         let manifests = basis_of(&tree, max_bytes, manifests);
         let manifests: Vec<Basis> =

@@ -5,7 +5,7 @@ use actors::talk::prompts::{Prompt, Prompts};
 use search::estimate_tokens;
 use tools::count::counted;
 
-use super::{Turn, decisions};
+use super::{FinishedTurn, decisions};
 
 /// How much of each turn a summary shows, in characters.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ const STEPS: usize = 12;
 /// `most` tokens, and else so many that it fills half of them. The last turn stays as it is.
 pub(crate) fn compaction(
     prompts: &Prompts,
-    turns: &[Turn],
+    turns: &[FinishedTurn],
     compacted: usize,
     most: usize,
 ) -> Option<usize> {
@@ -56,7 +56,7 @@ pub(crate) fn compaction(
 /// room are left out, oldest first, and counted.
 pub(crate) fn summary(
     prompts: &Prompts,
-    turns: &[Turn],
+    turns: &[FinishedTurn],
     compacted: usize,
     most: usize,
 ) -> Option<String> {
@@ -78,7 +78,7 @@ pub(crate) fn summary(
 }
 
 /// Renders the sections of a summary without the first `left_out` turns.
-fn sections(prompts: &Prompts, turns: &[Turn], left_out: usize, detail: Detail) -> String {
+fn sections(prompts: &Prompts, turns: &[FinishedTurn], left_out: usize, detail: Detail) -> String {
     let shown = || (1..).zip(turns).skip(left_out);
     let goals = shown().map(|(n, turn)| item(n, &line(&turn.request, detail.request)));
     let decided = shown().flat_map(|(n, turn)| {
@@ -146,7 +146,7 @@ mod tests {
     use super::super::{FailedCheck, conversation};
     use super::*;
 
-    fn text(turns: &[Turn], compacted: usize, most: usize) -> String {
+    fn text(turns: &[FinishedTurn], compacted: usize, most: usize) -> String {
         conversation(&Prompts::default(), turns, compacted, &[], most)
     }
 
@@ -160,9 +160,12 @@ mod tests {
         };
         let said = UserWord::Answer { question: "Which?".into(), answer: Some("the new".into()) };
         let turns = [
-            Turn { answer: Some("Because of the cache.".into()), ..turn("Why is it slow?") },
-            Turn { plan: Some(plan), said: vec![said], ..turn("Split it") },
-            Turn {
+            FinishedTurn {
+                answer: Some("Because of the cache.".into()),
+                ..turn("Why is it slow?")
+            },
+            FinishedTurn { plan: Some(plan), said: vec![said], ..turn("Split it") },
+            FinishedTurn {
                 delivery: Delivery::NeedsWork {
                     why: NeedsWork::ChecksFail,
                     detail: "checks fail".into(),
@@ -187,8 +190,11 @@ mod tests {
 
     #[test]
     fn the_conversation_is_compacted_seldom_and_stays_within_its_limit() {
-        let turns: Vec<Turn> = (0..60)
-            .map(|at| Turn { answer: Some(format!("answer {at} ").repeat(30)), ..turn("why?") })
+        let turns: Vec<FinishedTurn> = (0..60)
+            .map(|at| FinishedTurn {
+                answer: Some(format!("answer {at} ").repeat(30)),
+                ..turn("why?")
+            })
             .collect();
         let (most, mut compacted, mut times) = (600, 0, 0);
         let mut before = String::new();

@@ -9,7 +9,7 @@ use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 use tree::{UserRepository, head_of};
 
-use crate::ranked::history::{COMMITS, Commit, History, MAX_PATHS};
+use crate::ranked::history::{COMMITS, GitHistory, MAX_PATHS, PastCommit};
 
 /// Maximum number of commits visited, including merges and others that are skipped.
 const MAX_WALKED: usize = 4 * COMMITS;
@@ -20,13 +20,13 @@ pub(crate) fn head(workspace: &Path) -> Option<String> {
 }
 
 /// Reads the history of the workspace. Commits in `known` are not read again.
-pub(crate) fn history(workspace: &Path, known: History) -> Option<History> {
+pub(crate) fn history(workspace: &Path, known: GitHistory) -> Option<GitHistory> {
     let UserRepository { mut repository, top } = UserRepository::around(workspace)?;
     repository.object_cache_size_if_unset(8 << 20);
     let prefix = workspace.strip_prefix(top).ok()?.to_str()?.to_owned();
     let prefix = if prefix.is_empty() { prefix } else { prefix + "/" };
     let tip = head(workspace)?;
-    let mut known: HashMap<String, Commit> =
+    let mut known: HashMap<String, PastCommit> =
         known.commits.into_iter().map(|commit| (commit.id.clone(), commit)).collect();
     let start = ObjectId::from_hex(tip.as_bytes()).ok()?;
     let walk = repository
@@ -47,7 +47,7 @@ pub(crate) fn history(workspace: &Path, known: History) -> Option<History> {
             break;
         }
     }
-    Some(History { tip, commits })
+    Some(GitHistory { tip, commits })
 }
 
 fn read(
@@ -56,7 +56,7 @@ fn read(
     parent: ObjectId,
     prefix: &str,
     state: &mut gix::diff::tree::State,
-) -> Option<Commit> {
+) -> Option<PastCommit> {
     let commit = repository.find_commit(id).ok()?;
     let [before, after] = [repository.find_commit(parent).ok()?.tree().ok()?, commit.tree().ok()?];
     let mut recorder = gix::diff::tree::Recorder::default();
@@ -82,5 +82,5 @@ fn read(
         paths.clear();
     }
     let message = commit.message_raw().ok()?.to_string();
-    Some(Commit::new(id.to_string(), &message, paths))
+    Some(PastCommit::new(id.to_string(), &message, paths))
 }

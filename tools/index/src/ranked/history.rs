@@ -13,7 +13,7 @@ const HEAD: &str = "deepseek history 1";
 
 /// A commit with one parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Commit {
+pub(crate) struct PastCommit {
     pub(crate) id: String,
     /// The stems of the message's words, separated by spaces.
     pub(crate) words: String,
@@ -23,15 +23,15 @@ pub(crate) struct Commit {
 
 /// A list of commits, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct History {
+pub(crate) struct GitHistory {
     /// The commit that was checked out.
     pub(crate) tip: String,
-    pub(crate) commits: Vec<Commit>,
+    pub(crate) commits: Vec<PastCommit>,
 }
 
-impl Commit {
+impl PastCommit {
     /// Creates a commit with this message that changed `paths`.
-    pub(crate) fn new(id: String, message: &str, mut paths: Vec<String>) -> Commit {
+    pub(crate) fn new(id: String, message: &str, mut paths: Vec<String>) -> PastCommit {
         let message = message.get(..message.floor_char_boundary(MAX_MESSAGE_BYTES));
         let mut all = String::new();
         for line in message.unwrap_or_default().lines().filter(|line| !is_trailer(line)) {
@@ -41,7 +41,7 @@ impl Commit {
             });
         }
         paths.retain(|path| !path.contains('\n'));
-        Commit { id, words: all, paths }
+        PastCommit { id, words: all, paths }
     }
 }
 
@@ -51,11 +51,11 @@ fn is_trailer(line: &str) -> bool {
         .is_some_and(|(key, _)| key.to_ascii_lowercase().ends_with("-by") && !key.contains(' '))
 }
 
-impl History {
+impl GitHistory {
     /// Writes the history as text for [`History::read`].
     pub(crate) fn write(&self) -> String {
         let mut text = format!("{HEAD}\ntip {}\n", self.tip);
-        for Commit { id, words, paths } in &self.commits {
+        for PastCommit { id, words, paths } in &self.commits {
             text.push_str(&format!("commit {id}\nwords {words}\n"));
             for path in paths {
                 text.push_str(&format!("path {path}\n"));
@@ -66,17 +66,17 @@ impl History {
     }
 
     /// Parses the output of [`History::write`]; `None` for anything else.
-    pub(crate) fn read(text: &str) -> Option<History> {
+    pub(crate) fn read(text: &str) -> Option<GitHistory> {
         let mut lines = text.strip_suffix("end\n")?.lines();
         if lines.next()? != HEAD {
             return None;
         }
         let tip = lines.next()?.strip_prefix("tip ")?.to_owned();
-        let mut commits: Vec<Commit> = Vec::new();
+        let mut commits: Vec<PastCommit> = Vec::new();
         for line in lines {
             let (key, value) = line.split_once(' ')?;
             match key {
-                "commit" => commits.push(Commit {
+                "commit" => commits.push(PastCommit {
                     id: value.to_owned(),
                     words: String::new(),
                     paths: Vec::new(),
@@ -86,7 +86,7 @@ impl History {
                 _ => return None,
             }
         }
-        Some(History { tip, commits })
+        Some(GitHistory { tip, commits })
     }
 }
 
@@ -94,25 +94,25 @@ impl History {
 mod tests {
     use super::*;
 
-    fn history() -> History {
+    fn history() -> GitHistory {
         let commit = |id: &str, message: &str, paths: &[&str]| {
-            Commit::new(id.to_owned(), message, paths.iter().map(ToString::to_string).collect())
+            PastCommit::new(id.to_owned(), message, paths.iter().map(ToString::to_string).collect())
         };
         let commits = vec![
             commit("c", "Fix the pager\n\nSigned-off-by: Pager Person", &["a.rs"]),
             commit("b", "Paged reading", &["a.rs", "b.rs", "c.rs", "gone.rs"]),
             commit("a", "Other things", &["b.rs"]),
         ];
-        History { tip: "c".to_owned(), commits }
+        GitHistory { tip: "c".to_owned(), commits }
     }
 
     #[test]
     fn a_history_round_trips_and_damage_is_detected() {
         let text = history().write();
-        assert_eq!(History::read(&text), Some(history()));
+        assert_eq!(GitHistory::read(&text), Some(history()));
         assert!(!text.contains("person"));
         for (at, _) in text.char_indices() {
-            assert_eq!(History::read(text.get(..at).unwrap()), None);
+            assert_eq!(GitHistory::read(text.get(..at).unwrap()), None);
         }
     }
 }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use tree::Listed;
+use tree::ListedFile;
 
 use crate::ranked::bm25;
-use crate::ranked::history::{Commit, History};
+use crate::ranked::history::{GitHistory, PastCommit};
 
 /// How many of the newest commits count for the change frequency of a file.
 const RECENT: usize = 1000;
@@ -37,11 +37,11 @@ pub(crate) struct Mentions {
 
 impl Mentions {
     /// Writes the index of `history` as text.
-    pub(crate) fn write(history: &History) -> String {
+    pub(crate) fn write(history: &GitHistory) -> String {
         let mut words: BTreeMap<&str, Vec<(usize, u32)>> = BTreeMap::new();
         let mut paths: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let mut sizes = Vec::new();
-        for (Commit { words: message, paths: changed, .. }, number) in
+        for (PastCommit { words: message, paths: changed, .. }, number) in
             history.commits.iter().zip(0..)
         {
             let mut length = 0;
@@ -102,7 +102,12 @@ impl Mentions {
     }
 
     /// Computes the credits of `files`, sorted by path, for a request with these words. Files without words get none.
-    pub(crate) fn credits(&self, sought: &[String], files: &[Listed], lengths: &[u32]) -> Credits {
+    pub(crate) fn credits(
+        &self,
+        sought: &[String],
+        files: &[ListedFile],
+        lengths: &[u32],
+    ) -> Credits {
         let scores = self.scores(sought);
         let mut credits = Credits::default();
         let mut changed =
@@ -175,20 +180,21 @@ mod tests {
 
     fn mentions() -> (String, Mentions) {
         let commit = |id: &str, message: &str, paths: &[&str]| {
-            Commit::new(id.to_owned(), message, paths.iter().map(ToString::to_string).collect())
+            PastCommit::new(id.to_owned(), message, paths.iter().map(ToString::to_string).collect())
         };
         let commits = vec![
             commit("c", "Fix the pager", &["a.rs"]),
             commit("b", "Paged reading", &["a.rs", "b.rs", "c d.rs", "gone.rs"]),
             commit("a", "Other things, other files", &["b.rs"]),
         ];
-        let text = Mentions::write(&History { tip: "c".to_owned(), commits });
+        let text = Mentions::write(&GitHistory { tip: "c".to_owned(), commits });
         let read = Mentions::read(text.clone()).unwrap();
         (text, read)
     }
 
-    fn files() -> Vec<Listed> {
-        let listed = |path| Listed { path: RepoPath::parse(path).unwrap(), bytes: 1, modified: 0 };
+    fn files() -> Vec<ListedFile> {
+        let listed =
+            |path| ListedFile { path: RepoPath::parse(path).unwrap(), bytes: 1, modified: 0 };
         ["a.rs", "b.rs", "c d.rs", "new.rs"].map(listed).into()
     }
 
@@ -199,7 +205,7 @@ mod tests {
         for (at, _) in text.char_indices() {
             assert_eq!(Mentions::read(text.get(..at).unwrap().to_owned()), None, "{at}");
         }
-        let empty = History::default();
+        let empty = GitHistory::default();
         assert_eq!(Mentions::read(Mentions::write(&empty)).unwrap().len(), 0);
     }
 

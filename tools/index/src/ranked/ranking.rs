@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
+use tree::{Entry as Found, FileHash, ListedFile, ReadTree, RepoPath};
 
 use crate::defined::definitions::{Definition, definitions};
 use crate::defined::document::each_word;
@@ -12,9 +12,9 @@ use crate::ranked::bm25;
 use crate::ranked::mentions::Mentions;
 use crate::ranked::rank::{self, FileFacts, Window};
 use crate::ranked::words;
-use crate::stored::manifest::{Entry, Manifest};
+use crate::stored::manifest::{Manifest, ManifestEntry};
 use crate::stored::postings::Postings;
-use crate::stored::store::{Places, Reading, StoreError};
+use crate::stored::store::{IndexReading, StoreError, StorePlaces};
 use crate::stored::update::text_of;
 
 /// Maximum number of distinct words of a request to search for.
@@ -36,7 +36,7 @@ pub struct Ranking {
     pub partial: bool,
     /// Number of files that changed since they were indexed; they were read for this ranking.
     pub stale: usize,
-    source: Option<(Arc<Reading>, Places)>,
+    source: Option<(Arc<IndexReading>, StorePlaces)>,
 }
 
 /// A file that a request is about.
@@ -127,7 +127,10 @@ fn scope(request: &str) -> HashSet<String> {
 }
 
 /// Returns the manifest's entry for each file that is unchanged.
-fn known<'m>(manifest: Option<&'m Manifest>, files: &[Listed]) -> Vec<Option<&'m Entry>> {
+fn known<'m>(
+    manifest: Option<&'m Manifest>,
+    files: &[ListedFile],
+) -> Vec<Option<&'m ManifestEntry>> {
     let none = || files.iter().map(|_| None).collect();
     manifest.map_or_else(none, |manifest| manifest.unchanged_among(files))
 }
@@ -135,11 +138,11 @@ fn known<'m>(manifest: Option<&'m Manifest>, files: &[Listed]) -> Vec<Option<&'m
 /// Returns the files that differ from the manifest, and their total size in bytes.
 pub(crate) fn changed<'a>(
     manifest: Option<&Manifest>,
-    files: &'a [Listed],
+    files: &'a [ListedFile],
     max_bytes: u64,
-) -> (Vec<&'a Listed>, u64) {
+) -> (Vec<&'a ListedFile>, u64) {
     let changed = known(manifest, files).into_iter().zip(files);
-    let changed: Vec<&Listed> =
+    let changed: Vec<&ListedFile> =
         changed.filter_map(|(known, file)| known.is_none().then_some(file)).collect();
     let bytes = changed.iter().map(|file| file.bytes).filter(|bytes| *bytes <= max_bytes).sum();
     (changed, bytes)
@@ -149,9 +152,9 @@ pub(crate) fn changed<'a>(
 pub(crate) fn rank(
     request: &str,
     tree: &ReadTree,
-    files: &[Listed],
+    files: &[ListedFile],
     max_bytes: u64,
-    reading: Option<Arc<Reading>>,
+    reading: Option<Arc<IndexReading>>,
     history: Option<&Mentions>,
 ) -> Result<Ranking, StoreError> {
     let sought = words_of(request);
@@ -230,7 +233,7 @@ pub(crate) fn rank(
 /// Searches files outside the index. Returns whether all of their text and definitions were covered.
 fn search(
     tree: &ReadTree,
-    outside: &[(u32, &Listed)],
+    outside: &[(u32, &ListedFile)],
     max_bytes: u64,
     sought: &[String],
     postings: &mut [Postings],

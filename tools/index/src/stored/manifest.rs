@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use tree::{FileHash, Listed, RepoPath};
+use tree::{FileHash, ListedFile, RepoPath};
 
 /// The format version. Raise it whenever the meaning of stored data changes, including words and stems; an index of
 /// another version is rebuilt.
@@ -12,7 +12,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ManifestEntry {
     /// The size in bytes.
     pub(crate) bytes: u64,
     /// The modification time, in nanoseconds since 1970.
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     /// The files by path.
-    pub(crate) entries: BTreeMap<RepoPath, Entry>,
+    pub(crate) entries: BTreeMap<RepoPath, ManifestEntry>,
     /// The commit that was checked out.
     pub(crate) baseline: Option<String>,
     /// When reading the files began, in nanoseconds since 1970.
@@ -53,12 +53,17 @@ pub enum ManifestError {
 impl Manifest {
     /// Returns the entry of a file if the file is unchanged: same size and modification time, and not modified just
     /// before it was read.
-    pub(crate) fn unchanged(&self, path: &RepoPath, bytes: u64, modified: i64) -> Option<&Entry> {
+    pub(crate) fn unchanged(
+        &self,
+        path: &RepoPath,
+        bytes: u64,
+        modified: i64,
+    ) -> Option<&ManifestEntry> {
         self.entries.get(path).filter(|entry| self.is_as_it_was(entry, bytes, modified))
     }
 
     /// Like [`Manifest::unchanged`], for each of `files`, which must be sorted by path.
-    pub(crate) fn unchanged_among(&self, files: &[Listed]) -> Vec<Option<&Entry>> {
+    pub(crate) fn unchanged_among(&self, files: &[ListedFile]) -> Vec<Option<&ManifestEntry>> {
         let mut entries = self.entries.iter().peekable();
         let known = files.iter().map(|file| {
             while entries.next_if(|(path, _)| **path < file.path).is_some() {}
@@ -68,7 +73,7 @@ impl Manifest {
         known.collect()
     }
 
-    fn is_as_it_was(&self, entry: &Entry, bytes: u64, modified: i64) -> bool {
+    fn is_as_it_was(&self, entry: &ManifestEntry, bytes: u64, modified: i64) -> bool {
         let is_settled = modified.saturating_add(SAME_TIME) < self.started;
         is_settled && entry.bytes == bytes && entry.modified == modified
     }
@@ -86,7 +91,7 @@ impl Manifest {
         let mut text = format!(
             "deepseek index {VERSION}\nbaseline {baseline}\nstarted {started}\nroot {root}\n"
         );
-        for (path, Entry { bytes, modified, hash, id, words }) in &self.entries {
+        for (path, ManifestEntry { bytes, modified, hash, id, words }) in &self.entries {
             text.push_str(&format!("{bytes} {modified} {words} {id:x} {hash} {path}\n"));
         }
         let sum = FileHash::of(text.as_bytes());
@@ -120,12 +125,12 @@ impl Manifest {
     }
 }
 
-fn entry(line: &str) -> Option<(RepoPath, Entry)> {
+fn entry(line: &str) -> Option<(RepoPath, ManifestEntry)> {
     let mut fields = line.splitn(6, ' ');
     let mut next = || fields.next();
     let (bytes, modified, words) = (next()?, next()?, next()?);
     let (id, hash, path) = (next()?, next()?, next()?);
-    let entry = Entry {
+    let entry = ManifestEntry {
         bytes: bytes.parse().ok()?,
         modified: modified.parse().ok()?,
         words: words.parse().ok()?,
@@ -143,7 +148,7 @@ mod tests {
         let entry = |path: &str, words| {
             let hash = FileHash::of(path.as_bytes());
             let path = RepoPath::parse(path).unwrap();
-            (path, Entry { bytes: 3, modified: -1, hash, id: u64::MAX, words })
+            (path, ManifestEntry { bytes: 3, modified: -1, hash, id: u64::MAX, words })
         };
         let entries = [entry("a b.rs", 7), entry("文/sum x", 0)].into_iter().collect();
         Manifest { entries, baseline: Some("abc".to_owned()), started: 7 }
@@ -177,9 +182,9 @@ mod tests {
         let among = |manifest: &Manifest, names: &[(&str, i64)]| -> Vec<bool> {
             let listed = names.iter().map(|(name, modified)| {
                 let path = RepoPath::parse(name).unwrap();
-                Listed { path, bytes: 3, modified: *modified }
+                ListedFile { path, bytes: 3, modified: *modified }
             });
-            let listed: Vec<Listed> = listed.collect();
+            let listed: Vec<ListedFile> = listed.collect();
             manifest.unchanged_among(&listed).iter().map(Option::is_some).collect()
         };
         let names = [("a", -1), ("a b.rs", -1), ("b", -1), ("文/sum x", 0)];

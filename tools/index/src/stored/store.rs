@@ -30,7 +30,7 @@ use tree::{FileHash, RepoPath};
 
 use crate::defined::definitions::{self, Definition};
 use crate::defined::document::Document;
-use crate::stored::manifest::{Entry, Manifest, ManifestError};
+use crate::stored::manifest::{Manifest, ManifestEntry, ManifestError};
 use crate::stored::postings::Postings;
 use crate::stored::settled::{self, MAX_META_BYTES, META};
 use crate::stored::unsynced::Unsynced;
@@ -83,7 +83,7 @@ fn schema() -> (Schema, Fields) {
 }
 
 /// An index open for reading, as it was when it was opened.
-pub(crate) struct Reading {
+pub(crate) struct IndexReading {
     /// The files in the index.
     pub(crate) manifest: Manifest,
     /// The hash of tantivy's own manifest.
@@ -97,21 +97,21 @@ pub(crate) struct Reading {
 }
 
 /// Maps documents of a [`Reading`] to files, and back.
-pub(crate) struct Places {
+pub(crate) struct StorePlaces {
     by_segment: Vec<Vec<Option<u32>>>,
     by_file: HashMap<u32, DocAddress>,
 }
 
-impl Places {
+impl StorePlaces {
     /// Returns whether the file has a document.
     pub(crate) fn has(&self, file: u32) -> bool {
         self.by_file.contains_key(&file)
     }
 }
 
-impl Reading {
+impl IndexReading {
     /// Opens the index in `dir`.
-    pub(crate) fn open(dir: &Path) -> Result<Reading, StoreError> {
+    pub(crate) fn open(dir: &Path) -> Result<IndexReading, StoreError> {
         if !dir.join(META).exists() {
             return Err(StoreError::Missing);
         }
@@ -153,7 +153,7 @@ impl Reading {
             let is_read = segments.iter().any(|segment| name.starts_with(segment.as_str()));
             parts.extend(size(&path).filter(|_| is_read).map(|bytes| (path, bytes)));
         }
-        Ok(Reading { manifest, meta: FileHash::of(&meta), parts, searcher, fields, ids })
+        Ok(IndexReading { manifest, meta: FileHash::of(&meta), parts, searcher, fields, ids })
     }
 
     /// Returns whether `dir` still has exactly this index. Sizes are checked as well, since truncating a file changes
@@ -165,7 +165,7 @@ impl Reading {
     }
 
     /// Locates documents; `file_of` maps the ids of the relevant ones to their files. All others are ignored.
-    pub(crate) fn places(&self, file_of: &HashMap<u64, u32>) -> Places {
+    pub(crate) fn places(&self, file_of: &HashMap<u64, u32>) -> StorePlaces {
         let mut by_file = HashMap::new();
         let mut by_segment = Vec::new();
         for (ids, segment) in self.ids.iter().zip(0..) {
@@ -180,14 +180,14 @@ impl Reading {
             }
             by_segment.push(places);
         }
-        Places { by_segment, by_file }
+        StorePlaces { by_segment, by_file }
     }
 
     /// Adds the occurrences of `word`.
     pub(crate) fn postings(
         &self,
         word: &str,
-        places: &Places,
+        places: &StorePlaces,
         postings: &mut Postings,
     ) -> Result<(), StoreError> {
         let term = Term::from_field_text(self.fields.words, word);
@@ -207,7 +207,7 @@ impl Reading {
     }
 
     /// Returns the definitions of a file, if it has a document.
-    pub(crate) fn definitions(&self, file: u32, places: &Places) -> Option<Vec<Definition>> {
+    pub(crate) fn definitions(&self, file: u32, places: &StorePlaces) -> Option<Vec<Definition>> {
         let document: TantivyDocument = self.searcher.doc(*places.by_file.get(&file)?).ok()?;
         let text = document.get_first(self.fields.definitions)?;
         Some(definitions::read(text.as_str()?))
@@ -242,7 +242,7 @@ impl Writing {
             fs::TryLockError::WouldBlock => StoreError::Locked,
             fs::TryLockError::Error(error) => error.into(),
         })?;
-        let (before, index) = match Reading::open(dir) {
+        let (before, index) = match IndexReading::open(dir) {
             Ok(reading) => {
                 settled::begin(dir)?;
                 (Some(reading.manifest), tantivy::Index::open(Unsynced::open(dir)?)?)
@@ -266,7 +266,7 @@ impl Writing {
     pub(crate) fn put(
         &mut self,
         path: RepoPath,
-        entry: Entry,
+        entry: ManifestEntry,
         document: Option<Document>,
     ) -> Result<(), StoreError> {
         self.remove(&path);

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use tools::encoding::decode;
-use tree::{Entry as Found, FileHash, Listed, ReadTree, RepoPath};
+use tree::{Entry as Found, FileHash, ListedFile, ReadTree, RepoPath};
 
 use crate::defined::document::{self, Document};
 use crate::ranked::git;
-use crate::ranked::history::History;
+use crate::ranked::history::GitHistory;
 use crate::ranked::mentions::Mentions;
-use crate::stored::manifest::Entry;
+use crate::stored::manifest::ManifestEntry;
 use crate::stored::store::{StoreError, Writing};
 
 /// How much text to add before the first commit, in bytes, and before any later one. Each batch is twice as large as the one
@@ -34,7 +34,7 @@ pub struct Updated {
 pub(crate) fn update(
     dir: &Path,
     tree: &ReadTree,
-    files: &[Listed],
+    files: &[ListedFile],
     max_file_bytes: u64,
     on_file: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Updated, StoreError> {
@@ -92,7 +92,7 @@ pub(crate) fn update(
 }
 
 /// Reads a file. Returns its entry, and its text if it is to be searched.
-fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String>) {
+fn look(tree: &ReadTree, file: &ListedFile, max_bytes: u64) -> (ManifestEntry, Option<String>) {
     let content = match tree.entry(&file.path, max_bytes) {
         Ok(Found::File(state)) => Some(state.bytes),
         Ok(_) | Err(_) => None,
@@ -100,7 +100,7 @@ fn look(tree: &ReadTree, file: &Listed, max_bytes: u64) -> (Entry, Option<String
     let hash = FileHash::of(content.as_deref().unwrap_or_default());
     let text = content.as_deref().and_then(text_of).map(Cow::into_owned);
     let id = document::id(&file.path, &hash);
-    (Entry { bytes: file.bytes, modified: file.modified, hash, id, words: 0 }, text)
+    (ManifestEntry { bytes: file.bytes, modified: file.modified, hash, id, words: 0 }, text)
 }
 
 /// Returns `bytes` as text, unless they are binary.
@@ -116,7 +116,7 @@ pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<Mentions, 
     }
     let known = read_history(path).unwrap_or_default();
     let history =
-        git::history(workspace, known).unwrap_or_else(|| History { tip, commits: Vec::new() });
+        git::history(workspace, known).unwrap_or_else(|| GitHistory { tip, commits: Vec::new() });
     if let Some(above) = path.parent() {
         tools::regular::create_dir(above)?;
     }
@@ -138,8 +138,8 @@ const MENTIONS: &str = "mentions";
 const MAX_HISTORY_BYTES: u64 = 256 << 20;
 
 /// Reads the history stored at `path`.
-fn read_history(path: &Path) -> Option<History> {
-    History::read(&tools::regular::read_text(path, MAX_HISTORY_BYTES).ok()?)
+fn read_history(path: &Path) -> Option<GitHistory> {
+    GitHistory::read(&tools::regular::read_text(path, MAX_HISTORY_BYTES).ok()?)
 }
 
 /// Reads the index of the history stored at `path`.

@@ -9,7 +9,7 @@ use landlock::{
     PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 
-use crate::orders::{Failure, Grants, Lack, Step};
+use crate::orders::{ConfinementStep, Failure, Grants, Lack};
 
 /// The minimum version. Before it, any file could be truncated.
 const LEAST: ABI = ABI::V3;
@@ -20,7 +20,7 @@ const SCOPED: ABI = ABI::V6;
 pub(crate) fn restrict(grants: &Grants) -> Result<Option<Lack>, Failure> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         let errno = root_cause(error).and_then(io::Error::raw_os_error).unwrap_or_default();
-        Failure { step: Step::Landlock, on: None, errno }
+        Failure { step: ConfinementStep::Landlock, on: None, errno }
     };
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -40,7 +40,7 @@ pub(crate) fn restrict(grants: &Grants) -> Result<Option<Lack>, Failure> {
         .map_err(|error| failed(&error))?;
     let status = ruleset.restrict_self().map_err(|error| failed(&error))?;
     let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
-        return Err(Failure { step: Step::Landlock, on: None, errno: 0 });
+        return Err(Failure { step: ConfinementStep::Landlock, on: None, errno: 0 });
     };
     Ok((effective_abi < SCOPED).then_some(Lack::Signals))
 }

@@ -6,16 +6,16 @@ use rustix::thread::{
     configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
-use crate::orders::{Failure, Limits, ProcessBounds, Step};
+use crate::orders::{ConfinementStep, Failure, ProcessBounds, ProcessLimits};
 
 /// Sets the limits that are counted per process: no core files, bounded file sizes.
-pub(crate) fn of_files(limits: Limits) -> Result<(), Failure> {
+pub(crate) fn of_files(limits: ProcessLimits) -> Result<(), Failure> {
     lower(Resource::Core, 0)?;
     lower(Resource::Fsize, limits.file_bytes)
 }
 
 /// Limits the number of processes. Outside a user namespace of its own, the limit counts all of the user's processes.
-pub(crate) fn of_processes(limits: Limits) -> Result<(), Failure> {
+pub(crate) fn of_processes(limits: ProcessLimits) -> Result<(), Failure> {
     lower(Resource::Nproc, limits.processes)
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn of_one_alone(bounds: ProcessBounds) -> Result<(), Failure> {
 fn lower(resource: Resource, to: u64) -> Result<(), Failure> {
     let hard = getrlimit(resource).maximum.map_or(to, |hard| hard.min(to));
     let limit = Rlimit { current: Some(hard), maximum: Some(hard) };
-    setrlimit(resource, limit).map_err(|error| Failure::of(Step::Limits, &error.into()))
+    setrlimit(resource, limit).map_err(|error| Failure::of(ConfinementStep::Limits, &error.into()))
 }
 
 /// Capabilities that the first process of a pid namespace still needs.
@@ -50,7 +50,9 @@ pub(crate) fn keep_for_init() -> Result<(), Failure> {
         }
         Ok(())
     };
-    kept().map_err(|error: rustix::io::Errno| Failure::of(Step::Capabilities, &error.into()))
+    kept().map_err(|error: rustix::io::Errno| {
+        Failure::of(ConfinementStep::Capabilities, &error.into())
+    })
 }
 
 /// Capabilities that root needs to build files of other users without a user namespace. Landlock still applies on top.
@@ -75,5 +77,7 @@ pub(crate) fn drop_capabilities(kept: CapabilitySet) -> Result<(), Failure> {
         let inheritable = CapabilitySet::empty();
         set_capabilities(None, CapabilitySets { effective: permitted, permitted, inheritable })
     };
-    dropped().map_err(|error: rustix::io::Errno| Failure::of(Step::Capabilities, &error.into()))
+    dropped().map_err(|error: rustix::io::Errno| {
+        Failure::of(ConfinementStep::Capabilities, &error.into())
+    })
 }

@@ -7,7 +7,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, sendto, socket};
 
-use crate::orders::{Failure, Network, Step};
+use crate::orders::{ConfinementStep, Failure, Network};
 
 /// Enters new namespaces; the user namespace is that of `holder`, if there is one. The next process started is the first
 /// of the pid namespace.
@@ -20,13 +20,13 @@ pub(crate) fn enter(network: Network, holder: Option<u32>) -> Result<(), Failure
         flags |= CloneFlags::CLONE_NEWNET;
     }
     if let Some(holder) = holder {
-        join(holder).map_err(|error| Failure::of(Step::Join, &error))?;
-        unshare(flags).map_err(|error| Failure::of(Step::Namespaces, &error.into()))?;
+        join(holder).map_err(|error| Failure::of(ConfinementStep::Join, &error))?;
+        unshare(flags).map_err(|error| Failure::of(ConfinementStep::Namespaces, &error.into()))?;
     } else {
         with_own_user(flags)?;
     }
     if network == Network::Own {
-        loopback_up().map_err(|error| Failure::of(Step::Loopback, &error))?;
+        loopback_up().map_err(|error| Failure::of(ConfinementStep::Loopback, &error))?;
     }
     Ok(())
 }
@@ -50,14 +50,14 @@ fn join(holder: u32) -> io::Result<()> {
 fn with_own_user(flags: CloneFlags) -> Result<(), Failure> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
     unshare(flags | CloneFlags::CLONE_NEWUSER)
-        .map_err(|error| Failure::of(Step::Namespaces, &error.into()))?;
+        .map_err(|error| Failure::of(ConfinementStep::Namespaces, &error.into()))?;
     let (user, group) = (user.as_raw(), group.as_raw());
     let ids = || {
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
         fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
     };
-    ids().map_err(|error| Failure::of(Step::Ids, &error))
+    ids().map_err(|error| Failure::of(ConfinementStep::Ids, &error))
 }
 
 /// Turns on the loopback interface, which then gets its addresses by itself. Sends one rtnetlink message and reads the

@@ -8,7 +8,7 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
-use crate::orders::{Failure, Network, Step};
+use crate::orders::{ConfinementStep, Failure, Network};
 
 /// Blocked system calls by number, each with the rules under which it is blocked; no rules means always.
 type Caught = BTreeMap<i64, Vec<SeccompRule>>;
@@ -24,7 +24,7 @@ pub(crate) enum Behind {
 
 /// Blocks the system calls that must not be made. The filter cannot be removed.
 pub(crate) fn filter(behind: Behind, network: Network) -> Result<(), Failure> {
-    let failed = |errno: i32| Failure { step: Step::Seccomp, on: None, errno };
+    let failed = |errno: i32| Failure { step: ConfinementStep::Seccomp, on: None, errno };
     // Programs work around a call that does not exist; a forbidden one is an error.
     let programs = [(libc::ENOSYS, absent()), (libc::EPERM, forbidden(behind, network))];
     for (errno, caught) in programs {

@@ -17,7 +17,7 @@ use rustix::process::pivot_root;
 use super::layers::{LAYERS, Layers, held};
 use super::mounts::{OLD, mounts, read_only};
 use crate::changed::Layer;
-use crate::orders::{Failure, Grants, HeldLayer, HoldOrders, Step, View};
+use crate::orders::{ConfinementStep, Failure, FileSystemView, Grants, HeldLayer, HoldOrders};
 
 /// Where the new root is while it is built.
 const NEW: &str = "/new";
@@ -39,7 +39,7 @@ enum Seen<'v> {
 
 /// Mounts layers for other processes to join.
 pub(crate) fn hold(orders: &HoldOrders) -> Result<Vec<HeldLayer>, Failure> {
-    let root = |error: io::Error| Failure::of(Step::Root, &error);
+    let root = |error: io::Error| Failure::of(ConfinementStep::Root, &error);
     base(orders.scratch_bytes).map_err(root)?;
     for path in SCRATCH {
         empty_for_all(&kept(path)).map_err(root)?;
@@ -53,7 +53,7 @@ pub(crate) fn hold(orders: &HoldOrders) -> Result<Vec<HeldLayer>, Failure> {
     for (number, path) in orders.layers.iter().map(Path::new).enumerate() {
         let at = held(number);
         let laid = fs::create_dir_all(&at).and_then(|()| layers.lay(&outside(path), &at));
-        let laid = laid.map_err(|error| on(Step::Overlay, path, &error))?;
+        let laid = laid.map_err(|error| on(ConfinementStep::Overlay, path, &error))?;
         let told = |Layer { at, written, .. }: Layer| HeldLayer {
             number,
             at: at.into(),
@@ -65,8 +65,8 @@ pub(crate) fn hold(orders: &HoldOrders) -> Result<Vec<HeldLayer>, Failure> {
 }
 
 /// Enters the view. Returns the layers that receive writes to the tree, if they are the command's own.
-pub(crate) fn enter(view: &View) -> Result<Vec<Layer>, Failure> {
-    let root = |error: io::Error| Failure::of(Step::Root, &error);
+pub(crate) fn enter(view: &FileSystemView) -> Result<Vec<Layer>, Failure> {
+    let root = |error: io::Error| Failure::of(ConfinementStep::Root, &error);
     let held_layers = view.held.as_ref().map_or(&[][..], |held| &held.layers);
     if view.held.is_none() {
         base(view.scratch_bytes).map_err(root)?;
@@ -87,20 +87,20 @@ pub(crate) fn enter(view: &View) -> Result<Vec<Layer>, Failure> {
             Seen::Kept(from) => mounts.write_through(Path::new(from), path),
             Seen::Home => mounts.home(path),
         };
-        shown.map_err(|error| on(Step::Bind, path, &error))?;
+        shown.map_err(|error| on(ConfinementStep::Bind, path, &error))?;
     }
     for (path, text) in &view.made {
         let path = Path::new(path);
-        make(path, text).map_err(|error| on(Step::Bind, path, &error))?;
+        make(path, text).map_err(|error| on(ConfinementStep::Bind, path, &error))?;
     }
-    devices(&mut mounts).map_err(|error| Failure::of(Step::Devices, &error))?;
+    devices(&mut mounts).map_err(|error| Failure::of(ConfinementStep::Devices, &error))?;
     let (source, tree) = (Path::new(&view.source), Path::new(&view.tree));
     let laid = if view.is_kept {
         mounts.write_through(source, tree).map(|()| Vec::new())
     } else {
         mounts.layer(source, tree)
     };
-    let laid = laid.map_err(|error| on(Step::Overlay, tree, &error))?;
+    let laid = laid.map_err(|error| on(ConfinementStep::Overlay, tree, &error))?;
     within(view, &mut mounts)?;
     mounts.close().map_err(root)?;
     finish(Path::new(&view.cwd)).map_err(root)?;
@@ -108,7 +108,7 @@ pub(crate) fn enter(view: &View) -> Result<Vec<Layer>, Failure> {
 }
 
 /// Returns what Landlock grants in a view: reading everything in it, and writing to the writable paths.
-pub(crate) fn grants(view: &View) -> Grants {
+pub(crate) fn grants(view: &FileSystemView) -> Grants {
     let mut write: Vec<OsString> = [&view.tree].into_iter().chain(&view.home).cloned().collect();
     write.extend(view.layered.iter().cloned());
     write.extend(view.caches.iter().chain(&view.kept).map(|(_, seen)| seen.clone()));
@@ -119,7 +119,7 @@ pub(crate) fn grants(view: &View) -> Grants {
 }
 
 /// Lists what appears outside the tree, parents before children. Paths in the tree are left out; they appear there anyway.
-fn elsewhere(view: &View) -> BTreeMap<&Path, Seen<'_>> {
+fn elsewhere(view: &FileSystemView) -> BTreeMap<&Path, Seen<'_>> {
     let mut all = BTreeMap::new();
     all.extend(view.links.iter().map(|(path, says)| (Path::new(path), Seen::Link(says))));
     all.extend(view.read.iter().map(|path| (Path::new(path), Seen::Read)));
@@ -131,20 +131,22 @@ fn elsewhere(view: &View) -> BTreeMap<&Path, Seen<'_>> {
 }
 
 /// Applies the exceptions in the tree: caches, read-only paths, hidden paths.
-fn within(view: &View, mounts: &mut Mounts<'_>) -> Result<(), Failure> {
+fn within(view: &FileSystemView, mounts: &mut Mounts<'_>) -> Result<(), Failure> {
     for path in view.fixed.iter().map(Path::new) {
-        mounts.fix(path).map_err(|error| on(Step::Bind, path, &error))?;
+        mounts.fix(path).map_err(|error| on(ConfinementStep::Bind, path, &error))?;
     }
     for (from, path) in view.caches.iter().map(|(from, path)| (Path::new(from), Path::new(path))) {
-        mounts.write_through(from, path).map_err(|error| on(Step::Bind, path, &error))?;
+        mounts
+            .write_through(from, path)
+            .map_err(|error| on(ConfinementStep::Bind, path, &error))?;
     }
     for path in view.hidden.iter().map(Path::new) {
-        hide(path).map_err(|error| on(Step::Bind, path, &error))?;
+        hide(path).map_err(|error| on(ConfinementStep::Bind, path, &error))?;
     }
     Ok(())
 }
 
-fn on(step: Step, path: &Path, error: &io::Error) -> Failure {
+fn on(step: ConfinementStep, path: &Path, error: &io::Error) -> Failure {
     Failure { on: Some(path.display().to_string()), ..Failure::of(step, error) }
 }
 

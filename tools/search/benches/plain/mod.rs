@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use index::WINDOW;
-use tree::{Listed, RepoPath};
+use tree::{ListedFile, RepoPath};
 
 use crate::{Answer, BUDGETS, Shown};
 
@@ -30,7 +30,7 @@ struct File {
 
 impl Plain {
     /// Reads `files` below `root`.
-    pub(crate) fn of(root: &Path, files: &[Listed]) -> Plain {
+    pub(crate) fn of(root: &Path, files: &[ListedFile]) -> Plain {
         let mut plain = Plain { files: Vec::new(), having: BTreeMap::new() };
         for listed in files.iter().filter(|file| file.bytes <= MAX_BYTES) {
             let Ok(text) = std::fs::read_to_string(root.join(listed.path.as_str())) else {

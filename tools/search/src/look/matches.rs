@@ -4,7 +4,7 @@ use std::iter;
 
 use globset::{GlobBuilder, GlobMatcher};
 use index::FileKind;
-use tree::{Listed, RepoPath};
+use tree::{ListedFile, RepoPath};
 
 use super::super::text::{Hit, PatternKind, SearchLimits, search};
 use super::{LookError, MAX_FILE_BYTES, VisibleTree, take};
@@ -56,7 +56,7 @@ impl VisibleTree<'_> {
         let mut files = self.files_below(below.as_ref());
         if let Some(glob) = glob {
             let chosen =
-                Chosen::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
+                ChosenFiles::by(glob, &files).ok_or_else(|| LookError::NoGlob(glob.to_owned()))?;
             files.retain(|file| chosen.has(&file.path));
             if files.is_empty() {
                 return Err(LookError::NoFiles(glob.to_owned()));
@@ -79,7 +79,7 @@ impl VisibleTree<'_> {
     /// Returns all matching lines within the limits. Fails with `NoMatch` if there are none.
     pub(super) fn hits(
         &self,
-        files: &[Listed],
+        files: &[ListedFile],
         pattern: &str,
         limits: &SearchLimits,
     ) -> Result<Vec<Hit>, LookError> {
@@ -91,14 +91,14 @@ impl VisibleTree<'_> {
 
 /// Files chosen by globs, as with ripgrep's `--glob`: those that match any of them, except for those that match one
 /// with a leading `!`.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenFiles {
     of: Vec<GlobMatcher>,
     but: Vec<GlobMatcher>,
 }
 
-impl Chosen {
+impl ChosenFiles {
     /// Parses comma-separated globs. Returns `None` if one of them is invalid.
-    pub(crate) fn by(globs: &str, files: &[Listed]) -> Option<Self> {
+    pub(crate) fn by(globs: &str, files: &[ListedFile]) -> Option<Self> {
         let mut chosen = Self { of: Vec::new(), but: Vec::new() };
         let mut depth = 0_usize;
         let between = |c: char| {
@@ -125,7 +125,7 @@ impl Chosen {
 }
 
 /// Compiles a glob. A bare name matches files of that name anywhere, and a directory matches everything below it.
-fn matcher(glob: &str, files: &[Listed]) -> Option<GlobMatcher> {
+fn matcher(glob: &str, files: &[ListedFile]) -> Option<GlobMatcher> {
     let bare = glob.trim_end_matches('/');
     let below = format!("{bare}/");
     let whole = if files.iter().any(|file| file.path.as_str().starts_with(&below)) {

@@ -7,7 +7,7 @@ use tree::RepoPath;
 
 use super::super::text::{Hit, SearchLimits};
 use super::matches::{Most, fitting, limits};
-use super::{Lines, LookError, Matches, VisibleTree, cut};
+use super::{LookError, LookLines, Matches, VisibleTree, cut};
 
 /// Maximum number of lines with the name that are searched for definitions and uses.
 const SYMBOL_HITS: usize = 20_000;
@@ -39,7 +39,7 @@ pub struct Symbol {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defined {
     /// The shown lines.
-    pub lines: Lines,
+    pub lines: LookLines,
     /// Its last line, even if it is not shown.
     pub last: usize,
 }
@@ -171,7 +171,7 @@ impl VisibleTree<'_> {
             let Ok((text, encoding)) = self.text(path) else { continue };
             let end = (*last).min(line + DEFINITION_LINES - 1);
             let lines = cut(path, &text, (*line, end, text.lines().count()), left);
-            let lines = Lines { encoding, ..lines };
+            let lines = LookLines { encoding, ..lines };
             left = left.saturating_sub(lines.text.len());
             definitions.push(Defined { lines, last: *last });
         }

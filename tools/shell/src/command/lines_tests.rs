@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
 use config::{Approval, Mode, Policy};
-use policy::{Act, Confinement, Rules, Stage};
+use policy::{Act, Confinement, PolicyRules, Stage};
 
 use super::CommandLine;
 
@@ -14,10 +14,10 @@ use super::CommandLine;
 /// `?` stands for opaque.
 const LINES: &str = include_str!("lines.txt");
 
-fn rules(approval: Approval) -> Rules {
+fn rules(approval: Approval) -> PolicyRules {
     let config = config::resolve(&config::Inputs::default()).unwrap().config;
     let policy = Policy { approval, mode: Mode::Agent, ..config.policy };
-    Rules::new(&policy, config.agent_loop.safety_gate).unwrap()
+    PolicyRules::new(&policy, config.agent_loop.safety_gate).unwrap()
 }
 
 /// Returns the lines with the expected result of each, which is on the line after it.
@@ -35,7 +35,7 @@ fn parsed(line: &str) -> CommandLine {
     CommandLine::parse(&line.replace("␤", "\n")).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
-fn judged(line: &str, rules: &[Rules; 2]) -> String {
+fn judged(line: &str, rules: &[PolicyRules; 2]) -> String {
     let line = parsed(line);
     let verdicts = rules.each_ref().map(|rules| {
         let effect = Act::Command(line.command());

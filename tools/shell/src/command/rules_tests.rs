@@ -1,17 +1,17 @@
 //! Tests the verdicts of the default rules on command lines.
 
 use config::{Approval, Mode, Policy};
-use policy::{Act, Confinement, Rules, Stage, Verdict};
+use policy::{Act, Confinement, PolicyRules, Stage, Verdict};
 
 use super::CommandLine;
 
-fn rules(approval: Approval, mode: Mode) -> Rules {
+fn rules(approval: Approval, mode: Mode) -> PolicyRules {
     let config = config::resolve(&config::Inputs::default()).unwrap().config;
     let policy = Policy { approval, mode, ..config.policy };
-    Rules::new(&policy, config.agent_loop.safety_gate).unwrap()
+    PolicyRules::new(&policy, config.agent_loop.safety_gate).unwrap()
 }
 
-fn command(rules: &Rules, text: &str) -> String {
+fn command(rules: &PolicyRules, text: &str) -> String {
     let line = CommandLine::parse(text).unwrap();
     let effect = Act::Command(line.command());
     rules.decide(Stage::Verifying, effect, Confinement::Off).to_string()

@@ -24,7 +24,7 @@ const KEYWORDS: [&str; 21] = [
 
 /// A line made of simple commands.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct SyntaxReading {
     /// Its simple commands, in order.
     pub(super) segments: Vec<SimpleCommand>,
     /// True if the line is more than the words of one command.
@@ -47,7 +47,7 @@ pub(super) struct Glimpse {
 }
 
 /// Parses a line.
-pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
+pub(super) fn read(text: &str) -> Result<SyntaxReading, Glimpse> {
     let Some(nested) = word::with_brackets(text) else {
         return Err(glimpse_of_text(text, Opaque::Substitution));
     };
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str) -> Result<Reading, Glimpse> {
         return Err(glimpse_of_text(text, Opaque::TooLong));
     };
     let mut walk =
-        Walk { text, reading: Reading::default(), open: None, join: Join::First, end: 0 };
+        Walk { text, reading: SyntaxReading::default(), open: None, join: Join::First, end: 0 };
     match walk.program(&tree) {
         Ok(()) => Ok(walk.reading),
         Err(what) if tree.root_node().has_error() => Err(glimpse_of_text(text, what)),
@@ -88,7 +88,7 @@ fn parse(text: &str) -> Option<Tree> {
 /// A traversal of the syntax tree, in text order.
 struct Walk<'a> {
     text: &'a str,
-    reading: Reading,
+    reading: SyntaxReading,
     /// The command whose words are being collected.
     open: Option<SimpleCommand>,
     /// How the next command is joined to this one.

@@ -21,7 +21,7 @@ const MAX_BYTES_IN_ALL: u64 = 2 << 20;
 
 /// Which rules apply in addition to git's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(super) enum IgnoreRules {
     /// `.ignore`, as in searches.
     WithDotIgnore,
     /// `.ignore` and `.deepseekignore`, which hides files from models. The latter takes precedence over all others.
@@ -36,7 +36,7 @@ pub(super) enum Rules {
 pub(super) struct Ignored {
     /// Rules of directories above this one do not apply.
     top: PathBuf,
-    rules: Rules,
+    rules: IgnoreRules,
     global: Gitignore,
     /// By path, as an `OsString` because it hashes faster than the components of a `PathBuf`.
     known: Mutex<HashMap<OsString, Chain>>,
@@ -59,10 +59,12 @@ struct Directory {
 
 impl Ignored {
     /// Creates the rules for the paths below `top`, an absolute path.
-    pub(super) fn new(top: PathBuf, rules: Rules) -> Self {
+    pub(super) fn new(top: PathBuf, rules: IgnoreRules) -> Self {
         let global = match rules {
-            Rules::WithDotIgnore | Rules::ForModels | Rules::Git => excludes_file(&top),
-            Rules::Hidden => None,
+            IgnoreRules::WithDotIgnore | IgnoreRules::ForModels | IgnoreRules::Git => {
+                excludes_file(&top)
+            }
+            IgnoreRules::Hidden => None,
         };
         let (known, left) = (Mutex::default(), AtomicU64::new(MAX_BYTES_IN_ALL));
         let mut ignored = Self { top, rules, global: Gitignore::empty(), known, left };
@@ -127,10 +129,10 @@ impl Ignored {
     fn directory(&self, dir: &Path) -> Option<Directory> {
         let git_dir = repository::of(dir);
         let (hidden, dot_ignore, git) = match self.rules {
-            Rules::ForModels => (true, true, true),
-            Rules::Hidden => (true, false, false),
-            Rules::WithDotIgnore => (false, true, true),
-            Rules::Git => (false, false, true),
+            IgnoreRules::ForModels => (true, true, true),
+            IgnoreRules::Hidden => (true, false, false),
+            IgnoreRules::WithDotIgnore => (false, true, true),
+            IgnoreRules::Git => (false, false, true),
         };
         let rules_in = |count: bool, file: PathBuf| {
             if count { self.rules_in(dir, &file) } else { Gitignore::empty() }
@@ -198,7 +200,7 @@ mod tests {
     fn ignored(rules: &str, path: &str) -> bool {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".gitignore"), rules).unwrap();
-        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        let ignored = Ignored::new(home.path().to_owned(), IgnoreRules::WithDotIgnore);
         ignored.is_ignored(&home.path().join(path), false)
     }
 
@@ -220,11 +222,13 @@ mod tests {
             let ignored = Ignored::new(home.path().to_owned(), rules);
             ignored.is_ignored(&home.path().join(path), false)
         };
-        assert!(is_ignored(Rules::ForModels, "data"));
-        assert!(!is_ignored(Rules::WithDotIgnore, "data"));
-        assert!(!is_ignored(Rules::ForModels, "kept.log"));
-        assert!(is_ignored(Rules::ForModels, "a.log"));
-        assert!(is_ignored(Rules::Hidden, "data") && !is_ignored(Rules::Hidden, "a.log"));
+        assert!(is_ignored(IgnoreRules::ForModels, "data"));
+        assert!(!is_ignored(IgnoreRules::WithDotIgnore, "data"));
+        assert!(!is_ignored(IgnoreRules::ForModels, "kept.log"));
+        assert!(is_ignored(IgnoreRules::ForModels, "a.log"));
+        assert!(
+            is_ignored(IgnoreRules::Hidden, "data") && !is_ignored(IgnoreRules::Hidden, "a.log")
+        );
     }
 
     #[test]
@@ -234,12 +238,12 @@ mod tests {
         fs::create_dir_all(at("sub")).unwrap();
         fs::write(at(".gitignore"), "*.log\n").unwrap();
         fs::write(at("sub/.gitignore"), "!keep.log\n").unwrap();
-        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        let ignored = Ignored::new(home.path().to_owned(), IgnoreRules::WithDotIgnore);
         assert!(ignored.is_ignored(&at("a.log"), false));
         assert!(ignored.is_ignored(&at("sub/a.log"), false));
         assert!(!ignored.is_ignored(&at("sub/keep.log"), false));
         fs::write(at(".gitignore"), "x\n".repeat(1 << 18)).unwrap();
-        let ignored = Ignored::new(home.path().to_owned(), Rules::WithDotIgnore);
+        let ignored = Ignored::new(home.path().to_owned(), IgnoreRules::WithDotIgnore);
         assert!(!ignored.is_ignored(&at("x"), false));
     }
 }

@@ -25,14 +25,14 @@ static TABLE: LazyLock<HashMap<OsString, Vec<(PathBuf, String)>>> = LazyLock::ne
 });
 
 /// Recognizes made directories in one tree. Reads the user's repository only when it has met one.
-pub(super) struct Made {
+pub(super) struct MadeDirectories {
     root: PathBuf,
     tracked: OnceLock<Tracked>,
 }
 
-impl Made {
-    pub(super) fn below(root: &Path) -> Made {
-        Made { root: root.to_owned(), tracked: OnceLock::new() }
+impl MadeDirectories {
+    pub(super) fn below(root: &Path) -> MadeDirectories {
+        MadeDirectories { root: root.to_owned(), tracked: OnceLock::new() }
     }
 
     /// Returns true for a made directory below the root.

@@ -12,7 +12,7 @@ use gix::refs::transaction::{Change as RefChange, PreviousValue, RefEdit, RefLog
 use serde::{Deserialize, Serialize};
 
 use super::objects::{Objects, Survives};
-use super::{Entries, Kept, Snapshot, SnapshotError, Snapshots};
+use super::{Entries, KeptFile, Snapshot, SnapshotError, Snapshots};
 use crate::{Change, FileState, ReadTree, RepoPath};
 use tools::clock::Timestamp;
 
@@ -20,7 +20,7 @@ pub(super) const REFS: &str = "refs/checkpoints/";
 
 /// The description of a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct CheckpointNote {
     /// One line for people.
     pub title: String,
     /// The id of the patch set.
@@ -42,7 +42,7 @@ pub struct Checkpoint {
     /// When the checkpoint was made.
     pub at: Timestamp,
     /// The description of the change.
-    pub note: Note,
+    pub note: CheckpointNote,
     /// The paths we changed.
     pub own: Vec<Own>,
     /// The tree of the workspace before the change.
@@ -55,9 +55,9 @@ pub struct Own {
     /// The path.
     pub path: RepoPath,
     /// The file before; `None` if there was none.
-    pub before: Option<Kept>,
+    pub before: Option<KeptFile>,
     /// The file after; `None` if there is none.
-    pub after: Option<Kept>,
+    pub after: Option<KeptFile>,
     /// The permission bits of a file that is deleted, and of one that comes back as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<u32>,
@@ -67,7 +67,7 @@ pub struct Own {
 #[derive(Serialize, Deserialize)]
 struct Message {
     at: Timestamp,
-    note: Note,
+    note: CheckpointNote,
     own: Vec<Own>,
 }
 
@@ -78,7 +78,7 @@ impl Snapshots {
         &self,
         tree: &ReadTree,
         changes: &[Change],
-        note: Note,
+        note: CheckpointNote,
         now: Timestamp,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(Checkpoint, Snapshot), SnapshotError> {
@@ -140,9 +140,9 @@ impl Snapshots {
 
 /// Returns the paths of `changes`, after storing their contents as objects of the private repository.
 fn own(objects: &Objects, tree: &ReadTree, changes: &[Change]) -> Result<Vec<Own>, SnapshotError> {
-    let keep = |state: Option<&FileState>| -> Result<Option<Kept>, SnapshotError> {
+    let keep = |state: Option<&FileState>| -> Result<Option<KeptFile>, SnapshotError> {
         let Some(state) = state else { return Ok(None) };
-        Ok(Some(Kept::of_file(state, objects.own_blob(&state.bytes)?)))
+        Ok(Some(KeptFile::of_file(state, objects.own_blob(&state.bytes)?)))
     };
     let mut own = Vec::new();
     for change in changes {
@@ -188,7 +188,7 @@ impl Objects {
     }
 
     /// Returns the permission bits that a file had when we last deleted it.
-    fn deleted(&self, path: &RepoPath, kept: Kept) -> Result<Option<u32>, SnapshotError> {
+    fn deleted(&self, path: &RepoPath, kept: KeptFile) -> Result<Option<u32>, SnapshotError> {
         for (number, commit) in self.numbers()?.into_iter().rev() {
             let own = self.checkpoint(number, commit)?.map(|checkpoint| checkpoint.own);
             let is_it =

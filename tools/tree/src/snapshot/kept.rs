@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{FileMode, FileState, RepoPath, TreeError};
 
 /// The files and symlinks of a tree, by path.
-pub type Entries = BTreeMap<RepoPath, Kept>;
+pub type Entries = BTreeMap<RepoPath, KeptFile>;
 
 /// The files of a workspace at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Snapshot {
 /// A file or symlink of a snapshot. Its text form is a letter for the kind and the object id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct Kept {
+pub struct KeptFile {
     pub(crate) mode: FileMode,
     pub(crate) id: ObjectId,
 }
@@ -76,7 +76,7 @@ pub enum SnapshotError {
     Tree(#[from] TreeError),
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for KeptFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = match self.mode {
             FileMode::Regular => 'f',
@@ -87,10 +87,10 @@ impl fmt::Display for Kept {
     }
 }
 
-impl TryFrom<String> for Kept {
+impl TryFrom<String> for KeptFile {
     type Error = &'static str;
 
-    fn try_from(text: String) -> Result<Kept, Self::Error> {
+    fn try_from(text: String) -> Result<KeptFile, Self::Error> {
         let (letter, id) = text.split_once(' ').ok_or("no object")?;
         let mode = match letter {
             "f" => FileMode::Regular,
@@ -98,11 +98,11 @@ impl TryFrom<String> for Kept {
             "l" => FileMode::Symlink,
             _ => return Err("no such kind of file"),
         };
-        Ok(Kept { mode, id: ObjectId::from_hex(id.as_bytes()).map_err(|_| "no object")? })
+        Ok(KeptFile { mode, id: ObjectId::from_hex(id.as_bytes()).map_err(|_| "no object")? })
     }
 }
 
-impl Kept {
+impl KeptFile {
     /// Returns true for a symlink.
     pub fn is_symlink(self) -> bool {
         self.mode == FileMode::Symlink
@@ -114,12 +114,12 @@ impl Kept {
     }
 
     /// Returns true if both have the same content, whatever their kind. The content of a symlink is its target.
-    pub fn has_bytes_of(self, other: Kept) -> bool {
+    pub fn has_bytes_of(self, other: KeptFile) -> bool {
         self.id == other.id
     }
 
     /// Returns the entry for a file whose content is stored as `id`.
-    pub(crate) fn of_file(state: &FileState, id: ObjectId) -> Kept {
-        Kept { mode: state.mode, id }
+    pub(crate) fn of_file(state: &FileState, id: ObjectId) -> KeptFile {
+        KeptFile { mode: state.mode, id }
     }
 }

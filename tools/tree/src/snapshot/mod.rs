@@ -13,8 +13,8 @@ mod pack;
 pub(super) mod stamps;
 mod trees;
 
-pub use checkpoint::{Checkpoint, Note, Own};
-pub use kept::{Entries, Kept, Snapshot, SnapshotError};
+pub use checkpoint::{Checkpoint, CheckpointNote, Own};
+pub use kept::{Entries, KeptFile, Snapshot, SnapshotError};
 pub use trees::TreeId;
 
 use std::fs::{self, OpenOptions};
@@ -63,8 +63,8 @@ pub struct SnapshotLimits {
     pub patience: Duration,
 }
 
-impl From<Kept> for String {
-    fn from(kept: Kept) -> String {
+impl From<KeptFile> for String {
+    fn from(kept: KeptFile) -> String {
         kept.to_string()
     }
 }
@@ -76,12 +76,16 @@ pub struct SnapshotReader {
 
 impl SnapshotReader {
     /// Returns the file or symlink stored for `path`.
-    pub fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+    pub fn file(&self, path: &RepoPath, kept: KeptFile) -> Result<FileState, SnapshotError> {
         self.objects(path)?.file(path, kept)
     }
 
     /// Returns the stored bytes: the content of a file, or the target of a symlink.
-    pub(super) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
+    pub(super) fn content(
+        &self,
+        path: &RepoPath,
+        kept: KeptFile,
+    ) -> Result<Vec<u8>, SnapshotError> {
         self.objects(path)?.content(path, kept)
     }
 
@@ -183,14 +187,14 @@ impl Snapshots {
         tree: &ReadTree,
         path: &RepoPath,
         stamp: &Stamp,
-    ) -> Result<Option<Kept>, SnapshotError> {
+    ) -> Result<Option<KeptFile>, SnapshotError> {
         use super::Entry;
         if stamp.bytes() > self.limits.max_file_bytes {
             return Ok(None);
         }
         match tree.entry_or_link(path, self.limits.max_file_bytes) {
             Ok(Entry::File(state)) => {
-                Ok(Some(Kept::of_file(&state, objects.keep_blob(&state.bytes)?)))
+                Ok(Some(KeptFile::of_file(&state, objects.keep_blob(&state.bytes)?)))
             }
             Ok(
                 Entry::Missing

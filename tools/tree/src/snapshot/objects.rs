@@ -13,7 +13,7 @@ use gix::objs::tree::{Entry, EntryKind, EntryMode};
 use gix::objs::{Exists as _, Kind, Tree, TreeRefIter, Write as _, WriteTo as _};
 use gix::odb::loose;
 
-use super::kept::{Entries, Kept, SnapshotError};
+use super::kept::{Entries, KeptFile, SnapshotError};
 use super::pack::Packs;
 use crate::{FileMode, FileState, RepoPath};
 
@@ -194,7 +194,7 @@ impl Objects {
         survives: Survives,
     ) -> Result<ObjectId, SnapshotError> {
         let mut directories = BTreeMap::from([("", Vec::new())]);
-        for (path, Kept { mode, id }) in entries {
+        for (path, KeptFile { mode, id }) in entries {
             let above = above(path.as_str());
             // A directory whose parent is known has all of its ancestors.
             let unknown = std::iter::successors(Some(above), |dir| {
@@ -236,7 +236,7 @@ impl Objects {
                 match FileMode::try_from(entry.mode.kind()) {
                     Ok(mode) => {
                         if let Ok(path) = RepoPath::parse(&text) {
-                            found.insert(path, Kept { mode, id: entry.oid.to_owned() });
+                            found.insert(path, KeptFile { mode, id: entry.oid.to_owned() });
                         }
                     }
                     Err(EntryKind::Tree) => open.push((format!("{text}/"), entry.oid.to_owned())),
@@ -248,12 +248,16 @@ impl Objects {
     }
 
     /// Returns a stored file or symlink.
-    pub(crate) fn file(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+    pub(crate) fn file(&self, path: &RepoPath, kept: KeptFile) -> Result<FileState, SnapshotError> {
         Ok(FileState { bytes: self.content(path, kept)?.into(), mode: kept.mode })
     }
 
     /// Returns the stored bytes: the content of a file, or the target of a symlink.
-    pub(crate) fn content(&self, path: &RepoPath, kept: Kept) -> Result<Vec<u8>, SnapshotError> {
+    pub(crate) fn content(
+        &self,
+        path: &RepoPath,
+        kept: KeptFile,
+    ) -> Result<Vec<u8>, SnapshotError> {
         let found = self.repo.try_find_object(kept.id).map_err(|source| self.unusable(source))?;
         let object = found.ok_or_else(|| SnapshotError::Lost { path: path.clone() })?;
         Ok(object.detach().data)

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::kept::{Kept, SnapshotError};
+use super::kept::{KeptFile, SnapshotError};
 use crate::RepoPath;
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_STATE_BYTES};
@@ -33,7 +33,7 @@ pub(crate) struct Stamp {
 /// The known files by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stamps {
-    known: BTreeMap<RepoPath, (Stamp, Kept)>,
+    known: BTreeMap<RepoPath, (Stamp, KeptFile)>,
 }
 
 impl Stamp {
@@ -78,12 +78,12 @@ impl Stamps {
     }
 
     /// Returns the known content of `path` if its stamp has not changed.
-    pub(crate) fn get(&self, path: &RepoPath, stamp: &Stamp) -> Option<Kept> {
+    pub(crate) fn get(&self, path: &RepoPath, stamp: &Stamp) -> Option<KeptFile> {
         self.known.get(path).filter(|(known, _)| known == stamp).map(|(_, kept)| *kept)
     }
 
     /// Remembers a file, unless it changed so shortly before `now` that another change might not show in its stamp.
-    pub(crate) fn add(&mut self, path: RepoPath, stamp: Stamp, kept: Kept, now: Timestamp) {
+    pub(crate) fn add(&mut self, path: RepoPath, stamp: Stamp, kept: KeptFile, now: Timestamp) {
         let latest = stamp.modified.0.max(stamp.changed.0);
         if latest < now.as_second() - RESTING_SECONDS {
             self.known.insert(path, (stamp, kept));
@@ -91,7 +91,7 @@ impl Stamps {
     }
 
     /// Remembers a file that was just written, if a later write is certain to change its stamp.
-    pub(crate) fn add_written(&mut self, path: RepoPath, stamp: Stamp, kept: Kept) {
+    pub(crate) fn add_written(&mut self, path: RepoPath, stamp: Stamp, kept: KeptFile) {
         if stamp.shows_writes() {
             self.known.insert(path, (stamp, kept));
         }
@@ -118,9 +118,9 @@ impl Stamps {
     }
 }
 
-fn parse(line: &str) -> Option<(RepoPath, (Stamp, Kept))> {
+fn parse(line: &str) -> Option<(RepoPath, (Stamp, KeptFile))> {
     let mut words = line.splitn(10, ' ');
-    let kept = Kept::try_from(format!("{} {}", words.next()?, words.next()?)).ok()?;
+    let kept = KeptFile::try_from(format!("{} {}", words.next()?, words.next()?)).ok()?;
     let bytes = words.next()?.parse().ok()?;
     let mut time = || words.next()?.parse::<i64>().ok();
     let (modified, changed) = ((time()?, time()?), (time()?, time()?));

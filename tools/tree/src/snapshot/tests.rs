@@ -86,7 +86,7 @@ impl World {
         self.snapshots().take(&self.reader(), &[], LATER).unwrap()
     }
 
-    fn read(&self, path: &RepoPath, kept: Kept) -> Result<FileState, SnapshotError> {
+    fn read(&self, path: &RepoPath, kept: KeptFile) -> Result<FileState, SnapshotError> {
         self.snapshots().reader()?.file(path, kept)
     }
 
@@ -128,9 +128,9 @@ fn state(text: &str) -> FileState {
     FileState { bytes: text.to_owned().into(), mode: FileMode::Regular }
 }
 
-fn note(title: &str) -> Note {
+fn note(title: &str) -> CheckpointNote {
     let (title, patch, session) = (title.to_owned(), "p".to_owned(), "s".to_owned());
-    Note { title, patch, session, ..Note::default() }
+    CheckpointNote { title, patch, session, ..CheckpointNote::default() }
 }
 
 fn names(snapshot: &Snapshot) -> Vec<&str> {
@@ -369,7 +369,7 @@ fn some_entries(snapshots: &Snapshots) -> Entries {
         let mode = FileMode::of_file(executable);
         snapshots.keep_file(&FileState { bytes: text.to_owned().into(), mode }).unwrap()
     };
-    let link = Kept { mode: FileMode::Symlink, id: file("d/a", false).id };
+    let link = KeptFile { mode: FileMode::Symlink, id: file("d/a", false).id };
     let a = file("a\r\n", false);
     [("d/a", a), ("d/e/same", a), ("d/run", file("a\r\n", true)), ("empty", file("", false))]
         .into_iter()

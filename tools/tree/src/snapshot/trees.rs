@@ -13,7 +13,7 @@ use gix::refs::transaction::{Change as RefChange, PreviousValue, RefEdit, RefLog
 use serde::{Deserialize, Serialize};
 
 use super::objects::{Objects, Survives};
-use super::{Entries, Kept, SnapshotError, Snapshots};
+use super::{Entries, KeptFile, SnapshotError, Snapshots};
 use crate::FileState;
 
 pub(super) const REFS: &str = "refs/lanes/";
@@ -54,9 +54,9 @@ impl TryFrom<String> for TreeId {
 impl Snapshots {
     /// Stores a file, unless it can be borrowed. A file that is in no held tree may be dropped together with old
     /// checkpoints.
-    pub fn keep_file(&self, state: &FileState) -> Result<Kept, SnapshotError> {
+    pub fn keep_file(&self, state: &FileState) -> Result<KeptFile, SnapshotError> {
         let _lock = self.lock()?;
-        Ok(Kept::of_file(state, self.open_or_make()?.keep_blob(&state.bytes)?))
+        Ok(KeptFile::of_file(state, self.open_or_make()?.keep_blob(&state.bytes)?))
     }
 
     /// Stores a tree of stored files. A tree that is not held may be dropped together with old checkpoints.

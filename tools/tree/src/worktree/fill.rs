@@ -19,27 +19,27 @@ use crate::confine::{Root, open_below};
 use crate::read::read_to_end;
 use crate::snapshot::objects::Objects;
 use crate::snapshot::stamps::{Stamp, Stamps};
-use crate::{Entries, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
+use crate::{Entries, FileMode, KeptFile, RepoPath, SnapshotError, Snapshots};
 
 /// Number of files of one directory that a thread writes at a time.
 const AT_ONCE: usize = 64;
 
 /// A written file or symlink.
-pub(super) struct Written<'a> {
+pub(super) struct FilledFile<'a> {
     pub(super) path: &'a RepoPath,
-    pub(super) kept: Kept,
+    pub(super) kept: KeptFile,
     pub(super) data: Metadata,
 }
 
 /// Some files of one directory, and its path.
-type Job<'a> = (&'a str, Vec<(&'a RepoPath, Kept)>);
+type Job<'a> = (&'a str, Vec<(&'a RepoPath, KeptFile)>);
 
 /// Writes `entries` to the empty directory `dir`.
 pub(super) fn files<'a>(
     snapshots: &Snapshots,
     entries: &'a Entries,
     dir: &Path,
-) -> Result<Vec<Written<'a>>, SnapshotError> {
+) -> Result<Vec<FilledFile<'a>>, SnapshotError> {
     let jobs = jobs(entries);
     let failed = |source| SnapshotError::Io { path: dir.to_owned(), source };
     let target = Root::open(dir)?;
@@ -53,7 +53,7 @@ pub(super) fn files<'a>(
     let written = threads::each(&jobs, OnceCell::new, |objects, (above, files)| {
         let theirs = directory(&source.workspace, above).ok();
         let ours = directory(&target, above).map_err(failed)?;
-        let write = |(path, kept): &(&'a RepoPath, Kept)| {
+        let write = |(path, kept): &(&'a RepoPath, KeptFile)| {
             source.write(objects, theirs.as_ref(), &ours, path, *kept)
         };
         files.iter().map(write).collect::<Result<Vec<_>, _>>()
@@ -63,7 +63,7 @@ pub(super) fn files<'a>(
 
 /// Groups the files by directory, at most [`AT_ONCE`] per job.
 fn jobs(entries: &Entries) -> Vec<Job<'_>> {
-    let mut by_directory: BTreeMap<&str, Vec<(&RepoPath, Kept)>> = BTreeMap::new();
+    let mut by_directory: BTreeMap<&str, Vec<(&RepoPath, KeptFile)>> = BTreeMap::new();
     for (path, kept) in entries {
         let above = path.as_str().rsplit_once('/').map_or("", |(above, _)| above);
         by_directory.entry(above).or_default().push((path, *kept));
@@ -116,8 +116,8 @@ impl Source<'_> {
         theirs: Option<&OwnedFd>,
         ours: &OwnedFd,
         path: &'p RepoPath,
-        kept: Kept,
-    ) -> Result<Written<'p>, SnapshotError> {
+        kept: KeptFile,
+    ) -> Result<FilledFile<'p>, SnapshotError> {
         let failed = |source| SnapshotError::Io { path: self.dir.join(path.as_str()), source };
         let theirs = theirs.filter(|_| !kept.is_symlink());
         let max_bytes = self.snapshots.limits.max_file_bytes;
@@ -134,14 +134,14 @@ impl Source<'_> {
             let modified = same.and_then(|(data, _)| data.modified().ok());
             write(ours.as_fd(), self.dir, path, kept, &content, modified).map_err(failed)?
         };
-        Ok(Written { path, kept, data })
+        Ok(FilledFile { path, kept, data })
     }
 
     fn content(
         &self,
         objects: &OnceCell<Option<Objects>>,
         path: &RepoPath,
-        kept: Kept,
+        kept: KeptFile,
     ) -> Result<Vec<u8>, SnapshotError> {
         let opened = if let Some(opened) = objects.get() {
             opened
@@ -170,7 +170,7 @@ pub(super) fn write(
     dir: BorrowedFd<'_>,
     root: &Path,
     path: &RepoPath,
-    kept: Kept,
+    kept: KeptFile,
     content: &[u8],
     modified: Option<SystemTime>,
 ) -> io::Result<Metadata> {

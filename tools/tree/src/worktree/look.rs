@@ -7,7 +7,7 @@ use crate::files::git_sees_alone;
 use crate::snapshot::objects::Objects;
 use crate::snapshot::stamps::Stamp;
 use crate::{
-    Entries, Entry, Kept, ReadTree, RepoPath, Snapshot, SnapshotError, Snapshots, TreeError,
+    Entries, Entry, KeptFile, ReadTree, RepoPath, Snapshot, SnapshotError, Snapshots, TreeError,
 };
 
 impl Worktree {
@@ -73,7 +73,7 @@ fn look(
 ) -> Result<Look, SnapshotError> {
     match tree.entry_or_link(path, snapshots.limits.max_file_bytes) {
         Ok(Entry::File(state)) => {
-            Ok(Look::Kept(Kept::of_file(&state, objects.keep_blob(&state.bytes)?)))
+            Ok(Look::Kept(KeptFile::of_file(&state, objects.keep_blob(&state.bytes)?)))
         }
         Ok(Entry::TooLarge { .. }) => Ok(Look::TooMuch),
         Ok(Entry::Missing | Entry::Directory | Entry::Symlink | Entry::Other)
@@ -89,7 +89,7 @@ fn look(
 
 /// The result of reading a path.
 enum Look {
-    Kept(Kept),
+    Kept(KeptFile),
     Gone,
     TooMuch,
 }

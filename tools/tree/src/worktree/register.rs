@@ -20,7 +20,7 @@ use super::rules::lowered;
 use crate::git_dirs::index_stat;
 use crate::repository::UserRepository;
 use crate::snapshot::objects::{Objects, Survives};
-use crate::{Entries, FileHash, FileMode, Kept, RepoPath, SnapshotError, Snapshots};
+use crate::{Entries, FileHash, FileMode, KeptFile, RepoPath, SnapshotError, Snapshots};
 use tools::clock::Timestamp;
 use tools::regular::{self, MAX_NOTE_BYTES};
 
@@ -132,7 +132,7 @@ impl Registration {
     /// Writes git's index of `files`. Git compares the content of files without metadata.
     pub(super) fn write_index<'a>(
         &self,
-        files: impl Iterator<Item = (&'a RepoPath, Kept, Option<&'a Metadata>)>,
+        files: impl Iterator<Item = (&'a RepoPath, KeptFile, Option<&'a Metadata>)>,
     ) -> Result<(), SnapshotError> {
         let mut state = State::new(gix::hash::Kind::Sha1);
         for (path, kept, data) in files {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{FileState, Kept, Snapshot, SnapshotLimits};
+use crate::{FileState, KeptFile, Snapshot, SnapshotLimits};
 
 const LIMITS: SnapshotLimits = SnapshotLimits {
     max_checkpoints: 100,
@@ -91,7 +91,7 @@ impl World {
 
     fn texts(&self, entries: &Entries) -> BTreeMap<String, String> {
         let reader = self.snapshots().reader().unwrap();
-        let text = |(path, kept): (&RepoPath, &Kept)| {
+        let text = |(path, kept): (&RepoPath, &KeptFile)| {
             let bytes = reader.content(path, *kept).unwrap();
             let kind = kept.to_string().chars().next().unwrap();
             (path.to_string(), format!("{kind} {}", String::from_utf8_lossy(&bytes)))
@@ -99,7 +99,7 @@ impl World {
         entries.iter().map(text).collect()
     }
 
-    fn kept(&self, text: &str) -> Kept {
+    fn kept(&self, text: &str) -> KeptFile {
         let state = FileState { bytes: text.to_owned().into(), mode: crate::FileMode::Regular };
         self.snapshots().keep_file(&state).unwrap()
     }
@@ -304,7 +304,7 @@ fn switching_to_another_tree_keeps_ignored_files() {
         put(&root, "own/file", "the lane's");
         let from = worktree.entries(&world.snapshots(), &base, NO_MORE).unwrap().entries;
         let mut to = base.clone();
-        let link = Kept { mode: crate::FileMode::Symlink, ..world.kept("d/run") };
+        let link = KeptFile { mode: crate::FileMode::Symlink, ..world.kept("d/run") };
         for gone in ["bin", "swap", "dir/in", "d/e/f"] {
             to.remove(&path(gone));
         }
@@ -480,7 +480,7 @@ fn no_object_is_dropped_while_a_lane_is_running() {
     let (worktree, base) = world.lane("01");
     put(worktree.root(), "new", "of the lane");
     let found = worktree.entries(&snapshots, &base, NO_MORE).unwrap().entries;
-    let note = crate::Note::default;
+    let note = crate::CheckpointNote::default;
     let tree = crate::ReadTree::open(&world.workspace()).unwrap();
     let checkpoints = || {
         for _ in 0..16 {

@@ -1,7 +1,7 @@
 //! The table of model calls. Pure.
 
 use facts::event::Event;
-use journal::{Call, CallReply, Story, StoryEntry};
+use journal::{CallReply, RecordedCall, Story, StoryEntry};
 
 use super::Escaped;
 
@@ -31,8 +31,8 @@ pub(super) fn table(story: &Story) -> String {
     )
 }
 
-fn row(call: &Call) -> String {
-    let Call { seq, role, model, lane, retry, reply, .. } = call;
+fn row(call: &RecordedCall) -> String {
+    let RecordedCall { seq, role, model, lane, retry, reply, .. } = call;
     let lane = lane.map(|lane| format!(" (lane {lane})")).unwrap_or_default();
     let again = if *retry == 0 { String::new() } else { format!(", retry {retry}") };
     let unknown = || "unknown".to_owned();
