@@ -13,7 +13,7 @@ pub mod prompts;
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::grammar::contract::{ContractError, NO_LOOK_LEFT, quoted};
+use facts::grammar::contract::{ContractError, NO_LOOK_LEFT, quoted_line};
 use facts::grammar::look::{self, Look, Looks};
 use model::{AgentRole, ModelError, ToolCall};
 use search::BYTES_PER_TOKEN;
@@ -248,7 +248,7 @@ impl Talk<'_> {
             }
             answer_none(dialogue, &calls);
         }
-        let asked = if grammar.is_formed(&content) { None } else { look::read(&content) };
+        let asked = if grammar.is_formed(&content) { None } else { look::read_looks(&content) };
         Ok(match asked {
             Some(Ok(looks)) => Read::Looks(looks),
             Some(Err(error)) => broken(Heard::Broken, error),
@@ -382,7 +382,7 @@ impl Effect for Repetition {
 }
 
 fn first_line(answer: &str) -> String {
-    quoted(answer.lines().next().unwrap_or_default())
+    quoted_line(answer.lines().next().unwrap_or_default())
 }
 
 /// Refuses each call: the API requires an answer to every call.

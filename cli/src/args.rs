@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 
 /// Joins the words of a command line into a request. A single word that looks like a mistyped command is an error, so
 /// that a typo does not cost a model call.
-pub(crate) fn request(words: &[String]) -> Result<Option<String>, CliError> {
+pub(crate) fn request_of_words(words: &[String]) -> Result<Option<String>, CliError> {
     if let [word] = words
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
     {
@@ -214,7 +214,7 @@ mod tests {
 
     fn read(words: &[&str]) -> Result<Option<String>, CliError> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        request(&words)
+        request_of_words(&words)
     }
 
     #[test]

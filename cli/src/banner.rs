@@ -2,7 +2,7 @@
 
 use config::{Config, Mode};
 use front::describe::{approval, word};
-use tools::ids::short;
+use tools::ids::short_id;
 
 /// The facts shown in the banner.
 pub(crate) struct Banner<'b> {
@@ -35,9 +35,9 @@ impl Banner<'_> {
         let from = from.map(|from| format!(" (from {from}/)")).unwrap_or_default();
         let session = match session {
             SessionStart::New => String::new(),
-            SessionStart::Continued(id) => format!(" · continues session {}", short(id)),
+            SessionStart::Continued(id) => format!(" · continues session {}", short_id(id)),
             SessionStart::Interrupted(id) => {
-                format!(" · resumes the interrupted request of session {}", short(id))
+                format!(" · resumes the interrupted request of session {}", short_id(id))
             }
         };
         let (mode, asks) = (word(&config.policy.mode), approval(&config.policy));
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_banner_says_workspace_session_and_settings() {
-        let mut config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let mut config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
         let mut of = |from, session, usd| {
             config.budget.usd = usd;
             let (version, workspace) = ("1.2.3", "/w");

@@ -2,7 +2,7 @@
 
 use front::error::{CliError, CliErrorKind};
 use orchestrator::workspace::checkpoints::CheckpointHistory;
-use orchestrator::workspace::main_tree::settle;
+use orchestrator::workspace::main_tree::settle_commits;
 use tree::{Checkpoint, Settled, SnapshotError};
 
 use crate::flags::Global;
@@ -10,14 +10,14 @@ use crate::render;
 use crate::surroundings::Surroundings;
 
 /// Reads the checkpoints of the workspace, after completing or undoing any interrupted commit.
-pub(crate) fn history(
+pub(crate) fn read_checkpoints(
     around: &Surroundings,
     global: &Global,
 ) -> Result<CheckpointHistory, CliError> {
     let workspace = around.workspace(global)?;
     let settings = around.settings(global, &workspace)?;
     let places = around.places(&workspace)?;
-    let settled = settle(&places, &workspace, &settings.config).map_err(|error| {
+    let settled = settle_commits(&places, &workspace, &settings.config).map_err(|error| {
         CliError::caused(CliErrorKind::NotDelivered, &error)
             .hint("check that the workspace and DEEPSEEK_HOME are writable, and that no other process is writing there")
     })?;

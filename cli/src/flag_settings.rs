@@ -8,8 +8,8 @@ use crate::flags::{Global, ThinkingFlag};
 pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str, String)> {
     let mut flags = Vec::new();
     if let Some(model) = &global.model {
-        flags.push(("llm.max_think_model.model", "--model", quoted(model)));
-        flags.push(("llm.base_model.model", "--model", quoted(model)));
+        flags.push(("llm.max_think_model.model", "--model", quoted_toml(model)));
+        flags.push(("llm.base_model.model", "--model", quoted_toml(model)));
         flags.push(("router.auto_max_think", "--model", "false".to_owned()));
     }
     if let Some(on) = global.thinking.and_then(ThinkingFlag::fixed) {
@@ -19,22 +19,22 @@ pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str,
         flags.push(("router.auto_max_think", "--thinking", "false".to_owned()));
     }
     if let Some(approval) = global.approval {
-        flags.push(("policy.approval", "--approval", quoted(approval.name())));
+        flags.push(("policy.approval", "--approval", quoted_toml(approval.name())));
     }
     if global.yolo {
-        flags.push(("policy.mode", "--yolo", quoted("yolo")));
+        flags.push(("policy.mode", "--yolo", quoted_toml("yolo")));
     }
     if global.hetun {
-        flags.push(("policy.mode", "--hetun", quoted("hetun")));
+        flags.push(("policy.mode", "--hetun", quoted_toml("hetun")));
     }
     if global.network {
-        flags.push(("sandbox.network", "--network", quoted("host")));
+        flags.push(("sandbox.network", "--network", quoted_toml("host")));
     }
     if global.qa {
         flags.push(("qa.enabled", "--qa", "true".to_owned()));
     }
     if global.no_alt_screen {
-        flags.push(("tui.alt_screen", "--no-alt-screen", quoted("never")));
+        flags.push(("tui.alt_screen", "--no-alt-screen", quoted_toml("never")));
     }
     if global.mouse_capture {
         flags.push(("tui.mouse_capture", "--mouse-capture", "true".to_owned()));
@@ -43,7 +43,7 @@ pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str,
         flags.push(("tui.mouse_capture", "--no-mouse-capture", "false".to_owned()));
     }
     if global.no_sandbox {
-        flags.push(("sandbox.mode", "--no-sandbox", quoted("off")));
+        flags.push(("sandbox.mode", "--no-sandbox", quoted_toml("off")));
     }
     if let Some(usd) = global.budget_usd {
         flags.push(("budget.usd", "--budget-usd", format!("{usd:?}")));
@@ -52,7 +52,7 @@ pub(crate) fn flag_settings(global: &Global) -> Vec<(&'static str, &'static str,
         flags.push(("budget.tokens", "--budget-tokens", tokens.to_string()));
     }
     if let Some(mode) = global.teammate_mode {
-        flags.push(("lanes.mode", "--teammate-mode", quoted(mode.name())));
+        flags.push(("lanes.mode", "--teammate-mode", quoted_toml(mode.name())));
     }
     if let Some(asked) = global.max_subagents {
         let (number, _) = subagents(asked);
@@ -73,6 +73,6 @@ pub(crate) fn subagents(asked: i64) -> (i64, Option<String>) {
 }
 
 /// Quotes a string for TOML.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quoted_toml(text: &str) -> String {
     format!("{text:?}")
 }

@@ -12,7 +12,7 @@ use tui::{Completion, ConversationSetting, KeptSession, Named};
 use crate::args::Cli;
 use crate::commands::{review, sandbox};
 use crate::flags::{ApprovalFlag, Global, ThinkingFlag};
-use crate::nameable::{self, Nameable, Offer, kept};
+use crate::nameable::{self, Nameable, Offer, kept_sessions};
 use crate::past::Past;
 use crate::render;
 use crate::surroundings::{CommandSource, Surroundings};
@@ -138,7 +138,7 @@ impl tui::Host for ProgramHost {
     }
 
     fn files(&self) -> Vec<String> {
-        let listing = tree::list(&self.workspace, OFFERED_FILES);
+        let listing = tree::list_files(&self.workspace, OFFERED_FILES);
         listing.files.into_iter().map(|file| file.path.to_string()).collect()
     }
 
@@ -155,7 +155,7 @@ impl tui::Host for ProgramHost {
 
     fn sessions(&self) -> Result<Vec<KeptSession>, String> {
         Past::find(&self.around, &self.here())
-            .and_then(|past| kept(&past))
+            .and_then(|past| kept_sessions(&past))
             .map_err(|it| it.to_string())
     }
 

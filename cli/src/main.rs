@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Ok(code) if code == ExitCode::SUCCESS && !render::is_all_written() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
-            render::failed(cli.global.output, &error);
+            render::print_failure(cli.global.output, &error);
             error.code()
         }
     }
@@ -98,7 +98,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let hint = args::flag_of_others(error);
         let hint =
             hint.unwrap_or_else(|| "`deepseek --help` lists commands and options".to_owned());
-        render::failed(output, &CliError::new(CliErrorKind::Usage, message).hint(hint));
+        render::print_failure(output, &CliError::new(CliErrorKind::Usage, message).hint(hint));
         return ExitCode::from(CliErrorKind::Usage.code());
     }
     // Fails only if the reader has closed the pipe.
@@ -120,7 +120,7 @@ fn forbid_inspection() {
 /// Reads the environment and starts logging.
 fn started(cli: &Cli) -> Result<Surroundings, CliError> {
     let around = Surroundings::read()?;
-    telemetry::start(cli.global.verbose, &around)?;
+    telemetry::start_logging(cli.global.verbose, &around)?;
     Ok(around)
 }
 
@@ -151,7 +151,7 @@ fn perform(cli: &Cli, around: &Surroundings) -> Result<ExitCode, CliError> {
     }
     let _pager = is_long(cli.command.as_ref()).then(|| pager(around, global)).flatten();
     let done = match &cli.command {
-        None => match args::request(&cli.words)? {
+        None => match args::request_of_words(&cli.words)? {
             Some(text) => {
                 let text = commands::once::with_piped(text)?;
                 let Request { text, intent, .. } = commands::once::request(&text, global)?;

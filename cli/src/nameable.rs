@@ -6,7 +6,7 @@ use front::error::CliError;
 use journal::{Reach, Summary};
 use orchestrator::workspace::checkpoints::CheckpointHistory;
 use tools::clock::{Clock as _, SystemClock, Timestamp};
-use tools::ids::short;
+use tools::ids::short_id;
 use tree::Checkpoint;
 use tui::{Completion, KeptSession};
 
@@ -51,7 +51,7 @@ impl Offer {
 
     /// Creates a candidate that can be named by its short or full id.
     fn of_id(id: &str, about: &str) -> Self {
-        let mut offer = Self::new(short(id), about);
+        let mut offer = Self::new(short_id(id), about);
         offer.names.push(id.to_owned());
         offer
     }
@@ -93,7 +93,7 @@ impl Nameable {
         let named = |names: Vec<String>| names.into_iter().map(|name| Offer::new(name, ""));
         Ok(match self {
             Self::Session => {
-                kept(&past()?)?.iter().map(|it| Offer::of_id(&it.id, &it.title)).collect()
+                kept_sessions(&past()?)?.iter().map(|it| Offer::of_id(&it.id, &it.title)).collect()
             }
             Self::Run => {
                 let mut offers: Vec<Offer> = Vec::new();
@@ -153,11 +153,11 @@ fn checkpoints(around: &Surroundings, global: &Global) -> Result<Vec<Checkpoint>
 /// Returns the settings, or the defaults if they cannot be read.
 fn settings(around: &Surroundings, global: &Global) -> Result<Settings, CliError> {
     let settings = around.workspace(global).and_then(|dir| around.settings(global, &dir));
-    settings.or_else(|error| config::resolve(&Inputs::default()).map_err(|_| error))
+    settings.or_else(|error| config::resolve_layers(&Inputs::default()).map_err(|_| error))
 }
 
 /// Lists the sessions of this workspace that have a request, newest first, for the session picker.
-pub(crate) fn kept(past: &Past) -> Result<Vec<KeptSession>, CliError> {
+pub(crate) fn kept_sessions(past: &Past) -> Result<Vec<KeptSession>, CliError> {
     let now = SystemClock.now();
     let asked = past.sessions(Reach::Here)?.into_iter().filter(|it| !it.requests.is_empty());
     let kept = |session: Summary| KeptSession {

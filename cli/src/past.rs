@@ -10,8 +10,8 @@ use journal::{
     Summary,
 };
 
-use policy::quoted;
-use tools::ids::{called, short};
+use policy::quoted_word;
+use tools::ids::{ids_called, short_id};
 
 use crate::flags::Global;
 use crate::render;
@@ -90,13 +90,14 @@ impl Past {
                     .hint("`deepseek sessions list --all` lists those of all workspaces")
             });
         }
-        match called(self.history.homes.sessions(), id).as_slice() {
+        match ids_called(self.history.homes.sessions(), id).as_slice() {
             [session] => Ok((*session).to_owned()),
             [] => Err(CliError::new(CliErrorKind::Usage, format!("there is no session `{id}`"))
                 .hint("`deepseek sessions list --all` lists them")),
             several => {
                 let many = format!("`{id}` matches {} sessions", several.len());
-                let ends: Vec<&str> = several.iter().rev().take(FEW).map(|id| short(id)).collect();
+                let ends: Vec<&str> =
+                    several.iter().rev().take(FEW).map(|id| short_id(id)).collect();
                 Err(CliError::new(CliErrorKind::Usage, many).hint(format!(
                     "use more characters, or the end of the id: {}",
                     ends.join(", ")
@@ -133,9 +134,9 @@ impl Past {
         match self.history.homes.of(&session) {
             Some(workspace) if workspace != self.history.here() => {
                 let elsewhere = format!("session {session} belongs to {workspace}");
-                let named = quoted(workspace);
+                let named = quoted_word(workspace);
                 let hint = if Path::new(workspace).is_dir() {
-                    format!("deepseek --workspace {named} -r {}", short(&session))
+                    format!("deepseek --workspace {named} -r {}", short_id(&session))
                 } else {
                     format!(
                         "that directory is gone; if this is the same project: deepseek sessions adopt {named}"

@@ -7,7 +7,7 @@ use front::describe;
 use front::diff::harmless;
 use orchestrator::request::LAST_REQUEST;
 use tools::count::counted;
-use tools::ids::short;
+use tools::ids::short_id;
 
 /// Number of turns that are shown.
 const SHOWN: usize = 3;
@@ -23,7 +23,10 @@ struct Turn {
 }
 
 /// Summarizes the last turns of the session with this id from its events, in order. Returns `None` if there was no request.
-pub(crate) fn lines<'e>(session: &str, events: impl Iterator<Item = &'e Event>) -> Option<String> {
+pub(crate) fn recap_lines<'e>(
+    session: &str,
+    events: impl Iterator<Item = &'e Event>,
+) -> Option<String> {
     let mut turns: Vec<Turn> = Vec::new();
     for event in events {
         take_in(&mut turns, event);
@@ -34,7 +37,7 @@ pub(crate) fn lines<'e>(session: &str, events: impl Iterator<Item = &'e Event>) 
     let mut lines = Vec::new();
     if earlier > 0 {
         let requests = counted(earlier, "earlier request");
-        lines.push(format!("  {requests}: `deepseek sessions show {}`", short(session)));
+        lines.push(format!("  {requests}: `deepseek sessions show {}`", short_id(session)));
     }
     for turn in turns.iter().skip(earlier) {
         lines.push(format!("  › {}", beginning(&turn.request)));
@@ -97,7 +100,7 @@ mod tests {
     fn the_last_turns_are_summarized_in_a_few_lines() {
         let answered = || ended(Delivery::Delivered { verified: Verified::NotNeeded });
         let passed = || ended(Delivery::Delivered { verified: Verified::Passed });
-        assert_eq!(lines("s", [].iter()), None);
+        assert_eq!(recap_lines("s", [].iter()), None);
         let events = [
             turn(Side::User, "What is a lexer?\nIn one word."),
             turn(Side::Assistant, "\nA scanner.\n\nIt reads text.\n"),
@@ -108,7 +111,7 @@ mod tests {
             answered(),
             turn(Side::User, "And now\u{1b}[31m?"),
         ];
-        insta::assert_snapshot!(lines("s", events.iter()).unwrap(), @"
+        insta::assert_snapshot!(recap_lines("s", events.iter()).unwrap(), @"
           › What is a lexer? …
             A scanner. …
           › Fix the greeting
@@ -118,7 +121,7 @@ mod tests {
         ");
         let many: Vec<Event> =
             (0..40).flat_map(|n| [turn(Side::User, &"long ".repeat(n)), passed()]).collect();
-        let text = lines("01m80aa9hr33yegy", many.iter()).unwrap();
+        let text = recap_lines("01m80aa9hr33yegy", many.iter()).unwrap();
         assert!(
             text.starts_with("  37 earlier requests: `deepseek sessions show 33yegy`\n"),
             "{text}"

@@ -21,7 +21,7 @@ use tools::redact::{Redactor, values_of_variables};
 use tools::regular;
 use tui::{AlternateScreen, UserCall};
 
-use crate::flag_settings::{flag_settings, quoted, subagents};
+use crate::flag_settings::{flag_settings, quoted_toml, subagents};
 use crate::flags::{Color, Global, OutputFormat};
 use crate::key_store::{KeptKey, KeyStore};
 use crate::workspace::project;
@@ -384,7 +384,7 @@ impl Surroundings {
             flags: flag_settings(global),
             set: global.set.clone(),
         };
-        let mut settings = config::resolve(&inputs).map_err(|error| {
+        let mut settings = config::resolve_layers(&inputs).map_err(|error| {
             let is_in = |file: &Option<FileText>| {
                 file.as_ref().is_some_and(|file| error.is_in(&file.path.display().to_string()))
             };
@@ -409,7 +409,7 @@ impl Surroundings {
             ("policy.approval", "DEEPSEEK_APPROVAL"),
         ]
         .into_iter()
-        .filter_map(|(key, name)| Some((key, name, quoted(self.var(name)?))))
+        .filter_map(|(key, name)| Some((key, name, quoted_toml(self.var(name)?))))
         .collect()
     }
 

@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 use crate::surroundings::Surroundings;
 
 /// Starts logging at the level that `-v` and `DEEPSEEK_LOG` select.
-pub(crate) fn start(verbose: u8, around: &Surroundings) -> Result<(), CliError> {
+pub(crate) fn start_logging(verbose: u8, around: &Surroundings) -> Result<(), CliError> {
     let filter = match (around.vars.get("DEEPSEEK_LOG"), verbose) {
         (Some(filter), _) => filter.clone(),
         (None, 0) => return Ok(()),

@@ -126,7 +126,7 @@ fn unquote(value: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FileText, Inputs, resolve};
+    use crate::{FileText, Inputs, resolve_layers};
 
     fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn dotenv_gives_a_key_and_proposes_a_url() {
-        let settings = resolve(&Inputs::default()).unwrap();
+        let settings = resolve_layers(&Inputs::default()).unwrap();
         let access = access(&settings, &env(&[]), None, Some(EVIL));
         assert_eq!(access.base_url, "https://api.deepseek.com");
         assert_eq!(access.proposed_url.as_deref(), Some("http://evil"));
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_users_key_is_never_sent_to_a_server_a_workspace_chose() {
-        let settings = resolve(&Inputs::default()).unwrap();
+        let settings = resolve_layers(&Inputs::default()).unwrap();
         let own = env(&[("DEEPSEEK_API_KEY", "mine")]);
         for (env, kept) in
             [(own.clone(), None), (env(&[]), Some(("mine", "a file"))), (own, Some(("k", "f")))]
@@ -165,7 +165,7 @@ mod tests {
             workspace_root: "/w".into(),
             ..Inputs::default()
         };
-        let settings = resolve(&trusting).unwrap();
+        let settings = resolve_layers(&trusting).unwrap();
         let got = access(&settings, &env(&[("DEEPSEEK_API_KEY", "mine")]), None, Some(EVIL));
         assert_eq!(got.base_url, "http://evil");
     }
@@ -176,7 +176,7 @@ mod tests {
             env: vec![("llm.base_url", "DEEPSEEK_BASE_URL", "http://mine".to_owned())],
             ..Inputs::default()
         };
-        let settings = resolve(&inputs).unwrap();
+        let settings = resolve_layers(&inputs).unwrap();
         assert_eq!(access(&settings, &env(&[]), None, Some(EVIL)).base_url, "http://mine");
     }
 

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 /// Returns `prefix.key`, or `key` at the top level.
-pub(crate) fn join(prefix: &str, key: &str) -> String {
+pub(crate) fn join_key(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
 }
 
@@ -80,10 +80,10 @@ pub(crate) fn insert_path(mut table: &mut Table, path: &[&str], name: &str, valu
 }
 
 /// Returns every leaf of a table with its dotted key.
-pub(crate) fn leaves(table: &Table) -> Vec<(String, Value)> {
+pub(crate) fn leaf_settings(table: &Table) -> Vec<(String, Value)> {
     fn walk(table: &Table, prefix: &str, found: &mut Vec<(String, Value)>) {
         for (key, value) in table {
-            let name = join(prefix, key);
+            let name = join_key(prefix, key);
             match value.as_table() {
                 Some(inner) => walk(inner, &name, found),
                 None => found.push((name, value.clone())),

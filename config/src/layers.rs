@@ -10,8 +10,8 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use crate::guard::{guard, trust, with};
-use crate::keys::{insert, join, leaves, lookup, template};
-use crate::lists::filled;
+use crate::keys::{insert, join_key, leaf_settings, lookup, template};
+use crate::lists::fill_lists;
 use crate::misfit::misfit;
 use crate::other_names::renamed;
 use crate::setting::{ConfigError, LayerSetting, Source};
@@ -104,7 +104,7 @@ impl Settings {
 }
 
 /// Resolves the layers into settings.
-pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
+pub fn resolve_layers(inputs: &Inputs) -> Result<Settings, ConfigError> {
     let defaults = defaults();
     let mut merged = defaults.clone();
     let mut warnings = Vec::new();
@@ -125,13 +125,13 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
         }
     }
 
-    let user = filled(user, &defaults);
+    let user = fill_lists(user, &defaults);
     let before = with(defaults.clone(), user.iter());
-    let workspace = guard(filled(workspace, &before), trust, &before, &mut warnings);
+    let workspace = guard(fill_lists(workspace, &before), trust, &before, &mut warnings);
     let before = with(before, workspace.iter());
-    let user_profile = filled(pick_profile(user_profiles, profile), &before);
+    let user_profile = fill_lists(pick_profile(user_profiles, profile), &before);
     let before = with(before, user_profile.iter());
-    let workspace_profile = filled(pick_profile(workspace_profiles, profile), &before);
+    let workspace_profile = fill_lists(pick_profile(workspace_profiles, profile), &before);
     let workspace_profile = guard(workspace_profile, trust, &before, &mut warnings);
 
     let mut settings = user;
@@ -143,7 +143,7 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     if !inputs.set.is_empty() {
         let before = with(defaults.clone(), settings.iter());
         let set = renamed(one_by_one(&inputs.set), &mut warnings)?;
-        settings.extend(filled(set, &before));
+        settings.extend(fill_lists(set, &before));
     }
 
     let mut sources = BTreeMap::new();
@@ -159,7 +159,7 @@ pub fn resolve(inputs: &Inputs) -> Result<Settings, ConfigError> {
     check_ranges(&config, &settings)?;
     rename_retired(&mut config, &mut warnings);
 
-    let values = leaves(&merged)
+    let values = leaf_settings(&merged)
         .into_iter()
         .map(|(key, value)| {
             let source = sources.get(&key).cloned().unwrap_or(Source::Default);
@@ -233,7 +233,7 @@ fn file_settings(
 /// Calls `found` with the dotted key, the value and the byte offset of the key of every leaf.
 fn collect(table: &DeTable<'_>, prefix: &str, found: &mut impl FnMut(String, Value, usize)) {
     for (key, value) in table {
-        let name = join(prefix, key.get_ref());
+        let name = join_key(prefix, key.get_ref());
         if let DeValue::Table(inner) = value.get_ref()
             && !inner.is_empty()
         {
@@ -337,7 +337,7 @@ pub(crate) fn check_known(setting: &LayerSetting, defaults: &Table) -> Result<()
     {
         return Ok(());
     }
-    let known = leaves(defaults);
+    let known = leaf_settings(defaults);
     let nearest = known
         .iter()
         .map(|(key, _)| (strsim::damerau_levenshtein(key, &setting.key), key))

@@ -16,7 +16,8 @@ mod setting;
 
 pub use keys::split_key;
 pub use layers::{
-    DEFAULTS, FileText, Inputs, Settings, WorkspaceTrust, parse_value, recorded, resolve, to_record,
+    DEFAULTS, FileText, Inputs, Settings, WorkspaceTrust, parse_value, recorded, resolve_layers,
+    to_record,
 };
 pub use lists::BELOW;
 pub use other_names::{named_here, other_names};

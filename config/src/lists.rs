@@ -9,7 +9,7 @@ use crate::setting::LayerSetting;
 pub const BELOW: &str = "...";
 
 /// Replaces [`BELOW`] in every list of `settings` by the entries that the list has in `below`.
-pub(crate) fn filled(mut settings: Vec<LayerSetting>, below: &Table) -> Vec<LayerSetting> {
+pub(crate) fn fill_lists(mut settings: Vec<LayerSetting>, below: &Table) -> Vec<LayerSetting> {
     for LayerSetting { key, value, .. } in &mut settings {
         let entries = lookup(below, key).and_then(Value::as_array);
         if let Some(list) = value.as_array_mut() {

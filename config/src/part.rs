@@ -32,12 +32,12 @@ pub fn defaults_of<T: DeserializeOwned>(name: &str) -> Result<T, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Inputs, resolve};
+    use crate::{Inputs, resolve_layers};
     use toml::{Table, Value};
 
     #[test]
     fn a_table_read_alone_equals_the_same_table_read_with_all() {
-        let config = resolve(&Inputs::default()).unwrap().config;
+        let config = resolve_layers(&Inputs::default()).unwrap().config;
         assert_eq!(defaults_of("limits"), Ok(config.limits));
         assert_eq!(defaults_of("agent_loop"), Ok(config.agent_loop));
         let all: Table = DEFAULTS.parse().unwrap();

@@ -28,7 +28,7 @@ use tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::cycle::Goal;
 use crate::crew::{Crew, CrewReport, CrewSetup};
-use crate::lane::lane_tree::{LaneStart, LaneTree, Territories, WorktreeExtras, changes};
+use crate::lane::lane_tree::{LaneStart, LaneTree, Territories, WorktreeExtras, changes_between};
 
 /// What a lane needs to start.
 #[derive(Clone)]
@@ -300,7 +300,7 @@ impl LaneSetup {
         // Not set yet if the end was recorded by an earlier process.
         attempt.ended.get_or_init(|| report.clone());
         if let (LaneReport::Completed { .. }, Some(tree)) = (&report, tree) {
-            tree.remove().await;
+            tree.remove_worktree().await;
         }
         Ok(report)
     }
@@ -330,7 +330,7 @@ impl LaneSetup {
         };
         let worktree = (!files.is_empty() || !can_be_told).then(|| self.name(attempt));
         if let Some(tree) = tree.filter(|_| worktree.is_none()) {
-            tree.remove().await;
+            tree.remove_worktree().await;
         }
         let spent = self.run.admission.spent().await.unwrap_or_default().known;
         Event::LaneFailed { attempt, why, files, worktree, spent }
@@ -344,7 +344,7 @@ impl LaneSetup {
             let (entries, behind) = tree.artifact(&snapshots)?;
             let made = snapshots.keep_tree(&entries)?;
             snapshots.hold(&hold, made)?;
-            let changes = changes(&snapshots, tree.base(), &entries)?;
+            let changes = changes_between(&snapshots, tree.base(), &entries)?;
             let files = changes.iter().map(StagedFile::from).collect();
             Ok(Left { tree: made, files, behind })
         });

@@ -21,7 +21,7 @@ use facts::delivery::Delivery;
 use facts::event::{Blob, Event, FORMAT};
 use facts::signal::Signal;
 use journal::log::{Capacity, Journal};
-use journal::read::read;
+use journal::read::read_journal;
 use model::{ChatRequest, ModelError};
 use testkit::{AnswerSource, World, ignore};
 use tokio::sync::{Notify, mpsc};
@@ -68,7 +68,7 @@ async fn resuming() -> f64 {
     last.await.unwrap().ok();
     drop(orchestrator);
     wait_for(&session).await;
-    let events = read(&session).unwrap().records.len();
+    let events = read_journal(&session).unwrap().records.len();
     let started = Instant::now();
     let (orchestrator, signals, interrupted) = Orchestrator::go_on(setup()).await.unwrap();
     ignore(signals);

@@ -22,7 +22,7 @@ use index::Index;
 use lanes::crew::call_failed;
 use lanes::team::TeamReport;
 use missions::card::card_text::MissionReport;
-use missions::card::changes::changes;
+use missions::card::changes::card_changes;
 use missions::card::gate::{self, Approved, MissionStep};
 use missions::card::grant::Grant;
 use missions::card::{Card, SealedCard};
@@ -37,7 +37,7 @@ use tree::RepoPath;
 
 use self::card::{Answering, RecordedCard, Taking, not_carried_out};
 use crate::request::Request;
-use crate::root::ending::{Ending, failed, journal_closed};
+use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::{Msg, News, State};
 
 /// One part of the budget in this many is reserved for the card and the report.
@@ -123,7 +123,7 @@ impl State {
                 Some(children)
             }
             Err(error) => {
-                self.end(failed(FailureKind::Internal, &error.to_string())).await;
+                self.end(failed_request(FailureKind::Internal, &error.to_string())).await;
                 None
             }
         }
@@ -174,9 +174,11 @@ impl State {
                     }
                     Ok(TeamReport::Declined) => {
                         let why = "the lanes of the mission could not begin";
-                        self.end(failed(FailureKind::Internal, why)).await;
+                        self.end(failed_request(FailureKind::Internal, why)).await;
                     }
-                    Err(_) => self.end(failed(FailureKind::Internal, "the team died")).await,
+                    Err(_) => {
+                        self.end(failed_request(FailureKind::Internal, "the team died")).await
+                    }
                 }
             }
             MissionNews::Waits(card) => {
@@ -320,7 +322,7 @@ impl Drafting {
         };
         let version = before.as_ref().map_or(1, |card| card.version + 1);
         let mut card = planning::card(&self.run, &self.brief.request, &researched, plan, version);
-        card.changes = before.map(|before| changes(&before, &card)).unwrap_or_default();
+        card.changes = before.map(|before| card_changes(&before, &card)).unwrap_or_default();
         let card = self.seal(card).await.map_err(|_| journal_closed())?;
         let hash = card.hash();
         let shown = Event::CardMade { version, hash, card: Blob::new(card.json().to_vec()) };
@@ -394,8 +396,9 @@ impl Drafting {
                         return Box::pin(self.answered(phase, card, step, researched)).await;
                     }
                 }
-                let approved = Approved::new(phase, card, hash)
-                    .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
+                let approved = Approved::new(phase, card, hash).map_err(|refused| {
+                    failed_request(FailureKind::Internal, &refused.to_string())
+                })?;
                 advance(&self.run, phase, MissionStep::Execute).await?;
                 Ok(MissionNews::Approved(Box::new(Execution::new(approved))))
             }
@@ -436,8 +439,8 @@ async fn advance(
     phase: MissionPhase,
     step: MissionStep,
 ) -> Result<MissionPhase, Ending> {
-    let to = gate::after(phase, step)
-        .map_err(|refused| failed(FailureKind::Internal, &refused.to_string()))?;
+    let to = gate::phase_after(phase, step)
+        .map_err(|refused| failed_request(FailureKind::Internal, &refused.to_string()))?;
     let changed = Event::MissionPhaseChanged { from: phase, to };
     run.publish(changed).await.map_err(|_| journal_closed())?;
     Ok(to)

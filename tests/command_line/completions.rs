@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tools::ids::short;
+use tools::ids::short_id;
 
 use crate::confinement::sandbox::skipped;
 use crate::missions::mission::with_a_card;
@@ -61,7 +61,7 @@ fn completion_offers_current_sessions_patches_runs_checkpoints_models_and_keys()
     let sessions = listed(&world, &["sessions"]);
     let ids: Vec<&str> =
         sessions.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
-    let shorts: Vec<&str> = ids.iter().map(|id| short(id)).collect();
+    let shorts: Vec<&str> = ids.iter().map(|id| short_id(id)).collect();
     for command in
         ["sessions show", "export", "replay", "run", "fork", "--resume", "explain --session"]
     {
@@ -73,10 +73,10 @@ fn completion_offers_current_sessions_patches_runs_checkpoints_models_and_keys()
     assert_eq!(candidates(&world, &format!("deepseek export {}", &ids[0][..15])), [ids[0]]);
     let patch = listed(&world, &["diff"])["patch"].as_str().unwrap().to_owned();
     for command in ["apply", "diff"] {
-        assert_eq!(candidates(&world, &format!("deepseek {command} "))[0], short(&patch));
+        assert_eq!(candidates(&world, &format!("deepseek {command} "))[0], short_id(&patch));
     }
     let run = listed(&world, &["rewind"])[0]["run"].as_str().unwrap().to_owned();
-    assert_eq!(candidates(&world, "deepseek diff --run ")[0], short(&run));
+    assert_eq!(candidates(&world, "deepseek diff --run ")[0], short_id(&run));
     for command in ["rewind", "diff --since"] {
         assert_eq!(candidates(&world, &format!("deepseek {command} "))[0], "1");
     }
@@ -100,7 +100,7 @@ fn a_conversation_offers_sessions_patches_and_checkpoints() {
     screen.until_shown("›");
     let staged = listed(&world, &["diff"])["patch"].as_str().unwrap().to_owned();
     for (command, offer) in
-        [("/apply ", short(&staged)), ("/rewind ", "❯ 1 "), ("/resume ", "Mend the greeting")]
+        [("/apply ", short_id(&staged)), ("/rewind ", "❯ 1 "), ("/resume ", "Mend the greeting")]
     {
         screen.types(command);
         screen.until_shown(offer);
@@ -144,7 +144,7 @@ fn unreadable_state_is_left_out_without_a_message() {
     fs::write(&journal, text).unwrap();
     let listed = world.deepseek(["sessions"]).run();
     assert!(listed.stderr.contains("the journal is damaged"), "{}", listed.stderr);
-    assert!(!candidates(&world, "deepseek export ").contains(&short(&id).to_owned()));
+    assert!(!candidates(&world, "deepseek export ").contains(&short_id(&id).to_owned()));
     world.project.write(".deepseek/config.toml", "[llm\n");
     assert_eq!(candidates(&world, "deepseek config get budget.wa"), ["budget.wall_seconds"]);
     let workspaces = world.state().join("workspaces");

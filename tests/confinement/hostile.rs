@@ -141,7 +141,7 @@ fn snapshot(dirs: &[&Path]) -> BTreeMap<PathBuf, String> {
 /// Returns the default rules under every approval mode and under yolo.
 pub(crate) fn all_rules() -> Vec<(&'static str, PolicyRules)> {
     let Config { policy, agent_loop: AgentLoop { safety_gate, .. }, .. } =
-        config::resolve(&config::Inputs::default()).unwrap().config;
+        config::resolve_layers(&config::Inputs::default()).unwrap().config;
     let rules = |name, approval, mode| {
         (name, PolicyRules::new(&Policy { approval, mode, ..policy.clone() }, safety_gate).unwrap())
     };

@@ -161,7 +161,7 @@ impl Redactor {
 
     /// Finds all secrets, in order; no span crosses a line or overlaps another.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
-        let mut spans: Vec<Range<usize>> = shapes::spans(text);
+        let mut spans: Vec<Range<usize>> = shapes::secret_spans(text);
         spans.extend(self.known_spans(text));
         if spans.len() < 2 {
             return spans;

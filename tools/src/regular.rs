@@ -18,7 +18,7 @@ const PRIVATE_DIR: u32 = 0o700;
 
 /// Opens a regular file of this program's own state. Refuses symlinks, because they may lead to other people's files. A
 /// new file is private to the user.
-pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     opened(path, options, fs::symlink_metadata(path), OFlags::NOFOLLOW)
 }
 
@@ -53,7 +53,7 @@ pub fn create_new(path: &Path) -> io::Result<File> {
 
 /// Creates a file, or truncates an existing one.
 pub fn create(path: &Path) -> io::Result<File> {
-    let file = open(path, OpenOptions::new().write(true).create(true))?;
+    let file = open_regular_file(path, OpenOptions::new().write(true).create(true))?;
     file.set_len(0)?;
     Ok(file)
 }
@@ -73,7 +73,7 @@ pub fn keep_private(dir: &Path) {
 }
 
 /// Reads a regular file of at most `max_bytes`. A larger one is an error.
-pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+pub fn read_regular_file(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_to_read(path)?;
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -92,12 +92,12 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 
 /// Reads a regular file of at most `max_bytes` as UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
-    String::from_utf8(read(path, max_bytes)?)
+    String::from_utf8(read_regular_file(path, max_bytes)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
 /// Writes a regular file, replacing its content.
-pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn write_regular_file(path: &Path, content: &[u8]) -> io::Result<()> {
     create(path)?.write_all(content)
 }
 
@@ -125,22 +125,31 @@ mod tests {
         fs::create_dir(at("dir")).unwrap();
 
         for name in ["file", "link"] {
-            assert_eq!(read(&at(name), 4).unwrap(), b"text", "{name}");
-            assert_eq!(read(&at(name), 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+            assert_eq!(read_regular_file(&at(name), 4).unwrap(), b"text", "{name}");
+            assert_eq!(
+                read_regular_file(&at(name), 3).unwrap_err().kind(),
+                io::ErrorKind::FileTooLarge
+            );
         }
         for name in ["zeros", "pipe", "link to pipe", "dir"] {
             assert_eq!(
-                read(&at(name), 9).unwrap_err().kind(),
+                read_regular_file(&at(name), 9).unwrap_err().kind(),
                 io::ErrorKind::InvalidInput,
                 "{name}"
             );
         }
-        assert_eq!(read(&at("giant"), 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            read_regular_file(&at("giant"), 1 << 20).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
+        assert_eq!(read_regular_file(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
         for name in ["pipe", "link", "zeros"] {
-            let append = open(&at(name), OpenOptions::new().append(true));
+            let append = open_regular_file(&at(name), OpenOptions::new().append(true));
             assert_eq!(append.unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
-            assert_eq!(write(&at(name), b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            assert_eq!(
+                write_regular_file(&at(name), b"x").unwrap_err().kind(),
+                io::ErrorKind::InvalidInput
+            );
         }
         assert_eq!(fs::read(at("file")).unwrap(), b"text");
     }
@@ -151,7 +160,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let dir = home.path().join("a/b");
         create_dir(&dir).unwrap();
-        write(&dir.join("file"), b"x").unwrap();
+        write_regular_file(&dir.join("file"), b"x").unwrap();
         create_new(&dir.join("new")).unwrap();
         assert_eq!([mode(&dir), mode(dir.parent().unwrap())], [0o700; 2]);
         assert_eq!([mode(&dir.join("file")), mode(&dir.join("new"))], [0o600; 2]);

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn table() -> ComplaintTable {
-        config::resolve(&Inputs::default()).unwrap().config.commands.complaints
+        config::resolve_layers(&Inputs::default()).unwrap().config.commands.complaints
     }
 
     #[test]

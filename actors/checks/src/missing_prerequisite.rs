@@ -91,9 +91,9 @@ fn says_denied(line: &str) -> bool {
 }
 
 /// Returns what is lacking if a path exists that the sandbox hides.
-pub fn hidden(path: &Path) -> Missing {
+pub fn hidden_path(path: &Path) -> Missing {
     let path = path.to_string_lossy().into_owned();
-    let cure = Some(format!("deepseek config add sandbox.read {}", policy::quoted(&path)));
+    let cure = Some(format!("deepseek config add sandbox.read {}", policy::quoted_word(&path)));
     Missing { kind: MissingKind::Hidden, name: Some(path), cure }
 }
 
@@ -102,7 +102,8 @@ pub fn hidden(path: &Path) -> Missing {
 fn installed(missing: Missing, confined: Degree, dir: &str) -> Missing {
     match confined {
         Degree::Full | Degree::Floor => {
-            let cure = Some(format!("deepseek config add sandbox.read {}", policy::quoted(dir)));
+            let cure =
+                Some(format!("deepseek config add sandbox.read {}", policy::quoted_word(dir)));
             Missing { kind: MissingKind::Hidden, cure, ..missing }
         }
         Degree::None => Missing { name: None, ..missing },
@@ -184,7 +185,7 @@ fn fetch(command: &str, kinds: &Kinds) -> Option<String> {
     };
     let fetch = kind.fetch.iter().find(is_own).or_else(|| kind.fetch.first())?;
     Some(match dir {
-        Some(dir) => format!("cd {} && {fetch}", policy::quoted(&dir)),
+        Some(dir) => format!("cd {} && {fetch}", policy::quoted_word(&dir)),
         None => fetch.clone(),
     })
 }
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     fn lacking(command: &str, exit: &Exit, output: &str, confined: Degree) -> Option<Missing> {
-        let config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
         let installed = ["npm", "python3", "cargo", "jq"];
         let by = ReadingRules {
             excerpt_bytes: 1000,

@@ -238,7 +238,7 @@ pub struct ReadingRules<'r> {
 }
 
 /// Interprets the outcome of a command. Only [`CheckOutcome::CodeFailure`] has errors, and it always has at least one.
-pub fn read(command: &str, outcome: &CommandOutcome, by: &ReadingRules<'_>) -> Check {
+pub fn read_outcome(command: &str, outcome: &CommandOutcome, by: &ReadingRules<'_>) -> Check {
     /// Far more than a model is shown: the full set is needed to tell which errors are new.
     const MOST: usize = 2000;
     let text = plain_text(&outcome.output.text());
@@ -348,14 +348,14 @@ mod tests {
             fence: None,
         };
         let outcome = shell::run(&CommandLine::parse(command).unwrap(), &options).await;
-        let config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
         let by = ReadingRules {
             excerpt_bytes: 1000,
             complaints: &config.commands.complaints,
             kinds: &config.projects,
             dir_of: &|_| None,
         };
-        read(command, &outcome, &by)
+        read_outcome(command, &outcome, &by)
     }
 
     #[tokio::test]

@@ -267,7 +267,7 @@ fn defined(line: &str) -> Option<String> {
 
 /// Returns the result of a command on the old tree with the new tests. `unbuilt` is true if its output says that the
 /// tests could not be built.
-pub fn judged(check: &Check, unbuilt: bool) -> OldTree {
+pub fn judge_on_old_tree(check: &Check, unbuilt: bool) -> OldTree {
     match check.outcome {
         CheckOutcome::Passed => OldTree::Passes,
         CheckOutcome::CodeFailure if unbuilt || check.missing.is_some() => OldTree::SaysNothing,

@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Wording {
 }
 
 /// Formats a number in short form: `950`, `12.3k`, `4.5M`.
-pub fn short(number: u64) -> String {
+pub fn short_number(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),

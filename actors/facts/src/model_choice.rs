@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn rules() -> Router {
-        config::resolve(&config::Inputs::default()).unwrap().config.router
+        config::resolve_layers(&config::Inputs::default()).unwrap().config.router
     }
 
     #[test]

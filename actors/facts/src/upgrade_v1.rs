@@ -75,7 +75,7 @@ pub fn upgraded(kind: &str, mut data: Value) -> (String, Value) {
 }
 
 /// Returns the name of a kind in this version, without the version suffix.
-pub fn name(kind: &str) -> &str {
+pub fn kind_name(kind: &str) -> &str {
     match kind.split('@').next().unwrap_or_default() {
         "RouterDecision" if kind.ends_with("@v2") => "RouterDecision",
         "ToolProposed" => "ApprovalAsked",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tools::ids::short;
+use tools::ids::short_id;
 use tree::FileHash;
 
 /// How a message of the user is treated.
@@ -230,7 +230,7 @@ pub enum NeedsApproval {
 impl fmt::Display for NeedsApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Patch(id) => write!(f, "patch {}", short(id)),
+            Self::Patch(id) => write!(f, "patch {}", short_id(id)),
             Self::Command(text) => write!(f, "`{text}`"),
             Self::Network(text) => write!(f, "the network for `{text}`"),
         }

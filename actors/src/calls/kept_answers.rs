@@ -88,7 +88,7 @@ impl KeptAnswers {
         let place = self.dir.join(key.to_string());
         let kept = on_a_thread(move || {
             regular::create_dir(place.parent().unwrap_or(&place))?;
-            regular::write(&place, answer.as_bytes())
+            regular::write_regular_file(&place, answer.as_bytes())
         });
         if let Err(error) = kept.await {
             tracing::debug!(%error, "an answer could not be stored");

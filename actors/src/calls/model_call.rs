@@ -457,7 +457,7 @@ mod tests {
                     thinking("llm.flash_model.thinking"),
                 ];
                 let config =
-                    config::resolve(&Inputs { flags, ..Inputs::default() }).unwrap().config;
+                    config::resolve_layers(&Inputs { flags, ..Inputs::default() }).unwrap().config;
                 let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
                 (mode, thinks, Run { terms, ..testing::run(None).0 })
             })

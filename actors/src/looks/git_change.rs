@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use checks::missing_prerequisite::hidden;
+use checks::missing_prerequisite::hidden_path;
 use checks::wording::Wording;
 use config::Mode;
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
 use facts::grammar::look::Look;
-use facts::grammar::review::{FILE, Reviewed, ShownDiff, paths_of, shown};
-use policy::{Verdict, quoted};
+use facts::grammar::review::{FILE, Reviewed, ShownDiff, paths_of, shown_diff};
+use policy::{Verdict, quoted_word};
 use sandbox::{Network, TreeWrites};
 use shell::{Captured, CommandLine};
 use tools::count::counted;
@@ -23,7 +23,7 @@ use crate::run::command_runner::{CommandPlace, Runner};
 use crate::run::effect::{Effect, Trace};
 
 /// Reads a change as a diff, or returns why there is none.
-pub async fn read(
+pub async fn read_change(
     commands: &Runner,
     of: &Reviewed,
     words: &str,
@@ -32,9 +32,13 @@ pub async fn read(
 }
 
 /// Answers a look with the output of git, within `room` bytes; `None` if the look does not concern git.
-pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<LookResult> {
+pub(crate) async fn answer_git_look(
+    commands: &Runner,
+    look: &Look,
+    room: usize,
+) -> Option<LookResult> {
     let pathspec = |path: &Option<RepoPath>| {
-        path.as_ref().map_or(String::new(), |path| format!(" {}", quoted(path.as_str())))
+        path.as_ref().map_or(String::new(), |path| format!(" {}", quoted_word(path.as_str())))
     };
     let (words, of) = match look {
         Look::GitStatus => ("status --short --branch -- .".to_owned(), Output::Text),
@@ -48,14 +52,14 @@ pub(crate) async fn told(commands: &Runner, look: &Look, room: usize) -> Option<
         }
         Look::GitShow { revision, path: None, .. } => {
             let show = DIFF.replacen("diff", "show", 1);
-            (format!("{show} {} --", quoted(revision)), Output::Diff)
+            (format!("{show} {} --", quoted_word(revision)), Output::Diff)
         }
         Look::GitShow { revision, path: Some(path), .. } => {
             if let Err(why) = may_read(commands, path.as_str()) {
                 return Some(LookResult::Nothing(why));
             }
             (
-                format!("show --no-textconv {}", quoted(&format!("{revision}:./{path}"))),
+                format!("show --no-textconv {}", quoted_word(&format!("{revision}:./{path}"))),
                 Output::Text,
             )
         }
@@ -97,7 +101,7 @@ fn readable(commands: &Runner, diff: &str, room: usize) -> String {
         diff.find(&format!("\n{FILE}")).map_or(diff.len(), |at| at + 1)
     };
     let (message, diff) = diff.split_at(begin);
-    let ShownDiff { text, left_out, .. } = shown(diff, room, |path| may_read(commands, path));
+    let ShownDiff { text, left_out, .. } = shown_diff(diff, room, |path| may_read(commands, path));
     let mut told = message.to_owned();
     for (path, why) in left_out {
         told.extend(["not shown: ", &path, ": ", &why, "\n"]);
@@ -110,7 +114,7 @@ fn may_read(commands: &Runner, path: &str) -> Result<(), String> {
 }
 
 fn quoted_words(words: &str) -> String {
-    words.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
+    words.split_whitespace().map(quoted_word).collect::<Vec<_>>().join(" ")
 }
 
 async fn git(commands: &Runner, words: &str) -> Result<String, Wording> {
@@ -135,7 +139,7 @@ async fn ran(commands: &Runner, words: &str) -> Result<Captured, Wording> {
     let root = commands.workspace.reader().root().to_owned();
     let read = tools::blocking::on_a_thread(move || dirs_of_repository(&root)).await;
     let hidden = fence.first_hidden(read).await.map(|path| {
-        let cure = hidden(&path).cure.unwrap_or_default();
+        let cure = hidden_path(&path).cure.unwrap_or_default();
         format!("; the sandbox hides {}, which this shows: {cure}", path.display())
     });
     Err(Wording::from(format!("git: {said}{}", hidden.unwrap_or_default())))

@@ -9,7 +9,7 @@ use facts::grammar::look::{Look, Looks};
 use index::Index;
 use search::{
     BYTES_PER_TOKEN, Defined, FileMatches, LookError, LookLines, Matches, Shown, Symbol,
-    VisibleTree, about, is_han, shown_of,
+    VisibleTree, evidence_about, is_han, shown_of,
 };
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
@@ -64,7 +64,7 @@ pub(crate) async fn asked_elsewhere(
             commands += 1;
             Some(trial::tried(sources.commands, caller.role, command, commands).await?)
         } else if let Look::Own { name, arguments } = look {
-            Some(own_tools::called(sources, name, arguments).await?)
+            Some(own_tools::call_own_tool(sources, name, arguments).await?)
         } else if let Look::Program { program, paths } = look {
             let said = match sources.programs {
                 Some(programs) => programs.run(program, paths).await?,
@@ -83,7 +83,7 @@ pub(crate) async fn asked_elsewhere(
 
 /// Returns what each of `looks` shows, or why it shows nothing, within `room` bytes in total. Earlier looks get more
 /// space.
-pub(crate) async fn found(
+pub(crate) async fn look_up(
     run: &Run,
     sources: LookSources<'_>,
     looks: Vec<Look>,
@@ -93,7 +93,7 @@ pub(crate) async fn found(
     elsewhere.resize(looks.len(), None);
     for (look, told) in looks.iter().zip(&mut elsewhere) {
         if told.is_none() {
-            *told = git_change::told(sources.commands, look, room).await;
+            *told = git_change::answer_git_look(sources.commands, look, room).await;
         }
     }
     let (tree, index, terms) =
@@ -148,7 +148,7 @@ impl Effect for Looking<'_> {
     async fn act(&mut self, run: &Run) -> Result<String, CallError> {
         let (looks, elsewhere) = (self.looks.looks.clone(), std::mem::take(&mut self.elsewhere));
         let room = run.config().agent_loop.max_look_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let found = found(run, self.sources, looks.clone(), elsewhere, room).await;
+        let found = look_up(run, self.sources, looks.clone(), elsewhere, room).await;
         let prompts = run.prompts();
         let (mut shown, mut refused) = (Vec::new(), Vec::new());
         for (number, (look, text)) in (1_u32..).zip(looks.iter().zip(found)) {
@@ -418,7 +418,7 @@ impl Eyes<'_> {
     ) -> Result<String, LookError> {
         const MOST_BYTES: usize = 8000;
         let index = self.index.ok_or(LookError::NoMatch(0))?;
-        let about = about(words, (most, glob), index, room.min(MOST_BYTES))?;
+        let about = evidence_about(words, (most, glob), index, room.min(MOST_BYTES))?;
         if about.truncated {
             self.visible.cut();
         }

@@ -4,7 +4,7 @@
 use config::Mode;
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use policy::quoted;
+use policy::quoted_word;
 use serde_json::Value;
 pub use toolbox::OwnTool;
 use toolbox::{check_arguments, own_tools};
@@ -18,12 +18,12 @@ use crate::run::command_runner::Runner;
 use crate::run::effect::{Effect, Position, Trace};
 
 /// Returns the workspace's tools for models; none if the user does not trust the workspace, or in plan mode.
-pub async fn found(commands: &Runner) -> Result<Vec<OwnTool>, JournalClosed> {
+pub async fn find_own_tools(commands: &Runner) -> Result<Vec<OwnTool>, JournalClosed> {
     commands.run.perform(&mut Finding { commands }).await
 }
 
 /// Runs a tool with the given arguments, which it gets as JSON in its first argument.
-pub(crate) async fn called(
+pub(crate) async fn call_own_tool(
     sources: LookSources<'_>,
     name: &str,
     arguments: &str,
@@ -47,7 +47,7 @@ pub(crate) async fn called(
         Ok(_) => return Ok(LookResult::Nothing("the arguments are no JSON object".to_owned())),
         Err(error) => return Ok(LookResult::Nothing(format!("the arguments are wrong: {error}"))),
     };
-    let command = format!("{} {}", quoted(tool.path.as_str()), quoted(&arguments));
+    let command = format!("{} {}", quoted_word(tool.path.as_str()), quoted_word(&arguments));
     trial::of_command(sources.commands, model::AgentRole::Analysis, &command).await
 }
 

@@ -37,7 +37,7 @@ pub struct Hints {
 
 /// Returns the parts of `text` to show on first sight; `None` for all of it, which is the case up to `max_lines` lines.
 /// The parts have at most that many lines in total.
-pub fn parts(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<ShownRange>> {
+pub fn first_sight(text: &str, hints: &Hints, max_lines: usize) -> Option<Vec<ShownRange>> {
     let count = text.lines().count();
     if count <= max_lines {
         return None;
@@ -90,7 +90,7 @@ fn head(text: &str) -> usize {
 }
 
 /// Returns the parts of `new` that differ from `old`, with context; `None` if they make up most of it.
-pub fn changed(old: &str, new: &str) -> Option<Vec<ShownRange>> {
+pub fn changed_parts(old: &str, new: &str) -> Option<Vec<ShownRange>> {
     let count = new.lines().count();
     let diff = TextDiff::from_lines(old, new);
     let mut at = 1;
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn a_short_file_is_shown_whole() {
-        assert_eq!(parts(&numbered(40), &Hints::default(), 40), None);
-        assert_eq!(parts("", &Hints::default(), 40), None);
+        assert_eq!(first_sight(&numbered(40), &Hints::default(), 40), None);
+        assert_eq!(first_sight("", &Hints::default(), 40), None);
     }
 
     #[test]
@@ -194,20 +194,20 @@ mod tests {
             words: words.clone(),
         };
         let vague = of(&[], &[]);
-        assert_eq!(parts(&text, &vague, 100), Some(vec![(1, 20), (185, 215)]));
-        assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![(1, 20)]));
+        assert_eq!(first_sight(&text, &vague, 100), Some(vec![(1, 20), (185, 215)]));
+        assert_eq!(first_sight(&text, &Hints::default(), 50), Some(vec![(1, 20)]));
         let told = of(&[(100, 110)], &[(330, 390)]);
-        assert_eq!(parts(&text, &told, 150), Some(vec![(1, 20), (92, 118)]));
-        assert_eq!(parts(&text, &told, 40), Some(vec![(1, 20), (92, 111)]));
+        assert_eq!(first_sight(&text, &told, 150), Some(vec![(1, 20), (92, 118)]));
+        assert_eq!(first_sight(&text, &told, 40), Some(vec![(1, 20), (92, 111)]));
         let looked = of(&[], &[(100, 110)]);
-        assert_eq!(parts(&text, &looked, 150), Some(vec![(1, 20), (85, 125)]));
+        assert_eq!(first_sight(&text, &looked, 150), Some(vec![(1, 20), (85, 125)]));
     }
 
     #[test]
     fn a_long_range_leaves_room_for_the_short_ones() {
         let named = vec![(50, 260), (300, 300), (340, 350)];
         let hints = Hints { named, ..Hints::default() };
-        let shown = parts(&numbered(400), &hints, 200);
+        let shown = first_sight(&numbered(400), &hints, 200);
         assert_eq!(shown, Some(vec![(1, 20), (42, 177), (292, 308), (332, 358)]));
     }
 
@@ -220,16 +220,16 @@ mod tests {
         assert_eq!(head("/* one line */\n#include <a.h>\n"), 2);
         assert_eq!(head("line\nline\n"), 1);
         let text = format!("{}use a;\n{}", numbered(90), numbered(90));
-        assert_eq!(parts(&text, &Hints::default(), 50), Some(vec![(91, 110)]));
+        assert_eq!(first_sight(&text, &Hints::default(), 50), Some(vec![(91, 110)]));
     }
 
     #[test]
     fn changes_are_shown_with_context() {
         let old = numbered(300);
         let new = old.replace("line 50\n", "line 50\nnew\n").replace("line 200\n", "");
-        assert_eq!(changed(&old, &new), Some(vec![(41, 61), (191, 211)]));
-        assert_eq!(changed(&old, &old), Some(vec![]));
-        assert_eq!(changed("a\n", "b\n"), None);
+        assert_eq!(changed_parts(&old, &new), Some(vec![(41, 61), (191, 211)]));
+        assert_eq!(changed_parts(&old, &old), Some(vec![]));
+        assert_eq!(changed_parts("a\n", "b\n"), None);
         assert_eq!(lines_of(&new, (50, 52)), "line 50\nnew\nline 51\n");
     }
 
@@ -242,7 +242,7 @@ mod tests {
         ) {
             let ranges = ranges.into_iter().map(|(first, more)| (first, first + more)).collect();
             let hints = Hints { named: ranges, looked: Vec::new(), words: "line 17 and 170".into() };
-            let shown = parts(&numbered(count), &hints, most).unwrap_or_default();
+            let shown = first_sight(&numbered(count), &hints, most).unwrap_or_default();
             prop_assert!(shown.is_sorted());
             prop_assert!(shown.iter().all(|(first, last)| 1 <= *first && first <= last && *last <= count));
             let lines: usize = shown.iter().map(|(first, last)| last + 1 - first).sum();

@@ -6,7 +6,7 @@ use serde_json::json;
 use toolbox::{Look, look_of};
 
 use crate::calls::model_call::CallError;
-use crate::looks::look_effect::{LookSources, found};
+use crate::looks::look_effect::{LookSources, look_up};
 use crate::looks::look_result::LookResult;
 use crate::run::Run;
 use crate::run::effect::{Effect, Trace};
@@ -51,7 +51,7 @@ impl Effect for ToolUse<'_> {
         let found = match self.wanted.clone() {
             Ok(look) => {
                 let elsewhere = vec![self.elsewhere.take()];
-                let found = found(run, self.sources, vec![look], elsewhere, self.room).await;
+                let found = look_up(run, self.sources, vec![look], elsewhere, self.room).await;
                 found.into_iter().next().unwrap_or_else(|| Err("nothing came of it".to_owned()))
             }
             Err(why) => Err(why),

@@ -186,7 +186,7 @@ impl ApplierSetup {
             put_aside: plan.put_aside,
             taken: Acceptance::ByFile,
         };
-        match self.workspace.commit(staged).await {
+        match self.workspace.commit_patch_set(staged).await {
             Ok(committed) => {
                 let mut changes = plan.changes;
                 let left_out = match committed {

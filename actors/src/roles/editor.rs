@@ -11,7 +11,7 @@ use facts::grammar::contract::ContractError;
 use facts::grammar::draft::{self, EditorAnswer, MayEnd};
 use facts::grammar::look::{Look, Looks};
 use facts::grammar::plan::Plan;
-use index::definitions;
+use index::definitions_of_file;
 use model::AgentRole;
 use ractor::{ActorCell, SpawnErr};
 use thiserror::Error;
@@ -228,13 +228,13 @@ impl EditorSetup {
             )
         };
         let seen = file.seen.as_ref().map(masked);
-        if let Some(changed) = seen.and_then(|seen| shown_lines::changed(&seen, &now))
+        if let Some(changed) = seen.and_then(|seen| shown_lines::changed_parts(&seen, &now))
             && !changed.is_empty()
         {
             return changed.into_iter().map(lines).collect::<Vec<_>>().join("\n");
         }
         let Some(parts) =
-            shown_lines::parts(&now, &file.hints, self.bounds().max_context_range_lines)
+            shown_lines::first_sight(&now, &file.hints, self.bounds().max_context_range_lines)
         else {
             let whole = shown_file(prompts, path.as_str(), &now);
             return if dialogue.has_said(&whole) {
@@ -263,7 +263,7 @@ fn elsewhere(prompts: &Prompts, path: &RepoPath, text: &str, parts: &[ShownRange
         usize::try_from(at)
             .is_ok_and(|at| parts.iter().any(|(first, last)| (*first..=*last).contains(&at)))
     };
-    let defined = definitions(path, text).into_iter().filter(|it| !is_shown(it.line));
+    let defined = definitions_of_file(path, text).into_iter().filter(|it| !is_shown(it.line));
     let mut defined: Vec<String> =
         defined.map(|it| format!("{:>5}| {} {}", it.line, it.kind, it.name)).collect();
     let more = defined.len().saturating_sub(OUTLINE);
@@ -291,7 +291,7 @@ impl Grammar for Draft {
         &self,
         answer: &str,
     ) -> Result<Result<EditorAnswer, ContractError>, JournalClosed> {
-        Ok(draft::parse(answer, self.0))
+        Ok(draft::parse_draft(answer, self.0))
     }
 
     fn refused(&self, error: Wording) -> Event {

@@ -156,7 +156,7 @@ impl VerifierSetup {
             kinds: &config.projects,
             dir_of: &|program| self.commands.run.env.dir_of(program),
         };
-        let mut check = outcome::read(text, outcome, &by);
+        let mut check = outcome::read_outcome(text, outcome, &by);
         check.elapsed_ms = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);
         check.discarded = self.discarded(outcome);
         if let Some(failure) = &outcome.walls_failed {
@@ -230,7 +230,7 @@ impl VerifierSetup {
         let path = self.first_hidden(paths).await?;
         let named = path.strip_prefix("/").unwrap_or(&path).to_string_lossy();
         let is_secret = self.commands.run.terms.rules.may_read(&named) != Verdict::Allow;
-        let hidden = checks::missing_prerequisite::hidden(&path);
+        let hidden = checks::missing_prerequisite::hidden_path(&path);
         // No verification is worth showing a secret to commands.
         Some(if is_secret { Missing { cure: None, ..hidden } } else { hidden })
     }
@@ -248,7 +248,7 @@ impl VerifierSetup {
         let root = self.commands.workspace.reader().root().to_owned();
         let max_files = self.commands.run.config().limits.max_workspace_files;
         let looked = tokio::task::spawn_blocking(move || {
-            let files = tree::list(&root, max_files).files;
+            let files = tree::list_files(&root, max_files).files;
             complaints::is_in_workspace(&name, files.iter().map(|file| &file.path))
         });
         looked.await.unwrap_or(true)

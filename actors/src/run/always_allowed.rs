@@ -86,7 +86,7 @@ impl Always {
         if let Some(dir) = self.list.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
-        regular::write(&self.list, &serde_json::to_vec(all)?)
+        regular::write_regular_file(&self.list, &serde_json::to_vec(all)?)
     }
 
     /// Returns the files in the workspace that a command names or is known to read, with their hashes; `None` if one is
@@ -105,7 +105,7 @@ impl Always {
         for name in names {
             let path = self.root.join(name);
             if path.is_file() {
-                let content = regular::read(&path, MAX_BYTES).ok()?;
+                let content = regular::read_regular_file(&path, MAX_BYTES).ok()?;
                 found.insert(name.to_owned(), FileHash::of(&content));
             }
         }

@@ -189,8 +189,8 @@ impl Runner {
 
     /// Writes a cache file. If that fails, the next run only takes longer.
     pub(crate) fn keep(&self, path: &Path, content: &[u8]) {
-        let written =
-            regular::create_dir(&self.run.cache).and_then(|()| regular::write(path, content));
+        let written = regular::create_dir(&self.run.cache)
+            .and_then(|()| regular::write_regular_file(path, content));
         if let Err(error) = written {
             tracing::warn!(%error, path = %path.display(), "a verification result could not be stored");
         }

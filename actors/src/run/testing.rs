@@ -30,7 +30,7 @@ pub fn run(recording: Option<Arc<Recording>>) -> (Run, impl Fn() -> Vec<Event>) 
         Some(recording) => publisher.following(recording),
         None => publisher,
     };
-    let config = config::resolve(&Inputs::default()).unwrap().config;
+    let config = config::resolve_layers(&Inputs::default()).unwrap().config;
     let terms = Terms::new(Arc::new(config), Prompts::default()).unwrap();
     let (stop, stopped) = watch::channel(false);
     // A run in a test is never stopped.

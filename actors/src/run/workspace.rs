@@ -49,7 +49,7 @@ pub trait Workspace: Send + Sync + 'static {
     }
 
     /// Commits a validated change: all of it except what the user leaves out, or nothing.
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>>;
+    fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>>;
 
     /// Asks for approval to write a patch to a copy of the workspace, in which commands will run the patched code.
     fn approve<'a>(

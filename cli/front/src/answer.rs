@@ -88,7 +88,7 @@ impl Offers {
 }
 
 /// Parses a line. An empty line is a no.
-pub fn read(line: &str, offers: &Offers) -> Typed {
+pub fn read_answer(line: &str, offers: &Offers) -> Typed {
     let line = line.trim();
     let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
     let rest = rest.trim_start_matches([' ', ',', ':']);
@@ -133,9 +133,9 @@ mod tests {
             ("what?", Typed::Unclear),
             ("yno", Typed::Unclear),
         ] {
-            assert_eq!(read(line, &offers), said, "{line}");
+            assert_eq!(read_answer(line, &offers), said, "{line}");
         }
-        assert_eq!(read("always", &Offers::Once), Typed::Unclear);
+        assert_eq!(read_answer("always", &Offers::Once), Typed::Unclear);
         let lasting = offers.lasting(&ApprovalAnswer::Always).unwrap();
         assert!(lasting.ends_with("deepseek policy forget 'make lint'"), "{lasting}");
         assert_eq!(offers.lasting(&ApprovalAnswer::Yes), None);
@@ -159,8 +159,8 @@ mod tests {
             ("files", Typed::Unclear),
             ("y", Typed::Answer(ApprovalAnswer::Yes)),
         ] {
-            assert_eq!(read(line, &offers), said, "{line}");
+            assert_eq!(read_answer(line, &offers), said, "{line}");
         }
-        assert_eq!(read("files 1", &Offers::Once), Typed::Unclear);
+        assert_eq!(read_answer("files 1", &Offers::Once), Typed::Unclear);
     }
 }

@@ -43,10 +43,10 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
     if let Some(iteration) = iteration(event) {
         return format!("iteration {iteration}");
     }
-    if let Some((version, plan)) = plan(event) {
+    if let Some((version, plan)) = describe_plan(event) {
         return format!("plan {version}: {}", beginning(&plan.steps.join("; ")));
     }
-    if let Some((of, why)) = refusal(event) {
+    if let Some((of, why)) = describe_refusal(event) {
         return format!("{of} refused: {}", beginning(&why));
     }
     match event {
@@ -120,7 +120,7 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
             let [what, why] = [action.to_string(), why.to_string()];
             format!("denied: {}: {}", beginning(&what), beginning(&why))
         }
-        Event::VerificationRun { .. } => check(event).unwrap_or_default(),
+        Event::VerificationRun { .. } => describe_check(event).unwrap_or_default(),
         Event::OldTreeTested { outcome, .. } => on_old_tree(*outcome).to_owned(),
         Event::VerifyCompleted { outcome, .. } => word(outcome),
         Event::FailureClassified { class, errors } => {
@@ -188,7 +188,7 @@ pub const fn iteration(event: &Event) -> Option<u32> {
 }
 
 /// Returns the plan that an event created or revised, with its version; `None` for other events.
-pub const fn plan(event: &Event) -> Option<(u32, &Plan)> {
+pub const fn describe_plan(event: &Event) -> Option<(u32, &Plan)> {
     if let Event::PlanCreated { version, plan, .. } | Event::PlanRevised { version, plan, .. } =
         event
     {
@@ -199,7 +199,7 @@ pub const fn plan(event: &Event) -> Option<(u32, &Plan)> {
 
 /// Returns what was refused (plan, draft, answer or patch) and why; `None` for other events.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other events are not refusals")]
-pub fn refusal(event: &Event) -> Option<(&'static str, String)> {
+pub fn describe_refusal(event: &Event) -> Option<(&'static str, String)> {
     Some(match event {
         Event::PlanRefused { error } => ("plan", error.to_string()),
         Event::DraftRefused { error } => ("draft", error.to_string()),
@@ -213,7 +213,7 @@ pub fn refusal(event: &Event) -> Option<(&'static str, String)> {
 }
 
 /// Describes the result of a check; `None` for other events.
-pub fn check(event: &Event) -> Option<String> {
+pub fn describe_check(event: &Event) -> Option<String> {
     let Event::VerificationRun { command, baseline, outcome, exit, elapsed_ms, findings, .. } =
         event
     else {
@@ -221,7 +221,8 @@ pub fn check(event: &Event) -> Option<String> {
     };
     let tree = if *baseline { " on the untouched tree" } else { "" };
     let walls = walls(findings.as_ref());
-    let masked = masked(findings.as_ref()).map(|masked| format!("; {masked}")).unwrap_or_default();
+    let masked =
+        describe_masked(findings.as_ref()).map(|masked| format!("; {masked}")).unwrap_or_default();
     Some(format!("`{command}`{tree}: {} ({exit}, {elapsed_ms} ms{walls}{masked})", word(outcome)))
 }
 
@@ -231,7 +232,7 @@ pub fn skipped(tests: u64) -> Option<String> {
 }
 
 /// Returns how many secrets were masked in the output of a command; `None` if there were none.
-pub fn masked(findings: Option<&Findings>) -> Option<String> {
+pub fn describe_masked(findings: Option<&Findings>) -> Option<String> {
     let masked = findings.map(|findings| findings.masked).filter(|masked| *masked > 0)?;
     Some(format!("{} in the output masked", counted(masked, "secret")))
 }

@@ -61,7 +61,7 @@ pub fn of_change(
 }
 
 /// Returns the error of a request that ended, if it failed or is verified less than `require` demands.
-pub fn of(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
+pub fn exit_error(delivery: &Delivery, require: Option<Level>) -> Result<(), CliError> {
     match delivery {
         Delivery::Delivered { verified }
             if require.is_some_and(|least| !verified.is_at_least(least)) =>

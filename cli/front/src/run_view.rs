@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use checks::proof::OldTree;
-use checks::wording::short;
+use checks::wording::short_number;
 use facts::event::{Event, StagedFile};
 use facts::grammar::plan::StepMark;
 use facts::lane_id::LaneId;
@@ -333,7 +333,7 @@ impl RunView {
             write!(line, " · about {} out", counted(self.heard.div_ceil(4), "token")).ok();
         }
         if self.used.prompt > 0 {
-            write!(line, " · {} tokens sent", short(self.used.prompt)).ok();
+            write!(line, " · {} tokens sent", short_number(self.used.prompt)).ok();
         }
         if let Some(cost) = self.used.cost {
             write!(line, " · {cost} so far").ok();

@@ -35,7 +35,7 @@ pub(crate) async fn run(
     args: &ApplyArgs,
 ) -> Result<(), CliError> {
     // An interrupted commit may be of this very patch, so it is settled first.
-    checkpoints::history(around, global)?;
+    checkpoints::read_checkpoints(around, global)?;
     let FoundPatch { patch, changes } = find(around, global, args.patch.as_deref())?;
     if patch.applied {
         return Err(CliError::new(

@@ -68,12 +68,12 @@ fn status(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     for warning in &access.warnings {
         render::warn(&format!("warning: {warning}"));
     }
-    render::line(&format!("requests go to {}", access.base_url));
+    render::print_line(&format!("requests go to {}", access.base_url));
     if access.key.is_none() {
         return Err(CliError::new(CliErrorKind::Usage, "there is no API key")
             .hint("get one at https://platform.deepseek.com/api_keys, then: deepseek auth login"));
     }
-    render::line(&format!("the key comes from {}", access.key_source));
+    render::print_line(&format!("the key comes from {}", access.key_source));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use config::Settings;
 use front::error::CliError;
 use front::run_view::{CommandsGiven, UndoPoint};
 use front::session::{Session, SessionChoice};
-use tools::ids::short;
+use tools::ids::short_id;
 use tui::{ConversationEnd, Facts, Opening};
 
 use crate::banner::{Banner, SessionStart};
@@ -17,7 +17,7 @@ use crate::commands::once::{finish_earlier, which};
 use crate::drive::{Drive, WorkspaceUse};
 use crate::flags::{Global, Require};
 use crate::host::ProgramHost;
-use crate::nameable::{self, kept};
+use crate::nameable::{self, kept_sessions};
 use crate::past::Past;
 use crate::recap;
 use crate::render;
@@ -32,7 +32,7 @@ pub(crate) async fn converse(around: &Surroundings, global: &Global) -> Result<(
     let screen = around.alternate_screen(&global);
     if is_open && screen.is_allowed() {
         let paint = around.paint_out(global.color);
-        let kept = kept(&Past::find(around, &global)?)?;
+        let kept = kept_sessions(&Past::find(around, &global)?)?;
         let Some(id) = tui::pick(kept, paint, screen).await? else {
             return Ok(());
         };
@@ -135,7 +135,7 @@ fn banner(
     };
     let command = if around.has_live_rows(global) { "/resume" } else { "deepseek run" };
     let resume = interrupted.map(|id| {
-        format!("\na request was interrupted here; to resume it: {command} {}", short(&id))
+        format!("\na request was interrupted here; to resume it: {command} {}", short_id(&id))
     });
     banner.lines() + &resume.unwrap_or_default()
 }
@@ -156,7 +156,7 @@ impl Earlier {
         let mut undo = UndoPoint::default();
         story.entries.iter().filter_map(|it| it.event.as_ref()).for_each(|it| undo.note(it));
         let own = story.entries.iter().filter(|it| it.lane.is_none() && it.part.is_none());
-        let turns = recap::lines(session, own.filter_map(|entry| entry.event.as_ref()));
+        let turns = recap::recap_lines(session, own.filter_map(|entry| entry.event.as_ref()));
         Self { turns, undo }
     }
 }

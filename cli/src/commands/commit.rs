@@ -71,7 +71,7 @@ pub(crate) async fn run(
         Duration::from_secs(config.limits.workspace_lock_timeout_seconds),
     );
     lock.take(render::waits).await.map_err(|error| exit::locked(&error))?;
-    let history = checkpoints::history(around, global)?;
+    let history = checkpoints::read_checkpoints(around, global)?;
     let hidden = ["DEEPSEEK_API_KEY", config.llm.api_key_env.as_str()];
     let git = Git { dir: &workspace, hidden: &hidden };
     let past = Past::find(around, global)?;
@@ -206,7 +206,7 @@ fn of_run(story: &Story, run: &str) -> Option<Done> {
         let Event::TurnAdded { speaker: Side::User, text, .. } = event else { return None };
         Some(text.clone())
     })?;
-    let plan = events().filter_map(describe::plan).last();
+    let plan = events().filter_map(describe::describe_plan).last();
     Some(Done { request, steps: plan.map(|(_, plan)| plan.steps.clone()).unwrap_or_default() })
 }
 

@@ -210,15 +210,15 @@ fn show(around: &Surroundings, global: &Global) -> Result<(), CliError> {
     let key = if access.key.is_some() { "set" } else { "not set" };
     if global.output == OutputFormat::Text {
         for (name, value, source) in settings.values() {
-            render::line(&format!("{name} = {value}  # {source}"));
+            render::print_line(&format!("{name} = {value}  # {source}"));
         }
         let from = if access.key.is_some() {
             format!(", from {}", access.key_source)
         } else {
             String::new()
         };
-        render::line(&format!("# the API key is {key}{from}"));
-        render::line(&format!("# requests go to {}", access.base_url));
+        render::print_line(&format!("# the API key is {key}{from}"));
+        render::print_line(&format!("# requests go to {}", access.base_url));
     } else {
         let values: Map<String, Value> = settings
             .values()
@@ -239,7 +239,7 @@ fn get(around: &Surroundings, global: &Global, key: &str) -> Result<(), CliError
     let found = settings.get(key).map(|(value, _)| value);
     let value = found.ok_or_else(|| no_key(key))?;
     if global.output == OutputFormat::Text {
-        render::line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        render::print_line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     } else {
         render::json_line(&json!(value));
     }
@@ -320,7 +320,7 @@ fn own(path: &Path) -> Result<Settings, CliError> {
 }
 
 fn resolved(inputs: &config::Inputs) -> Result<Settings, CliError> {
-    config::resolve(inputs).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))
+    config::resolve_layers(inputs).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))
 }
 
 /// A list of strings in a configuration file.
@@ -416,7 +416,7 @@ fn check(
     } else {
         inputs.user = text;
     }
-    let settings = config::resolve(&inputs).map_err(|error| {
+    let settings = config::resolve_layers(&inputs).map_err(|error| {
         CliError::caused(CliErrorKind::Usage, &error)
             .hint("nothing was changed; `deepseek config show` lists every key")
     })?;

@@ -186,7 +186,7 @@ pub(crate) async fn run(
         let paint = around.paint_out(global.color);
         render::text(&format!("\n{}", changes_as_text(&outcome.changes, paint)));
     }
-    exit::of(&outcome.delivery, None)?;
+    exit::exit_error(&outcome.delivery, None)?;
     view.note(&format!("\nDelivered. The result is in {}", workspace.display()));
     if args.team {
         let state = dir.join("state");

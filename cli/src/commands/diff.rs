@@ -6,10 +6,10 @@ mod lane;
 use clap::Args;
 use facts::lane_id::{LaneId, NoLaneId};
 use front::error::{CliError, CliErrorKind};
-use journal::{StagedPatch, changes};
+use journal::{StagedPatch, staged_changes};
 use serde_json::json;
 use tools::clock::{Clock as _, SystemClock};
-use tools::ids::{called, short};
+use tools::ids::{ids_called, short_id};
 use tree::Change;
 
 use crate::checkpoints;
@@ -65,13 +65,13 @@ fn staged(around: &Surroundings, global: &Global, id: Option<&str>) -> Result<()
         (false, false) => "",
     };
     let about = json!({ "patch": id, "title": title, "applied": applied, "declined": declined });
-    let title = format!("patch {} · {title}{state} · session {}", short(id), short(session));
-    render::changes(around, global, &title, about, &changes);
+    let title = format!("patch {} · {title}{state} · session {}", short_id(id), short_id(session));
+    render::print_changes(around, global, &title, about, &changes);
     Ok(())
 }
 
 fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), CliError> {
-    let history = checkpoints::history(around, global)?;
+    let history = checkpoints::read_checkpoints(around, global)?;
     let latest = history.checkpoints().last().map(|checkpoint| &checkpoint.note);
     let latest = latest.map(|note| note.run.as_ref().unwrap_or(&note.session).as_str());
     let named: Vec<&str> = match wanted {
@@ -92,17 +92,17 @@ fn of_run(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), Cl
             .hint("`deepseek rewind` lists the changes, `deepseek rewind --output json` their runs and sessions"));
     };
     let changes = history.changes_of_run(id).map_err(|error| checkpoints::unreadable(&error))?;
-    render::changes(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
+    render::print_changes(around, global, &format!("run {id}"), json!({ "run": id }), &changes);
     Ok(())
 }
 
 fn since(around: &Surroundings, global: &Global, wanted: &str) -> Result<(), CliError> {
-    let history = checkpoints::history(around, global)?;
+    let history = checkpoints::read_checkpoints(around, global)?;
     let checkpoint = checkpoints::checkpoint(&history, wanted)?;
     let changes = history.changes_since(checkpoint, SystemClock.now());
     let changes = changes.map_err(|error| checkpoints::unreadable(&error))?;
     let title = format!("since checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
-    render::changes(around, global, &title, json!({ "since": checkpoint.number }), &changes);
+    render::print_changes(around, global, &title, json!({ "since": checkpoint.number }), &changes);
     Ok(())
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn find(
 ) -> Result<FoundPatch, CliError> {
     let past = Past::find(around, global)?;
     let patches = past.patches()?;
-    let named = called(patches.iter().map(|patch| patch.id.as_str()), id.unwrap_or_default());
+    let named = ids_called(patches.iter().map(|patch| patch.id.as_str()), id.unwrap_or_default());
     if let (Some(id), [_, _, ..]) = (id, named.as_slice()) {
         let many = format!("`{id}` matches {} patches", named.len());
         return Err(CliError::new(CliErrorKind::Usage, many)
@@ -129,7 +129,7 @@ pub(crate) fn find(
     };
     let matching = matching.cloned();
     if let Some(patch) = matching {
-        let changes = changes(&past.dir(&patch.session), &patch.files)
+        let changes = staged_changes(&past.dir(&patch.session), &patch.files)
             .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
         return Ok(FoundPatch { patch, changes });
     }

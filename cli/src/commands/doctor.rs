@@ -218,7 +218,7 @@ fn tell(findings: &[Finding], global: &Global) {
     if global.output == OutputFormat::Text {
         for finding in findings {
             let mark = if finding.good { "✓" } else { "✗" };
-            render::line(&format!("{mark} {:<14} {}", finding.what, finding.says));
+            render::print_line(&format!("{mark} {:<14} {}", finding.what, finding.says));
         }
     } else {
         let all: Vec<_> = findings

@@ -4,7 +4,7 @@ use clap::Args;
 use facts::event::Event;
 use front::error::{CliError, CliErrorKind};
 use journal::read::content;
-use journal::{Story, StoryEntry, changes};
+use journal::{Story, StoryEntry, staged_changes};
 use serde_json::{Value, json};
 use tools::count::counted;
 
@@ -106,7 +106,7 @@ fn details(story: &Story, Shown { entry, because, verdict, .. }: &Shown<'_>) -> 
     if let Some(iteration) = events().find_map(describe::iteration) {
         lines.push(format!("in iteration {iteration}"));
     }
-    if let Some((version, plan)) = events().find_map(describe::plan) {
+    if let Some((version, plan)) = events().find_map(describe::describe_plan) {
         lines.push(format!("by plan {version}: {}", plan.steps.join("; ")));
     }
     lines.extend(verdict.iter().map(|entry| format!("then {}", describe::event(story, entry))));
@@ -140,7 +140,7 @@ fn contents(past: &Past, story: &Story, entry: &StoryEntry) -> Vec<(&'static str
         return vec![("output", read(output))];
     }
     let Some(patch) = story.patch(entry) else { return Vec::new() };
-    let diff = changes(&dir, &patch.files).map_or_else(
+    let diff = staged_changes(&dir, &patch.files).map_or_else(
         |error| format!("({error})"),
         |changes| changes_as_text(&changes, Paint::Plain),
     );

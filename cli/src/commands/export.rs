@@ -11,7 +11,7 @@ use facts::event::Event;
 use facts::words::Side;
 use front::error::{CliError, CliErrorKind};
 use journal::read::content;
-use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, changes};
+use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, staged_changes};
 use serde_json::{Value, json};
 use tools::count::counted;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(
 
 /// Computes the diff of a patch set from the contents before and after.
 fn diff(past: &Past, patch: &StagedPatch) -> String {
-    match changes(&past.dir(&patch.session), &patch.files) {
+    match staged_changes(&past.dir(&patch.session), &patch.files) {
         Ok(changes) => changes_as_text(&changes, Paint::Plain),
         Err(error) => {
             render::warn(&format!("warning: {error}"));
@@ -156,10 +156,10 @@ fn staged(patch: &StagedPatch, diff: &str) -> String {
 /// Formats an event as Markdown; `None` for most events, which the document leaves out.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only `explain` shows the others")]
 fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
-    if let Some((version, plan)) = describe::plan(event) {
+    if let Some((version, plan)) = describe::describe_plan(event) {
         return Some(format!("### Plan {version}\n\n{}", fenced("text", &plan.to_string())));
     }
-    if let Some((of, why)) = describe::refusal(event) {
+    if let Some((of, why)) = describe::describe_refusal(event) {
         return Some(format!("### The {of} was rejected\n\n{}", quoted(&why)));
     }
     Some(match event {
@@ -176,7 +176,7 @@ fn part(entry: &StoryEntry, event: &Event) -> Option<String> {
         }
         Event::ApprovalDenied { action, why, .. } => format!("- denied {action}: {why}"),
         Event::ApprovalAsked { action, why, .. } => format!("- asked to approve {action}: {why}"),
-        Event::VerificationRun { .. } => format!("- check {}", describe::check(event)?),
+        Event::VerificationRun { .. } => format!("- check {}", describe::describe_check(event)?),
         Event::FailureClassified { class, errors } => {
             format!("- failure: {}, {}", describe::word(class), counted(*errors, "error"))
         }

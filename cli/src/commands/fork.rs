@@ -7,7 +7,7 @@ use clap::Args;
 use facts::event::Event;
 use front::error::{CliError, CliErrorKind};
 use journal::fork::fork;
-use journal::read::{Record, read};
+use journal::read::{Record, read_journal};
 use orchestrator::workspace::checkpoints::{CheckpointHistory, PointInTime};
 use serde_json::json;
 use tools::clock::{Clock as _, IdSource as _, RandomIds, SystemClock};
@@ -56,8 +56,9 @@ pub(crate) async fn run(
     let past = Past::find(around, global)?;
     let session = past.here(&args.session)?;
     let dir = past.dir(&session);
-    let records =
-        read(&dir).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?.records;
+    let records = read_journal(&dir)
+        .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?
+        .records;
     let last = records.last().map_or(0, |record| record.seq);
     if args.at == 0 || args.at > last {
         let what = format!("session {session} has events 1 to {last}");
@@ -80,7 +81,7 @@ pub(crate) async fn run(
             return Err(CliError::new(CliErrorKind::Usage, what)
                 .hint("git would take the files for its own: name a directory elsewhere"));
         }
-        let history = checkpoints::history(around, global)?;
+        let history = checkpoints::read_checkpoints(around, global)?;
         let then = then(&records, args.at, &history)?;
         history.check_out(then, SystemClock.now(), &dir).map_err(|error| {
             CliError::caused(CliErrorKind::NotDelivered, &error)
@@ -107,7 +108,7 @@ fn is_git_dir(name: &OsStr) -> bool {
 fn tell(global: &Global, id: &str, session: &str, at: u64, workspace: &Path) {
     let workspace = workspace.display();
     if global.output == OutputFormat::Text {
-        render::line(id);
+        render::print_line(id);
         render::warn(&render::harmless(&format!(
             "new session, forked at event {at} of {session}, in {workspace}\nhint: deepseek --workspace {workspace} -r {id}"
         )));
@@ -194,7 +195,7 @@ async fn go_back(
 ) -> Result<(), CliError> {
     let mut after = records.iter().filter(|record| record.seq > at);
     let Some(patch) = after.find_map(applied) else { return Ok(()) };
-    let history = checkpoints::history(around, global)?;
+    let history = checkpoints::read_checkpoints(around, global)?;
     let Some(checkpoint) = history.of_patch(&patch).map(|checkpoint| checkpoint.number) else {
         return Err(CliError::new(
             CliErrorKind::NotDelivered,

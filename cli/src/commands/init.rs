@@ -86,7 +86,7 @@ fn names(dir: &Path, is_wanted: &dyn Fn(&fs::DirEntry) -> bool) -> Vec<String> {
 /// Lists the top-level directories that are neither hidden nor ignored by git.
 fn names_of_dirs(workspace: &Path) -> Vec<String> {
     const SEEN: usize = 20_000;
-    let listing = tree::list(workspace, SEEN);
+    let listing = tree::list_files(workspace, SEEN);
     let first = |path: &str| path.split_once('/').map(|(dir, _)| dir.to_owned());
     let mut dirs: Vec<String> =
         listing.files.iter().filter_map(|file| first(file.path.as_str())).collect();
@@ -139,7 +139,7 @@ mod tests {
         for text in [CONFIGURATION, &settings.join("\n")] {
             let file = config::FileText { path: "c".into(), text: text.to_owned() };
             let inputs = config::Inputs { user: Some(file), ..config::Inputs::default() };
-            config::resolve(&inputs).unwrap();
+            config::resolve_layers(&inputs).unwrap();
         }
     }
 

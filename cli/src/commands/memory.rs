@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use front::error::{CliError, CliErrorKind};
-use orchestrator::session::memory::{Basis, Memo, Memory, file_of, holds};
+use orchestrator::session::memory::{Basis, Memo, Memory, file_of, memo_holds};
 use serde_json::{Value, json};
 use tree::ReadTree;
 
@@ -58,7 +58,7 @@ pub(crate) fn run(
     let max_bytes = settings.config.limits.max_indexed_file_bytes;
     let tree = ReadTree::open(&workspace)
         .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
-    let is_current = |memo: &Memo| holds(&tree, max_bytes, memo);
+    let is_current = |memo: &Memo| memo_holds(&tree, max_bytes, memo);
     let file = file_of(&around.places(&workspace)?);
     let mut memory = Memory::read(&file).map_err(|error| unusable(&file, &error))?;
     match &args.action {
@@ -98,7 +98,7 @@ fn list(global: &Global, memory: &Memory, is_current: impl Fn(&Memo) -> bool) {
     for memo in &memory.memos {
         let stale = if is_current(memo) { "" } else { " (not used: its files changed)" };
         let Memo { id, kind, text, .. } = memo;
-        render::line(&format!("{id:>3}  {:8}  {text}{stale}", kind.name()));
+        render::print_line(&format!("{id:>3}  {:8}  {text}{stale}", kind.name()));
     }
 }
 
@@ -108,14 +108,14 @@ fn show(global: &Global, memo: &Memo, is_current: bool) {
         return;
     }
     let Memo { id, kind, text, basis, at, session } = memo;
-    render::line(&format!("{id}  {}  {text}", kind.name()));
-    render::line(&format!("written {at} in session {session}"));
+    render::print_line(&format!("{id}  {}  {text}", kind.name()));
+    render::print_line(&format!("written {at} in session {session}"));
     for Basis { path, hash } in basis {
         let hash = hash.as_ref().map_or("deleted".to_owned(), ToString::to_string);
-        render::line(&format!("based on {path} ({hash})"));
+        render::print_line(&format!("based on {path} ({hash})"));
     }
     let told = if is_current { "sent to models" } else { "not sent to models: its files changed" };
-    render::line(told);
+    render::print_line(told);
 }
 
 fn as_json(memo: &Memo, is_current: bool) -> Value {

@@ -144,7 +144,7 @@ async fn say(
     let its = known.card.into_card();
     let request = Request { card, ..Request::new(its.goal.clone(), Some(RequestIntent::Mission)) };
     let outcome = drive.run(request, view.as_mut()).await?;
-    let ended = exit::of(&outcome.delivery, None);
+    let ended = exit::exit_error(&outcome.delivery, None);
     if let Delivery::BudgetExhausted { limit, .. } = outcome.delivery
         && its.sets(limit, &settings.config.budget)
     {
@@ -218,7 +218,7 @@ fn list(around: &Surroundings, global: &Global, cards: &[KnownCard]) {
         let (version, goal) = (card.card().version, render::harmless(&card.card().goal));
         let hash: String = hash.to_string().chars().take(HASH_SHOWN).collect();
         let (at, state) = (around.local(at), state.name());
-        render::line(&format!("{hash}  {at}  {state:<15}  version {version}  {goal}"));
+        render::print_line(&format!("{hash}  {at}  {state:<15}  version {version}  {goal}"));
     }
 }
 
@@ -267,7 +267,7 @@ fn explain(past: &Past, known: &KnownCard) -> Result<(), CliError> {
             let asked = String::from_utf8_lossy(&asked.unwrap_or_default()).into_owned();
             let asked = asked.lines().next().unwrap_or_default();
             let line = front::describe::event(&story, entry);
-            render::line(render::harmless(&format!("{line} {asked}")).trim_end());
+            render::print_line(render::harmless(&format!("{line} {asked}")).trim_end());
         }
     }
     Ok(())

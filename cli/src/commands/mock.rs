@@ -38,6 +38,6 @@ pub(crate) async fn run(args: &MockArgs) -> Result<(), CliError> {
     let server = Server::start(args.addr, script.replies, options, args.log.as_deref())
         .await
         .map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;
-    render::line(&server.base_url());
+    render::print_line(&server.base_url());
     tokio::signal::ctrl_c().await.map_err(|error| CliError::caused(CliErrorKind::Internal, &error))
 }

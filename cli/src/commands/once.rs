@@ -47,7 +47,7 @@ pub(crate) fn request(text: &str, global: &Global) -> Result<Request, CliError> 
     if !text.starts_with(['/', '!']) {
         return Ok(Request::new(text, global.intent()));
     }
-    match tui::line(&text) {
+    match tui::read_plain_line(&text) {
         PlainLine::Request(text, said) => Ok(Request::new(text, global.intent_of(said))),
         PlainLine::Review(what) => {
             Err(only_there(&format!("`{}`", format!("deepseek review {what}").trim_end())))
@@ -108,7 +108,11 @@ pub(crate) async fn finish_earlier(
     }
     tell(&outcome.delivery, global, view);
     // Stopping it also stops the request that was to follow.
-    if outcome.delivery == Delivery::Cancelled { exit::of(&outcome.delivery, None) } else { Ok(()) }
+    if outcome.delivery == Delivery::Cancelled {
+        exit::exit_error(&outcome.delivery, None)
+    } else {
+        Ok(())
+    }
 }
 
 /// Answers one question. Without tools, the model sees only the evidence gathered for it up front.
@@ -158,14 +162,14 @@ pub(crate) async fn once(
     finish_earlier(&mut drive, global, view.as_mut()).await?;
     let outcome = drive.run(Request::new(text, intent), view.as_mut()).await?;
     drive.session.close().await;
-    exit::of(&outcome.delivery, global.require.map(Require::level))
+    exit::exit_error(&outcome.delivery, global.require.map(Require::level))
 }
 
 /// Reports an undelivered request. It does not end the conversation.
 pub(crate) fn tell(delivery: &Delivery, global: &Global, view: &mut dyn render::RunPresenter) {
     // That the user has stopped it is already shown.
     if *delivery != Delivery::Cancelled
-        && let Err(error) = exit::of(delivery, global.require.map(Require::level))
+        && let Err(error) = exit::exit_error(delivery, global.require.map(Require::level))
     {
         view.note(&tui::as_slash_commands(&error.to_string()));
     }

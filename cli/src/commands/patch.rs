@@ -187,7 +187,7 @@ pub(crate) fn run(around: &Surroundings, global: &Global, args: &PatchArgs) -> E
         Ok(answer) => answer,
         Err(error) => {
             let error = CliError::new(CliErrorKind::Usage, error.to_string());
-            render::failed(global.output, &error);
+            render::print_failure(global.output, &error);
             return error.code();
         }
     };

@@ -116,7 +116,7 @@ fn list_allowed(always: &Always, global: &Global) -> Result<(), CliError> {
         return Ok(());
     }
     for allowed in &all {
-        render::line(&render::harmless(&allowed.command));
+        render::print_line(&render::harmless(&allowed.command));
     }
     if all.is_empty() {
         render::warn("no commands are always allowed here");
@@ -164,7 +164,7 @@ fn as_text(settings: &Settings, confinement: Confinement) -> String {
         source(settings, "policy.approval"),
     );
     text.push_str(&format!("confinement {}\n", confinement.name()));
-    let lines = policy::lines(confinement);
+    let lines = policy::table_lines(confinement);
     for mode in [Mode::Plan, Mode::Agent, Mode::Yolo] {
         text.push_str(&format!("\nin mode {}\n  suggest  auto   never\n", mode_name(mode)));
         for line in lines.iter().filter(|line| line.mode == mode) {

@@ -51,7 +51,7 @@ pub(crate) fn run(
                 CliError::new(CliErrorKind::Usage, format!("there is no prompt `{name}`"))
                     .hint("`deepseek prompts list` lists them")
             })?;
-            render::line(prompts.text(prompt));
+            render::print_line(prompts.text(prompt));
         }
     }
     Ok(())
@@ -65,7 +65,7 @@ fn list(prompts: &Prompts, output: OutputFormat) {
         let width = Prompt::ALL.iter().map(|prompt| prompt.name().len()).max().unwrap_or_default();
         for prompt in Prompt::ALL {
             let (name, variables) = (prompt.name(), may_name(prompt).join(" "));
-            render::line(&format!("{name:width$}  {}  {variables}", from(prompt)));
+            render::print_line(&format!("{name:width$}  {}  {variables}", from(prompt)));
         }
         return;
     }

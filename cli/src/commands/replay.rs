@@ -48,7 +48,7 @@ pub(crate) async fn run(
     let difference = replayed.iter().find_map(|run| run.difference.as_ref());
     if global.output == OutputFormat::Text {
         for run in &replayed {
-            render::line(&render::harmless(&as_line(run)));
+            render::print_line(&render::harmless(&as_line(run)));
         }
     } else {
         let events: usize = replayed.iter().map(|run| run.events).sum();

@@ -51,7 +51,7 @@ pub(crate) async fn run(
     global: &Global,
     args: &RewindArgs,
 ) -> Result<(), CliError> {
-    let history = checkpoints::history(around, global)?;
+    let history = checkpoints::read_checkpoints(around, global)?;
     let Some(wanted) = &args.checkpoint else {
         list(around, global, history.checkpoints());
         return Ok(());
@@ -61,7 +61,7 @@ pub(crate) async fn run(
         let changes =
             history.own_changes(checkpoint).map_err(|error| checkpoints::unreadable(&error))?;
         let title = format!("checkpoint {} · {}", checkpoint.number, checkpoint.note.title);
-        render::changes(around, global, &title, as_json(checkpoint), &changes);
+        render::print_changes(around, global, &title, as_json(checkpoint), &changes);
         return Ok(());
     }
     let paths = paths(around, global, &args.paths)?;
@@ -79,7 +79,13 @@ pub(crate) async fn run(
     }
     if args.dry_run {
         let title = format!("back to checkpoint {}", checkpoint.number);
-        render::changes(around, global, &title, undo_as_json(checkpoint, &back), &back.changes);
+        render::print_changes(
+            around,
+            global,
+            &title,
+            undo_as_json(checkpoint, &back),
+            &back.changes,
+        );
     } else {
         let step = Step::back_to(checkpoint, history.checkpoints());
         go(around, global, checkpoint, &back, step).await?;
@@ -105,7 +111,10 @@ fn list(around: &Surroundings, global: &Global, checkpoints: &[Checkpoint]) {
     for Checkpoint { number, at, note, own, .. } in checkpoints {
         let files = counted(own.len(), "file");
         let at = around.local(&at.to_string());
-        render::line(&format!("{number:>4}  {at}  {files:>8}  {}", render::harmless(&note.title)));
+        render::print_line(&format!(
+            "{number:>4}  {at}  {files:>8}  {}",
+            render::harmless(&note.title)
+        ));
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) async fn run(
     match drive.resume(view.as_mut()).await? {
         Some(outcome) => {
             view.outcome(&outcome, &drive.session.id);
-            exit::of(&outcome.delivery, None)
+            exit::exit_error(&outcome.delivery, None)
         }
         None => Err(CliError::new(
             CliErrorKind::Usage,

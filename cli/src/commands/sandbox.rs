@@ -156,7 +156,7 @@ pub(crate) async fn run_in(
 ) -> Result<CommandOutcome, CliError> {
     let text = match words {
         [line] => line.clone(),
-        words => words.iter().map(|word| policy::quoted(word)).collect::<Vec<_>>().join(" "),
+        words => words.iter().map(|word| policy::quoted_word(word)).collect::<Vec<_>>().join(" "),
     };
     let line =
         CommandLine::parse(&text).map_err(|error| CliError::caused(CliErrorKind::Usage, &error))?;

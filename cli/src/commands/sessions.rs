@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use front::error::{CliError, CliErrorKind};
-use journal::read::read;
+use journal::read::read_journal;
 use journal::repair::is_in_use;
 use journal::{AdoptError, Reach, Summary};
 use serde_json::{Value, json};
 use tools::clock::{Clock as _, SystemClock, Timestamp};
 use tools::count::counted;
-use tools::ids::short;
+use tools::ids::short_id;
 
 use crate::flags::{Global, OutputFormat};
 use crate::past::Past;
@@ -95,7 +95,7 @@ fn list(around: &Surroundings, global: &Global, all: bool) -> Result<(), CliErro
     }
     if global.output == OutputFormat::Text {
         for session in &sessions {
-            render::line(&render::harmless(&as_line(around, session)));
+            render::print_line(&render::harmless(&as_line(around, session)));
         }
     } else {
         let list: Vec<Value> = sessions.iter().map(as_json).collect();
@@ -151,7 +151,7 @@ fn prune(around: &Surroundings, global: &Global, args: &PruneArgs) -> Result<(),
     }
     if global.output == OutputFormat::Text {
         for session in &removed {
-            render::line(&format!("{}  {}", session.id, session.used));
+            render::print_line(&format!("{}  {}", session.id, session.used));
         }
         let done = if args.dry_run { "would be deleted" } else { "deleted" };
         render::warn(&format!(
@@ -198,7 +198,7 @@ fn as_line(around: &Surroundings, session: &Summary) -> String {
     let request: String =
         request.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
     let Summary { id, used, usage, .. } = session;
-    let (id, used) = (short(id), around.local(used));
+    let (id, used) = (short_id(id), around.local(used));
     let line = format!("{id}  {used}  {ended:<16}  {:>10}  {request}", usage.cost());
     line.trim_end().to_owned()
 }
@@ -215,7 +215,8 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
     let past = Past::find(around, global)?;
     let session = past.session(id)?;
     let dir = past.dir(&session);
-    let reading = read(&dir).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+    let reading =
+        read_journal(&dir).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     if reading.torn_bytes > 0 {
         render::warn(&format!(
             "warning: the last line is torn ({}); it was never acted on",
@@ -226,14 +227,14 @@ fn show(around: &Surroundings, global: &Global, id: &str) -> Result<(), CliError
         let story = past.story(&session)?;
         for entry in &story.entries {
             let event = describe::event(&story, entry);
-            render::line(&render::harmless(&format!("{}  {event}", around.local(&entry.at))));
+            render::print_line(&render::harmless(&format!("{}  {event}", around.local(&entry.at))));
         }
         let hint = around.naming(
             "`deepseek explain N --full` shows an event with its request, answer, diff or output",
         );
         // In a pager, it is the last line of the text; elsewhere it is no part of it.
         if around.stdout_is_terminal {
-            render::line(&hint);
+            render::print_line(&hint);
         } else {
             render::warn(&hint);
         }

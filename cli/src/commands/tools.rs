@@ -54,10 +54,20 @@ pub(crate) fn run(
 fn list(output: OutputFormat, own: &[OwnTool]) {
     if output == OutputFormat::Text {
         for tool in toolbox::tools() {
-            render::line(&format!("{} {}\n    {}", tool.name, tool.takes(), tool.description));
+            render::print_line(&format!(
+                "{} {}\n    {}",
+                tool.name,
+                tool.takes(),
+                tool.description
+            ));
         }
         for tool in own {
-            render::line(&format!("{} ({})\n    {}", tool.name(), tool.path, tool.description));
+            render::print_line(&format!(
+                "{} ({})\n    {}",
+                tool.name(),
+                tool.path,
+                tool.description
+            ));
         }
         return;
     }

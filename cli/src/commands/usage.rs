@@ -89,11 +89,14 @@ pub(crate) fn run(
             return Ok(());
         }
         let name = args.by.name();
-        render::line(&as_line(name, ["calls", "hit", "miss", "output", "cost"].map(str::to_owned)));
+        render::print_line(&as_line(
+            name,
+            ["calls", "hit", "miss", "output", "cost"].map(str::to_owned),
+        ));
         for (key, tally) in &tallies {
-            render::line(&as_line(&render::harmless(key), columns(tally)));
+            render::print_line(&as_line(&render::harmless(key), columns(tally)));
         }
-        render::line(&as_line("all", columns(&total)));
+        render::print_line(&as_line("all", columns(&total)));
         if total.calls_of_unknown_usage > 0 {
             let calls = if total.calls_of_unknown_usage == 1 { "call" } else { "calls" };
             render::warn(&format!("{} {calls} reported no usage", total.calls_of_unknown_usage));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use facts::signal::ApprovalAnswer;
-use front::answer::{Offers, ShownQuestion, Typed, read};
+use front::answer::{Offers, ShownQuestion, Typed, read_answer};
 use front::error::CliError;
 use front::exit;
 use front::interrupts::Interrupts;
@@ -25,7 +25,7 @@ pub(super) struct ReviewScreen {
 
 /// Asks until there is an answer. Returns early if the program is stopped or the question withdrawn. With `screen`, a change
 /// can be reviewed there.
-pub(super) async fn ask(
+pub(super) async fn ask_on_lines(
     question: ShownQuestion,
     screen: Option<ReviewScreen>,
     mut answer_to: oneshot::Sender<ApprovalAnswer>,
@@ -40,7 +40,7 @@ pub(super) async fn ask(
         let Some(line) = line(&mut stop, &mut answer_to).await else {
             return leave_open(answer_to);
         };
-        match read(&line, &question.offers) {
+        match read_answer(&line, &question.offers) {
             Typed::Answer(answer) => {
                 if let Some(lasting) = question.offers.lasting(&answer) {
                     say(&format!("  {lasting}\n"));
@@ -88,7 +88,7 @@ pub(super) async fn ask_by_keys(
             () = answer_to.closed() => {}
         }
     };
-    match tui::ask(question, how, over).await {
+    match tui::ask_by_keys(question, how, over).await {
         Ok(QuestionResult { answer, printed }) => {
             super::record(&(printed + "\n"));
             match answer {
@@ -143,7 +143,7 @@ pub(crate) async fn yes_or_no(
         ask_by_keys(ShownQuestion { who, shown, asks, offers, change }, answer, how).await;
     } else {
         let (shown, asks, offers) = (format!("{question} "), "[y/N] ".to_owned(), Offers::Once);
-        ask(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
+        ask_on_lines(ShownQuestion { who, shown, asks, offers, change }, None, answer).await;
     }
     match answered.try_recv() {
         Ok(answer) => Ok(answer == ApprovalAnswer::Yes),

@@ -1,7 +1,7 @@
 //! Recorded events as JSON documents: a category, and the fields that are meaningful to consumers.
 
 use facts::event::Event;
-use front::describe::{iteration, plan, refusal};
+use front::describe::{describe_plan, describe_refusal, iteration};
 use journal::{Story, StoryEntry};
 use serde_json::{Map, Value, json};
 
@@ -24,10 +24,10 @@ fn describe(story: &Story, entry: &StoryEntry, event: &Event) -> Option<(&'stati
     if let Some(iteration) = iteration(event) {
         return Some(("stage", json!({ "iteration": iteration })));
     }
-    if let Some((version, plan)) = plan(event) {
+    if let Some((version, plan)) = describe_plan(event) {
         return Some(("plan", json!({ "version": version, "plan": plan })));
     }
-    if let Some((of, why)) = refusal(event) {
+    if let Some((of, why)) = describe_refusal(event) {
         return Some(("refusal", json!({ "of": of, "why": why })));
     }
     Some(match event {

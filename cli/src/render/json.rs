@@ -171,7 +171,7 @@ pub(crate) fn print(value: &Value) {
 
 /// Prints a line of a stream, whose last line is a document.
 fn tell(value: &Value) {
-    super::line(&value.to_string());
+    super::print_line(&value.to_string());
 }
 
 fn note(text: &str) {

@@ -36,7 +36,7 @@ use crate::flags::{Global, OutputFormat};
 use crate::surroundings::Surroundings;
 
 /// Writes a line to standard output.
-pub(crate) fn line(content: &str) {
+pub(crate) fn print_line(content: &str) {
     text(&format!("{content}\n"));
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn waits(held: &LockError) {
 
 /// Reports a failure: as text on standard error and, in JSON output without a document so far, as a document on standard
 /// output.
-pub(crate) fn failed(output: OutputFormat, error: &CliError) {
+pub(crate) fn print_failure(output: OutputFormat, error: &CliError) {
     warn(&harmless(&error.to_string()));
     if output == OutputFormat::Text || json::is_printed() {
         return;
@@ -121,7 +121,7 @@ pub(crate) fn leave_prompt() {
 }
 
 /// Shows changes: as a diff in text output, else as JSON with the fields of `about`.
-pub(crate) fn changes(
+pub(crate) fn print_changes(
     around: &Surroundings,
     global: &Global,
     title: &str,

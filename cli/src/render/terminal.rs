@@ -19,7 +19,7 @@ use rustix::termios::tcgetwinsize;
 use tui::QuestionOptions;
 
 use super::RunPresenter;
-use super::ask::{ReviewScreen, answer_in_words, ask, ask_by_keys, words};
+use super::ask::{ReviewScreen, answer_in_words, ask_by_keys, ask_on_lines, words};
 use crate::flags::Global;
 use crate::surroundings::Surroundings;
 
@@ -111,7 +111,7 @@ impl PlainView {
             asked.who = self.paint.with(yellow, &asked.who);
         }
         asked.asks.push_str(&format!(" [y/N; {words}] "));
-        ask(asked, self.screen, question.answer).await;
+        ask_on_lines(asked, self.screen, question.answer).await;
     }
 
     /// Asks the user a model's question, for an answer in words.
@@ -188,7 +188,7 @@ impl RunPresenter for PlainView {
     fn note(&mut self, text: &str) {
         self.rest();
         if self.run.is_streaming() {
-            super::line("");
+            super::print_line("");
         }
         self.say(text);
     }

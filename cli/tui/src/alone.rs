@@ -16,7 +16,7 @@ use crate::keys::{Key, Keys};
 use crate::paint;
 use crate::picker::{KeptSession, Picker};
 use crate::screen::{Frame, Narrowing, Screen, whole};
-use crate::terminal::{self, HeldTerminal, write};
+use crate::terminal::{self, HeldTerminal, write_to_terminal};
 use crate::visit::{Does, PatchReview, Visit};
 
 /// Lets the user choose one of these sessions, newest first. Returns its id; `None` if the user cancels.
@@ -67,7 +67,7 @@ async fn alone(mut shown: Visit, paint: Paint, screen: AlternateScreen) -> Resul
                 ended @ (Does::Leaves | Does::Answers(_) | Does::Resumes(_)) => return Ok(ended),
             }
         }
-        write(&whole(&shown.rows(size, paint), size)).map_err(gone)?;
+        write_to_terminal(&whole(&shown.rows(size, paint), size)).map_err(gone)?;
         let patience = keys.patience();
         let wait = async {
             match patience {
@@ -105,7 +105,7 @@ pub struct QuestionResult {
 
 /// Asks a question as in a conversation: answered by keys, below the printed text. Returns without an answer when it is `over`. Text
 /// that was typed at the question and is not its answer goes to whoever has the terminal next.
-pub async fn ask(
+pub async fn ask_by_keys(
     question: ShownQuestion,
     how: QuestionOptions,
     over: impl Future<Output = ()>,
@@ -132,18 +132,18 @@ pub async fn ask(
         if let Some(shown) = it.visit.as_ref().filter(|_| !is_over) {
             let rows = whole(&shown.rows(size, how.paint), size);
             if !terminal::is_away() {
-                write(&screen.leave(size)).map_err(gone)?;
+                write_to_terminal(&screen.leave(size)).map_err(gone)?;
                 terminal::visit(how.alternate_screen);
             }
-            write(&rows).map_err(gone)?;
+            write_to_terminal(&rows).map_err(gone)?;
         } else {
             terminal::leave();
             let above = it.output.take();
             let frame =
                 if is_over { Frame::default() } else { paint::frame(&it, size, begun.elapsed()) };
-            write(&screen.show(&above, &frame, size)).map_err(gone)?;
+            write_to_terminal(&screen.show(&above, &frame, size)).map_err(gone)?;
             if is_over {
-                write(&screen.leave(size)).map_err(gone)?;
+                write_to_terminal(&screen.leave(size)).map_err(gone)?;
                 terminal::give_back(&it.composer.text());
                 let printed = it.output.lines().join("\n");
                 return Ok(QuestionResult { answer: answered.try_recv().ok(), printed });

@@ -1,7 +1,7 @@
 //! The slash commands of the conversation. Pure.
 
 use orchestrator::request::intent::RequestIntent;
-use tools::ids::short;
+use tools::ids::short_id;
 
 use crate::conversation::ConversationSetting;
 
@@ -96,7 +96,7 @@ pub(crate) const COMMANDS: [SlashCommand; 38] = [
 ];
 
 /// Parses a line that starts with a slash into a command and its text. The error names the nearest command.
-pub(crate) fn read(line: &str) -> Result<(What, &str), String> {
+pub(crate) fn read_slash_command(line: &str) -> Result<(What, &str), String> {
     let rest = line.trim_start_matches('/');
     let (name, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let name = match name {
@@ -154,7 +154,7 @@ pub enum PlainLine {
 }
 
 /// Parses a complete line in plain mode.
-pub fn line(text: &str) -> PlainLine {
+pub fn read_plain_line(text: &str) -> PlainLine {
     if let Some(command) = text.strip_prefix('!') {
         return match command.trim() {
             "" => PlainLine::Not("usage: !COMMAND runs a command in the sandbox".to_owned()),
@@ -164,13 +164,13 @@ pub fn line(text: &str) -> PlainLine {
     if let Some(question) = text.strip_prefix("? ") {
         return PlainLine::Request(question.to_owned(), Some(RequestIntent::Answer));
     }
-    if leaves(text) {
+    if is_word_of_leaving(text) {
         return PlainLine::Exit;
     }
     if !text.starts_with('/') {
         return PlainLine::Request(text.to_owned(), None);
     }
-    let (what, rest) = match read(text) {
+    let (what, rest) = match read_slash_command(text) {
         Ok(read) => read,
         Err(_) if is_path(text) => return PlainLine::Request(text.to_owned(), None),
         Err(why) => return PlainLine::Not(why),
@@ -251,7 +251,7 @@ pub(crate) fn is_path(text: &str) -> bool {
 }
 
 /// Returns true if the line is the word with which other programs are left.
-pub(crate) fn leaves(line: &str) -> bool {
+pub(crate) fn is_word_of_leaving(line: &str) -> bool {
     matches!(line, "exit" | "quit" | ":q")
 }
 
@@ -280,7 +280,7 @@ pub fn as_slash_commands(text: &str) -> String {
 
 /// Says that a session cannot be resumed now, because another process has it open.
 pub fn open_elsewhere(session: &str) -> String {
-    format!("another process is using the session {}", short(session))
+    format!("another process is using the session {}", short_id(session))
 }
 
 /// Returns the lines of `/help`.
@@ -310,12 +310,12 @@ mod tests {
 
     #[test]
     fn only_full_command_names_are_accepted() {
-        assert_eq!(read("/edit  fix it "), Ok((What::Edit, "fix it")));
-        assert_eq!(read("/quit"), Ok((What::Exit, "")));
-        assert_eq!(read("/new"), Ok((What::Clear, "")));
-        assert_eq!(read("/usage"), read("/cost"));
-        assert!(read("/exi").is_err_and(|why| why.contains("/exit")));
-        assert!(read("/").is_err_and(|why| why.contains("/help")));
+        assert_eq!(read_slash_command("/edit  fix it "), Ok((What::Edit, "fix it")));
+        assert_eq!(read_slash_command("/quit"), Ok((What::Exit, "")));
+        assert_eq!(read_slash_command("/new"), Ok((What::Clear, "")));
+        assert_eq!(read_slash_command("/usage"), read_slash_command("/cost"));
+        assert!(read_slash_command("/exi").is_err_and(|why| why.contains("/exit")));
+        assert!(read_slash_command("/").is_err_and(|why| why.contains("/help")));
     }
 
     #[test]
@@ -336,11 +336,14 @@ mod tests {
             ("hepl", "/help"),
             ("reviw", "/review"),
         ] {
-            let why = read(&format!("/{typed}")).unwrap_err();
+            let why = read_slash_command(&format!("/{typed}")).unwrap_err();
             assert!(why.ends_with(&format!("did you mean {meant}?")), "{why}");
         }
         for typed in ["xyz", "frobnicate", "你好"] {
-            assert!(read(&format!("/{typed}")).is_err_and(|why| !why.contains("did you mean")));
+            assert!(
+                read_slash_command(&format!("/{typed}"))
+                    .is_err_and(|why| !why.contains("did you mean"))
+            );
         }
     }
 
@@ -380,10 +383,10 @@ mod tests {
             ("/commit -m \"it's done\"", words(&["commit", "-m", "it's done"])),
             ("/rewind #3", words(&["rewind", "#3"])),
         ] {
-            assert_eq!(line(text), asked, "{text}");
+            assert_eq!(read_plain_line(text), asked, "{text}");
         }
         for text in ["/comit", "/now stop", "/mode", "/edit", "!", "/resume", "/lanes"] {
-            assert!(matches!(line(text), PlainLine::Not(_)), "{text}");
+            assert!(matches!(read_plain_line(text), PlainLine::Not(_)), "{text}");
         }
         assert!(plain_help().contains("/commit") && !plain_help().contains("/redraw"));
     }

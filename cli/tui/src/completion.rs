@@ -87,7 +87,7 @@ pub(crate) struct KnownWords<'k> {
 
 /// Returns the values that a setting command can be given.
 fn values<'k>(command: &str, known: &KnownWords<'k>) -> Option<Vec<&'k str>> {
-    let (What::Set(setting), _) = commands::read(command).ok()? else { return None };
+    let (What::Set(setting), _) = commands::read_slash_command(command).ok()? else { return None };
     Some(setting.values(known.models))
 }
 

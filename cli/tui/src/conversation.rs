@@ -234,8 +234,9 @@ impl Conversation {
 
     /// Returns true if Enter answers the question with what is typed.
     pub(crate) fn is_answered_by_the_input(&self) -> bool {
-        let read =
-            |asked: &PendingQuestion| answer::read(&self.composer.text(), &asked.on_screen.offers);
+        let read = |asked: &PendingQuestion| {
+            answer::read_answer(&self.composer.text(), &asked.on_screen.offers)
+        };
         self.visit.is_none()
             && self.has_draft()
             && self

@@ -78,7 +78,7 @@ pub async fn converse(
     let (terminal, typed) = HeldTerminal::enter().map_err(|error| no_terminal(&error))?;
     // The answer is not awaited: until it arrives, the colours suit any background.
     if opening.paint.is_coloured() && opening.background.is_none() {
-        terminal::write(ASK_BACKGROUND).map_err(|error| no_terminal(&error))?;
+        terminal::write_to_terminal(ASK_BACKGROUND).map_err(|error| no_terminal(&error))?;
     }
     let history = InputHistory::read(opening.history);
     let narrowing = if opening.cuts { Narrowing::Cuts } else { Narrowing::Wraps };
@@ -108,7 +108,7 @@ pub async fn converse(
     let ended = it.go().await;
     terminal::leave();
     let last = it.screen.leave(HeldTerminal::size());
-    terminal::write(&last).ok();
+    terminal::write_to_terminal(&last).ok();
     let left = it.left.take();
     let Converse { session, terminal, .. } = it;
     drop(terminal);
@@ -295,7 +295,7 @@ impl Converse {
 
     /// Writes to the terminal. If it is gone, the conversation ends as if the user had left.
     fn write(&mut self, out: &str) {
-        if !self.is_gone && !out.is_empty() && terminal::write(out).is_err() {
+        if !self.is_gone && !out.is_empty() && terminal::write_to_terminal(out).is_err() {
             self.is_gone = true;
         }
     }
@@ -326,7 +326,8 @@ impl Converse {
             talk.say(&format!("waiting: {held}"));
             let (above, size) = (talk.output.take(), HeldTerminal::size());
             // A terminal that is gone is noticed by the next frame.
-            terminal::write(&screen.show(&above, &paint::frame(talk, size, at), size)).ok();
+            terminal::write_to_terminal(&screen.show(&above, &paint::frame(talk, size, at), size))
+                .ok();
         };
         if let Err(error) = self.session.acquire(waits).await {
             self.talk.say(&exit::locked(&error).to_string());
@@ -369,7 +370,7 @@ impl Converse {
         }
         // That the user has stopped it is already shown.
         if outcome.delivery != Delivery::Cancelled
-            && let Err(error) = exit::of(&outcome.delivery, self.require)
+            && let Err(error) = exit::exit_error(&outcome.delivery, self.require)
         {
             self.talk.say(&harmless_text(&as_slash_commands(&error.to_string())));
         }

@@ -31,7 +31,7 @@ impl InputHistory {
         let line = serde_json::Value::from(message).to_string() + "\n";
         let mut options = OpenOptions::new();
         options.append(true).create(true);
-        let written = regular::open(&self.file, &mut options)
+        let written = regular::open_regular_file(&self.file, &mut options)
             .and_then(|mut file| file.write_all(line.as_bytes()));
         if let Err(error) = written {
             tracing::warn!(%error, "cannot save the history of the conversation");

@@ -19,8 +19,8 @@ mod styled;
 mod terminal;
 mod visit;
 
-pub use alone::{QuestionOptions, QuestionResult, ask, pick, review};
-pub use commands::{PlainLine, also_sets, as_slash_commands, line, open_elsewhere};
+pub use alone::{QuestionOptions, QuestionResult, ask_by_keys, pick, review};
+pub use commands::{PlainLine, also_sets, as_slash_commands, open_elsewhere, read_plain_line};
 pub use completion::{Completion, Named};
 pub use conversation::{AlternateScreen, ConversationSetting, Facts, UserCall};
 pub use converse::{ConversationEnd, Opening, converse};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use checks::wording::short;
+use checks::wording::short_number;
 use facts::grammar::plan::StepMark;
 use front::answer::{self, Offers, ShownQuestion, Typed};
 use front::diff::harmless;
@@ -133,7 +133,7 @@ fn status(it: &Conversation, width: usize, at: Duration) -> String {
     let tokens = used.prompt + used.output;
     if tokens > 0 {
         let noun = if tokens == 1 { "token" } else { "tokens" };
-        parts.push(format!("request: {} {noun}", short(tokens)));
+        parts.push(format!("request: {} {noun}", short_number(tokens)));
     }
     parts.extend(used.cost.map(|cost| cost.to_string()));
     if it.facts.budget_usd > 0.0 {
@@ -165,7 +165,7 @@ fn question(it: &Conversation, asked: &PendingQuestion, width: usize, most: usiz
     if let Some(first) = rows.first_mut() {
         *first = colour(it, AnsiColor::Yellow, first);
     }
-    let said = answer::read(&it.composer.text(), &asked.on_screen.offers);
+    let said = answer::read_answer(&it.composer.text(), &asked.on_screen.offers);
     let keys = if asked.wants_words() && asked.words.is_some() {
         "  Enter answers; with nothing typed, the model decides".to_owned()
     } else if asked.wants_words() {

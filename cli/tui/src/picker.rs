@@ -3,7 +3,7 @@
 use anstyle::AnsiColor;
 use front::diff::harmless;
 use front::paint::Paint;
-use tools::ids::short;
+use tools::ids::short_id;
 
 use crate::keys::Key;
 use crate::screen::ScreenSize;
@@ -51,7 +51,7 @@ impl Picker {
         let room = page(size);
         let first = (self.chosen + 1).saturating_sub(room);
         let row = |(at, KeptSession { id, title, age, outcome }): (usize, &&KeptSession)| {
-            let row = format!("{}  {age:>8}  {outcome:<12}  {}", short(id), harmless(title));
+            let row = format!("{}  {age:>8}  {outcome:<12}  {}", short_id(id), harmless(title));
             if at == self.chosen {
                 coloured(paint, AnsiColor::Cyan, &format!("❯ {row}"))
             } else {

@@ -153,7 +153,7 @@ fn buffer(rows: &[String], size: ScreenSize) -> Buffer {
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let mut buffer = Buffer::empty(Rect::new(0, 0, size.columns, height));
     for (row, y) in rows.iter().zip(0..) {
-        buffer.set_line(0, y, &styled::line(row), size.columns);
+        buffer.set_line(0, y, &styled::styled_line(row), size.columns);
     }
     buffer
 }

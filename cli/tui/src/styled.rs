@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Converts a painted line. Only escape sequences for colours and styles are expected in it.
-pub(crate) fn line(painted: &str) -> Line<'static> {
+pub(crate) fn styled_line(painted: &str) -> Line<'static> {
     let mut spans = Vec::new();
     let mut style = Style::new();
     for (at, part) in painted.split("\x1b[").enumerate() {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn painted_text_keeps_its_styles() {
-        let line = line("\x1b[1m\x1b[34m● plan\x1b[0m two\tthree");
+        let line = styled_line("\x1b[1m\x1b[34m● plan\x1b[0m two\tthree");
         let text: Vec<&str> = line.spans.iter().map(|span| span.content.as_ref()).collect();
         assert_eq!(text, ["● plan", " two    three"]);
         assert_eq!(begins(line.spans[0].style), "\x1b[1;34m");

@@ -123,7 +123,7 @@ impl HeldTerminal {
         ours.special_codes[SpecialCodeIndex::VMIN] = 0;
         ours.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &ours)?;
-        write(BEGIN)?;
+        write_to_terminal(BEGIN)?;
         let mut buffer = [0; 4096];
         let count = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
         let mut new = buffer.get(..count).unwrap_or_default().to_vec();
@@ -243,7 +243,7 @@ fn wait_for_input() -> Seen {
 }
 
 /// Writes and flushes.
-pub(crate) fn write(text: &str) -> io::Result<()> {
+pub(crate) fn write_to_terminal(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -253,9 +253,9 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
 pub(crate) fn visit(screen: AlternateScreen) {
     if screen.is_allowed() && !IS_AWAY.swap(true, Ordering::Relaxed) {
         // If the terminal is gone, the next write reports it.
-        write(VISIT).ok();
+        write_to_terminal(VISIT).ok();
         if screen == AlternateScreen::WithMouse {
-            write(CAPTURE).ok();
+            write_to_terminal(CAPTURE).ok();
         }
     }
 }
@@ -263,7 +263,7 @@ pub(crate) fn visit(screen: AlternateScreen) {
 /// Switches back from the alternate screen.
 pub(crate) fn leave() {
     if IS_AWAY.swap(false, Ordering::Relaxed) {
-        write(RETURN).ok();
+        write_to_terminal(RETURN).ok();
     }
 }
 
@@ -277,7 +277,7 @@ fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
         leave();
-        write(END).ok();
+        write_to_terminal(END).ok();
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before).ok();
     }
 }

@@ -15,11 +15,11 @@ pub use command::{Assignment, Join, Opaque, PolicyCommand, SimpleCommand, Unread
 pub use decide::{
     Action, CommandKind, Confinement, Gaps, Patch, Secrecy, Stage, Verdict, VerdictReason, decide,
 };
-pub use listed::quoted;
+pub use listed::quoted_word;
 pub use patch_total::{ChangeSize, PatchTotal, SizeCount, Touch, Touched};
 pub use rules::{Act, Author, PolicyError, PolicyRules};
 pub use spelling::{is_ignorable, spells};
-pub use table::{Case, TableLine, cases, lines};
+pub use table::{Case, TableLine, cases, table_lines};
 
 #[cfg(test)]
 mod rules_tests;

@@ -316,8 +316,10 @@ fn is_plain(word: &str, expands: bool) -> bool {
 
 /// Returns the rule that lists exactly these words and variables.
 pub(crate) fn rule_for(segment: &SimpleCommand) -> String {
-    let set = segment.assignments.iter().map(|it| quoted(&format!("{}={}", it.name, it.value)));
-    let words: Vec<String> = set.chain(segment.words.iter().map(|word| quoted(word))).collect();
+    let set =
+        segment.assignments.iter().map(|it| quoted_word(&format!("{}={}", it.name, it.value)));
+    let words: Vec<String> =
+        set.chain(segment.words.iter().map(|word| quoted_word(word))).collect();
     words.join(" ")
 }
 
@@ -330,7 +332,7 @@ fn assignment(word: &str) -> Option<Assignment> {
 }
 
 /// Quotes a text as one word of a shell.
-pub fn quoted(text: &str) -> String {
+pub fn quoted_word(text: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
     if !text.is_empty() && text.chars().all(is_safe) {
         return text.to_owned();

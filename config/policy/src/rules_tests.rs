@@ -11,7 +11,7 @@ use crate::patch_total::{PatchTotal, Touch, Touched};
 use crate::rules::{Act, Author, PolicyError, PolicyRules};
 
 static DEFAULTS: LazyLock<Config> =
-    LazyLock::new(|| config::resolve(&config::Inputs::default()).unwrap().config);
+    LazyLock::new(|| config::resolve_layers(&config::Inputs::default()).unwrap().config);
 
 /// The default rules in every mode and under every approval.
 static ALL: LazyLock<Vec<PolicyRules>> = LazyLock::new(|| {

@@ -52,7 +52,7 @@ pub fn cases(confinement: Confinement) -> Vec<Case> {
 
 /// Returns the cases as a short table: for each action, stages with equal verdicts are combined, then actions with
 /// equal verdicts in the same stages.
-pub fn lines(confinement: Confinement) -> Vec<TableLine> {
+pub fn table_lines(confinement: Confinement) -> Vec<TableLine> {
     let cases = cases(confinement);
     let mut lines: Vec<TableLine> = Vec::new();
     for mode in MODES {

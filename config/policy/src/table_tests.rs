@@ -3,7 +3,7 @@
 use config::Mode;
 
 use crate::decide::{Action, CommandKind, Confinement, Patch, Secrecy, Verdict};
-use crate::table::{Case, cases, lines};
+use crate::table::{Case, cases, table_lines};
 
 fn all() -> Vec<Case> {
     Confinement::ALL.into_iter().flat_map(cases).collect()
@@ -28,7 +28,7 @@ fn the_whole_table() {
 
 #[test]
 fn the_table_in_short() {
-    let lines = lines(Confinement::Full).into_iter().map(|line| {
+    let lines = table_lines(Confinement::Full).into_iter().map(|line| {
         let stages: Vec<&str> = line.stages.iter().map(|stage| stage.name()).collect();
         let actions: Vec<&str> = line.actions.iter().map(|action| action.name()).collect();
         let verdicts = line.verdicts.map(|verdict| verdict.name());

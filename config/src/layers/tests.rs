@@ -11,7 +11,7 @@ fn user(text: &str) -> Inputs {
 
 #[test]
 fn the_defaults_are_complete_and_every_key_has_a_comment() {
-    let settings = resolve(&Inputs::default()).unwrap();
+    let settings = resolve_layers(&Inputs::default()).unwrap();
     assert!(settings.warnings.is_empty());
     assert!(settings.values().iter().all(|(.., source)| *source == Source::Default));
     let mut previous = "";
@@ -35,7 +35,7 @@ fn later_layers_win_and_values_know_their_source() {
         flags: vec![("policy.approval", "--approval", "auto".to_owned())],
         ..Inputs::default()
     };
-    let settings = resolve(&inputs).unwrap();
+    let settings = resolve_layers(&inputs).unwrap();
     assert_eq!(settings.config.agent_loop.max_files_per_iteration, 4);
     let source = |key| settings.get(key).unwrap().1.to_string();
     assert_eq!(source("agent_loop.max_files_per_iteration"), "workspace c.toml");
@@ -47,7 +47,7 @@ fn later_layers_win_and_values_know_their_source() {
 
 #[test]
 fn an_unknown_key_names_file_line_and_nearest_key() {
-    let error = resolve(&user("# mine\n[agent_loop]\nmax_iteration = 3\n")).unwrap_err();
+    let error = resolve_layers(&user("# mine\n[agent_loop]\nmax_iteration = 3\n")).unwrap_err();
     assert_eq!(
         error.to_string(),
         "c.toml:3: unknown key `agent_loop.max_iteration`; did you mean `agent_loop.max_iterations`?"
@@ -56,19 +56,19 @@ fn an_unknown_key_names_file_line_and_nearest_key() {
 
 #[test]
 fn a_value_of_the_wrong_kind_names_file_and_line() {
-    let error = resolve(&user("[policy]\n\napproval = \"sometimes\"\n")).unwrap_err();
+    let error = resolve_layers(&user("[policy]\n\napproval = \"sometimes\"\n")).unwrap_err();
     assert!(
         error.to_string().starts_with("c.toml:3: `policy.approval`: unknown variant"),
         "{error}"
     );
-    let error = resolve(&user("agent_loop.max_iterations = 0")).unwrap_err();
+    let error = resolve_layers(&user("agent_loop.max_iterations = 0")).unwrap_err();
     assert_eq!(error.to_string(), "c.toml:1: `agent_loop.max_iterations`: must be at least 1");
-    let error = resolve(&user("[agent_loop\n")).unwrap_err();
+    let error = resolve_layers(&user("[agent_loop\n")).unwrap_err();
     assert!(matches!(error, ConfigError::Syntax { line: 1, .. }), "{error}");
 }
 
 fn untrusted(user: &str, workspace: &str) -> Settings {
-    resolve(&Inputs {
+    resolve_layers(&Inputs {
         user: Some(file(user)),
         workspace: Some(file(workspace)),
         workspace_root: "/w".into(),
@@ -121,7 +121,8 @@ fn an_untrusted_workspace_cannot_widen_anything() {
         ("", "lanes.share = []"),
         ("", "checkpoints.max_count = 1"),
     ] {
-        let alone = resolve(&Inputs { user: Some(file(user)), ..Inputs::default() }).unwrap();
+        let alone =
+            resolve_layers(&Inputs { user: Some(file(user)), ..Inputs::default() }).unwrap();
         let settings = untrusted(user, workspace);
         assert_eq!(settings.config, alone.config, "{user} | {workspace}");
         assert_eq!(settings.warnings.len(), 1, "{workspace}: {:?}", settings.warnings);
@@ -186,7 +187,7 @@ fn a_profile_of_an_untrusted_workspace_is_compared_with_the_users_profile() {
         ..Inputs::default()
     };
     for (user, workspace, expected) in [(3, 5, 3), (9, 5, 5), (9, 10, 9)] {
-        let settings = resolve(&inputs(user, workspace)).unwrap();
+        let settings = resolve_layers(&inputs(user, workspace)).unwrap();
         assert_eq!(settings.config.agent_loop.max_iterations, expected, "{user} {workspace}");
     }
 }
@@ -198,7 +199,7 @@ fn a_workspace_profile_is_guarded_too() {
         profile: Some("p".to_owned()),
         ..Inputs::default()
     };
-    let settings = resolve(&inputs).unwrap();
+    let settings = resolve_layers(&inputs).unwrap();
     assert_eq!(settings.get("llm.base_url").unwrap().1, &Source::Default);
     assert_eq!(settings.warnings.len(), 1);
 }
@@ -211,7 +212,7 @@ fn an_unknown_profile_names_the_known_ones() {
         ..Inputs::default()
     };
     assert_eq!(
-        resolve(&inputs).unwrap_err().to_string(),
+        resolve_layers(&inputs).unwrap_err().to_string(),
         "no profile `slow`; known profiles: fast"
     );
 }
@@ -220,9 +221,9 @@ fn an_unknown_profile_names_the_known_ones() {
 fn a_list_set_for_a_run_may_extend_the_layers_below() {
     let set = |value: &str| {
         let set = vec![("policy.deny_commands".to_owned(), value.to_owned())];
-        resolve(&Inputs { set, ..Inputs::default() }).unwrap().config.policy.deny_commands
+        resolve_layers(&Inputs { set, ..Inputs::default() }).unwrap().config.policy.deny_commands
     };
-    let below = resolve(&Inputs::default()).unwrap().config.policy.deny_commands;
+    let below = resolve_layers(&Inputs::default()).unwrap().config.policy.deny_commands;
     assert_eq!(set(r#"["x"]"#), ["x"]);
     assert_eq!(set(r#"["...", "x"]"#), [below, vec!["x".to_owned()]].concat());
 }
@@ -237,7 +238,7 @@ fn retired_names_are_resolved_with_one_warning() {
         ],
         ..Inputs::default()
     };
-    let settings = resolve(&inputs).unwrap();
+    let settings = resolve_layers(&inputs).unwrap();
     let llm = &settings.config.llm;
     assert_eq!((llm.base_model.model.as_str(), llm.base_model.thinking), ("deepseek-flash", true));
     assert_eq!(
@@ -251,9 +252,9 @@ fn retired_names_are_resolved_with_one_warning() {
 #[test]
 fn other_models_can_be_priced_even_with_dots_in_their_names() {
     let text = "[llm.prices.\"my.model-1.5\"]\nhit = 0.0\nmiss = 1\noutput = 2\npeak_factor = 1\n";
-    let settings = resolve(&user(text)).unwrap();
+    let settings = resolve_layers(&user(text)).unwrap();
     assert!((settings.config.llm.prices["my.model-1.5"].output - 2.0).abs() < 1e-9);
-    let error = resolve(&user("[llm.prices.x]\nhits = 0.0\n")).unwrap_err();
+    let error = resolve_layers(&user("[llm.prices.x]\nhits = 0.0\n")).unwrap_err();
     assert!(matches!(error, ConfigError::UnknownKey { line: 2, .. }), "{error}");
 }
 
@@ -267,15 +268,17 @@ fn lanes_have_bounds_and_share_only_paths_in_the_workspace() {
         ("max_subagents = -1", "`lanes.max_subagents`: `-1` is below 0"),
         ("mode = \"never\"", "`lanes.mode`: unknown variant"),
     ] {
-        let error = resolve(&user(&format!("[lanes]\n{text}\n"))).unwrap_err().to_string();
+        let error = resolve_layers(&user(&format!("[lanes]\n{text}\n"))).unwrap_err().to_string();
         assert!(error.starts_with(&format!("c.toml:2: {message}")), "{error}");
     }
     for path in ["", "/", "/etc", "..", "a/../..", "a//b", "./a", ".git", "a/.GIT", "C:", "a\\\\b"]
     {
-        let error = resolve(&user(&format!("lanes.share = [\"a\", \"{path}\"]"))).unwrap_err();
+        let error =
+            resolve_layers(&user(&format!("lanes.share = [\"a\", \"{path}\"]"))).unwrap_err();
         assert!(error.to_string().contains("`lanes.share`: must be paths below"), "{path} {error}");
     }
-    let settings = resolve(&user("lanes.share = [\"web/node_modules\"]\nlanes.mode = \"auto\"\n"));
+    let settings =
+        resolve_layers(&user("lanes.share = [\"web/node_modules\"]\nlanes.mode = \"auto\"\n"));
     assert_eq!(settings.unwrap().config.lanes.mode, LaneMode::Auto);
 }
 
@@ -283,14 +286,14 @@ fn lanes_have_bounds_and_share_only_paths_in_the_workspace() {
 fn only_the_user_can_configure_lanes() {
     let text = "[lanes]\nmode = \"on\"\nmax_subagents = 20\nshare = [\".ssh\"]\n";
     let inputs = Inputs { workspace: Some(file(text)), ..Inputs::default() };
-    let settings = resolve(&inputs).unwrap();
-    assert_eq!(settings.config.lanes, resolve(&Inputs::default()).unwrap().config.lanes);
+    let settings = resolve_layers(&inputs).unwrap();
+    assert_eq!(settings.config.lanes, resolve_layers(&Inputs::default()).unwrap().config.lanes);
     assert_eq!(settings.warnings.len(), 3, "{:?}", settings.warnings);
 }
 
 #[test]
 fn a_record_from_before_a_table_existed_is_read_with_its_defaults() {
-    let mut config = resolve(&user("agent_loop.max_iterations = 3")).unwrap().config;
+    let mut config = resolve_layers(&user("agent_loop.max_iterations = 3")).unwrap().config;
     config.lanes.max_lanes = 7;
     let record = to_record(&config);
     assert_eq!(recorded(&record).unwrap().lanes.max_lanes, 7);
@@ -318,7 +321,7 @@ fn a_record_from_before_a_table_existed_is_read_with_its_defaults() {
 
 #[test]
 fn a_list_can_extend_the_one_of_the_layer_below() {
-    let defaults = resolve(&Inputs::default()).unwrap().config.policy;
+    let defaults = resolve_layers(&Inputs::default()).unwrap().config.policy;
     let policy = |user: &str, workspace: &str, trusted: bool| {
         let trust = if trusted { "[trust]\nworkspaces = [\"/w\"]\n" } else { "" };
         let inputs = Inputs {
@@ -327,7 +330,7 @@ fn a_list_can_extend_the_one_of_the_layer_below() {
             workspace_root: "/w".into(),
             ..Inputs::default()
         };
-        resolve(&inputs).unwrap()
+        resolve_layers(&inputs).unwrap()
     };
     let more = |list: &[String], more: &[&str]| {
         let more = more.iter().map(|it| (*it).to_owned());
@@ -351,12 +354,12 @@ fn a_list_can_extend_the_one_of_the_layer_below() {
 #[test]
 fn kinds_of_projects_and_tools_can_be_added() {
     let text = "[projects.just]\nmanifests = [\"justfile\"]\ntests = [{ run = \"just test\" }]\n[commands.complaints.just]\nprogram = [\"no {}\"]\ncure = \"brew install {}\"\n";
-    let config = resolve(&user(text)).unwrap().config;
+    let config = resolve_layers(&user(text)).unwrap().config;
     assert_eq!(config.projects["just"].tests[0].run.as_deref(), Some("just test"));
     assert_eq!(config.commands.complaints["just"].cure, "brew install {}");
-    assert!(resolve(&user("[projects.just]\nmanifest = [\"justfile\"]\n")).is_err());
+    assert!(resolve_layers(&user("[projects.just]\nmanifest = [\"justfile\"]\n")).is_err());
     let workspace = Inputs { workspace: Some(file(text)), ..Inputs::default() };
-    let guarded = resolve(&workspace).unwrap();
+    let guarded = resolve_layers(&workspace).unwrap();
     assert!(!guarded.config.projects.contains_key("just") && !guarded.warnings.is_empty());
 }
 
@@ -384,7 +387,8 @@ engine = "tantivy"
 [profiles.own]
 router.w6 = 0.7
 "#;
-    let settings = resolve(&Inputs { profile: Some("own".to_owned()), ..user(text) }).unwrap();
+    let settings =
+        resolve_layers(&Inputs { profile: Some("own".to_owned()), ..user(text) }).unwrap();
     let config = &settings.config;
     assert_eq!(config.policy.mode, crate::Mode::Agent);
     assert_eq!(config.llm.base_model.model, "deepseek-v4-pro");
@@ -404,7 +408,7 @@ router.w6 = 0.7
             .iter()
             .any(|it| it.starts_with("c.toml:6: `llm.temperature` is ignored: "))
     );
-    let refused = |text| resolve(&user(text)).unwrap_err().to_string();
+    let refused = |text| resolve_layers(&user(text)).unwrap_err().to_string();
     assert_eq!(
         refused("index.engine = \"sqlite\"\n"),
         "c.toml:1: `index.engine`: there is no other engine"
@@ -429,13 +433,13 @@ fn resumed_work_keeps_its_configuration_but_for_flags_and_what_is_forbidden_by_n
         ..Inputs::default()
     };
     let started =
-        resolve(&flags(&[("policy.approval", "auto"), ("budget.tokens", "900")])).unwrap();
+        resolve_layers(&flags(&[("policy.approval", "auto"), ("budget.tokens", "900")])).unwrap();
     let record = to_record(&started.config);
     let user = Some(file("[policy]\nmode = \"plan\"\ndeny_commands = [\"...\", \"make it\"]\n"));
-    let now = resolve(&Inputs { user, ..flags(&[("budget.tokens", "500")]) }).unwrap();
+    let now = resolve_layers(&Inputs { user, ..flags(&[("budget.tokens", "500")]) }).unwrap();
     let mut expected = started.config;
     expected.budget.tokens = 500;
     expected.policy.deny_commands.push("make it".to_owned());
     assert_eq!(now.resuming(&record).unwrap().config, expected);
-    assert!(resolve(&flags(&[])).unwrap().resuming("policy = 1").is_none());
+    assert!(resolve_layers(&flags(&[])).unwrap().resuming("policy = 1").is_none());
 }

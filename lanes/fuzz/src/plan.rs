@@ -20,7 +20,7 @@ pub fn check(input: &[u8]) {
         Ok((plan, _)) => accepted(&plan, &answer),
         Err(error) => is_of(&error, &answer),
     }
-    match look::read(&answer) {
+    match look::read_looks(&answer) {
         Some(Ok(Looks { looks, .. })) => {
             assert!(!looks.is_empty(), "{answer:?} asks for nothing");
             let plans = answer.lines().any(|line| line.trim().starts_with("PLAN|"));
@@ -30,7 +30,7 @@ pub fn check(input: &[u8]) {
         None => {}
     }
     for may_end in [MayEnd::Applied, MayEnd::NothingApplied] {
-        match draft::parse(&answer, may_end) {
+        match draft::parse_draft(&answer, may_end) {
             Ok(EditorAnswer::Diff(diff)) => {
                 assert_eq!(diff, answer, "a diff is passed on unchanged");
             }

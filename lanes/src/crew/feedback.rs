@@ -115,7 +115,7 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
             &[("command", command), ("exit", exit), ("output", &output)],
         );
     }
-    let failed = failed(prompts, command, exit, &check.excerpt, MOST);
+    let failed = failed_command(prompts, command, exit, &check.excerpt, MOST);
     let Some(WrittenByCheck { path, command: other }) = &check.needs else { return failed };
     let needs = prompts
         .render(Prompt::CheckNeeds, &[("command", command), ("other", other), ("path", path)]);
@@ -123,7 +123,13 @@ fn failure(prompts: &Prompts, check: &Check) -> String {
 }
 
 /// Returns a failed command with at most `most` bytes of its output.
-pub fn failed(prompts: &Prompts, command: &str, exit: &str, output: &str, most: usize) -> String {
+pub fn failed_command(
+    prompts: &Prompts,
+    command: &str,
+    exit: &str,
+    output: &str,
+    most: usize,
+) -> String {
     let output = fenced(prompts, "output", &shown_output(of_failing_part(command, output), most));
     prompts
         .render(Prompt::CheckFailed, &[("command", &command), ("exit", &exit), ("output", &output)])

@@ -383,7 +383,7 @@ async fn offered(workspace: &dyn Workspace, locks: Vec<Change>) -> Vec<Change> {
         put_aside: Vec::new(),
         taken: Acceptance::RestStays,
     };
-    match workspace.commit(staged).await {
+    match workspace.commit_patch_set(staged).await {
         Ok(Extent::Whole) => changes,
         Ok(Extent::Part(left_out)) => {
             changes.into_iter().filter(|it| !left_out.paths.contains(&it.path)).collect()

@@ -130,7 +130,7 @@ impl Workspace for Directory {
         &self.reader
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+    fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let refused = |error: ModelError| {
             CommitRefused::from(NotApplied::NotWritten { message: Wording::of(&error) })
         };

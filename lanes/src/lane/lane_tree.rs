@@ -209,7 +209,7 @@ impl LaneTree {
     }
 
     /// Removes the worktree. On failure it is collected at a later start.
-    pub(crate) async fn remove(&self) {
+    pub(crate) async fn remove_worktree(&self) {
         let Some(own) = &self.worktree else { return };
         let (snapshots, dir) = (self.snapshots.clone(), own.files.root().to_owned());
         let removed = tokio::task::spawn_blocking(move || remove(&snapshots, &dir)).await;
@@ -264,7 +264,7 @@ impl Effect for LaneCommit<'_> {
         let (writer, label) = (Arc::clone(&own.writer), self.patch.clone());
         let changes = self.changes.clone();
         let written = tokio::task::spawn_blocking(move || {
-            if holds(&writer.reader(), &changes) {
+            if has_changes(&writer.reader(), &changes) {
                 Ok(())
             } else {
                 write(&writer, &changes, &label)
@@ -305,7 +305,7 @@ impl Workspace for LaneTree {
         self.above.beyond(files, commands)
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+    fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         Box::pin(async move { self.commit_staged(staged).await.map(|()| Extent::Whole) })
     }
 
@@ -327,7 +327,7 @@ impl Workspace for LaneTree {
 }
 
 /// Returns the changes between two trees. Blocks.
-pub fn changes(
+pub fn changes_between(
     snapshots: &Snapshots,
     from: &Entries,
     to: &Entries,
@@ -346,7 +346,7 @@ pub fn changes(
 }
 
 /// Returns true if every path has the content that `changes` give it. Blocks.
-pub fn holds(tree: &ReadTree, changes: &[Change]) -> bool {
+pub fn has_changes(tree: &ReadTree, changes: &[Change]) -> bool {
     let is = |path: &RepoPath, state: Option<&FileState>| match tree.entry_or_link(path, u64::MAX) {
         Ok(Entry::File(found)) => Some(&found) == state,
         Ok(Entry::Missing) => state.is_none(),

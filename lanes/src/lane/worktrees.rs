@@ -68,7 +68,7 @@ fn owner_file(dir: &Path) -> io::Result<File> {
     options.create(true).truncate(false).read(true).write(true);
     loop {
         regular::create_dir(dir)?;
-        match regular::open(&dir.join(OWNER), &mut options) {
+        match regular::open_regular_file(&dir.join(OWNER), &mut options) {
             // Another process that collects leftovers removed the directory while it was empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,

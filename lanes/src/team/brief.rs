@@ -9,7 +9,7 @@ use tree::RepoPath;
 
 /// Returns the instructions for one part of a request. The text that all lanes share comes first, so that the provider
 /// caches it.
-pub(super) fn part(
+pub(super) fn lane_instructions(
     prompts: &Prompts,
     request: &str,
     plan: &TeamPlan,
@@ -92,14 +92,15 @@ mod tests {
         let (plan, _) = TeamPlan::parse(plan, TeamLimits { max_lanes: 4 }).unwrap();
         let prompts = Prompts::default();
         let [first, second] =
-            [0, 1].map(|at| part(&prompts, "Do it.", &plan, &plan.lanes[at], &[]));
+            [0, 1].map(|at| lane_instructions(&prompts, "Do it.", &plan, &plan.lanes[at], &[]));
         let common = first.split("You are lane").next().unwrap();
         assert!(second.starts_with(common) && common.starts_with("Do it.\n"));
         assert!(common.contains("- lane 02 (Docs): describe it It owns: docs/*.md\n"), "{common}");
         assert!(second.ends_with(
             "You are lane 02: Docs\ndescribe it\nDo this part and nothing of the others."
         ));
-        let done = part(&prompts, "Do it.", &plan, &plan.lanes[1], &[plan.lanes[0].id]);
+        let done =
+            lane_instructions(&prompts, "Do it.", &plan, &plan.lanes[1], &[plan.lanes[0].id]);
         assert!(done.ends_with("is already in the tree: 01."));
         let replanned = replanned(&prompts, &first, &[RepoPath::parse("a").unwrap()]);
         assert!(replanned.starts_with(&first) && replanned.contains("these files:\n- a\n"));

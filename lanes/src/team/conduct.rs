@@ -25,13 +25,13 @@ use facts::signal::Acceptance;
 use facts::team::Other;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
-use tools::ids::short;
+use tools::ids::short_id;
 use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, BisectQuestion};
 use super::integration::{Integration, Merge, MergeVerdict};
-use super::lane_pool::{Began, LanePool, share};
-use super::merged::{LaneWorkDone, MergedLanes, add};
+use super::lane_pool::{Began, LanePool, share_budget};
+use super::merged::{LaneWorkDone, MergedLanes, merge_lanes};
 use super::result::{TeamStanding, delivery};
 use super::setup::TeamSetup;
 use super::{Team, TeamReport};
@@ -70,7 +70,7 @@ impl Conductor {
         let ids: Vec<LaneId> = plan.lanes.iter().map(|lane| lane.id).collect();
         // One share is left for the work after the lanes.
         let parts = ids.len() as u64 + 1;
-        let budget = share(&self.setup.run, &ids, parts).await?;
+        let budget = share_budget(&self.setup.run, &ids, parts).await?;
         if budget.calls.is_some_and(|calls| calls < LEAST_CALLS) {
             for lane in ids {
                 self.setup.run.for_lane(lane).give_back();
@@ -103,7 +103,7 @@ impl Conductor {
             return Ok(Some(plan.clone()));
         }
         let commands = Runner { workspace: self.setup.workspace(), run: run.clone() };
-        let planned = planner::plan(&commands, brief).await;
+        let planned = planner::plan_split(&commands, brief).await;
         let declined = match planned {
             Ok(TeamPlanned { plan, tolerances }) if plan.lanes.len() > 1 => {
                 let lanes = plan.lanes.iter().map(LanePlan::planned).collect();
@@ -280,7 +280,7 @@ impl Conductor {
         standing: &TeamStanding,
     ) -> Result<Written, Delivery> {
         let staged = Self::staged(merged, &standing.title());
-        Ok(match self.setup.workspace().commit(staged).await {
+        Ok(match self.setup.workspace().commit_patch_set(staged).await {
             Ok(Extent::Whole) => Written::Yes,
             Ok(Extent::Part(LeftOut { paths, .. })) => Written::Part(paths),
             Err(CommitRefused::Denied(denied)) => Written::No(denied.delivery()),
@@ -335,7 +335,7 @@ impl Conductor {
         let patch = self.setup.run.fresh_id();
         let staged = Self::staged(merged, &format!("{}, not verified", standing.title()));
         self.publisher().publish(staged.event(&patch, None)).await?;
-        Ok(Some(staged_as(short(&patch), delivery)))
+        Ok(Some(staged_as(short_id(&patch), delivery)))
     }
 }
 
@@ -416,7 +416,8 @@ impl Effect for Adding {
     async fn act(&mut self, run: &Run) -> Result<Self::Outcome, Delivery> {
         let (setup, so_far, made) = (Arc::clone(&self.setup), self.so_far, self.made.clone());
         let (lane, hold) = (self.lane, format!("{}/merged-{}", run.id(), self.lane));
-        let added = on_a_thread(move || add(&setup.snapshots, so_far, &[made], &hold)).await?;
+        let added =
+            on_a_thread(move || merge_lanes(&setup.snapshots, so_far, &[made], &hold)).await?;
         let added = added.map_err(|(_, paths)| paths);
         run.record(match added.clone() {
             Ok(tree) => Event::LaneMerged { lane, tree },

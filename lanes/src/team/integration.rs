@@ -31,7 +31,7 @@ use tools::blocking::on_a_thread;
 use tools::regular;
 use tree::{Change, Entries, ReadTree, RepoPath, SnapshotError, TreeId, Worktree};
 
-use super::merged::{LaneWorkDone, MergedLanes, Red, add};
+use super::merged::{LaneWorkDone, MergedLanes, Red, merge_lanes};
 use super::result::TeamStanding;
 use super::setup::TeamSetup;
 
@@ -374,7 +374,7 @@ impl Workspace for MergedTree {
         self.above.beyond(files, commands)
     }
 
-    fn commit(&self, _: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+    fn commit_patch_set(&self, _: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         Box::pin(std::future::ready(Err(CommitRefused::Gone)))
     }
 
@@ -404,9 +404,9 @@ fn merged(
 ) -> Result<Merge, SnapshotError> {
     let snapshots = &setup.snapshots;
     let onto = onto.map_or_else(|| workspace_now(setup, made), Ok)?;
-    match add(snapshots, onto, made, &format!("{}/result", setup.run.id()))? {
+    match merge_lanes(snapshots, onto, made, &format!("{}/result", setup.run.id()))? {
         Ok(tree) => {
-            let changes = crate::lane::lane_tree::changes(
+            let changes = crate::lane::lane_tree::changes_between(
                 snapshots,
                 &snapshots.tree(onto)?,
                 &snapshots.tree(tree)?,

@@ -22,7 +22,7 @@ use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tree::{RepoPath, TreeId};
 
-use super::merged::{LaneWorkDone, MergedLanes, Red, add};
+use super::merged::{LaneWorkDone, MergedLanes, Red, merge_lanes};
 use super::setup::TeamSetup;
 use super::{LaneDied, Team, brief};
 use crate::lane::worktrees::tidy;
@@ -104,7 +104,13 @@ impl LanePool {
         let before: Vec<LaneWorkDone> =
             in_order.filter_map(|it| self.reports.get(&it)?.as_ref().ok().cloned()).collect();
         let done: Vec<LaneId> = before.iter().map(|made| made.lane).collect();
-        let text = brief::part(self.prompts(), &self.setup.brief.request, &self.plan, &plan, &done);
+        let text = brief::lane_instructions(
+            self.prompts(),
+            &self.setup.brief.request,
+            &self.plan,
+            &plan,
+            &done,
+        );
         let work = self.at_work(lane, plan.title, self.budget);
         let base = self.base.tree;
         Ok(async move {
@@ -130,7 +136,13 @@ impl LanePool {
         paths: &[RepoPath],
     ) -> Ended {
         let plan = self.plan.lane(lane).ok_or(JournalClosed)?;
-        let part = brief::part(self.prompts(), &self.setup.brief.request, &self.plan, plan, &[]);
+        let part = brief::lane_instructions(
+            self.prompts(),
+            &self.setup.brief.request,
+            &self.plan,
+            plan,
+            &[],
+        );
         let text = brief::replanned(self.prompts(), &part, paths);
         self.at_work(lane, plan.title.clone(), self.budget).attempt(attempt, text, so_far).await
     }
@@ -145,7 +157,7 @@ impl LanePool {
         let lanes = found.iter().filter_map(|lane| self.plan.lane(*lane));
         let Red { class, details } = red;
         let text = brief::fix(self.prompts(), &self.setup.brief.request, lanes, *class, details);
-        let budget = share(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
+        let budget = share_budget(&self.setup.run, &[LaneId::TOGETHER], 1).await?;
         let title = "bring the lanes together".to_owned();
         self.at_work(LaneId::TOGETHER, title, budget).attempt(1, text, merged.tree).await
     }
@@ -295,7 +307,7 @@ impl Effect for OnTopOf<'_> {
         let hold = format!("{}/before-{}", run.id(), self.lane.id);
         let (snapshots, base) = (self.lane.snapshots.clone(), self.base);
         let before = self.before.clone();
-        let added = on_a_thread(move || add(&snapshots, base, &before, &hold)).await?;
+        let added = on_a_thread(move || merge_lanes(&snapshots, base, &before, &hold)).await?;
         Ok(added.map_err(|(lane, paths)| {
             let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
             let detail =
@@ -310,7 +322,11 @@ fn lane_died() -> Delivery {
 }
 
 /// Gives each of these lanes one of `parts` of the remaining budget.
-pub(super) async fn share(run: &Run, lanes: &[LaneId], parts: u64) -> Result<Allowance, Delivery> {
+pub(super) async fn share_budget(
+    run: &Run,
+    lanes: &[LaneId],
+    parts: u64,
+) -> Result<Allowance, Delivery> {
     let gone = || Delivery::failed(FailureKind::Admission, "admission is gone");
     let accounts = lanes.iter().map(|lane| run.for_lane(*lane).scope().clone()).collect();
     run.admission.share(accounts, parts).await.ok_or_else(gone)

@@ -19,7 +19,7 @@ pub(crate) struct Merged {
 }
 
 /// Applies to `ours` the changes between `base` and `theirs`.
-pub(crate) fn merge(
+pub(crate) fn merge_trees(
     base: &Entries,
     ours: &Entries,
     theirs: &Entries,
@@ -191,7 +191,7 @@ mod tests {
         let store = Store::default();
         let tree =
             |text: Option<&str>| text.map(|text| store.tree(&[("f", text)])).unwrap_or_default();
-        let merged = merge(&tree(base), &tree(ours), &tree(theirs), &store).unwrap();
+        let merged = merge_trees(&tree(base), &tree(ours), &tree(theirs), &store).unwrap();
         if !merged.conflicts.is_empty() {
             return Err(());
         }
@@ -243,15 +243,16 @@ mod tests {
         for (ours, theirs, at) in [("a", "a/b", "a/b"), ("a/b", "a", "a"), ("a/b/c", "a", "a")] {
             let (ours, theirs) =
                 (store.tree(&[(ours, "1"), ("a-b", "2")]), store.tree(&[(theirs, "3")]));
-            let merged = merge(&Entries::new(), &ours, &theirs, &store).unwrap();
+            let merged = merge_trees(&Entries::new(), &ours, &theirs, &store).unwrap();
             assert_eq!(merged.conflicts, [RepoPath::parse(at).unwrap()]);
         }
         let siblings = store.tree(&[("a-b", "1"), ("a.b", "2")]);
-        let merged = merge(&Entries::new(), &siblings, &store.tree(&[("a", "3")]), &store).unwrap();
+        let merged =
+            merge_trees(&Entries::new(), &siblings, &store.tree(&[("a", "3")]), &store).unwrap();
         assert_eq!(merged.conflicts, []);
         // A file gives way to a directory that replaces it.
         let (file, below) = (store.tree(&[("a", "1")]), store.tree(&[("a/b", "2")]));
-        let merged = merge(&file, &file, &below, &store).unwrap();
+        let merged = merge_trees(&file, &file, &below, &store).unwrap();
         assert_eq!((merged.conflicts.len(), store.files(&merged).len()), (0, 1));
     }
 
@@ -277,8 +278,8 @@ mod tests {
                 store.tree(&files)
             };
             let (base, ours, theirs) = (with(&BTreeMap::new()), with(&ours), with(&theirs));
-            let one = merge(&base, &ours, &theirs, &store).unwrap();
-            let other = merge(&base, &theirs, &ours, &store).unwrap();
+            let one = merge_trees(&base, &ours, &theirs, &store).unwrap();
+            let other = merge_trees(&base, &theirs, &ours, &store).unwrap();
             prop_assert!(one.conflicts.is_empty());
             prop_assert_eq!(store.files(&one), store.files(&other));
         }

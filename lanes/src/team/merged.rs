@@ -6,7 +6,7 @@ use facts::event::StagedFile;
 use facts::lane_id::LaneId;
 use tree::{Change, RepoPath, SnapshotError, Snapshots, TreeId};
 
-use super::merge::merge;
+use super::merge::merge_trees;
 
 /// The work of a lane that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) struct Red {
 
 /// Merges the results of lanes into a tree, one after the other. Returns the first lane that conflicts, with the paths.
 /// Blocks.
-pub(super) fn add(
+pub(super) fn merge_lanes(
     snapshots: &Snapshots,
     to: TreeId,
     made: &[LaneWorkDone],
@@ -61,7 +61,7 @@ pub(super) fn add(
     let reader = snapshots.reader()?;
     for LaneWorkDone { lane, base, tree, .. } in made {
         let (base, theirs) = (snapshots.tree(*base)?, snapshots.tree(*tree)?);
-        let merged = merge(&base, &so_far, &theirs, &reader)?;
+        let merged = merge_trees(&base, &so_far, &theirs, &reader)?;
         if !merged.conflicts.is_empty() {
             return Ok(Err((*lane, merged.conflicts)));
         }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use actors::run::publisher::Publisher;
 use deepseek_journal::log::{Capacity, Journal};
-use deepseek_journal::read::read;
+use deepseek_journal::read::read_journal;
 use facts::event::Event;
 use facts::signal::Signal;
 use tokio::sync::mpsc;
@@ -77,7 +77,7 @@ fn main() {
         journal.1.record(event(0)).await.unwrap();
     });
     let started = Instant::now();
-    assert_eq!(read(&big).unwrap().records.len(), 100_001);
+    assert_eq!(read_journal(&big).unwrap().records.len(), 100_001);
     let took = started.elapsed().as_secs_f64();
     let verdict = if took < 0.5 { "" } else { "  MISSED" };
     println!("{:<34} {took:>9.3}s {:>29}{verdict}", "reading 100,000 events", "< 0.5 s");

@@ -44,7 +44,7 @@ fn delta_path(session: &Path, hash: &FileHash) -> PathBuf {
 }
 
 /// Stores content unless it is already stored; returns true if it is new.
-pub(super) fn keep(session: &Path, blob: &Blob) -> io::Result<bool> {
+pub(super) fn keep_blob(session: &Path, blob: &Blob) -> io::Result<bool> {
     if is_kept(session, &blob.blob) {
         return Ok(false);
     }
@@ -64,11 +64,11 @@ pub(super) fn keep_like(session: &Path, blob: &Blob, base: &mut Option<Base>) ->
             depth = MAX_DEPTH;
             false
         }
-        None => keep(session, blob)?,
+        None => keep_blob(session, blob)?,
         Some(base) => {
             let delta = TextDelta::between(&base.blob.content, &blob.content);
             if delta.fresh().len() * 2 > blob.content.len() {
-                keep(session, blob)?
+                keep_blob(session, blob)?
             } else {
                 depth = base.depth + 1;
                 write_delta(session, blob, base, delta)?;
@@ -110,7 +110,8 @@ pub fn content(session: &Path, blob: &Blob) -> Result<Vec<u8>, ReadError> {
     let mut deltas = Vec::new();
     let (mut hash, mut bytes) = (blob.blob, blob.bytes);
     let mut text = loop {
-        if let Ok(packed) = regular::read(&whole_path(session, &hash), MAX_STATE_BYTES) {
+        if let Ok(packed) = regular::read_regular_file(&whole_path(session, &hash), MAX_STATE_BYTES)
+        {
             let size = usize::try_from(bytes).map_err(|_| damaged())?;
             break zstd::bulk::decompress(&packed, size).map_err(|_| damaged())?;
         }

@@ -51,7 +51,7 @@ pub fn fork(
     let copied =
         private(&blobs).and_then(|()| copy_blobs(&from.join("blobs"), &blobs)).and_then(|()| {
             let half = to.join("events.tmp");
-            regular::write(&half, &text)?;
+            regular::write_regular_file(&half, &text)?;
             fs::File::open(&half)?.sync_all()?;
             fs::rename(half, to.join(EVENTS))
         });

@@ -26,7 +26,7 @@ pub use self::history::{
     RecordedCall, Story, StoryEntry, Summary, Tally, told_apart,
 };
 pub use self::moved::{AdoptError, adopt, find_moved, note_place, workspace_state};
-pub use self::staged::{StagedPatch, changes};
+pub use self::staged::{StagedPatch, staged_changes};
 
 /// The line of an event, without its checksum.
 #[derive(Serialize)]

@@ -30,11 +30,11 @@ use thiserror::Error;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tools::clock::Clock;
-use tools::ids::short;
+use tools::ids::short_id;
 use tools::regular;
 
 use super::blobs::{self, Base};
-use super::read::{LogPlace, ReadError, Record, scan};
+use super::read::{LogPlace, ReadError, Record, scan_lines};
 use super::{EVENTS, Line, repair};
 use crate::session::{SessionState, Transition, Transitions as _};
 
@@ -64,7 +64,7 @@ pub enum LogError {
 /// Returns the short id of the session in the directory `dir`.
 fn name(dir: &Path) -> Cow<'_, str> {
     match dir.file_name().map(OsStr::to_string_lossy) {
-        Some(Cow::Borrowed(id)) => Cow::Borrowed(short(id)),
+        Some(Cow::Borrowed(id)) => Cow::Borrowed(short_id(id)),
         Some(id) => id,
         None => dir.to_string_lossy(),
     }
@@ -135,17 +135,18 @@ impl Journal {
         let path = dir.join(EVENTS);
         let open = |source| LogError::Open { path: path.clone(), source };
         let mut file =
-            regular::open(&path, OpenOptions::new().read(true).append(true)).map_err(open)?;
+            regular::open_regular_file(&path, OpenOptions::new().read(true).append(true))
+                .map_err(open)?;
         if !repair::is_free(&file).map_err(open)? {
             return Err(LogError::InUse(dir.to_owned()));
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(open)?;
-        let valid = scan(&text, LogPlace::start());
+        let valid = scan_lines(&text, LogPlace::start());
         if let Some(damage) = valid.damage(&path) {
             return Err(LogError::Damaged(damage));
         }
-        if repair::cut(dir, &file, &text, &valid.end).map_err(open)?.is_some() {
+        if repair::cut_damage(dir, &file, &text, &valid.end).map_err(open)?.is_some() {
             tracing::warn!(path = %path.display(), "moved a torn last line aside");
         }
         let state = state_after(&valid.records);
@@ -375,7 +376,7 @@ impl Writer {
             let last = self.prompts.entry((scope, *role)).or_default();
             return blobs::keep_like(&self.dir, blob, last);
         }
-        blobs::keep(&self.dir, blob)
+        blobs::keep_blob(&self.dir, blob)
     }
 
     /// Appends complete lines, or nothing.

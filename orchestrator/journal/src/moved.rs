@@ -96,7 +96,7 @@ pub fn note_place(state: &Path, workspace: &Path) -> io::Result<()> {
     if !own.is_dir() || Place::read(&own).as_ref() == Some(&here) {
         return Ok(());
     }
-    regular::write(&own.join(PLACE), &serde_json::to_vec(&here)?)
+    regular::write_regular_file(&own.join(PLACE), &serde_json::to_vec(&here)?)
 }
 
 /// Finds the past of a workspace that was moved here from another path, and takes it along. Returns that path.
@@ -146,7 +146,7 @@ fn take_along(state: &Path, from: &Path, to: &Path) -> Result<(), AdoptError> {
         moves.push(Move { from: name, to: to.display().to_string(), until });
         let list = state.join(MOVES);
         let text = serde_json::to_vec(&moves).map_err(|error| failed(&list)(error.into()))?;
-        regular::write(&list, &text).map_err(failed(&list))?;
+        regular::write_regular_file(&list, &text).map_err(failed(&list))?;
     }
     if old.is_dir() {
         if new.is_dir() {
@@ -160,7 +160,7 @@ fn take_along(state: &Path, from: &Path, to: &Path) -> Result<(), AdoptError> {
 /// Locks the state of a workspace for this process; `None` if it has none.
 fn locked(own: &Path) -> Result<Option<File>, AdoptError> {
     let path = own.join("lock");
-    let file = match regular::open(&path, OpenOptions::new().write(true)) {
+    let file = match regular::open_regular_file(&path, OpenOptions::new().write(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(AdoptError::Io { path, source }),

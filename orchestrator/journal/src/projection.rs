@@ -122,7 +122,7 @@ impl Projection {
             Place::Fresh => self.fresh()?,
             Place::Memory => Open { tables: prepared(Connection::open_in_memory()?)?, _lock: None },
         };
-        let troubles = sync::sync(&mut open.tables, homes, &self.workspace)?;
+        let troubles = sync::sync_projection(&mut open.tables, homes, &self.workspace)?;
         // One transaction, so that all queries see the same state.
         open.tables.execute_batch("BEGIN")?;
         Ok(Gathered { value: lines(&open.tables, topics)?, troubles })
@@ -137,7 +137,7 @@ impl Projection {
         let mut options = OpenOptions::new();
         // Prompts and answers are private.
         options.create(true).truncate(false).write(true).mode(0o600);
-        regular::open(&self.database, &mut options).map_err(failed)?;
+        regular::open_regular_file(&self.database, &mut options).map_err(failed)?;
         let tables = prepared(Connection::open(&self.database)?)?;
         Ok(Open { tables, _lock: Some(lock) })
     }

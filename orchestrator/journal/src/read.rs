@@ -55,7 +55,7 @@ impl Record {
 
     /// Returns the kind without its version, under its current name.
     pub fn name(&self) -> &str {
-        upgrade_v1::name(&self.kind)
+        upgrade_v1::kind_name(&self.kind)
     }
 
     /// Returns the event; `None` for a kind or form that this version does not know.
@@ -115,7 +115,7 @@ pub struct JournalReading {
 }
 
 /// Reads the journal in the session directory `dir`.
-pub fn read(dir: &Path) -> Result<JournalReading, ReadError> {
+pub fn read_journal(dir: &Path) -> Result<JournalReading, ReadError> {
     match read_valid(dir)? {
         (_, Some(damage)) => Err(damage),
         (reading, None) => Ok(reading),
@@ -125,9 +125,9 @@ pub fn read(dir: &Path) -> Result<JournalReading, ReadError> {
 /// Reads the valid beginning of the journal; also returns the damage that ends it, if any.
 pub fn read_valid(dir: &Path) -> Result<(JournalReading, Option<ReadError>), ReadError> {
     let path = dir.join(EVENTS);
-    let text = regular::read(&path, MAX_STATE_BYTES)
+    let text = regular::read_regular_file(&path, MAX_STATE_BYTES)
         .map_err(|source| ReadError::Io { path: path.clone(), source })?;
-    let valid = scan(&text, LogPlace::start());
+    let valid = scan_lines(&text, LogPlace::start());
     let damage = valid.damage(&path);
     let torn_bytes = if damage.is_some() { 0 } else { text.len() - valid.end.bytes };
     Ok((JournalReading { records: valid.records, torn_bytes }, damage))
@@ -196,7 +196,7 @@ impl Valid {
 }
 
 /// Reads the lines of `text` after a position, for as long as each is complete and follows the previous one.
-pub(super) fn scan(text: &[u8], from: LogPlace) -> Valid {
+pub(super) fn scan_lines(text: &[u8], from: LogPlace) -> Valid {
     let mut records = Vec::new();
     let valid = scan_each(text, from, |record| records.push(record));
     Valid { records, ..valid }
@@ -310,7 +310,7 @@ mod tests {
     #[tokio::test]
     async fn written_events_are_read_back() {
         let (dir, text) = written().await;
-        let reading = read(dir.path()).unwrap();
+        let reading = read_journal(dir.path()).unwrap();
         assert_eq!(reading.torn_bytes, 0);
         assert_eq!(reading.records[1].event(), Some(turn("two ü\n")));
         assert_eq!(reading.records[1].run.as_deref(), Some("r1"));
@@ -335,7 +335,7 @@ mod tests {
 
     #[tokio::test]
     async fn any_flipped_byte_is_found_and_its_line_reported() {
-        with_each_byte_flipped(|dir, at, line, bad| match read(dir) {
+        with_each_byte_flipped(|dir, at, line, bad| match read_journal(dir) {
             Err(ReadError::Damaged { line: named, .. }) => assert_eq!(named, line, "byte {at}"),
             // The last newline was hit: the line before it is torn.
             Ok(reading) => assert_eq!((reading.records.len(), at), (2, bad.len() - 1)),
@@ -350,7 +350,7 @@ mod tests {
         let path = dir.path().join(EVENTS);
         let good = fs::read(&path).unwrap();
         fs::write(&path, &good[..good.len() - 7]).unwrap();
-        let reading = read(dir.path()).unwrap();
+        let reading = read_journal(dir.path()).unwrap();
         assert_eq!(reading.records.len(), 2);
         assert!(reading.torn_bytes > 0);
     }
@@ -379,7 +379,7 @@ mod tests {
         with_each_byte_flipped(|dir, at, line, bad| {
             let repaired = repair_when_free(dir).unwrap();
             assert_eq!(repaired.kept, line - 1, "byte {at}");
-            assert_eq!(read(dir).unwrap().records.len(), line - 1);
+            assert_eq!(read_journal(dir).unwrap().records.len(), line - 1);
             let kept = fs::read(dir.join(EVENTS)).unwrap();
             let aside = fs::read(repaired.aside).unwrap();
             assert_eq!([kept, aside].concat(), bad, "nothing is lost");

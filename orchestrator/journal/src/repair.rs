@@ -9,7 +9,7 @@ use thiserror::Error;
 use tools::regular;
 
 use super::EVENTS;
-use super::read::{LogPlace, scan};
+use super::read::{LogPlace, scan_lines};
 
 /// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,21 +43,21 @@ pub enum RepairError {
 pub fn repair(dir: &Path) -> Result<Option<Repaired>, RepairError> {
     let path = dir.join(EVENTS);
     let failed = |source| RepairError::Io { path: path.clone(), source };
-    let mut file =
-        regular::open(&path, OpenOptions::new().read(true).write(true)).map_err(failed)?;
+    let mut file = regular::open_regular_file(&path, OpenOptions::new().read(true).write(true))
+        .map_err(failed)?;
     if !is_free(&file).map_err(failed)? {
         return Err(RepairError::InUse);
     }
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
-    let valid = scan(&text, LogPlace::start());
-    let cut = cut(dir, &file, &text, &valid.end).map_err(failed)?;
+    let valid = scan_lines(&text, LogPlace::start());
+    let cut = cut_damage(dir, &file, &text, &valid.end).map_err(failed)?;
     let kept = valid.records.len();
     Ok(cut.map(|(cut_bytes, aside)| Repaired { kept, cut_bytes, aside }))
 }
 
 /// Cuts off everything after `end` and moves it aside. Returns its size and new path; `None` if there is nothing to cut.
-pub(super) fn cut(
+pub(super) fn cut_damage(
     dir: &Path,
     file: &File,
     text: &[u8],

@@ -108,7 +108,7 @@ fn whole_of(event: &Event) -> Option<&str> {
 }
 
 /// Returns the changes of a patch set, with their content read from the session directory `dir`.
-pub fn changes(dir: &Path, files: &[StagedFile]) -> Result<Vec<Change>, ReadError> {
+pub fn staged_changes(dir: &Path, files: &[StagedFile]) -> Result<Vec<Change>, ReadError> {
     let mut changes = Vec::new();
     for file in files {
         let mut file = file.clone();

@@ -339,7 +339,7 @@ mod tests {
     fn a_card_of_an_earlier_version_keeps_its_hash_and_binds_as_far_as_it_says() {
         let sealed = SealedCard::read(EARLIER.as_bytes().to_vec()).unwrap();
         assert_eq!(sealed.hash(), FileHash::of(EARLIER.as_bytes()));
-        let mut config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let mut config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
         let planner = config.llm.max_think_model.model.clone();
         config.sandbox.network = NetworkReach::Host;
         sealed.card().narrow(&mut config);

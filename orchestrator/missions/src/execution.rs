@@ -18,7 +18,7 @@ use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;
 use crate::research::compared::Compared;
 use crate::research::finding::Observation;
-use crate::research::lead::told;
+use crate::research::lead::findings_text;
 use crate::research::passage::SourceFile;
 use crate::research::sources::Rereading;
 
@@ -90,7 +90,7 @@ impl Execution {
         near.sort_by_key(|it| std::cmp::Reverse(it.weight));
         near.truncate(MOST_TOLD);
         self.compared.note(&mut near);
-        if near.is_empty() { listed(&[]) } else { told(prompts, &near) }
+        if near.is_empty() { listed(&[]) } else { findings_text(prompts, &near) }
     }
 
     /// Returns true if a task waits for one that writes, directly or through others.

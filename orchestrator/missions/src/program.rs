@@ -41,7 +41,7 @@ pub(crate) struct Programming {
 }
 
 /// Converts sources to the files of a program.
-pub(crate) fn files(sources: &[SourceFile]) -> Vec<File> {
+pub(crate) fn program_files(sources: &[SourceFile]) -> Vec<File> {
     let file = |it: &SourceFile| File { path: it.path.to_string(), text: it.text.clone() };
     sources.iter().map(file).collect()
 }
@@ -230,7 +230,10 @@ pub(crate) fn is_begun(answer: &str) -> bool {
 }
 
 /// Renders a program's outcome for a model; `Err` if it has no result.
-pub(crate) fn told(prompts: &Prompts, outcome: &ProgramOutcome) -> Result<String, String> {
+pub(crate) fn program_outcome(
+    prompts: &Prompts,
+    outcome: &ProgramOutcome,
+) -> Result<String, String> {
     let ProgramOutcome { end, printed, cites, notes, .. } = outcome;
     let why = match end {
         ProgramEnding::Result(_) => None,

@@ -34,9 +34,10 @@ use crate::card::{Card, Coverage};
 use crate::children::Children;
 use crate::program::{self, Programming};
 use crate::research::finding::{
-    AddedFinding, Judge, Observation, findings, take, tells_findings, tells_verdicts, verdicts,
+    AddedFinding, Judge, Observation, add_finding, findings, tells_findings, tells_verdicts,
+    verdicts,
 };
-use crate::research::lead::{Hypotheses, Hypothesis, Program, Verdicts, told};
+use crate::research::lead::{Hypotheses, Hypothesis, Program, Verdicts, findings_text};
 use crate::research::passage::{Passage, SourceFile, together};
 pub use crate::research::researcher::ends;
 use crate::research::researcher::{HasTime, Thread};
@@ -263,7 +264,7 @@ impl Research<'_> {
     /// Runs a program of the researcher over the files, if one is worth its cost. Returns true if there was one.
     async fn compute(self, researched: &mut Researched, round: u32) -> Result<bool, Cut> {
         let prompts = self.run.prompts();
-        let findings = told(prompts, researched.untold());
+        let findings = findings_text(prompts, researched.untold());
         let request = prompts
             .render(Prompt::MissionProgram, &[("findings", &findings), ("helpers", &HELPERS)]);
         let wrote = self.lead(&mut researched.thread, &request, &Program).await?;
@@ -272,7 +273,7 @@ impl Research<'_> {
         let programming = Programming {
             run: self.run.clone(),
             children: self.children.clone(),
-            files: program::files(&researched.sources),
+            files: program::program_files(&researched.sources),
             depth: 1,
         };
         let outcome = programming.conduct(&text).await?;
@@ -282,9 +283,11 @@ impl Research<'_> {
             let passage = Passage { path, first: span.first, last: span.last };
             let cited = (span.first, span.last, *novelty, *weight, claim.clone());
             let Researched { findings, sources, .. } = &mut *researched;
-            new += usize::from(take(findings, sources, &passage, cited, 0) == AddedFinding::New);
+            new += usize::from(
+                add_finding(findings, sources, &passage, cited, 0) == AddedFinding::New,
+            );
         }
-        let came = program::told(prompts, &outcome).unwrap_or_else(|failed| failed);
+        let came = program::program_outcome(prompts, &outcome).unwrap_or_else(|failed| failed);
         let told = prompts.render(Prompt::MissionComputed, &[("told", &came)]);
         researched.thread.untold.extend([
             told.trim_end(),
@@ -319,7 +322,7 @@ impl Research<'_> {
         let request = prompts.render(
             Prompt::MissionHypotheses,
             &[
-                ("findings", &told(prompts, researched.untold())),
+                ("findings", &findings_text(prompts, researched.untold())),
                 ("most", &most),
                 ("files", &names.join(", ")),
             ],
@@ -349,7 +352,9 @@ impl Research<'_> {
             let Some((passage, _)) = questions.get(at) else { continue };
             for one in told {
                 let Researched { findings, sources, .. } = &mut *researched;
-                new += usize::from(take(findings, sources, passage, one, 0) == AddedFinding::New);
+                new += usize::from(
+                    add_finding(findings, sources, passage, one, 0) == AddedFinding::New,
+                );
             }
         }
         self.tell(ResearchStep::Hypotheses, round, (asked, count, new)).await?;

@@ -50,7 +50,7 @@ impl Programs for Rlm {
             let programming = Programming {
                 run: self.run.clone(),
                 children: self.children.clone(),
-                files: program::files(&files),
+                files: program::program_files(&files),
                 depth: 1,
             };
             let mut outcome = programming.conduct(program).await?;
@@ -60,7 +60,7 @@ impl Programs for Rlm {
                     "only {seen} of {total} files were read, so what this counts or lists is not complete: name fewer `paths`"
                 ));
             }
-            Ok(program::told(self.run.prompts(), &outcome))
+            Ok(program::program_outcome(self.run.prompts(), &outcome))
         })
     }
 }

@@ -10,14 +10,14 @@ use facts::event::Event;
 use facts::signal::Acceptance;
 use facts::signal::{Holds, Proposal};
 use facts::words::{DeniedBy, NeedsApproval};
-use policy::{Act, Author, Confinement, PolicyRules, Stage, Verdict, quoted};
+use policy::{Act, Author, Confinement, PolicyRules, Stage, Verdict, quoted_word};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
-use tools::ids::short;
+use tools::ids::short_id;
 use tree::{Change, RepoPath};
 
 use super::decision::{GateDecision, Goes};
-use super::question::{AnsweredBefore, ApprovalReply, GateQuestion, about};
+use super::question::{AnsweredBefore, ApprovalReply, GateQuestion, subject_of};
 use super::{Gate, touched};
 use crate::root::SaidTo;
 
@@ -198,7 +198,7 @@ impl Gate {
             }
             Verdict::Ask { why } => why,
         };
-        let about = about(&proposal);
+        let about = subject_of(&proposal);
         match self.ask(proposal, &what, why).await {
             Ok(ApprovalReply::Yes(committed)) => {
                 if let Extent::Part(LeftOut { paths, said: Some(words) }) = &committed {
@@ -232,7 +232,7 @@ impl Gate {
                 )
             }
             (NeedsApproval::Patch(patch), None) => {
-                let patch = short(patch);
+                let patch = short_id(patch);
                 format!(
                     "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
                 )
@@ -295,7 +295,7 @@ fn hint_for(rules: &PolicyRules, command: &CommandLine, verdict: &Verdict, walls
             .to_owned();
     }
     // YOLO mode does not answer questions about confinement.
-    let rules: Vec<String> = missing.iter().map(|rule| quoted(rule)).collect();
+    let rules: Vec<String> = missing.iter().map(|rule| quoted_word(rule)).collect();
     let listing = match (rules.is_empty(), verdict) {
         (true, Verdict::Deny { .. }) => {
             return "no flag allows it: policy.deny_commands and plan mode take precedence"
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_hint_for_a_command_names_what_is_in_its_way() {
-        let config = config::resolve(&config::Inputs::default()).unwrap().config;
+        let config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
         let hint = |approval, mode, command: &str, walls: &str| {
             let policy = Policy { approval, mode, ..config.policy.clone() };
             let rules = PolicyRules::new(&policy, config.agent_loop.safety_gate).unwrap();

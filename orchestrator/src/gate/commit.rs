@@ -6,7 +6,7 @@ use actors::run::workspace::{CommitRefused, Extent, Staged};
 use facts::event::Event;
 use facts::signal::Acceptance;
 use tools::blocking::on_a_thread;
-use tools::ids::short;
+use tools::ids::short_id;
 use tree::{Change, Checkpoint, CheckpointNote};
 
 use super::Gate;
@@ -25,7 +25,7 @@ impl Gate {
         if self.run.publish(event).await.is_err() {
             return (Some(tree), Err(CommitRefused::Gone));
         }
-        let id = short(&patch);
+        let id = short_id(&patch);
         let hint = format!(
             "the patch is staged: see it with `deepseek diff {id}`, apply it with `deepseek apply {id}`"
         );

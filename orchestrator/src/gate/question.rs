@@ -135,7 +135,7 @@ impl Effect for GateQuestion<'_> {
             Proposal::Patch(changes, _) if changes.len() > LISTED_FILES => {
                 format!(" the change to {} files", changes.len())
             }
-            Proposal::Patch(..) => format!(" the change to {}", about(&self.proposal)),
+            Proposal::Patch(..) => format!(" the change to {}", subject_of(&self.proposal)),
             Proposal::Command(..) | Proposal::Mission(_) | Proposal::Network(_) => String::new(),
         };
         let why = match (by, &said) {
@@ -188,7 +188,7 @@ impl Effect for AnsweredBefore<'_> {
 }
 
 /// Returns the files or the command that a proposal is about.
-pub(super) fn about(proposal: &Proposal) -> String {
+pub(super) fn subject_of(proposal: &Proposal) -> String {
     match proposal {
         Proposal::Patch(changes, _) => {
             let paths: Vec<&str> =

@@ -51,7 +51,7 @@ use crate::request::gathering::{Gathering, Recall, begins_with};
 use crate::request::intent::{self, Prose, RequestIntent};
 use crate::request::routing::{self, Before, RoutedQuestion};
 use crate::root::NotSteered;
-use crate::root::ending::{Ending, failed, journal_closed};
+use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision;
 use crate::root::{Active, Msg, News, RequestOutcome, Said, State};
 use crate::session::memory;
@@ -238,7 +238,7 @@ impl State {
             News::TeamDone(brief, report) => self.team_done(myself, brief, report).await,
             News::CrewDone(Ok(report)) => self.end(report.into()).await,
             News::CrewDone(Err(_)) => {
-                self.end(failed(FailureKind::Internal, "the crew died")).await;
+                self.end(failed_request(FailureKind::Internal, "the crew died")).await;
             }
             News::Answered(result) => {
                 let ending = match result {
@@ -283,7 +283,7 @@ impl State {
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.tell_in_run(myself, async move {
-            let Ok(own) = own_tools::found(&commands).await else {
+            let Ok(own) = own_tools::find_own_tools(&commands).await else {
                 return News::Answered(Err(JournalClosed.into()));
             };
             let tools = (toolbox::tools(), &own[..]);
@@ -293,7 +293,11 @@ impl State {
                 &mut dialogue,
                 AgentRole::Analysis,
                 BriefShare::Everything,
-                &routing::instructions(&run, tools, run.prompts().render(Prompt::Analysis, &[])),
+                &routing::analysis_instructions(
+                    &run,
+                    tools,
+                    run.prompts().render(Prompt::Analysis, &[]),
+                ),
             );
             dialogue.say(question.trim_end());
             let rlm = Rlm { run: run.clone(), children, index: index.clone() };
@@ -317,7 +321,7 @@ impl State {
         let crew: Crew = match spawned {
             Ok(crew) => crew,
             Err(error) => {
-                self.end(failed(FailureKind::Internal, &error.to_string())).await;
+                self.end(failed_request(FailureKind::Internal, &error.to_string())).await;
                 return;
             }
         };
@@ -356,7 +360,7 @@ impl State {
             Ok(claim) => claim,
             Err(error) => {
                 let why = format!("cannot create worktrees: {error}");
-                self.end(failed(FailureKind::Worktree, &why)).await;
+                self.end(failed_request(FailureKind::Worktree, &why)).await;
                 return None;
             }
         };
@@ -371,7 +375,7 @@ impl State {
         let team = match Team::spawn(setup, myself.get_cell()).await {
             Ok(team) => team,
             Err(error) => {
-                self.end(failed(FailureKind::Internal, &error.to_string())).await;
+                self.end(failed_request(FailureKind::Internal, &error.to_string())).await;
                 return None;
             }
         };
@@ -423,7 +427,7 @@ impl State {
             Ok(TeamReport::Done { delivery, lanes, kept }) => {
                 self.end(Ending { lanes, kept, ..delivery.into() }).await;
             }
-            Err(_) => self.end(failed(FailureKind::Internal, "the team died")).await,
+            Err(_) => self.end(failed_request(FailureKind::Internal, "the team died")).await,
         }
     }
 
@@ -506,9 +510,9 @@ impl State {
                 charge_earlier(run, card.card());
             }
         } else if active.crew.as_ref().is_some_and(|crew| crew.cell().get_id() == who.get_id()) {
-            self.end(failed(FailureKind::Internal, "the crew died")).await;
+            self.end(failed_request(FailureKind::Internal, "the crew died")).await;
         } else if active.team.as_ref().is_some_and(|team| team.cell().get_id() == who.get_id()) {
-            self.end(failed(FailureKind::Internal, "the team died")).await;
+            self.end(failed_request(FailureKind::Internal, "the team died")).await;
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ impl Recall {
             tracing::warn!(%error, file = %self.file.display(), "the memory cannot be read");
             Memory::default()
         });
-        let holds = |memo: &Memo| memory::holds(index.tree(), index.max_file_bytes(), memo);
+        let holds = |memo: &Memo| memory::memo_holds(index.tree(), index.max_file_bytes(), memo);
         memory.told(run.prompts(), (&self.session, request), bounds.max_tokens, holds)
     }
 }

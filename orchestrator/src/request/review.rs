@@ -14,7 +14,7 @@ use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, NeedsWork, Verified};
 use facts::event::Event;
 use facts::grammar::contract::ContractError;
-use facts::grammar::review::{Review, Reviewed, ShownDiff, shown};
+use facts::grammar::review::{Review, Reviewed, ShownDiff, shown_diff};
 use facts::signal::Attendance;
 use facts::words::RequestIntent;
 use index::FileKind;
@@ -76,11 +76,11 @@ async fn review(
     let of = of.ok_or_else(|| {
         none(&"name commits as `git diff` takes them, `--staged`, or nothing".into())
     })?;
-    let read = git_change::read(commands, &of, words).await.map_err(|_| journal_closed())?;
+    let read = git_change::read_change(commands, &of, words).await.map_err(|_| journal_closed())?;
     let diff = read.map_err(|why| none(&why))?;
     let room = run.config().agent_loop.review_tokens.saturating_mul(BYTES_PER_TOKEN);
     let may_read = |path: &str| run.terms.rules.may_read(path).unasked();
-    let change = shown(&diff, room, may_read);
+    let change = shown_diff(&diff, room, may_read);
     if change.text.is_empty() && change.left_out.is_empty() {
         let summary = format!("There is nothing to review in {of}.");
         return Ok(delivered(Review { summary, findings: Vec::new() }));
@@ -116,7 +116,7 @@ async fn ask(
         &mut dialogue,
         AgentRole::Analysis,
         BriefShare::Everything,
-        &routing::instructions(run, tools, prompts.render(Prompt::Reviewer, &[])),
+        &routing::analysis_instructions(run, tools, prompts.render(Prompt::Reviewer, &[])),
     );
     let files: Vec<String> =
         change.left_out.iter().map(|(path, why)| format!("{path}: {why}")).collect();

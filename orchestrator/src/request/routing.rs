@@ -61,7 +61,7 @@ pub(crate) fn may_look(run: &Run) -> bool {
 }
 
 /// Returns the instructions of a role that answers a question, including how to call tools.
-pub(crate) fn instructions(
+pub(crate) fn analysis_instructions(
     run: &Run,
     (tools, own): (&[Tool], &[OwnTool]),
     instructions: String,

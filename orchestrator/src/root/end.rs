@@ -13,7 +13,7 @@ use lanes::crew::Crew;
 use lanes::team::Team;
 use missions::children::Children;
 
-use super::ending::{Ending, failed};
+use super::ending::{Ending, failed_request};
 use super::{RequestOutcome, State};
 use crate::request::LAST_REQUEST;
 use crate::root::supervision;
@@ -89,7 +89,7 @@ impl State {
             Progress::Astray(why) => {
                 // It cannot be resumed, and that is recorded permanently. The state to undo to is not known.
                 active.run.publisher = self.idle.publisher.for_run(active.run.id());
-                delivery = failed(FailureKind::Resume, &why).delivery;
+                delivery = failed_request(FailureKind::Resume, &why).delivery;
                 ways_back.clear();
             }
         }
@@ -120,7 +120,7 @@ impl State {
         };
         if is_over && active.run.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
-            delivery = failed(FailureKind::Journal, why).delivery;
+            delivery = failed_request(FailureKind::Journal, why).delivery;
         }
         if is_over && lanes.is_empty() && active.claim.take().is_some() {
             // Its lanes were cut off; their changes are in the journal.

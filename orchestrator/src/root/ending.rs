@@ -49,10 +49,10 @@ impl From<CrewReport> for Ending {
     }
 }
 
-pub(crate) fn failed(class: FailureKind, message: &str) -> Ending {
+pub(crate) fn failed_request(class: FailureKind, message: &str) -> Ending {
     Delivery::failed(class, message).into()
 }
 
 pub(crate) fn journal_closed() -> Ending {
-    failed(FailureKind::Journal, "the journal takes no more events")
+    failed_request(FailureKind::Journal, "the journal takes no more events")
 }

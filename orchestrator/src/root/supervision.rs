@@ -96,7 +96,7 @@ pub(crate) async fn recover_ledger(
     run: Scope,
     on_the_way: BTreeMap<Scope, u64>,
 ) -> LostAccounts {
-    let reading = tokio::task::spawn_blocking(move || read::read(&session)).await;
+    let reading = tokio::task::spawn_blocking(move || read::read_journal(&session)).await;
     let Ok(Ok(reading)) = reading else {
         // Without a journal, nothing more may be spent.
         let all = u64::MAX;

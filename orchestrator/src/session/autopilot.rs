@@ -6,7 +6,7 @@ use std::time::Duration;
 use actors::talk::prompts::{Prompt, Prompts};
 use checks::error_lines::{NumberFolding, diagnostics};
 use facts::amounts::{Amount, Spending};
-use facts::grammar::contract::{Contract, ContractError, filled};
+use facts::grammar::contract::{Contract, ContractError, text_of_line};
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
@@ -46,7 +46,7 @@ impl Steer {
         let (mut next, mut later, mut end) = (None, Vec::new(), None);
         let block = CONTRACT.read(answer, |_, line| {
             let (key, text) = line.split_once('|').unwrap_or((line, ""));
-            let text = filled(text.trim(), FORM)?;
+            let text = text_of_line(text.trim(), FORM)?;
             match key {
                 "NEXT" if next.is_none() => next = Some(text),
                 "LATER" => later.push(text),

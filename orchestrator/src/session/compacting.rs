@@ -112,7 +112,7 @@ impl State {
         let Brief { workspace, evidence, .. } = &self.last_brief;
         let of_last = |part, text: &str| (!text.is_empty()).then(|| (part, estimate_tokens(text)));
         parts.extend(of_last(ContextPart::Workspace, workspace));
-        for part in turn::parts(prompts, &self.turns, self.compacted, &[], most) {
+        for part in turn::turn_parts(prompts, &self.turns, self.compacted, &[], most) {
             let request = |number: usize| {
                 self.turns.get(number - 1).map(|turn| turn.request.clone()).unwrap_or_default()
             };

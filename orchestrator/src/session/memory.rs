@@ -189,7 +189,7 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 /// Returns true if the files that a memo rests on are unchanged. Blocks.
-pub fn holds(tree: &ReadTree, max_bytes: u64, memo: &Memo) -> bool {
+pub fn memo_holds(tree: &ReadTree, max_bytes: u64, memo: &Memo) -> bool {
     memo.basis.iter().all(|basis| hash_of(tree, max_bytes, &basis.path) == basis.hash)
 }
 
@@ -275,9 +275,9 @@ mod tests {
         memory.write(&file).unwrap();
         let read = Memory::read(&file).unwrap();
         assert_eq!(read, memory);
-        assert!(holds(&tree, 100, &read.memos[0]));
+        assert!(memo_holds(&tree, 100, &read.memos[0]));
         fs::write(dir.path().join("a.txt"), "two").unwrap();
-        assert!(!holds(&tree, 100, &read.memos[0]));
+        assert!(!memo_holds(&tree, 100, &read.memos[0]));
         fs::write(&file, "{").unwrap();
         assert!(Memory::read(&file).is_err());
     }

@@ -14,7 +14,7 @@ use facts::delivery::{Delivery, StagedFor};
 use facts::event::{Blob, Event, FORMAT, StagedFile};
 use facts::seen::SeenFile;
 use facts::words::{NeedsApproval, Side};
-use journal::changes;
+use journal::staged_changes;
 use lanes::crew::undo_patch::Trail;
 use missions::card::SealedCard;
 use missions::card::cards::{Cards, MadeCard};
@@ -25,7 +25,7 @@ use tree::{Change, FileHash, RepoPath};
 use crate::request::Request;
 use crate::session::turn::fates::Was;
 use crate::session::turn::{FailedCheck, FinishedTurn};
-use journal::read::{ReadError, Record, content, read};
+use journal::read::{ReadError, Record, content, read_journal};
 
 /// Why a session cannot be resumed.
 #[derive(Debug, Error)]
@@ -210,7 +210,7 @@ impl<'r> RunRecords<'r> {
                 Event::PatchStaged { patch, files, .. } => staged.push((patch, files)),
                 Event::PatchApplied { patch } => {
                     if let Some((_, files)) = staged.iter().rev().find(|(id, _)| *id == patch) {
-                        trail.follow(&changes(session, files)?);
+                        trail.follow(&staged_changes(session, files)?);
                     }
                 }
                 _ => {}
@@ -298,7 +298,7 @@ impl<'r> RunRecords<'r> {
             }
         }
         let (files, was): (Vec<StagedFile>, Vec<Was>) = open.into_values().unzip();
-        Ok(changes(session, &files)?.into_iter().zip(was).collect())
+        Ok(staged_changes(session, &files)?.into_iter().zip(was).collect())
     }
 
     /// Collects what is needed to replay it. `session` is the directory with its content.
@@ -413,7 +413,7 @@ pub(crate) struct Unapplied {
 /// Returns what the finished runs of a session proposed and did not apply; the session's journal is in the directory
 /// `session`.
 pub(crate) fn unapplied(session: &Path) -> Result<Vec<Unapplied>, ReadError> {
-    let reading = read(session)?;
+    let reading = read_journal(session)?;
     let finished = runs(&reading.records).into_iter().filter(RunRecords::is_finished);
     let of = |run: RunRecords<'_>| {
         Ok(Unapplied { run: run.id.to_owned(), changes: run.unapplied(session)? })
@@ -424,7 +424,7 @@ pub(crate) fn unapplied(session: &Path) -> Result<Vec<Unapplied>, ReadError> {
 /// Returns the names of the worktrees kept for failed lanes of a run that has ended, according to the journal in the
 /// directory `session`; `None` while the run can be resumed.
 pub(crate) fn ended_lanes(session: &Path, run: &str) -> Option<Vec<String>> {
-    let reading = match read(session) {
+    let reading = match read_journal(session) {
         Ok(reading) => reading,
         // Without a session, the run cannot be resumed.
         Err(ReadError::Io { .. }) => return Some(Vec::new()),

@@ -19,7 +19,7 @@ use tools::redact::Redactor;
 use crate::root::{Orchestrator, Setup, StartError};
 use crate::session::past_requests::{EarlierError, InterruptedRun, RunRecords, runs};
 use crate::workspace::places::WorkspacePlaces;
-use journal::read::{ReadError, read};
+use journal::read::{ReadError, read_journal};
 
 /// Why a session cannot be replayed.
 #[derive(Debug, Error)]
@@ -55,7 +55,7 @@ pub struct Replayed {
 
 /// Replays the session in the directory `session`, up to the first difference.
 pub async fn replay(session: &Path, scratch: &Path) -> Result<Vec<Replayed>, ReplayError> {
-    let reading = read(session)?;
+    let reading = read_journal(session)?;
     let runs = runs(&reading.records);
     let mut replayed = Vec::new();
     let Some(first) = runs.first() else { return Ok(replayed) };

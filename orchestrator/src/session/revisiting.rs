@@ -79,7 +79,7 @@ impl Looking {
             tracing::warn!(%error, "what undid earlier changes is not known");
         });
         let user = UserRepository::around(&self.dir);
-        let last = user.as_ref().and_then(|user| LastCommit::of(user, &self.dir));
+        let last = user.as_ref().and_then(|user| LastCommit::git_dir_of(user, &self.dir));
         let of = |it: EarlierChange| {
             let path = it.change.path.clone();
             let now = self.now(&path);

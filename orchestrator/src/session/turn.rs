@@ -127,7 +127,7 @@ impl FinishedTurn {
         let Delivery::NeedsWork { .. } = self.delivery else { return None };
         let failed = |check: &FailedCheck| {
             let FailedCheck { command, exit, output } = check;
-            feedback::failed(prompts, command, exit, output, OUTPUT_BYTES)
+            feedback::failed_command(prompts, command, exit, output, OUTPUT_BYTES)
         };
         let checks: Vec<String> = self.failing.iter().map(failed).collect();
         let told = || prompts.render(Prompt::TurnChecks, &[("checks", &checks.join("\n"))]);
@@ -175,7 +175,7 @@ pub(crate) enum PartOf {
 
 /// Renders the earlier `turns`, oldest first, the first `compacted` as a summary for a limit of `most` tokens, and what
 /// became of their changes.
-pub(crate) fn parts(
+pub(crate) fn turn_parts(
     prompts: &Prompts,
     turns: &[FinishedTurn],
     compacted: usize,
@@ -187,7 +187,7 @@ pub(crate) fn parts(
     let whole = (1..).zip(turns).skip(compacted);
     let whole = whole.map(|(n, turn)| Part { of: PartOf::Turn(n), text: turn.whole(prompts, n) });
     // At the end, so that the text before it only grows.
-    let fates = fates::told(prompts, fates).map(|text| Part { of: PartOf::Fates, text });
+    let fates = fates::tell_fates(prompts, fates).map(|text| Part { of: PartOf::Fates, text });
     summary.into_iter().chain(whole).chain(fates).collect()
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn conversation(
     fates: &[ChangeFate],
     most: usize,
 ) -> String {
-    let parts = parts(prompts, turns, compacted, fates, most);
+    let parts = turn_parts(prompts, turns, compacted, fates, most);
     if parts.is_empty() {
         return String::new();
     }
@@ -229,7 +229,7 @@ pub(crate) fn last(
     fates: &[ChangeFate],
 ) -> Option<String> {
     let turn = turns.last()?;
-    let since = fates::lines(fates).into_iter().filter(|(turn, _)| *turn == turns.len());
+    let since = fates::fate_lines(fates).into_iter().filter(|(turn, _)| *turn == turns.len());
     let line = since.fold(turn.line(prompts, turns.len()), |line, (_, since)| {
         format!("{line}\nSince then: {since}")
     });

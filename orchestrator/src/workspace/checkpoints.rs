@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::Config;
 use tools::clock::Timestamp;
-use tools::ids::called;
+use tools::ids::ids_called;
 use tree::{
     Change, Checkpoint, Entry, FileState, KeptFile, Own, ReadTree, RepoPath, SnapshotError,
     SnapshotReader, Snapshots, TreeError,
@@ -14,7 +14,7 @@ use tree::{
 
 use crate::workspace::places::{WorkspacePlaces, snapshots};
 pub use crate::workspace::rewind::{Conflict, Presence, presence};
-use crate::workspace::rewind::{OwnChange, undo};
+use crate::workspace::rewind::{OwnChange, undo_changes};
 
 /// The checkpoints of a workspace.
 pub struct CheckpointHistory {
@@ -131,7 +131,7 @@ impl CheckpointHistory {
         let notes = self.checkpoints.iter().map(|checkpoint| &checkpoint.note);
         let ids =
             notes.flat_map(|note| note.run.as_deref().into_iter().chain([note.session.as_str()]));
-        called(ids, id)
+        ids_called(ids, id)
     }
 
     /// Returns the changes of a run or session, without concurrent changes by others, as far as they can be separated.
@@ -254,7 +254,7 @@ impl CheckpointHistory {
         current: Option<FileState>,
         own: &[&Own],
     ) -> Result<Result<Option<FileState>, Conflict>, SnapshotError> {
-        Ok(undo(current, self.made(own)?))
+        Ok(undo_changes(current, self.made(own)?))
     }
 
     /// Returns a path's state at a checkpoint. A path missing there was ignored then: its state before our first change
@@ -298,7 +298,7 @@ impl CheckpointHistory {
         for (path, own) in ours {
             let after = self.state(path, own.last().and_then(|own| own.after.as_ref()))?;
             // If ours and theirs cannot be separated, show everything that happened in between.
-            let before = match undo(after.clone(), self.made(&own)?) {
+            let before = match undo_changes(after.clone(), self.made(&own)?) {
                 Ok(before) => before,
                 Err(_) => self.state(path, own.first().and_then(|own| own.before.as_ref()))?,
             };

@@ -27,7 +27,7 @@ impl World {
             lanes: at("lanes"),
         };
         let inputs = Inputs { workspace_root: home.path().to_owned(), ..Inputs::default() };
-        let config = config::resolve(&inputs).unwrap().config;
+        let config = config::resolve_layers(&inputs).unwrap().config;
         World { home, places, config, _state: state }
     }
 

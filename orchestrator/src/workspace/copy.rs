@@ -12,7 +12,7 @@ use policy::Verdict;
 use tools::blocking::on_a_thread;
 use tree::{
     Entries, Extras, FileThen, InCopy, ReadTree, Rest, SeenAt, SnapshotError, Snapshots, Worktree,
-    add_rest, list, share_repository,
+    add_rest, list_files, share_repository,
 };
 
 /// Makes copies of the workspace.
@@ -71,7 +71,7 @@ impl Copy {
     fn fill(&mut self, tree: &ReadTree, files: &[FileThen], run: &Run) -> Result<(), NoCopy> {
         let (now, config) = (run.clock.now(), run.config());
         let max_bytes = config.sandbox.copy_bytes;
-        let listed = list(tree.root(), config.limits.max_workspace_files).files;
+        let listed = list_files(tree.root(), config.limits.max_workspace_files).files;
         if listed.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes)) > max_bytes {
             return Err(NoCopy::TooLarge { max_bytes });
         }

@@ -47,7 +47,7 @@ impl WorkspaceLock {
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = regular::open(path, &mut options).map_err(failed)?;
+        let mut file = regular::open_regular_file(path, &mut options).map_err(failed)?;
         let deadline = Instant::now() + timeout;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {

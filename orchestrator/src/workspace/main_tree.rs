@@ -9,7 +9,7 @@ use std::time::Duration;
 use actors::run::workspace::CommitRefused;
 use config::Config;
 use facts::not_applied::NotApplied;
-use lanes::lane::lane_tree::holds;
+use lanes::lane::lane_tree::has_changes;
 use tools::clock::Timestamp;
 use tree::{
     Change, Checkpoint, CheckpointNote, CommitError, CommitLog, ReadTree, Settled, Settlement,
@@ -73,7 +73,7 @@ impl MainTree {
 
     /// Returns true if every path is in the state that `changes` leave. Blocks.
     pub(crate) fn holds(&self, changes: &[Change]) -> bool {
-        holds(&self.tree.reader(), changes)
+        has_changes(&self.tree.reader(), changes)
     }
 
     /// Removes a checkpoint whose change was not made. Blocks.
@@ -127,7 +127,7 @@ impl MainTree {
 }
 
 /// Settles interrupted commits in `workspace`, so that no reader sees a tree between two states.
-pub fn settle(
+pub fn settle_commits(
     places: &WorkspacePlaces,
     workspace: &Path,
     config: &Config,

@@ -51,7 +51,7 @@ impl Workspace for MainWorkspace {
         self.grant.as_ref()?.beyond_plan(files, commands)
     }
 
-    fn commit(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
+    fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let run = self.scope.run().map(str::to_owned);
         Box::pin(commit(&self.actor, run, staged))
     }

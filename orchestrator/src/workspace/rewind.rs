@@ -39,7 +39,7 @@ pub enum Conflict {
 }
 
 /// Returns the file without our changes, given newest first, but with everyone else's.
-pub(crate) fn undo(
+pub(crate) fn undo_changes(
     current: Option<FileState>,
     made: impl IntoIterator<Item = OwnChange>,
 ) -> Result<Option<FileState>, Conflict> {
@@ -162,19 +162,25 @@ mod tests {
     #[test]
     fn files_only_we_changed_are_restored() {
         let ours = || made(file("1\n"), file("2\n"));
-        assert_eq!(undo(file("2\n"), [ours()]), Ok(file("1\n")));
-        assert_eq!(undo(file("1\n"), [ours()]), Ok(file("1\n")), "never made");
-        assert_eq!(undo(file("3\n"), [made(file("2\n"), file("3\n")), ours()]), Ok(file("1\n")));
-        assert_eq!(undo(file("x"), [made(None, file("x"))]), Ok(None));
-        assert_eq!(undo(None, [made(file("x"), None)]), Ok(file("x")));
+        assert_eq!(undo_changes(file("2\n"), [ours()]), Ok(file("1\n")));
+        assert_eq!(undo_changes(file("1\n"), [ours()]), Ok(file("1\n")), "never made");
+        assert_eq!(
+            undo_changes(file("3\n"), [made(file("2\n"), file("3\n")), ours()]),
+            Ok(file("1\n"))
+        );
+        assert_eq!(undo_changes(file("x"), [made(None, file("x"))]), Ok(None));
+        assert_eq!(undo_changes(None, [made(file("x"), None)]), Ok(file("x")));
     }
 
     #[test]
     fn changes_of_the_user_are_kept() {
         let ours = made(file("1\n2\n3\n4\n"), file("1\n2\n3\nfour\n"));
-        assert_eq!(undo(file("one\n2\n3\nfour\n"), [ours.clone()]), Ok(file("one\n2\n3\n4\n")));
+        assert_eq!(
+            undo_changes(file("one\n2\n3\nfour\n"), [ours.clone()]),
+            Ok(file("one\n2\n3\n4\n"))
+        );
         let script = |text| Some(FileState { mode: FileMode::Executable, ..state(text) });
-        assert_eq!(undo(script("1\n2\n3\nfour\n"), [ours]), Ok(script("1\n2\n3\n4\n")));
+        assert_eq!(undo_changes(script("1\n2\n3\nfour\n"), [ours]), Ok(script("1\n2\n3\n4\n")));
     }
 
     #[test]
@@ -207,12 +213,12 @@ mod tests {
     fn symlinks_are_not_merged() {
         let link = |text| Some(FileState { mode: FileMode::Symlink, ..state(text) });
         let made_link = || made(None, link("a"));
-        assert_eq!(undo(link("a"), [made_link()]), Ok(None));
-        assert_eq!(undo(link("b"), [made_link()]), Err(Conflict::Grown));
-        assert_eq!(undo(file("a"), [made_link()]), Err(Conflict::Grown), "a file now");
-        assert_eq!(undo(link("a"), [made(file("a"), link("a"))]), Ok(file("a")));
+        assert_eq!(undo_changes(link("a"), [made_link()]), Ok(None));
+        assert_eq!(undo_changes(link("b"), [made_link()]), Err(Conflict::Grown));
+        assert_eq!(undo_changes(file("a"), [made_link()]), Err(Conflict::Grown), "a file now");
+        assert_eq!(undo_changes(link("a"), [made(file("a"), link("a"))]), Ok(file("a")));
         let led_elsewhere = made(link("a\nb\nc"), link("a\nb\nC"));
-        assert_eq!(undo(link("A\nb\nC"), [led_elsewhere]), Err(Conflict::Changed));
+        assert_eq!(undo_changes(link("A\nb\nC"), [led_elsewhere]), Err(Conflict::Changed));
     }
 
     #[test]
@@ -229,7 +235,7 @@ mod tests {
             ),
         ];
         for (current, ours, expected) in cases {
-            assert_eq!(undo(current, [ours]), Err(expected));
+            assert_eq!(undo_changes(current, [ours]), Err(expected));
         }
     }
 
@@ -250,7 +256,7 @@ mod tests {
                 }
             }
             all.reverse();
-            prop_assert_eq!(undo(text(ours, theirs), all), Ok(text(0, theirs)));
+            prop_assert_eq!(undo_changes(text(ours, theirs), all), Ok(text(0, theirs)));
         }
     }
 }

@@ -21,7 +21,7 @@ use facts::event::Event;
 use facts::signal::Signal;
 use fastrand::Rng;
 use journal::log::LogError;
-use journal::read::{Record, content, read};
+use journal::read::{Record, content, read_journal};
 use journal::repair::is_in_use;
 use model::{AgentRole, Awaited, ChatRequest, ModelError, Partial};
 use ractor::ActorCell;
@@ -320,7 +320,7 @@ impl Story {
 
     /// Returns how the request ended, if the process died after recording that but before reporting it.
     fn recorded_end(&self) -> Option<Delivery> {
-        let records = read(&self.session()).unwrap().records;
+        let records = read_journal(&self.session()).unwrap().records;
         records.iter().find_map(|record| end(&record.event().unwrap()).map(|(it, _)| it.clone()))
     }
 
@@ -392,7 +392,7 @@ impl Story {
         if std::env::var_os("DEEPSEEK_SEED").is_none() {
             return;
         }
-        for Record { seq, lane, kind, data, .. } in read(&self.session()).unwrap().records {
+        for Record { seq, lane, kind, data, .. } in read_journal(&self.session()).unwrap().records {
             println!("{seq} {} {kind} {data}", lane.as_deref().unwrap_or("-"));
         }
     }
@@ -400,7 +400,8 @@ impl Story {
     /// Checks the invariants.
     fn check(&self) {
         let seed = self.seed;
-        let records = read(&self.session()).unwrap_or_else(|e| panic!("seed {seed}: {e}")).records;
+        let records =
+            read_journal(&self.session()).unwrap_or_else(|e| panic!("seed {seed}: {e}")).records;
         self.tell_events();
         let events: Vec<Event> = records.iter().map(|record| record.event().unwrap()).collect();
         let ends: Vec<(&Delivery, u64)> = events.iter().filter_map(end).collect();

@@ -89,7 +89,7 @@ impl World {
     pub fn config(flags: &[(&'static str, &str)]) -> Arc<Config> {
         let flags = flags.iter().map(|(key, value)| (*key, "test", (*value).to_owned())).collect();
         let inputs = Inputs { workspace_root: PathBuf::from("/"), flags, ..Inputs::default() };
-        Arc::new(config::resolve(&inputs).unwrap().config)
+        Arc::new(config::resolve_layers(&inputs).unwrap().config)
     }
 
     /// Sets up a session with this model. The clock is fixed, and ids are counted.

@@ -142,7 +142,7 @@ impl Index {
         let mut reading = shared.reading();
         let mut history = shared.history();
         let manifest = reading.as_ref().map(|reading| &reading.manifest);
-        let (changed, bytes) = ranking::changed(manifest, files, max_bytes);
+        let (changed, bytes) = ranking::changed_files(manifest, files, max_bytes);
         let mut stale = changed.len();
         if !changed.is_empty() || history.is_none() {
             let asked = Shared::ask(shared);
@@ -154,11 +154,18 @@ impl Index {
                 shared.wait(asked, Part::Files);
                 reading = shared.reading();
                 let manifest = reading.as_ref().map(|reading| &reading.manifest);
-                stale = ranking::changed(manifest, files, max_bytes).0.len();
+                stale = ranking::changed_files(manifest, files, max_bytes).0.len();
             }
         }
         let rank = |reading| {
-            ranking::rank(request, &shared.tree, files, max_bytes, reading, history.as_deref())
+            ranking::rank_for_request(
+                request,
+                &shared.tree,
+                files,
+                max_bytes,
+                reading,
+                history.as_deref(),
+            )
         };
         rank(reading)
             .or_else(|error| {
@@ -214,7 +221,7 @@ impl Index {
         };
         let manifest = &reading.manifest;
         let (files, _) = self.files();
-        let (changed, _) = ranking::changed(Some(manifest), &files, u64::MAX);
+        let (changed, _) = ranking::changed_files(Some(manifest), &files, u64::MAX);
         let is_there = |path: &RepoPath| files.binary_search_by(|file| file.path.cmp(path)).is_ok();
         let gone = manifest.entries.keys().filter(|path| !is_there(path)).count();
         IndexStatus {
@@ -335,7 +342,7 @@ impl Shared {
 
     /// Does not hold the lock, so that others can write during the sync.
     fn settle(&self) -> Result<(), StoreError> {
-        Ok(settled::settle(&self.options.dir)?)
+        Ok(settled::settle_store(&self.options.dir)?)
     }
 
     /// Waits for a part of an update, at most as long as a request may.

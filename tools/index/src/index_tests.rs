@@ -145,7 +145,7 @@ proptest! {
         world.kept.update(|_, _| ()).unwrap();
         let reading = IndexReading::open(&world.kept.shared.options.dir).unwrap();
         let (files, _) = world.kept.files();
-        prop_assert!(ranking::changed(Some(&reading.manifest), &files, u64::MAX).0.is_empty());
+        prop_assert!(ranking::changed_files(Some(&reading.manifest), &files, u64::MAX).0.is_empty());
         prop_assert_eq!(&found(&world.kept), &fresh);
         prop_assert_eq!(&none, &fresh);
     }

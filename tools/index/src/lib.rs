@@ -7,7 +7,7 @@ mod index;
 mod ranked;
 mod stored;
 
-pub use defined::definitions::{Definition, definitions};
+pub use defined::definitions::{Definition, definitions_of_file};
 pub use defined::document::Document;
 pub use defined::kind::{FileKind, is_generated};
 pub use index::{Condition, Index, IndexOptions, IndexStatus, MayRead};

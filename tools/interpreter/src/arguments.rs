@@ -137,7 +137,7 @@ impl<'g> GivenArguments<'g> {
     }
 
     /// Takes pieces of text to read: one, or a list of them.
-    pub(crate) fn pieces(&mut self) -> Result<Vec<Piece>, Wrong> {
+    pub(crate) fn pieces_of(&mut self) -> Result<Vec<Piece>, Wrong> {
         self.items()?.into_iter().map(is_there).collect()
     }
 
@@ -231,7 +231,7 @@ pub(crate) fn pieces(files: &Files, name: &str, value: MontyObject) -> Result<Ve
 }
 
 /// Returns the lines of a piece.
-pub(crate) fn lines<'p>(files: &'p Files, piece: &'p Piece) -> Result<PieceLines<'p>, Wrong> {
+pub(crate) fn lines_of<'p>(files: &'p Files, piece: &'p Piece) -> Result<PieceLines<'p>, Wrong> {
     files.read(piece).map_err(|error| Wrong::value(error.to_string()))
 }
 

@@ -7,7 +7,8 @@ use monty::FunctionCall;
 use monty_types::MontyObject;
 
 use crate::arguments::{
-    GivenArguments, Wrong, lines, of_count, of_json, of_match, of_piece, of_span, pattern, pieces,
+    GivenArguments, Wrong, lines_of, of_count, of_json, of_match, of_piece, of_span, pattern,
+    pieces,
 };
 use crate::pieces::{Files, Piece, PieceLines, SourceLines};
 use crate::task::{Batch, Cite, Excerpt, ProgramQuestion};
@@ -175,7 +176,7 @@ impl Helpers {
             }
             "peek" => {
                 let (of, most) = (given.piece()?, given.number(4000)?.min(MAX_TEXT));
-                let text = lines(&self.files, &of)?.text();
+                let text = lines_of(&self.files, &of)?.text();
                 self.text(&name, text, most)
             }
             "lines" | "head" | "tail" | "before" | "after" => self.part(&name, &mut given)?,
@@ -184,17 +185,17 @@ impl Helpers {
                 self.list(&name, parts.into_iter().map(of_piece).collect())
             }
             "extract_json_objects" => {
-                let text = self.joined(&given.pieces()?)?;
+                let text = self.joined(&given.pieces_of()?)?;
                 self.list(&name, texts::json_objects(&text).into_iter().map(of_json).collect())
             }
             "replace_all" => {
-                let (wanted, by, of) = (given.pattern()?, given.text()?, given.pieces()?);
+                let (wanted, by, of) = (given.pattern()?, given.text()?, given.pieces_of()?);
                 let replaced = wanted.replace_all(&self.joined(&of)?, by.as_str()).into_owned();
                 self.text(&name, replaced, MAX_TEXT)
             }
             "diff" | "similarity" => {
                 let (one, other) = (given.piece()?, given.piece()?);
-                let (one, other) = (lines(&self.files, &one)?, lines(&self.files, &other)?);
+                let (one, other) = (lines_of(&self.files, &one)?, lines_of(&self.files, &other)?);
                 if name == "similarity" {
                     MontyObject::Float(texts::similarity(&one.text(), &other.text()))
                 } else {
@@ -229,7 +230,7 @@ impl Helpers {
     /// Calls a helper that returns one part of a text.
     fn part(&self, name: &str, given: &mut GivenArguments<'_>) -> Result<MontyObject, Wrong> {
         let of = given.piece()?;
-        let read = lines(&self.files, &of)?;
+        let read = lines_of(&self.files, &of)?;
         let (count, start) = (read.all.len(), read.first);
         let part = match name {
             "lines" => {
@@ -240,7 +241,7 @@ impl Helpers {
             "head" => read.part(0, given.number(20)?),
             "tail" => read.part(count.saturating_sub(given.number(20)?), count),
             "before" => texts::before(&read, &given.pattern()?),
-            _ => texts::after(&read, &given.pattern()?),
+            _ => texts::lines_after(&read, &given.pattern()?),
         };
         Ok(part.map_or(MontyObject::None, of_piece))
     }
@@ -248,7 +249,7 @@ impl Helpers {
     /// Calls a helper that splits a text into parts.
     fn parts(&self, name: &str, given: &mut GivenArguments<'_>) -> Result<Vec<Piece>, Wrong> {
         let of = given.piece()?;
-        let read = lines(&self.files, &of)?;
+        let read = lines_of(&self.files, &of)?;
         Ok(match name {
             "chunk" => texts::chunk(&read, given.number(80)?),
             "between" => texts::between(&read, &given.pattern()?, &given.pattern()?),
@@ -268,9 +269,9 @@ impl Helpers {
             Some(fixed) => pattern("pattern", fixed)?,
             None => given.pattern()?,
         };
-        let of = if fixed.is_some() { given.items()? } else { given.pieces()? };
+        let of = if fixed.is_some() { given.items()? } else { given.pieces_of()? };
         let read: Vec<PieceLines<'_>> =
-            of.iter().map(|piece| lines(&self.files, piece)).collect::<Result<_, _>>()?;
+            of.iter().map(|piece| lines_of(&self.files, piece)).collect::<Result<_, _>>()?;
         Ok(match name {
             "grep" | "grep_v" => {
                 let (is_wanted, around) = (name == "grep", given.number(0)?);
@@ -289,7 +290,7 @@ impl Helpers {
         let items = given.items()?;
         let texts: Vec<String> = items
             .iter()
-            .map(|it| Ok(lines(&self.files, it)?.text()))
+            .map(|it| Ok(lines_of(&self.files, it)?.text()))
             .collect::<Result<_, Wrong>>()?;
         let both = items.into_iter().zip(texts);
         Ok(match name {
@@ -336,13 +337,13 @@ impl Helpers {
     }
 
     fn joined(&self, pieces: &[Piece]) -> Result<String, Wrong> {
-        let texts = pieces.iter().map(|piece| Ok(lines(&self.files, piece)?.text()));
+        let texts = pieces.iter().map(|piece| Ok(lines_of(&self.files, piece)?.text()));
         Ok(texts.collect::<Result<Vec<_>, Wrong>>()?.join("\n"))
     }
 
     fn cite(&self, given: &mut GivenArguments<'_>) -> Result<Cite, Wrong> {
         let piece = given.piece()?;
-        lines(&self.files, &piece)?;
+        lines_of(&self.files, &piece)?;
         let Piece::Span(span) = piece else {
             return Err(Wrong::value("only lines of a file can be cited"));
         };
@@ -372,7 +373,7 @@ impl Helpers {
 
     fn excerpts(&self, pieces: Vec<Piece>) -> Result<Vec<Excerpt>, Wrong> {
         let excerpt = |piece: Piece| {
-            let text = lines(&self.files, &piece)?.text();
+            let text = lines_of(&self.files, &piece)?.text();
             let place = match piece {
                 Piece::Text(_) => None,
                 Piece::Span(span) => {

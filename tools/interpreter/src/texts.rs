@@ -45,7 +45,7 @@ pub(crate) fn before(lines: &PieceLines<'_>, pattern: &Regex) -> Option<Piece> {
 }
 
 /// Returns the lines after the first match.
-pub(crate) fn after(lines: &PieceLines<'_>, pattern: &Regex) -> Option<Piece> {
+pub(crate) fn lines_after(lines: &PieceLines<'_>, pattern: &Regex) -> Option<Piece> {
     lines.part(first_line(lines, pattern)? + 1, lines.all.len())
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Incoming {
 }
 
 /// Reads the next request; `None` when the client sends no more. `buffer` keeps bytes beyond the request.
-pub(super) async fn read(
+pub(super) async fn read_request(
     reader: &mut (impl AsyncRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
     buffer: &mut Vec<u8>,
@@ -103,7 +103,7 @@ mod tests {
     async fn requests(bytes: &[u8]) -> io::Result<Vec<Incoming>> {
         let (mut reader, mut buffer, mut writer) = (bytes, Vec::new(), Vec::new());
         let mut all = Vec::new();
-        while let Some(request) = read(&mut reader, &mut writer, &mut buffer).await? {
+        while let Some(request) = read_request(&mut reader, &mut writer, &mut buffer).await? {
             all.push(request);
         }
         Ok(all)

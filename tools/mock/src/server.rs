@@ -179,7 +179,7 @@ async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<AfterAn
     let connection = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
     let (mut reader, mut writer) = stream.split();
     let mut buffer = Vec::new();
-    while let Some(incoming) = http::read(&mut reader, &mut writer, &mut buffer).await? {
+    while let Some(incoming) = http::read_request(&mut reader, &mut writer, &mut buffer).await? {
         let in_flight = shared.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
         let counted = InFlight(&shared.in_flight);
         let at = shared.started.elapsed();

@@ -21,7 +21,7 @@ pub(super) struct ProviderRefusal<'a> {
 }
 
 /// Classifies a refusal; `model` is the one that was asked for, and `key` the key that was sent.
-pub(super) fn refusal(
+pub(super) fn classify_refusal(
     refusal: &ProviderRefusal<'_>,
     model: Option<&str>,
     key: Option<&Secret>,
@@ -29,7 +29,7 @@ pub(super) fn refusal(
     let body = String::from_utf8_lossy(refusal.body);
     let message = match message(&body) {
         message if message.is_empty() => "no message".to_owned(),
-        message => masked(&message, key),
+        message => masked_text(&message, key),
     };
     let ProviderRefusal { status, retry_after, .. } = *refusal;
     match (status, topic(&message)) {
@@ -51,7 +51,7 @@ pub(super) fn refusal(
 
 /// Classifies an error that arrived as an event of a stream.
 pub(super) fn in_stream(error: &Value, key: Option<&Secret>, partial: Partial) -> ModelError {
-    let message = masked(&text_of(error).unwrap_or_else(|| error.to_string()), key);
+    let message = masked_text(&text_of(error).unwrap_or_else(|| error.to_string()), key);
     match topic(&message) {
         Some(Topic::Quota) => ModelError::Quota { message },
         Some(Topic::Context) => ModelError::ContextTooLong { message },
@@ -72,7 +72,7 @@ pub(super) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
 }
 
 /// Returns `text` on one line, shortened, with `key` and anything that looks like a key masked.
-pub(super) fn masked(text: &str, key: Option<&Secret>) -> String {
+pub(super) fn masked_text(text: &str, key: Option<&Secret>) -> String {
     static KEY_LIKE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
             r"(?i)(\bbearer\s+)[\w.~+/=-]{8,}|\bsk-[\w-]{4,}|\*{2,}[\w-]*|[\w-]*\*{2,}[\w-]*",
@@ -160,7 +160,7 @@ mod tests {
 
     fn class(status: u16, body: &str) -> &'static str {
         let refused = ProviderRefusal { status, retry_after: None, body: body.as_bytes() };
-        refusal(&refused, Some("deepseek-flash"), None).class().name()
+        classify_refusal(&refused, Some("deepseek-flash"), None).class().name()
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(message(r#"{"detail":"a"}"#), "a");
         assert_eq!(message(r#"{"x":1}"#), r#"{"x":1}"#);
         let html = "<html><style>b{}</style><h1>502</h1>\n<p>Bad  Gateway</p>";
-        assert_eq!(masked(&message(html), None), "502 Bad Gateway");
+        assert_eq!(masked_text(&message(html), None), "502 Bad Gateway");
         assert_eq!(message(" busy \n"), "busy");
     }
 
@@ -228,7 +228,7 @@ mod tests {
             "you sent abcd1234efgh5678!",
             "key abcd********5678",
         ] {
-            let masked = masked(text, Some(&key));
+            let masked = masked_text(text, Some(&key));
             assert!(masked.contains("****"), "{masked}");
             assert!(!masked.contains("5678") && !masked.contains("cdef"), "{masked}");
         }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut_at_a_character_boundary() {
-        let long = masked(&"é".repeat(600), None);
+        let long = masked_text(&"é".repeat(600), None);
         assert_eq!(long.chars().count(), 501);
     }
 

@@ -227,7 +227,7 @@ impl DeepSeekClient {
             header(RETRY_AFTER).and_then(|value| classify::retry_after(value, header(DATE)));
         let body = self.body(response, watch, MAX_REFUSAL_BYTES).await;
         let refusal = ProviderRefusal { status, retry_after, body: &body };
-        let error = classify::refusal(&refusal, model, self.key.as_ref());
+        let error = classify::classify_refusal(&refusal, model, self.key.as_ref());
         if let (ModelError::Auth { message }, None) = (&error, &self.key) {
             let message =
                 format!("no key was sent, because {} is not set; {message}", self.key_variable);
@@ -248,7 +248,7 @@ impl DeepSeekClient {
         } else {
             (self.body(response, watch, MAX_REFUSAL_BYTES).await, Partial::default())
         };
-        let text = classify::masked(&String::from_utf8_lossy(&body), self.key.as_ref());
+        let text = classify::masked_text(&String::from_utf8_lossy(&body), self.key.as_ref());
         let message = format!("expected a stream of events, got {kind}: {text}");
         ModelError::Malformed { message, partial }
     }
@@ -260,7 +260,7 @@ impl DeepSeekClient {
             std::iter::successors(error.source(), |&cause| cause.source()).collect();
         let message =
             causes.iter().fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
-        let message = classify::masked(&message, self.key.as_ref());
+        let message = classify::masked_text(&message, self.key.as_ref());
         if causes.iter().any(|cause| speaks_no_tls(*cause)) {
             let message =
                 "the server does not speak TLS: use http:// instead of https:// in its address"

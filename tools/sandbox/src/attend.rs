@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::SignalFd;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
 
-use crate::orders::{ConfinementStep, Ended, Failure, Notice, tell};
+use crate::orders::{ConfinementStep, Ended, Failure, Notice, tell_notice};
 
 /// The signal that makes a helper end everything it started, and itself.
 pub(crate) const END_ALL: Signal = Signal::USR1;
@@ -39,9 +39,9 @@ pub(crate) fn hold_back() -> Result<SignalFd, Failure> {
 }
 
 /// Starts a command. Returns `None` if there is nothing to wait for; the reason is reported.
-pub(crate) fn start(words: &[OsString], report: &mut File) -> io::Result<Option<Child>> {
+pub(crate) fn start_command(words: &[OsString], report: &mut File) -> io::Result<Option<Child>> {
     let Some((program, arguments)) = words.split_first() else {
-        tell(report, &Notice::Ended(Ended::Code(0)))?;
+        tell_notice(report, &Notice::Ended(Ended::Code(0)))?;
         return Ok(None);
     };
     #[expect(clippy::disallowed_methods, reason = "runs on behalf of the crate shell")]
@@ -49,7 +49,7 @@ pub(crate) fn start(words: &[OsString], report: &mut File) -> io::Result<Option<
     match command.args(arguments).stdin(Stdio::null()).spawn() {
         Ok(child) => Ok(Some(child)),
         Err(error) => {
-            tell(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default()))?;
+            tell_notice(report, &Notice::NotStarted(error.raw_os_error().unwrap_or_default()))?;
             Ok(None)
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn follow(
     report: &mut File,
 ) -> io::Result<()> {
     let Some(child) = started else { return Ok(()) };
-    wait_for(&child, signals)?.map_or(Ok(()), |ended| tell(report, &Notice::Ended(ended)))
+    wait_for(&child, signals)?.map_or(Ok(()), |ended| tell_notice(report, &Notice::Ended(ended)))
 }
 
 /// Waits until a child ends or this process is told to end everything. Returns how the child ended; `None` in the

@@ -31,14 +31,14 @@ const MAX_COMPARED: u64 = 1 << 20;
 
 /// Returns the changed paths as a notice, only the first ones.
 pub(crate) fn notice(layers: &[Layer]) -> Notice {
-    let mut found = changed(layers, &|_| false);
+    let mut found = changed_paths(layers, &|_| false);
     found.truncate(MAX_TOLD);
     Notice::Discarded(found.into_iter().map(PathBuf::into_os_string).collect())
 }
 
 /// Returns the paths that differ from what is under the layers, in order. Directories for which `skips` returns true are
 /// not searched.
-pub(crate) fn changed(layers: &[Layer], skips: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub(crate) fn changed_paths(layers: &[Layer], skips: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for layer in layers {
         let mut search = Search { layer, skips, found: &mut found };

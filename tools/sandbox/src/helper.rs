@@ -15,7 +15,8 @@ use rustix::thread::CapabilitySet;
 use crate::attend;
 use crate::changed::notice;
 use crate::orders::{
-    ConfinementStep, Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, Walls, take, tell,
+    ConfinementStep, Failure, Grants, HoldOrders, Lack, Network, Notice, Orders, Walls,
+    take_orders, tell_notice,
 };
 use crate::walls::seccomp::Behind;
 use crate::walls::{landlock, limits, namespaces, seccomp, view};
@@ -38,7 +39,7 @@ pub fn helper(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let words: Vec<OsString> = args.collect();
     let Ok(mut report) = orders_file() else { return Some(ExitCode::FAILURE) };
     if let Err(failure) = work(&words, &mut report)
-        && tell(&mut report, &Notice::Failed(failure)).is_err()
+        && tell_notice(&mut report, &Notice::Failed(failure)).is_err()
     {
         return Some(ExitCode::FAILURE);
     }
@@ -52,7 +53,7 @@ fn orders_file() -> io::Result<File> {
 /// The outer process: sets up the confinement that the inner process needs, and ends what is left running in it.
 fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     let orders: Orders =
-        take(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
+        take_orders(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     let signals = attend::hold_back()?;
     rustix::thread::set_no_new_privs(true)
@@ -61,16 +62,16 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     match &orders.walls {
         Walls::Full(seen) => {
             let holder = seen.held.as_ref().map(|held| held.holder);
-            namespaces::enter(orders.network, holder)?;
+            namespaces::enter_namespaces(orders.network, holder)?;
             if !end_with_parent(Signal::KILL, &orders)? {
                 return Ok(());
             }
             limits::of_processes(orders.limits)?;
-            let layers = view::enter(seen)?;
+            let layers = view::enter_view(seen)?;
             limits::keep_for_init()?;
             let inner = inner(words, report)?;
             let waited = attend::wait_for(&inner, &signals);
-            let told = waited.and_then(|_| tell(report, &notice(&layers)));
+            let told = waited.and_then(|_| tell_notice(report, &notice(&layers)));
             told.map_err(|error| Failure::of(ConfinementStep::Init, &error))
         }
         Walls::Floor(grants) => {
@@ -90,11 +91,11 @@ fn outer(words: &[OsString], report: &mut File) -> Result<(), Failure> {
 /// The process that holds layers: mounts them, says so, and stays until its owner goes away. It runs nothing.
 fn holder(_: &[OsString], report: &mut File) -> Result<(), Failure> {
     let orders: HoldOrders =
-        take(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
+        take_orders(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     setsid().map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     namespaces::enter_to_hold()?;
     let layers = view::hold(&orders)?;
-    tell(report, &Notice::Holds(layers))
+    tell_notice(report, &Notice::Holds(layers))
         .map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     let owner = rustix::stdio::stdout();
     let told = rustix::io::write(owner, b".");
@@ -115,7 +116,8 @@ fn start_on_floor(
     let start = || {
         limits::drop_capabilities(limits::OF_FILES)?;
         shut(grants, Behind::Landlock, network, report)?;
-        attend::start(words, report).map_err(|error| Failure::of(ConfinementStep::Init, &error))
+        attend::start_command(words, report)
+            .map_err(|error| Failure::of(ConfinementStep::Init, &error))
     };
     let ended = || io::Error::other("the thread ended");
     std::thread::scope(|scope| {
@@ -141,7 +143,7 @@ fn inner(words: &[OsString], report: &mut File) -> Result<Child, Failure> {
 /// processes in it end with it.
 fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     let orders: Orders =
-        take(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
+        take_orders(report).map_err(|error| Failure::of(ConfinementStep::Orders, &error))?;
     let Walls::Full(seen) = &orders.walls else {
         return Err(Failure { step: ConfinementStep::Orders, on: None, errno: 0 });
     };
@@ -153,7 +155,7 @@ fn within(words: &[OsString], report: &mut File) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Failure::of(ConfinementStep::Session, &error.into()))?;
     shut(&view::grants(seen), Behind::Namespaces, orders.network, report)?;
-    attend::start(words, report)
+    attend::start_command(words, report)
         .and_then(|started| attend::follow(started, &signals, report))
         .map_err(|error| Failure::of(ConfinementStep::Init, &error))
 }
@@ -175,7 +177,8 @@ fn shut(
 }
 
 fn lacks(lack: Lack, report: &mut File) -> Result<(), Failure> {
-    tell(report, &Notice::Lacks(lack)).map_err(|error| Failure::of(ConfinementStep::Orders, &error))
+    tell_notice(report, &Notice::Lacks(lack))
+        .map_err(|error| Failure::of(ConfinementStep::Orders, &error))
 }
 
 /// Makes the kernel send this process a signal when its parent ends. Returns whether the parent is still alive.

@@ -261,7 +261,7 @@ impl Failure {
 }
 
 /// Writes orders to `file` and rewinds it. Returns their size in bytes.
-pub(crate) fn give(file: &mut File, orders: &impl Serialize) -> io::Result<u64> {
+pub(crate) fn give_orders(file: &mut File, orders: &impl Serialize) -> io::Result<u64> {
     let text = serde_json::to_vec(orders)?;
     file.write_all(&text)?;
     file.rewind()?;
@@ -269,14 +269,14 @@ pub(crate) fn give(file: &mut File, orders: &impl Serialize) -> io::Result<u64> 
 }
 
 /// Reads orders from the current position of `file` to its end.
-pub(crate) fn take<O: DeserializeOwned>(file: &mut File) -> io::Result<O> {
+pub(crate) fn take_orders<O: DeserializeOwned>(file: &mut File) -> io::Result<O> {
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text)?)
 }
 
 /// Appends a notice to `file`.
-pub(crate) fn tell(file: &mut File, told: &Notice) -> io::Result<()> {
+pub(crate) fn tell_notice(file: &mut File, told: &Notice) -> io::Result<()> {
     let mut line = serde_json::to_vec(told)?;
     line.push(b'\n');
     file.seek(SeekFrom::End(0))?;

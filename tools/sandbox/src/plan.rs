@@ -100,7 +100,7 @@ impl Ground {
                 let scratch = self.scratch()?;
                 let home = private(&self.places.private.join("home"))?;
                 let settings = home.join(GIT_SETTINGS);
-                regular::write(&settings, self.git_settings().text.as_bytes())?;
+                regular::write_regular_file(&settings, self.git_settings().text.as_bytes())?;
                 self.name_git_settings(&settings, &mut outside);
                 outside.env.push(("TMPDIR".into(), scratch.path().into()));
                 outside.env.push(("HOME".into(), home.clone().into()));

@@ -44,7 +44,7 @@ impl RememberedLevel {
             return;
         };
         let text = format!("{lacks}\n{circumstances}");
-        if let Err(error) = regular::write(&self.0, text.as_bytes()) {
+        if let Err(error) = regular::write_regular_file(&self.0, text.as_bytes()) {
             tracing::debug!(%error, "could not remember the level of confinement");
         }
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 #[cfg(target_os = "linux")]
-use crate::orders::give;
+use crate::orders::give_orders;
 use crate::orders::{Ended, Failure, HeldLayer, Lack, Notice, notices};
 
 /// This program, even if its file has been replaced since it started.
@@ -19,7 +19,7 @@ pub(crate) const SELF: &str = "/proc/self/exe";
 #[cfg(target_os = "linux")]
 pub(crate) fn handed_over(orders: &impl serde::Serialize) -> io::Result<(File, ReportFile)> {
     let mut file = File::from(memfd_create("orders", MemfdFlags::CLOEXEC)?);
-    let start = give(&mut file, orders)?;
+    let start = give_orders(&mut file, orders)?;
     Ok((file.try_clone()?, ReportFile::new(file, start)))
 }
 

@@ -155,7 +155,7 @@ impl Sandbox {
         if let Some(dir) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
-        regular::write(&path, &serde_json::to_vec(level)?)
+        regular::write_regular_file(&path, &serde_json::to_vec(level)?)
     }
 
     /// Returns how far commands are confined, if that is known already.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::changed::{Layer, changed};
+use crate::changed::{Layer, changed_paths};
 use crate::ground::{CommandNeeds, Ground};
 use crate::helper::HOLDER;
 use crate::orders::{ConfinementStep, Failure, HeldLayer, HeldLayers, HoldOrders};
@@ -145,7 +145,7 @@ impl ScratchLayers {
             Ok(Layer { at, written, upper, lower })
         };
         let layers = self.of_tree.iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        Ok(changed(&layers, skips))
+        Ok(changed_paths(&layers, skips))
     }
 }
 

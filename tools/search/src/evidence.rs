@@ -9,7 +9,7 @@ use tree::{Hidden, RepoPath};
 use super::items::Evidence;
 use super::look::LookError;
 use super::look::matches::ChosenFiles;
-use super::named::{NamedFiles, resolve};
+use super::named::{NamedFiles, resolve_paths};
 use super::packing::Packing;
 use super::reader::{CachingReader, Unshown};
 use super::render::BYTES_PER_TOKEN;
@@ -51,7 +51,7 @@ pub fn gather(
 ) -> Evidence {
     let (files, truncated) = index.files();
     let may_show = shows(index);
-    let names = resolve(&extract(request), index.tree(), &files, &may_show);
+    let names = resolve_paths(&extract(request), index.tree(), &files, &may_show);
     let reader = CachingReader::new(index.tree(), index.max_file_bytes(), &may_show);
     let mut packing = Packing::new(reader, &files, &names, options.tokens);
     let instruction_bytes = options.instruction_tokens.saturating_mul(BYTES_PER_TOKEN);
@@ -75,7 +75,7 @@ pub fn gather(
 
 /// Gathers what `words` are about, in at most `bytes`: the best lines of the first files, and the names of the next
 /// ones.
-pub fn about(
+pub fn evidence_about(
     words: &str,
     (most, glob): (Option<usize>, Option<&str>),
     index: &Index,

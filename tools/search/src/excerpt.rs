@@ -4,13 +4,13 @@
 const NUMBER_DIGITS: usize = 4;
 
 /// Formats a line with its number in front. An empty one is `  15|`.
-pub(super) fn numbered(number: usize, line: &str) -> String {
+pub(super) fn numbered_line(number: usize, line: &str) -> String {
     let space = if line == "\n" { "" } else { " " };
     format!("{number:>NUMBER_DIGITS$}|{space}{line}")
 }
 
 /// Returns a code fence that is longer than any in `text`.
-pub(super) fn fence(text: &str) -> String {
+pub(super) fn fence_around(text: &str) -> String {
     let (mut longest, mut rest) = (0, text);
     while let Some(run) = rest.find('`').and_then(|start| rest.get(start..)) {
         rest = run.trim_start_matches('`');
@@ -133,7 +133,7 @@ pub(super) fn uncovered(span: ShownSpan, shown: &[ShownSpan]) -> Vec<ShownSpan> 
 }
 
 /// Returns the spans in order, with adjacent and overlapping ones merged.
-pub(super) fn merge(mut spans: Vec<ShownSpan>) -> Vec<ShownSpan> {
+pub(super) fn merge_spans(mut spans: Vec<ShownSpan>) -> Vec<ShownSpan> {
     spans.sort();
     let mut merged: Vec<ShownSpan> = Vec::new();
     for span in spans {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn spans_are_merged_and_shown_lines_subtracted() {
-        assert_eq!(merge(vec![span(8, 9), span(1, 3), span(4, 5)]), [span(1, 5), span(8, 9)]);
+        assert_eq!(merge_spans(vec![span(8, 9), span(1, 3), span(4, 5)]), [span(1, 5), span(8, 9)]);
         let shown = [span(4, 5), span(8, 20)];
         assert_eq!(uncovered(span(1, 9), &shown), [span(1, 3), span(6, 7)]);
         assert!(uncovered(span(4, 5), &shown).is_empty());
@@ -198,11 +198,11 @@ mod tests {
     fn the_cost_of_a_line_is_exact() {
         for number in [1, 9, 9999, 10_000, 123_456] {
             for line in ["", "\n", " \n", "a\n"] {
-                let shown = numbered(number, line);
+                let shown = numbered_line(number, line);
                 assert_eq!(shown.len(), line.len() + number_bytes(number, line), "{shown:?}");
             }
         }
-        assert_eq!(numbered(7, "\n"), "   7|\n");
+        assert_eq!(numbered_line(7, "\n"), "   7|\n");
     }
 
     proptest::proptest! {

@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use tools::regular;
-use tree::{FileHash, list};
+use tree::{FileHash, list_files};
 
 /// Maximum size of a tree that is worth reading to save running a command, in bytes.
 const MAX_BYTES: u64 = 512 << 20;
@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 512 << 20;
 /// Returns the hash of every path with its content. `None` if the tree has more than `max_files` files, is too large,
 /// or cannot be read.
 pub fn tree_hash(root: &Path, max_files: usize) -> Option<FileHash> {
-    let listing = list(root, max_files);
+    let listing = list_files(root, max_files);
     let bytes = listing.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
     if listing.truncated || bytes > MAX_BYTES {
         return None;

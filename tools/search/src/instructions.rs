@@ -68,12 +68,12 @@ pub fn instructions_of(
         (true, false) => Ok(()),
     };
     let mut reader = CachingReader::new(tree, MAX_FILE_BYTES, &may_show);
-    read(&mut reader, directories.iter().map(Some), max_bytes)
+    read_instructions(&mut reader, directories.iter().map(Some), max_bytes)
 }
 
 /// Reads the instructions of directories, outer ones first; `None` is the root. What does not fit into `max_bytes` is left
 /// out, beginning with the outermost.
-pub(super) fn read<'d>(
+pub(super) fn read_instructions<'d>(
     reader: &mut CachingReader<'_>,
     directories: impl Iterator<Item = Option<&'d RepoPath>>,
     max_bytes: usize,
@@ -267,7 +267,7 @@ mod tests {
         let mut reader = CachingReader::new(&tree, 1 << 20, &may_show);
         let directories: Vec<Option<RepoPath>> =
             directories.iter().map(|path| RepoPath::parse(path).ok()).collect();
-        read(&mut reader, directories.iter().map(Option::as_ref), max_bytes)
+        read_instructions(&mut reader, directories.iter().map(Option::as_ref), max_bytes)
     }
 
     fn shown(instructions: &Instructions) -> Vec<&str> {

@@ -20,7 +20,7 @@ mod terms;
 mod text;
 mod wanted;
 
-pub use evidence::{EvidenceOptions, Spread, about, gather};
+pub use evidence::{EvidenceOptions, Spread, evidence_about, gather};
 pub use fingerprint::tree_hash;
 pub use instructions::{Instructions, directories_above, instruction_headings, instructions_of};
 pub use items::{Evidence, EvidenceItem, ItemKind, MapLine};

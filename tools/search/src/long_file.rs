@@ -5,10 +5,10 @@ use std::rc::Rc;
 use index::Ranking;
 use tree::RepoPath;
 
-use super::excerpt::{ShownSpan, merge};
+use super::excerpt::{ShownSpan, merge_spans};
 use super::passages::{MOST_SPANS, Pick};
 use super::reader::Text;
-use super::spans::spans;
+use super::spans::best_spans;
 
 /// The beginning of the file gets at most one part in this many of the space.
 const HEAD_PART: usize = 8;
@@ -26,7 +26,7 @@ pub(super) fn spans_of_long_file(
     let head = |bytes: usize| lines.head(bytes.saturating_sub(overhead));
     let worth = ranking.files.iter().find(|file| file.path == *path).map(|file| {
         let definitions = ranking.definitions(file, || Some(lines.text().to_owned()));
-        spans(file, &definitions, lines.count(), MOST_SPANS)
+        best_spans(file, &definitions, lines.count(), MOST_SPANS)
     });
     let Some(worth) = worth.filter(|worth| !worth.is_empty()) else {
         return head(bytes).into_iter().collect();
@@ -39,5 +39,5 @@ pub(super) fn spans_of_long_file(
     for nth in 0..MOST_SPANS {
         pick.add(nth, left, &mut left);
     }
-    merge(pick.chosen)
+    merge_spans(pick.chosen)
 }

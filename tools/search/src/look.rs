@@ -7,7 +7,7 @@ mod symbol;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use index::definitions;
+use index::definitions_of_file;
 use thiserror::Error;
 use tools::count::counted;
 use tools::encoding::decode;
@@ -330,7 +330,7 @@ fn cut(
 
 /// Returns the definitions of a file that fit into `room` bytes.
 fn outline(path: &RepoPath, text: &str, mut room: usize) -> Vec<(usize, String)> {
-    let named = definitions(path, text)
+    let named = definitions_of_file(path, text)
         .into_iter()
         .filter(|it| it.kind != "impl")
         .take(OUTLINE)

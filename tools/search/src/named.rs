@@ -42,7 +42,7 @@ enum Target {
 
 /// Looks up the paths among `terms`. `files` are the readable files of the tree, sorted. Other files are looked up on
 /// disk, because the user may name one that is ignored, hidden or refused.
-pub(super) fn resolve(
+pub(super) fn resolve_paths(
     terms: &[Term],
     tree: &ReadTree,
     files: &[ListedFile],
@@ -204,7 +204,7 @@ mod tests {
     use crate::terms::extract;
     use std::fs;
     use std::os::unix::fs::symlink;
-    use tree::list;
+    use tree::list_files;
 
     fn home() -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
@@ -234,10 +234,10 @@ mod tests {
             ".env" => Err(Unshown::Refused),
             _ => Ok(()),
         };
-        let mut files = list(home.path(), 100).files;
+        let mut files = list_files(home.path(), 100).files;
         files.retain(|file| may_show(&file.path).is_ok());
         let request = request.replace("ROOT", home.path().to_str().unwrap());
-        let names = resolve(&extract(&request), &tree, &files, &may_show);
+        let names = resolve_paths(&extract(&request), &tree, &files, &may_show);
         (names.files.iter().map(|file| file.path.to_string()).collect(), names)
     }
 

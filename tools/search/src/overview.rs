@@ -1,6 +1,6 @@
 //! Selects the informative lines at the beginning of a README: no logos, badges or markup. Pure.
 
-use super::excerpt::{ExcerptLines, ShownSpan, merge};
+use super::excerpt::{ExcerptLines, ShownSpan, merge_spans};
 
 /// Returns the first informative lines, in at most `bytes`.
 pub(super) fn overview(lines: &ExcerptLines, bytes: usize) -> Vec<ShownSpan> {
@@ -16,7 +16,7 @@ pub(super) fn overview(lines: &ExcerptLines, bytes: usize) -> Vec<ShownSpan> {
         (left, was_blank) = (rest, is_blank);
         spans.push(span);
     }
-    merge(spans)
+    merge_spans(spans)
 }
 
 /// The state of reading a README.

@@ -4,7 +4,7 @@ use index::{FileKind, RankedFile, Ranking};
 use tree::{ListedFile, RepoPath};
 
 use super::evidence::Spread;
-use super::excerpt::{ShownSpan, merge, uncovered};
+use super::excerpt::{ShownSpan, merge_spans, uncovered};
 use super::instructions::{self, Instructions};
 use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 use super::long_file::spans_of_long_file;
@@ -13,8 +13,8 @@ use super::overview::overview;
 use super::passages::{FEW_FILES, MANY_FILES, MOST_FILES, MOST_SPANS, PackingTurn, Pick, choose};
 use super::reader::{CachingReader, Text, Unshown};
 use super::render;
-use super::spans::{defined, main_definitions, spans};
-use super::wanted::{WantedFile, share};
+use super::spans::{best_spans, defined, main_definitions};
+use super::wanted::{WantedFile, share_bytes};
 
 /// Maximum sizes in the stable part, in bytes: of the README, and of the contribution guide.
 const README_BYTES: usize = 1200;
@@ -71,7 +71,7 @@ impl<'a> Packing<'a> {
         self.evidence.checks = checks.to_vec();
         let root = std::iter::once(None);
         let Instructions { shown, omitted } =
-            instructions::read(&mut self.reader, root, instruction_bytes);
+            instructions::read_instructions(&mut self.reader, root, instruction_bytes);
         self.notes(&omitted);
         for item in shown {
             self.note_shown(&item);
@@ -130,8 +130,11 @@ impl<'a> Packing<'a> {
     /// Adds the instructions for the directories of named files.
     pub(super) fn instructions(&mut self, max_bytes: usize) {
         let directories = self.names.directories_of_all();
-        let Instructions { mut shown, omitted } =
-            instructions::read(&mut self.reader, directories.iter().map(Some), max_bytes);
+        let Instructions { mut shown, omitted } = instructions::read_instructions(
+            &mut self.reader,
+            directories.iter().map(Some),
+            max_bytes,
+        );
         let known: Vec<_> = self.evidence.stable.iter().map(|item| item.hash).collect();
         shown.retain(|item| !known.contains(&item.hash));
         self.notes(&omitted);
@@ -171,7 +174,7 @@ impl<'a> Packing<'a> {
             }
         }
         let mut section = self.left - self.left / 4;
-        share(&mut wanted, section);
+        share_bytes(&mut wanted, section);
         for WantedFile { file, text, cost, share } in wanted {
             if cost <= share {
                 self.head(ItemKind::Named, &file.path, &text, share, &mut section);
@@ -252,7 +255,7 @@ impl<'a> Packing<'a> {
             let definitions = ranking.definitions(file, || Some(text.lines.text().to_owned()));
             let count = text.lines.count();
             let named = defined(symbols, &definitions, count, MOST_NAMED);
-            let others = spans(file, &definitions, count, MOST_SPANS);
+            let others = best_spans(file, &definitions, count, MOST_SPANS);
             let (named, worth) = (named.len(), [named, others].concat());
             let shown = shown.iter().filter(|(path, _)| *path == file.path);
             let shown = shown.map(|(_, span)| *span).collect();
@@ -263,7 +266,7 @@ impl<'a> Packing<'a> {
         let picks = choose(turns, self.left - self.left / MAP_PART, pick);
         let mut section = self.left;
         for Pick { path, text, chosen, .. } in picks {
-            for span in merge(chosen) {
+            for span in merge_spans(chosen) {
                 let passage = EvidenceItem::of(ItemKind::Passage, &path, &text, span);
                 if self.push(passage, &mut section) && span == text.lines.all() {
                     self.whole.push(path.clone());

@@ -124,7 +124,7 @@ impl Pick {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::excerpt::merge;
+    use crate::excerpt::merge_spans;
 
     fn pick(lines: usize, worth: &[(usize, usize)], shown: &[(usize, usize)]) -> Pick {
         let text = "a line of text\n".repeat(lines);
@@ -146,7 +146,7 @@ mod tests {
     fn chosen(room: usize, picks: Vec<Pick>) -> Vec<Vec<(usize, usize)>> {
         let mut picks = picks.into_iter();
         let of = |pick: &Pick| {
-            merge(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
+            merge_spans(pick.chosen.clone()).iter().map(|span| (span.first, span.last)).collect()
         };
         choose(&MANY_FILES, room, |_| picks.next()).iter().map(of).collect()
     }
@@ -199,7 +199,7 @@ mod tests {
                 (n < files).then(|| pick(30 * n, &[(n, n + 30), (n + 10, n + 60)], &[]))
             });
             let cost = |pick: &Pick| {
-                let spans = merge(pick.chosen.clone());
+                let spans = merge_spans(pick.chosen.clone());
                 spans.iter().map(|span| pick.text.lines.cost(*span) + pick.overhead).sum::<usize>()
             };
             let cost: usize = picks.iter().map(cost).sum();

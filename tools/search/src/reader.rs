@@ -9,7 +9,7 @@ use tools::encoding::decode;
 use tools::long_lines::shortened;
 use tree::{Entry, FileHash, KeptOff, ReadTree, RepoPath, TreeError};
 
-use super::excerpt::{ExcerptLines, fence};
+use super::excerpt::{ExcerptLines, fence_around};
 
 /// Why a file is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -51,7 +51,7 @@ impl Text {
         Text {
             lines: ExcerptLines::of(text),
             hash: OnceCell::new(),
-            fence: fence(text),
+            fence: fence_around(text),
             encoding: None,
         }
     }

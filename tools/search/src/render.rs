@@ -1,6 +1,6 @@
 //! Renders evidence as the text of a prompt. Pure; contents are unchanged and cannot break out of their fences.
 
-use super::excerpt::{fence, numbered};
+use super::excerpt::{fence_around, numbered_line};
 use super::items::{Evidence, EvidenceItem, ItemKind, MapLine};
 
 /// Number of hash digits shown.
@@ -63,7 +63,7 @@ pub(super) fn stable_item(item: &EvidenceItem) -> String {
         ItemKind::Instructions => " (instructions)",
         ItemKind::Overview | ItemKind::Named | ItemKind::Passage => "",
     };
-    let fence = fence(&item.text);
+    let fence = fence_around(&item.text);
     let end = if item.text.ends_with('\n') { "" } else { "\n" };
     let encoding = encoding(item.encoding);
     format!("### {}{cut}{kind}{encoding}\n{fence}\n{}{end}{fence}\n", item.path, item.text)
@@ -91,11 +91,11 @@ pub(super) fn item(item: &EvidenceItem) -> String {
 ",
     ]);
     if !item.text.is_empty() {
-        let fence = fence(&item.text);
+        let fence = fence_around(&item.text);
         let end = if item.text.ends_with('\n') { "" } else { "\n" };
         text.extend([&fence, "\n"]);
         for (line, at) in item.text.split_inclusive('\n').zip(item.first_line..) {
-            text.push_str(&numbered(at, line));
+            text.push_str(&numbered_line(at, line));
         }
         text.extend([end, &fence, "\n"]);
     }
@@ -197,7 +197,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_breaks_out_of_its_fence(text in "[`~a\n ]{1,40}") {
-            let fence = fence(&text);
+            let fence = fence_around(&text);
             proptest::prop_assert!(fence.len() >= 3 && !text.contains(&fence));
         }
     }

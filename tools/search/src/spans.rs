@@ -13,7 +13,7 @@ const CONTEXT: u32 = 3;
 const MIN_WEIGHT: f64 = 0.25;
 
 /// Returns at most `most` spans worth showing, best first. They may overlap.
-pub(super) fn spans(
+pub(super) fn best_spans(
     file: &RankedFile,
     definitions: &[Definition],
     count: usize,
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn a_window_is_cut_to_its_matching_lines() {
         let file = file(&[21], &[(20, 9.0), (22, 0.1), (30, 1.0), (33, 0.5), (61, 9.0)]);
-        assert_eq!(spans(&file, &[], 100, 9), [ShownSpan { first: 27, last: 36 }]);
-        assert_eq!(spans(&file, &[], 34, 9), [ShownSpan { first: 27, last: 34 }]);
+        assert_eq!(best_spans(&file, &[], 100, 9), [ShownSpan { first: 27, last: 36 }]);
+        assert_eq!(best_spans(&file, &[], 34, 9), [ShownSpan { first: 27, last: 34 }]);
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let definitions =
             [definition("all", 1, 99, 0), definition("a", 25, 35, 1), definition("b", 40, 55, 1)];
         assert_eq!(
-            spans(&file(&[21], &lines), &definitions, 100, 9),
+            best_spans(&file(&[21], &lines), &definitions, 100, 9),
             [ShownSpan { first: 25, last: 55 }]
         );
     }

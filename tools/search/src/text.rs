@@ -171,7 +171,7 @@ fn searcher() -> Searcher {
 mod tests {
     use super::*;
     use std::fs;
-    use tree::list;
+    use tree::list_files;
 
     const LIMITS: SearchLimits =
         SearchLimits { file_bytes: 1000, hits_per_file: 2, hits: 5, line_bytes: 12 };
@@ -182,7 +182,7 @@ mod tests {
         kind: PatternKind,
     ) -> Vec<(String, usize, String)> {
         let tree = ReadTree::open(root).unwrap();
-        let files = list(root, 10_000).files;
+        let files = list_files(root, 10_000).files;
         let hits = search(&tree, &files, pattern, kind, &LIMITS).unwrap();
         hits.into_iter().map(|hit| (hit.path.to_string(), hit.line, hit.text)).collect()
     }
@@ -226,7 +226,7 @@ mod tests {
             fs::write(home.path().join(format!("f{number:03}")), format!("needle {number}"))
                 .unwrap();
         }
-        let files = list(home.path(), 10_000).files;
+        let files = list_files(home.path(), 10_000).files;
         let paths = in_parallel(&files, |_, file| file.path.to_string());
         assert_eq!(paths.len(), 600);
         assert!(paths.is_sorted());

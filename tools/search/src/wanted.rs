@@ -16,7 +16,7 @@ pub(super) struct WantedFile<'a> {
 }
 
 /// Divides `bytes` evenly among the files. What small files do not need goes to the larger ones.
-pub(super) fn share(wanted: &mut [WantedFile<'_>], bytes: usize) {
+pub(super) fn share_bytes(wanted: &mut [WantedFile<'_>], bytes: usize) {
     let mut by_cost: Vec<&mut WantedFile<'_>> = wanted.iter_mut().collect();
     by_cost.sort_by_key(|wanted| wanted.cost);
     let (mut left, mut count) = (bytes, by_cost.len());

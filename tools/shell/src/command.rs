@@ -62,7 +62,7 @@ impl CommandLine {
         if text.chars().any(|c| c.is_control() && c != '\t' && c != '\n') {
             return Err(CommandSyntaxError::ControlCharacter);
         }
-        let (segments, what, needs_shell, masks_failure) = match syntax::read(text) {
+        let (segments, what, needs_shell, masks_failure) = match syntax::read_syntax(text) {
             Ok(reading) => (reading.segments, None, reading.needs_shell, reading.masks_failure),
             Err(glimpse) if !glimpse.is_grammatical && glimpse.what == Opaque::Unreadable => {
                 refuse(text)?;
@@ -120,7 +120,7 @@ impl CommandLine {
 
     /// Returns the structure that the exit status of the line depends on.
     pub fn script(&self) -> ShellScript {
-        script::read(&self.text)
+        script::read_script(&self.text)
     }
 
     /// Returns syntax in the line that `sh` need not know, and what to write instead.
@@ -167,7 +167,7 @@ impl Scripts {
                 self.has_more = true;
                 return;
             }
-            let segments = match syntax::read(script) {
+            let segments = match syntax::read_syntax(script) {
                 Ok(reading) => reading.segments,
                 Err(glimpse) => glimpse.segments,
             };

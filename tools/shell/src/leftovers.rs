@@ -27,7 +27,7 @@ impl Noted {
         };
         let path = dir.join(leader.as_raw_nonzero().to_string());
         let written = regular::create_dir(dir)
-            .and_then(|()| regular::write(&path, note.to_text().as_bytes()));
+            .and_then(|()| regular::write_regular_file(&path, note.to_text().as_bytes()));
         if let Err(error) = &written {
             tracing::debug!(%error, "could not record a running command");
         }

@@ -63,7 +63,7 @@ static SHAPES: LazyLock<Option<Shapes>> = LazyLock::new(|| {
 });
 
 /// Finds everything that looks like a secret. No span crosses a line.
-pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
+pub(super) fn secret_spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let Some(shapes) = SHAPES.as_ref() else { return spans };
     // Text that is secret or was already examined is not examined again, so that the time stays linear in the length of

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::look::Look;
-use crate::tool::{Arguments, Tool, number, part};
+use crate::tool::{Arguments, Tool, number, parse_file_part};
 
 pub(crate) const TOOL: Tool = Tool::new::<Read>(
     "fs.read",
@@ -26,7 +26,7 @@ struct Read {
 
 impl Arguments for Read {
     fn look(self) -> Result<Look, String> {
-        let (path, lines) = part(&self.path, (self.first_line, self.last_line))?;
+        let (path, lines) = parse_file_part(&self.path, (self.first_line, self.last_line))?;
         Ok(Look::Context { path, lines })
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::look::Look;
-use crate::tool::{Arguments, Tool, number, part, revision};
+use crate::tool::{Arguments, Tool, number, parse_file_part, revision};
 
 pub(crate) const TOOL: Tool = Tool::new::<Show>(
     "git.show",
@@ -34,7 +34,7 @@ impl Arguments for Show {
         Ok(match path.filter(|path| !["", ".", "./"].contains(path)) {
             None => Look::GitShow { revision, path: None, lines: None },
             Some(path) => {
-                let (path, lines) = part(path, (self.first_line, self.last_line))?;
+                let (path, lines) = parse_file_part(path, (self.first_line, self.last_line))?;
                 Look::GitShow { revision, path: Some(path), lines }
             }
         })

@@ -136,7 +136,7 @@ pub(crate) fn path(text: &str) -> Result<RepoPath, String> {
 pub(crate) type NumberRange = (usize, usize);
 
 /// Parses a file and its lines, which are given separately or after the path, as in `a.rs:3-9`.
-pub(crate) fn part(
+pub(crate) fn parse_file_part(
     text: &str,
     named: (Option<usize>, Option<usize>),
 ) -> Result<(RepoPath, Option<NumberRange>), String> {

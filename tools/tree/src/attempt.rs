@@ -9,7 +9,10 @@ use rustix::io::Errno;
 use super::commit_log::{CommitIntent, Intended, Swaps};
 use super::confine::{Root, open_below};
 use super::file_ops::attributes::Attributes;
-use super::file_ops::{TemporaryNames, keep, place, remove, replace, rewrite, sync, write_file};
+use super::file_ops::{
+    TemporaryNames, keep_second_name, place, remove_file, replace, rewrite, sync_directory,
+    write_file,
+};
 use super::write::CommitError;
 use super::{Change, FileHash, FileMode, FileState, Op, RepoPath};
 use tools::fault;
@@ -152,7 +155,7 @@ impl CommitStep {
             Deed::Create => place(dir, &self.names.new, name),
             Deed::Replace => replace(dir, &self.names.new, name),
             Deed::Rewrite([after, _]) => rewrite(dir, &self.names.new, name, Some(after)),
-            Deed::Remove => remove(dir, name),
+            Deed::Remove => remove_file(dir, name),
         };
         self.swapped = done.is_ok() || matches!(self.deed, Deed::Rewrite(_));
         done.map_err(|source| CommitError::io(&self.path, source))
@@ -163,7 +166,7 @@ impl CommitStep {
         let (dir, name) = (self.dir.as_fd(), self.path.name());
         let restored = match self.deed {
             _ if !self.swapped => Ok(()),
-            Deed::Create => remove(dir, name),
+            Deed::Create => remove_file(dir, name),
             Deed::Replace | Deed::Remove => replace(dir, &self.names.old, name),
             Deed::Rewrite([_, before]) => rewrite(dir, &self.names.old, name, Some(before)),
         };
@@ -223,7 +226,7 @@ impl<'a> CommitAttempt<'a> {
                     // Another name of the file would be written to as well.
                     Deed::Rewrite(_) => write_file(dir, &names.old, before, like.as_ref()),
                     Deed::Create | Deed::Replace | Deed::Remove => {
-                        keep(&step.dir, path.name(), &names.old, before)
+                        keep_second_name(&step.dir, path.name(), &names.old, before)
                     }
                 };
                 kept.map_err(failed)?;
@@ -290,7 +293,9 @@ impl<'a> CommitAttempt<'a> {
         let dirs: BTreeMap<Option<RepoPath>, (&RepoPath, &OwnedFd)> =
             all.map(|(path, dir)| (path.parent(), (path, dir))).collect();
         let mut dirs = dirs.into_values();
-        dirs.try_for_each(|(path, dir)| sync(dir).map_err(|source| CommitError::io(path, source)))
+        dirs.try_for_each(|(path, dir)| {
+            sync_directory(dir).map_err(|source| CommitError::io(path, source))
+        })
     }
 
     /// Removes the second names and the directories that deletions emptied. The changes are already durable at this

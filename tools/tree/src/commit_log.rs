@@ -183,7 +183,7 @@ impl CommitLog {
             let written = WrittenTarget { file: Some(entry.path()) };
             let is_done = entry.path().extension().is_some_and(|end| end == DONE);
             let stage = if is_done { CommitStage::Done } else { CommitStage::Begun };
-            match serde_json::from_slice::<CommitIntent>(&regular::read(
+            match serde_json::from_slice::<CommitIntent>(&regular::read_regular_file(
                 &entry.path(),
                 MAX_STATE_BYTES,
             )?) {

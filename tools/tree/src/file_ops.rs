@@ -54,7 +54,12 @@ pub(super) fn drop_name(dir: BorrowedFd<'_>, name: &str) {
 }
 
 /// Gives the file `name` the second name `kept`, or copies it if the file system has no hard links.
-pub(super) fn keep(dir: &OwnedFd, name: &str, kept: &str, state: &FileState) -> io::Result<()> {
+pub(super) fn keep_second_name(
+    dir: &OwnedFd,
+    name: &str,
+    kept: &str,
+    state: &FileState,
+) -> io::Result<()> {
     fault::point()?;
     match rustix::fs::linkat(dir, name, dir, kept, AtFlags::empty()) {
         Ok(()) => Ok(()),
@@ -132,7 +137,7 @@ pub(super) fn place(dir: BorrowedFd<'_>, new: &str, name: &str) -> io::Result<()
 }
 
 /// Removes the file `name`.
-pub(super) fn remove(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+pub(super) fn remove_file(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     fault::point()?;
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
 }
@@ -170,7 +175,7 @@ pub(super) fn write_file(
 }
 
 /// Syncs a directory. Ignored on file systems that cannot.
-pub(super) fn sync(dir: &OwnedFd) -> io::Result<()> {
+pub(super) fn sync_directory(dir: &OwnedFd) -> io::Result<()> {
     fault::point()?;
     match rustix::fs::fsync(dir) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) | Ok(()) => Ok(()),

@@ -44,7 +44,7 @@ pub struct Listing {
 ///
 /// `.gitignore` and `.ignore` apply, with or without a repository. Hidden files are listed. Symlinks, unreadable
 /// directories and names that are not a valid [`RepoPath`] are skipped. The user's own ignore file applies, as in git.
-pub fn list(root: &Path, max_files: usize) -> Listing {
+pub fn list_files(root: &Path, max_files: usize) -> Listing {
     list_by(root, root, max_files, IgnoreRules::WithDotIgnore)
 }
 
@@ -254,14 +254,14 @@ mod tests {
         symlink("a.rs", root.join("link.rs")).unwrap();
         symlink("a", root.join("linked")).unwrap();
 
-        let listing = list(root, 100);
+        let listing = list_files(root, 100);
         assert_eq!(
             names(&listing),
             [".github/ci.yml", ".gitignore", "a.rs", "a/b.rs", "文档/说明.md"]
         );
         assert_eq!(listing.files.iter().find(|f| f.path.as_str() == "a/b.rs").unwrap().bytes, 5);
         assert!(!listing.truncated);
-        assert_eq!(listing, list(root, 100));
+        assert_eq!(listing, list_files(root, 100));
     }
 
     #[test]
@@ -293,14 +293,14 @@ mod tests {
         for path in made.iter().chain(&written) {
             write(root, path, "x");
         }
-        assert_eq!(names(&list(root, 100)), written);
-        assert_eq!(names(&list(&root.join("node_modules"), 100)), ["a/index.js"]);
+        assert_eq!(names(&list_files(root, 100)), written);
+        assert_eq!(names(&list_files(&root.join("node_modules"), 100)), ["a/index.js"]);
         let seen = git_sees(root, Path::new("/none"), []);
         assert_eq!(seen.iter().map(RepoPath::as_str).collect::<Vec<_>>(), written);
 
         gix::init(root).unwrap();
         write(root, ".git/index", "no index");
-        assert!(list(root, 100).files.len() > written.len() + 3, "it may track all of them");
+        assert!(list_files(root, 100).files.len() > written.len() + 3, "it may track all of them");
     }
 
     #[test]
@@ -338,9 +338,9 @@ mod tests {
         for name in ["a", "b", "c"] {
             write(home.path(), name, "");
         }
-        assert_eq!(names(&list(home.path(), 2)), ["a", "b"]);
-        assert!(list(home.path(), 2).truncated);
-        assert!(!list(home.path(), 3).truncated);
+        assert_eq!(names(&list_files(home.path(), 2)), ["a", "b"]);
+        assert!(list_files(home.path(), 2).truncated);
+        assert!(!list_files(home.path(), 3).truncated);
     }
 
     #[test]
@@ -349,14 +349,14 @@ mod tests {
         write(home.path(), ".gitignore", "*.tmp\n");
         write(home.path(), "sub/a.tmp", "");
         let sub = home.path().join("sub");
-        assert_eq!(names(&list(&sub, 9)), ["a.tmp"]);
+        assert_eq!(names(&list_files(&sub, 9)), ["a.tmp"]);
         fs::create_dir(home.path().join(".git")).unwrap();
-        assert!(names(&list(&sub, 9)).is_empty());
+        assert!(names(&list_files(&sub, 9)).is_empty());
     }
 
     #[test]
     fn a_missing_directory_is_an_empty_list() {
-        let listing = list(Path::new("/does/not/exist"), 9);
+        let listing = list_files(Path::new("/does/not/exist"), 9);
         assert_eq!(listing, Listing { files: Vec::new(), truncated: false });
     }
 }

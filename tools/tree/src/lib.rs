@@ -25,7 +25,7 @@ mod write;
 pub use change::{Change, ChangeSummary, Entry, FileMode, FileState, Op};
 pub use commit_log::CommitLog;
 pub use files::{
-    Hidden, IgnoredByGit, ListedFile, Listing, is_unseen, list, list_for_models,
+    Hidden, IgnoredByGit, ListedFile, Listing, is_unseen, list_files, list_for_models,
     list_for_models_below, modified,
 };
 pub use git_dirs::{dirs_of_repository, git_dirs};

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gix::bstr::BStr;
 use gix::index;
 use gix::index::entry::Flags;
-use policy::quoted;
+use policy::quoted_word;
 use serde::{Deserialize, Serialize};
 
 use super::RepoPath;
@@ -139,10 +139,10 @@ fn cure(by: KeptOffBy, root: &Path, top: &Path, path: &RepoPath) -> String {
     // The command is for the root of the tree, also for a file of a submodule.
     let submodule = top.strip_prefix(root).ok().filter(|it| !it.as_os_str().is_empty());
     let git = submodule
-        .map_or("git".to_owned(), |dir| format!("git -C {}", quoted(&dir.to_string_lossy())));
+        .map_or("git".to_owned(), |dir| format!("git -C {}", quoted_word(&dir.to_string_lossy())));
     let path = Path::new(path.as_str());
     let path = submodule.and_then(|dir| path.strip_prefix(dir).ok()).unwrap_or(path);
-    let named = |path: &Path| quoted(&path.to_string_lossy());
+    let named = |path: &Path| quoted_word(&path.to_string_lossy());
     match by {
         KeptOffBy::SparseCheckout => {
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());

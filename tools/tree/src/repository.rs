@@ -63,7 +63,7 @@ pub struct LastCommit<'r> {
 
 impl<'r> LastCommit<'r> {
     /// Returns the commit checked out around `dir`; `None` if there is none yet.
-    pub fn of(user: &'r UserRepository, dir: &Path) -> Option<Self> {
+    pub fn git_dir_of(user: &'r UserRepository, dir: &Path) -> Option<Self> {
         let below = dir.strip_prefix(&user.top).ok()?.to_owned();
         let id = gix::ObjectId::from_hex(head_of(dir)?.as_bytes()).ok()?;
         let tree = user.repository.find_commit(id).ok()?.tree().ok()?;

@@ -15,7 +15,7 @@ use tools::clock::precise_now;
 use tools::regular;
 
 use super::confine::{Root, open_below};
-use super::{FileMode, FileState, ListedFile, RepoPath, list};
+use super::{FileMode, FileState, ListedFile, RepoPath, list_files};
 
 /// A file in another state of a tree; `None` if it did not exist then.
 pub type FileThen = (RepoPath, Option<FileState>);
@@ -186,7 +186,7 @@ fn copy_with_times(from: &Path, to: &Path, data: &fs::Metadata) -> io::Result<()
 /// Returns the paths, relative to both, at which `copy` differs from `root`; at most `max_files` files of each are compared.
 /// Blocks.
 pub fn differing(root: &Path, copy: &Path, max_files: usize) -> Vec<PathBuf> {
-    let (ours, theirs) = (list(copy, max_files).files, list(root, max_files).files);
+    let (ours, theirs) = (list_files(copy, max_files).files, list_files(root, max_files).files);
     let find = |files: &[ListedFile], path: &RepoPath| {
         files
             .binary_search_by(|file| file.path.cmp(path))
@@ -195,7 +195,8 @@ pub fn differing(root: &Path, copy: &Path, max_files: usize) -> Vec<PathBuf> {
     };
     let is_same = |one: &ListedFile, other: &ListedFile| {
         let stamp = |file: &ListedFile| (file.bytes, file.modified);
-        let content = |root: &Path| regular::read(&root.join(one.path.as_str()), one.bytes).ok();
+        let content =
+            |root: &Path| regular::read_regular_file(&root.join(one.path.as_str()), one.bytes).ok();
         stamp(one) == stamp(other) || one.bytes == other.bytes && content(copy) == content(root)
     };
     let changed = ours

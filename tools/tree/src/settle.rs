@@ -15,7 +15,8 @@ use super::commit_log::{CommitIntent, CommitSide, CommitStage, Intended};
 use super::confine::Root;
 use super::file_ops::attributes::Attributes;
 use super::file_ops::{
-    TemporaryNames, drop_name, is_half_rewritten, place, remove, replace, rewrite, sync,
+    TemporaryNames, drop_name, is_half_rewritten, place, remove_file, replace, rewrite,
+    sync_directory,
 };
 use super::write::CommitError;
 use super::{Entry, FileMode, FileState, ReadTree, RepoPath, TreeError};
@@ -68,7 +69,7 @@ struct Found<'a> {
 }
 
 /// Completes or undoes what `intent` began. Running it again, or being killed while it runs, does no harm.
-pub(super) fn settle(
+pub(super) fn settle_commit(
     root: &Arc<Root>,
     intent: &CommitIntent,
     stage: CommitStage,
@@ -225,7 +226,7 @@ impl Found<'_> {
         match (self.intended.before, self.intended.after) {
             (Some(_), Some(_)) => self.put(dir, &self.names.new),
             (None, Some(_)) => place(dir, &self.names.new, name),
-            (Some(_), None) => remove(dir, name),
+            (Some(_), None) => remove_file(dir, name),
             (None, None) => Ok(()),
         }
     }
@@ -238,7 +239,7 @@ impl Found<'_> {
         let (dir, name) = (dir.as_fd(), self.intended.path.name());
         match self.intended.before {
             Some(_) => self.put(dir, &self.names.old),
-            None => remove(dir, name),
+            None => remove_file(dir, name),
         }
     }
 
@@ -256,7 +257,7 @@ impl Found<'_> {
 
 fn complete_all(root: &Root, found: &[Found<'_>]) -> Result<(), CommitError> {
     each(found, Found::complete)?;
-    each(found, |found| found.dir.as_ref().map_or(Ok(()), sync))?;
+    each(found, |found| found.dir.as_ref().map_or(Ok(()), sync_directory))?;
     tidy(root, found);
     Ok(())
 }
@@ -286,7 +287,7 @@ fn undo_all(root: &Root, intent: &CommitIntent, found: &[Found<'_>]) -> Result<(
         }
     }
     each(others.iter().copied(), Found::undo)?;
-    each(found, |found| found.dir.as_ref().map_or(Ok(()), sync))?;
+    each(found, |found| found.dir.as_ref().map_or(Ok(()), sync_directory))?;
     drop_temporary(found);
     Ok(())
 }

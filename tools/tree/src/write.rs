@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::attempt::{CommitAttempt, CommitStep, Targets, intent, is_removed, targets};
 use super::commit_log::{CommitLog, Swaps, WrittenTarget};
 use super::confine::Root;
-use super::settle::{Settled, settle};
+use super::settle::{Settled, settle_commit};
 use super::{Change, Entry, FileHash, FileMode, FileState, ReadTree, RepoPath, TreeError};
 use tools::clock;
 
@@ -171,7 +171,7 @@ impl WriteTree {
         let open =
             self.log.open_intents(self.identity).map_err(|source| CommitError::Log { source })?;
         let settle_one = |(intent, stage, written): (_, _, WrittenTarget)| {
-            let settled = settle(&self.root, &intent, stage)?;
+            let settled = settle_commit(&self.root, &intent, stage)?;
             written.forget();
             Ok(settled)
         };

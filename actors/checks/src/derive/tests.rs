@@ -9,7 +9,7 @@ use shell::CommandLine;
 use super::*;
 
 fn settings() -> config::Config {
-    config::resolve(&config::Inputs::default()).unwrap().config
+    config::resolve_layers(&config::Inputs::default()).unwrap().config
 }
 
 fn derived(files: &[(&str, &str)]) -> Vec<String> {

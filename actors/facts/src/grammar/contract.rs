@@ -42,7 +42,7 @@ pub struct ContractError {
 impl ContractError {
     /// The error of a line, counted from one.
     pub fn at(line: usize, text: &str, rule: String) -> Self {
-        Self { line, text: quoted(text), rule }
+        Self { line, text: quoted_line(text), rule }
     }
 
     /// The error of an answer that was cut off at its limit.
@@ -184,7 +184,7 @@ fn before<'a>(lines: impl Iterator<Item = &'a str>) -> (bool, Vec<Leniency>) {
 }
 
 /// Returns `text`, or an error with the expected form of the line if it is empty.
-pub fn filled(text: &str, form: &str) -> Result<String, String> {
+pub fn text_of_line(text: &str, form: &str) -> Result<String, String> {
     if text.is_empty() { Err(format!("the line must read {form}")) } else { Ok(text.to_owned()) }
 }
 
@@ -201,10 +201,14 @@ pub fn without_dot_slash<'a>(path: &'a str, tolerances: &mut Vec<Leniency>) -> &
 }
 
 /// Returns the part of a line that an error quotes, trimmed.
-pub fn quoted(line: &str) -> String {
+pub fn quoted_line(line: &str) -> String {
     line.trim().chars().take(QUOTED_CHARS).collect()
 }
 
 fn error(lines: &[&str], at: usize, rule: String) -> ContractError {
-    ContractError { line: at + 1, text: quoted(lines.get(at).copied().unwrap_or_default()), rule }
+    ContractError {
+        line: at + 1,
+        text: quoted_line(lines.get(at).copied().unwrap_or_default()),
+        rule,
+    }
 }

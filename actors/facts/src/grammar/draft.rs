@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use tree::RepoPath;
 
-use crate::grammar::contract::{ContractError, filled};
+use crate::grammar::contract::{ContractError, text_of_line};
 
 /// Prefix of a line that asks for a file to be added to the plan.
 const NEED_FILE: &str = "NEED_FILE|";
@@ -45,7 +45,7 @@ pub enum MayEnd {
 }
 
 /// Parses an answer of the Editor.
-pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractError> {
+pub fn parse_draft(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractError> {
     if looks_like_a_diff(answer) {
         // Every line of a diff starts with a marker, so this line is outside it and would be ignored.
         let mut lines = (1..).zip(answer.lines());
@@ -75,7 +75,7 @@ pub fn parse(answer: &str, may_end: MayEnd) -> Result<EditorAnswer, ContractErro
             MayEnd::Applied if said().any(|(_, line)| line.starts_with("NEED_")) => {
                 "DONE stands without NEED_ lines: ask first, or end".to_owned()
             }
-            MayEnd::Applied => match filled(reason.trim(), "DONE|<reason>") {
+            MayEnd::Applied => match text_of_line(reason.trim(), "DONE|<reason>") {
                 Ok(reason) => return Ok(EditorAnswer::Done { reason }),
                 Err(rule) => rule,
             },
@@ -113,7 +113,7 @@ fn needed(line: &str) -> Result<NeededFile, String> {
     let (path, why) = rest.split_once('|').unwrap_or((rest, ""));
     let path =
         RepoPath::parse(path.trim().trim_start_matches("./")).map_err(|error| error.to_string())?;
-    Ok(NeededFile { path, why: filled(why.trim(), form)? })
+    Ok(NeededFile { path, why: text_of_line(why.trim(), form)? })
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn read(answer: &str) -> Result<EditorAnswer, ContractError> {
-        parse(answer, MayEnd::NothingApplied)
+        parse_draft(answer, MayEnd::NothingApplied)
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn done_is_an_answer_once_something_is_applied() {
-        let done = |answer| parse(answer, MayEnd::Applied);
+        let done = |answer| parse_draft(answer, MayEnd::Applied);
         let reason = "the package is missing here".to_owned();
         let answer = "DONE|the package is missing here";
         assert_eq!(done(answer).unwrap(), EditorAnswer::Done { reason: reason.clone() });

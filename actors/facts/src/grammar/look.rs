@@ -8,7 +8,7 @@ pub(crate) use toolbox::ranged;
 use tree::RepoPath;
 
 use crate::grammar::contract::{
-    ContractError, Leniency, filled, is_of_an_answer, without_dot_slash,
+    ContractError, Leniency, is_of_an_answer, text_of_line, without_dot_slash,
 };
 
 /// The looks of one answer.
@@ -21,7 +21,7 @@ pub struct Looks {
 }
 
 /// Parses the looks of an answer; `None` if it does not end with one. Text before them is tolerated.
-pub fn read(answer: &str) -> Option<Result<Looks, ContractError>> {
+pub fn read_looks(answer: &str) -> Option<Result<Looks, ContractError>> {
     let mut said = (1..).zip(answer.lines().map(str::trim)).filter(|(_, line)| is_said(line));
     let is_look = |line: &str| line.starts_with("NEED_") && line.contains('|');
     let last = said.clone().last();
@@ -67,10 +67,10 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
         }
         "NEED_SEARCH" => {
             let (pattern, glob) = search(rest);
-            let pattern = filled(pattern, "NEED_SEARCH|<regular expression>[|<glob>]")?;
+            let pattern = text_of_line(pattern, "NEED_SEARCH|<regular expression>[|<glob>]")?;
             Look::Search { pattern, glob: glob.map(str::to_owned) }
         }
-        "NEED_SYMBOL" => Look::Symbol { name: filled(rest, "NEED_SYMBOL|<name>")? },
+        "NEED_SYMBOL" => Look::Symbol { name: text_of_line(rest, "NEED_SYMBOL|<name>")? },
         "NEED_LIST" => {
             let directory = match bare(rest, tolerances) {
                 "" | "." => None,
@@ -78,9 +78,9 @@ fn one(line: &str, tolerances: &mut Vec<Leniency>) -> Result<Vec<Look>, String> 
             };
             Look::List { directory }
         }
-        "NEED_RUN" => Look::Run { command: filled(rest, "NEED_RUN|<command>")? },
+        "NEED_RUN" => Look::Run { command: text_of_line(rest, "NEED_RUN|<command>")? },
         "NEED_ANSWER" => {
-            Look::Ask { question: filled(rest, "NEED_ANSWER|<question to the user>")? }
+            Look::Ask { question: text_of_line(rest, "NEED_ANSWER|<question to the user>")? }
         }
         "NEED_TOOL" => {
             let (name, arguments) = rest.split_once('|').unwrap_or((rest, ""));
@@ -104,7 +104,7 @@ pub(crate) fn context(
     if ranges.iter().any(|(first, last)| *first == 0 || last < first) {
         return Err("a range is one-based and reads first-last".to_owned());
     }
-    let target = filled(target.trim(), form)?;
+    let target = text_of_line(target.trim(), form)?;
     let path = path(bare(&target, tolerances))?;
     if ranges.is_empty() {
         return Ok(vec![Look::Context { path, lines: None }]);
@@ -147,11 +147,11 @@ mod tests {
     use super::*;
 
     fn asked(answer: &str) -> Vec<String> {
-        read(answer).unwrap().unwrap().looks.iter().map(ToString::to_string).collect()
+        read_looks(answer).unwrap().unwrap().looks.iter().map(ToString::to_string).collect()
     }
 
     fn rule(answer: &str) -> String {
-        read(answer).unwrap().unwrap_err().to_string()
+        read_looks(answer).unwrap().unwrap_err().to_string()
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn text_before_and_fences_are_tolerated_and_noted() {
-        let tolerances = |answer: &str| read(answer).unwrap().unwrap().tolerances;
+        let tolerances = |answer: &str| read_looks(answer).unwrap().unwrap().tolerances;
         assert_eq!(tolerances("```\nNEED_CONTEXT|a\n```"), [Leniency::Fence]);
         assert_eq!(tolerances("Let me look.\n\nNEED_CONTEXT|a"), [Leniency::Preamble]);
         assert!(tolerances("NEED_CONTEXT|a").is_empty());
@@ -198,9 +198,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_does_not_end_with_a_look_asks_for_nothing() {
-        assert_eq!(read("NEED_CONTEXT|a\nThat is all."), None);
-        assert_eq!(read(""), None);
-        assert_eq!(read("You could answer NEED_CONTEXT."), None);
+        assert_eq!(read_looks("NEED_CONTEXT|a\nThat is all."), None);
+        assert_eq!(read_looks(""), None);
+        assert_eq!(read_looks("You could answer NEED_CONTEXT."), None);
     }
 
     #[test]

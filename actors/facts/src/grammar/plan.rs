@@ -13,7 +13,7 @@ use tree::RepoPath;
 
 use crate::grammar::contract::ContractError;
 pub use crate::grammar::contract::Leniency;
-use crate::grammar::contract::{Contract, filled, is_of_an_answer, without_dot_slash};
+use crate::grammar::contract::{Contract, is_of_an_answer, text_of_line, without_dot_slash};
 use crate::grammar::draft::MayEnd;
 use crate::grammar::look::{self, Look, context, ranged};
 
@@ -181,12 +181,12 @@ impl Reader {
         let (key, rest) = text.split_once('|').unwrap_or((text, ""));
         let rest = rest.trim();
         match key {
-            "PLAN" => self.steps.push(filled(rest, "PLAN|<step text>")?),
-            "ACCEPT" => self.accept.push(filled(rest, "ACCEPT|<criterion>")?),
-            "ASSUME" => self.assumptions.push(filled(rest, "ASSUME|<assumption>")?),
-            "RISK" => self.risks.push(filled(rest, "RISK|<risk>")?),
+            "PLAN" => self.steps.push(text_of_line(rest, "PLAN|<step text>")?),
+            "ACCEPT" => self.accept.push(text_of_line(rest, "ACCEPT|<criterion>")?),
+            "ASSUME" => self.assumptions.push(text_of_line(rest, "ASSUME|<assumption>")?),
+            "RISK" => self.risks.push(text_of_line(rest, "RISK|<risk>")?),
             "VERIFY" => {
-                let command = filled(rest, "VERIFY|<command>")?;
+                let command = text_of_line(rest, "VERIFY|<command>")?;
                 let parsed = CommandLine::parse(&command)
                     .map_err(|error| format!("VERIFY needs a command: {error}"))?;
                 sound(&parsed)?;
@@ -203,10 +203,10 @@ impl Reader {
             }
             "NO_EDIT" => {
                 let reason = rest.strip_prefix("true|").map(str::trim).unwrap_or_default();
-                self.no_edit = Some(filled(reason, "NO_EDIT|true|<reason>")?);
+                self.no_edit = Some(text_of_line(reason, "NO_EDIT|true|<reason>")?);
             }
             "DONE" => match self.limits.may_end {
-                MayEnd::Applied => self.no_edit = Some(filled(rest, "DONE|<reason>")?),
+                MayEnd::Applied => self.no_edit = Some(text_of_line(rest, "DONE|<reason>")?),
                 MayEnd::NothingApplied => {
                     return Err(
                         "DONE is an answer only once a change is applied: plan it, or write \
@@ -225,7 +225,7 @@ impl Reader {
 
     fn file(&mut self, rest: &str) -> Result<(), String> {
         let (path, intent) = rest.split_once('|').unwrap_or((rest, ""));
-        let (path, intent) = (path.trim(), filled(intent.trim(), "FILE|<path>|<intent>")?);
+        let (path, intent) = (path.trim(), text_of_line(intent.trim(), "FILE|<path>|<intent>")?);
         let (path, lines) = ranged(path);
         let bare = without_dot_slash(path, &mut self.tolerances);
         let path = look::path(bare)?;

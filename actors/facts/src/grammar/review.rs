@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use tools::count::counted;
 use tree::RepoPath;
 
-use crate::grammar::contract::{Contract, ContractError, Leniency, filled, without_dot_slash};
+use crate::grammar::contract::{
+    Contract, ContractError, Leniency, text_of_line, without_dot_slash,
+};
 
 const CONTRACT: Contract = Contract { header: "REVIEW_V1", footer: "REVIEW_END" };
 
@@ -129,7 +131,7 @@ impl Review {
             let (word, rest) = line.split_once('|').unwrap_or((line, ""));
             match word {
                 "FINDING" => findings.push(finding(rest, &lines_of, &mut tolerances)?),
-                "SUMMARY" => summary.push(filled(rest.trim(), "SUMMARY|<text>")?),
+                "SUMMARY" => summary.push(text_of_line(rest.trim(), "SUMMARY|<text>")?),
                 _ => return Err("the block may have FINDING| and SUMMARY| lines only".to_owned()),
             }
             Ok(())
@@ -152,7 +154,7 @@ fn finding(
 ) -> Result<Finding, String> {
     const FORM: &str = "FINDING|<severity>|<path>:<line>|<what is wrong>";
     let mut parts = rest.splitn(3, '|').map(str::trim);
-    let mut next = || filled(parts.next().unwrap_or_default(), FORM);
+    let mut next = || text_of_line(parts.next().unwrap_or_default(), FORM);
     let (severity, place, text) = (next()?, next()?, next()?);
     let severity = Severity::read(&severity)
         .ok_or("the severity is one of critical, high, medium, low".to_owned())?;
@@ -184,7 +186,7 @@ pub struct ShownDiff {
 
 /// Formats a diff for a model, file by file within `max_bytes`, leaving out files that may not be read and generated
 /// files.
-pub fn shown(
+pub fn shown_diff(
     diff: &str,
     max_bytes: usize,
     may_read: impl Fn(&str) -> Result<(), String>,
@@ -338,15 +340,15 @@ mod tests {
     #[test]
     fn a_diff_is_shown_with_numbers_and_without_what_may_not_be_read() {
         let may_read = |path: &str| if path == ".env" { Err("secret".to_owned()) } else { Ok(()) };
-        let all = shown(DIFF, 10_000, may_read);
+        let all = shown_diff(DIFF, 10_000, may_read);
         assert_eq!(all.paths, ["a.rs", "new name.txt", "gone"]);
         assert_eq!(all.left_out, [(".env".to_owned(), "secret".to_owned())]);
         let hunk = "@@ -8,2 +8,3 @@ fn f\n    8|  x\n     | -y\n    9| +z\n   10| +w\n";
         assert!(all.text.contains(hunk), "{}", all.text);
         let lock = DIFF.replace("a.rs", "web/package-lock.json");
-        let lock = shown(&lock, 10_000, may_read).left_out;
+        let lock = shown_diff(&lock, 10_000, may_read).left_out;
         assert_eq!(lock[0], ("web/package-lock.json".to_owned(), "generated file".to_owned()));
-        let some = shown(DIFF, 200, may_read);
+        let some = shown_diff(DIFF, 200, may_read);
         assert_eq!(some.paths, ["new name.txt", "gone"], "as many files as fit");
         assert!(some.left_out.len() > 1);
     }

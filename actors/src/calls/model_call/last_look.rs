@@ -48,7 +48,7 @@ mod tests {
 
     fn terms(flags: &[(&'static str, &str)]) -> Terms {
         let flags = flags.iter().map(|(key, value)| (*key, "test", (*value).to_owned())).collect();
-        let config = config::resolve(&Inputs { flags, ..Inputs::default() }).unwrap().config;
+        let config = config::resolve_layers(&Inputs { flags, ..Inputs::default() }).unwrap().config;
         Terms::new(Arc::new(config), Prompts::default()).unwrap()
     }
 

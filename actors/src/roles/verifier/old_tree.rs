@@ -126,7 +126,7 @@ impl Trying<'_> {
     fn judged(&self, check: &Check, output: &str) -> OldTree {
         let complaints = &self.verifier.commands.run.config().commands.complaints;
         let fails = check.outcome == CheckOutcome::CodeFailure;
-        proof::judged(check, fails && is_unbuilt(&plain_text(output), complaints))
+        proof::judge_on_old_tree(check, fails && is_unbuilt(&plain_text(output), complaints))
     }
 }
 

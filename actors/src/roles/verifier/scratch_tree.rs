@@ -12,7 +12,7 @@ use shell::{CommandLine, CommandOutcome, Exit, OutputSink};
 use tokio::time::Instant;
 use tools::blocking::on_a_thread;
 use tree::{
-    FileThen, ListedFile, ReadTree, RepoPath, TreeError, differing, list, put, tracked_among,
+    FileThen, ListedFile, ReadTree, RepoPath, TreeError, differing, list_files, put, tracked_among,
 };
 
 use crate::run::command_runner::{CommandPlace, Runner};
@@ -188,7 +188,7 @@ impl ScratchTree {
         }
         let max_files = self.commands.run.config().limits.max_workspace_files;
         let root = tree.root().to_owned();
-        self.files = on_a_thread(move || list(&root, max_files).files).await;
+        self.files = on_a_thread(move || list_files(&root, max_files).files).await;
         let made = match self.commands.run.confinement().await.degree() {
             Degree::Full if self.is_for_one => Made::Apart,
             Degree::Full => self.layers(reach).await?,
@@ -356,7 +356,7 @@ impl ScratchTree {
         }
         let root = self.commands.workspace.reader().root().to_owned();
         let max_files = self.commands.run.config().limits.max_workspace_files;
-        let now = on_a_thread(move || list(&root, max_files).files).await;
+        let now = on_a_thread(move || list_files(&root, max_files).files).await;
         let by_path = |files: &[ListedFile]| -> BTreeMap<RepoPath, (u64, i64)> {
             files.iter().map(|file| (file.path.clone(), (file.bytes, file.modified))).collect()
         };

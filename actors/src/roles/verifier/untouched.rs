@@ -66,9 +66,11 @@ impl VerifierSetup {
     }
 
     fn remembered(&self, key: &FileHash, text: &str) -> Option<Check> {
-        let kept =
-            regular::read(&self.commands.run.cache.join(format!("base-{key}")), MAX_NOTE_BYTES)
-                .ok()?;
+        let kept = regular::read_regular_file(
+            &self.commands.run.cache.join(format!("base-{key}")),
+            MAX_NOTE_BYTES,
+        )
+        .ok()?;
         let check: Check = serde_json::from_slice(&kept).ok()?;
         (check.command == text).then_some(Check { cached: true, ..check })
     }

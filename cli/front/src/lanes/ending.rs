@@ -8,7 +8,7 @@ use facts::lane_id::LaneId;
 use facts::team::{EndedLane, LaneEnd, Other};
 use tree::RepoPath;
 
-use super::lines::{list, reason, style, used};
+use super::lines::{first_names, reason, style, used};
 use super::{Lane, LaneTable, Stage};
 use crate::diff::harmless_text as harmless;
 use crate::paint::Paint;
@@ -36,7 +36,7 @@ impl LaneTable {
             let mut line = format!("lane {id} {} — {outcome}", harmless(&lane.title));
             if !lane.files.is_empty() {
                 let files: Vec<&str> = lane.files.iter().map(|file| file.path.as_str()).collect();
-                line.push_str(&format!(" · {}", list(&files)));
+                line.push_str(&format!(" · {}", first_names(&files)));
             }
             line.push_str(&format!(" · {}", used(Spending { known, ..lane.spent })));
             lines.push(line);
@@ -86,7 +86,7 @@ fn outcome(lane: &EndedLane, paint: Paint) -> String {
                 Other::User => "with your own changes",
             };
             let title = style(paint, AnsiColor::Yellow, "conflict");
-            format!("{title} {with} in {}", list(&paths))
+            format!("{title} {with} in {}", first_names(&paths))
         }
     }
 }

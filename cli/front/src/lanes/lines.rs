@@ -64,14 +64,14 @@ impl LaneTable {
             }
             Event::PlanCreated { plan, .. } | Event::PlanRevised { plan, .. } => {
                 let files: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
-                vec![format!("plans to change {}", list(&files))]
+                vec![format!("plans to change {}", first_names(&files))]
             }
             Event::PlanRefused { error } | Event::DraftRefused { error } => {
                 vec![format!("{} {}", refused("answer refused:"), first_line(&error.to_string()))]
             }
             Event::FilesNeeded { files } => {
                 let files: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-                vec![format!("its plan lacks {}", list(&files))]
+                vec![format!("its plan lacks {}", first_names(&files))]
             }
             Event::PatchRefused { reasons, .. } => {
                 let title = refused("patch refused, nothing written:");
@@ -113,14 +113,17 @@ fn ends(event: &Event, unknown: Amount, paint: Paint) -> Vec<String> {
                 Verified::NotNeeded => style(paint, AnsiColor::Green, "nothing to change"),
             };
             let changed: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-            let changed =
-                if changed.is_empty() { String::new() } else { format!(" · {}", list(&changed)) };
+            let changed = if changed.is_empty() {
+                String::new()
+            } else {
+                format!(" · {}", first_names(&changed))
+            };
             let mut lines = vec![format!("{how}{changed} · {}", used(spent))];
             if !left_behind.is_empty() {
                 let paths: Vec<&str> = left_behind.iter().map(RepoPath::as_str).collect();
                 lines.push(format!(
                     "commands changed {}, which the lane does not own; these changes are left out",
-                    list(&paths)
+                    first_names(&paths)
                 ));
             }
             lines
@@ -142,7 +145,7 @@ fn ends(event: &Event, unknown: Amount, paint: Paint) -> Vec<String> {
 }
 
 /// Formats the plan of a team, a line per lane.
-pub(crate) fn plan(lanes: &[PlannedLane]) -> String {
+pub(crate) fn team_plan_lines(lanes: &[PlannedLane]) -> String {
     let mut text = String::new();
     for PlannedLane { lane, title, owns, after, .. } in lanes {
         let owns: Vec<&str> = owns.iter().map(String::as_str).collect();
@@ -160,7 +163,7 @@ pub(crate) fn plan(lanes: &[PlannedLane]) -> String {
 pub(crate) fn conflict(lane: LaneId, paths: &[RepoPath], with: Other, paint: Paint) -> String {
     let title = style(paint, AnsiColor::Yellow, "conflict:");
     let paths: Vec<&str> = paths.iter().map(RepoPath::as_str).collect();
-    let paths = list(&paths);
+    let paths = first_names(&paths);
     let what = match with {
         // The next attempt or the end of the run shows how it is resolved.
         Other::Lanes => format!("earlier lanes also changed {paths}"),
@@ -224,7 +227,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// Lists the first few names and the number of the others.
-pub(super) fn list(names: &[&str]) -> String {
+pub(super) fn first_names(names: &[&str]) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<&str> = names.iter().take(SHOWN).copied().collect();
     let more = names.len() - shown.len();

@@ -11,7 +11,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::{Lane, LaneTable, Stage};
 use crate::diff::harmless;
 use crate::paint::Paint;
-use checks::wording::short;
+use checks::wording::short_number;
 
 /// Cells before the title: two spaces, the lane's number, and a gap.
 const BEFORE: usize = 5;
@@ -79,7 +79,10 @@ impl LaneTable {
         let running = lane.since.map_or(Duration::ZERO, |since| at.saturating_sub(since));
         let right = [
             (ELAPSED, begun.then(|| clock(lane.took + running))),
-            (TOKENS, Some(format!("{} tok", short(lane.tokens()))).filter(|_| lane.tokens() > 0)),
+            (
+                TOKENS,
+                Some(format!("{} tok", short_number(lane.tokens()))).filter(|_| lane.tokens() > 0),
+            ),
             (COST, lane.cost()),
             (HIT, lane.hit_share()),
         ];
@@ -175,7 +178,7 @@ const fn colour(stage: &Stage) -> AnsiColor {
 }
 
 /// Cuts `text` to at most `wide` cells of the terminal.
-pub(crate) fn cut(text: &str, wide: usize) -> String {
+pub(crate) fn cut_to_width(text: &str, wide: usize) -> String {
     let text = text.replace('\t', " ");
     if text.width() <= wide {
         return text;
@@ -195,7 +198,7 @@ pub(crate) fn cut(text: &str, wide: usize) -> String {
 
 /// Pads or cuts `text` to exactly `wide` cells of the terminal.
 fn cell(text: &str, wide: usize) -> String {
-    let mut shown = cut(text, wide);
+    let mut shown = cut_to_width(text, wide);
     let missing = wide.saturating_sub(shown.width());
     shown.extend(std::iter::repeat_n(' ', missing));
     shown

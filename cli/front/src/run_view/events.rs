@@ -243,7 +243,7 @@ impl RunView {
                 if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             self.say(format!("    changes discarded: {}{more}", harmless(first)));
         }
-        if let Some(masked) = describe::masked(findings) {
+        if let Some(masked) = describe::describe_masked(findings) {
             self.say(format!("    {masked}"));
         }
     }
@@ -285,7 +285,7 @@ impl RunView {
                 self.enter(PLANNING, "", at);
             }
             Event::LanesPlanned { lanes, .. } => {
-                self.say(lines::plan(lanes).trim_end());
+                self.say(lines::team_plan_lines(lanes).trim_end());
                 self.enter("work in lanes", "", at);
             }
             Event::LanesDeclined { why } => {

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::RunView;
 use crate::diff::harmless;
-use crate::lanes::rows::cut;
+use crate::lanes::rows::cut_to_width;
 
 /// Most waiting questions that are shown one by one; the others are only counted.
 const MOST_SHOWN: usize = 3;
@@ -127,7 +127,7 @@ impl MissionState {
                 Some(_) | None => rows.push(count),
             }
         }
-        rows.extend(self.waiting().iter().map(|row| cut(row, width.saturating_sub(2))));
+        rows.extend(self.waiting().iter().map(|row| cut_to_width(row, width.saturating_sub(2))));
         rows.into_iter().map(|row| format!("  {row}")).collect()
     }
 }

@@ -133,7 +133,7 @@ fn ends(delivery: Delivery, changes: Vec<Change>) -> RequestOutcome {
 fn end(events: Vec<Event>, outcome: &RequestOutcome) -> String {
     let (mut view, _) = view(options(CommandsGiven::OfTheShell, Accounts::InALine), events);
     let told = lines(view.outcome(outcome, "01m80aa9hr33yegy", Duration::from_millis(24_400)));
-    let error = exit::of(&outcome.delivery, None).err();
+    let error = exit::exit_error(&outcome.delivery, None).err();
     told + &error.map(|error| error.to_string()).unwrap_or_default()
 }
 

@@ -14,7 +14,7 @@ use tools::ids;
 use super::{Accounts, RunView};
 use crate::diff::harmless;
 use crate::lanes::lines::labelled;
-use checks::wording::short;
+use checks::wording::short_number;
 
 /// Unit of the provider's prompt cache, in tokens.
 const CACHE_UNIT_TOKENS: u64 = 128;
@@ -141,10 +141,10 @@ impl RunView {
         };
         let calls = counted(calls, "call");
         let seconds = at.saturating_sub(self.started).as_secs_f64();
-        let (prompt, output) = (short(used.prompt), short(used.output));
+        let (prompt, output) = (short_number(used.prompt), short_number(used.output));
         let line = format!(
             "{calls}{without} · {prompt} tokens in, {output} out · {cost} · {seconds:.1} s · session {}",
-            ids::short(session)
+            ids::short_id(session)
         );
         match self.options.accounts {
             Accounts::InALine => line,

@@ -85,7 +85,7 @@ impl Desk {
     pub(super) fn wishes(&self, word: Option<&str>) -> Result<(), CliError> {
         let failed = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
         match word {
-            Some(word) => regular::write(&self.wish, word.as_bytes()).map_err(failed),
+            Some(word) => regular::write_regular_file(&self.wish, word.as_bytes()).map_err(failed),
             None => match std::fs::remove_file(&self.wish) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
                 Ok(()) | Err(_) => Ok(()),

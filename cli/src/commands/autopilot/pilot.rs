@@ -352,7 +352,7 @@ impl Pilot<'_> {
         let failed = |error: std::io::Error| CliError::caused(CliErrorKind::Internal, &error);
         let text = serde_json::to_vec(&kept).map_err(|error| failed(error.into()))?;
         let half = self.desk.state.with_extension("half");
-        regular::write(&half, &text).map_err(failed)?;
+        regular::write_regular_file(&half, &text).map_err(failed)?;
         std::fs::rename(half, &self.desk.state).map_err(failed)
     }
 }

@@ -39,7 +39,7 @@ impl Plain<'_> {
         let mut editor =
             DefaultEditor::with_config(line_config).map_err(|error| no_terminal(&error))?;
         // A missing history file is created; anything that is not a readable file is left alone.
-        let has_history = regular::read(history, MAX_NOTE_BYTES)
+        let has_history = regular::read_regular_file(history, MAX_NOTE_BYTES)
             .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
         if has_history {
             editor.load_history(history).ok();
@@ -86,7 +86,7 @@ impl Plain<'_> {
     async fn perform(&mut self, text: &str) -> Result<Option<ConversationEnd>, CliError> {
         let not =
             |why: &dyn fmt::Display| render::harmless(&tui::as_slash_commands(&why.to_string()));
-        match tui::line(text) {
+        match tui::read_plain_line(text) {
             PlainLine::Request(text, said) => {
                 let request = Request::new(text, self.global.intent_of(said));
                 self.request(request).await?;
@@ -186,7 +186,7 @@ impl Plain<'_> {
             move |bytes: &[u8]| {
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 output.add(bytes);
-                output.ready().iter().for_each(|line| render::line(line));
+                output.ready().iter().for_each(|line| render::print_line(line));
             }
         };
         let ran = tokio::select! {
@@ -198,7 +198,7 @@ impl Plain<'_> {
         };
         let rest = output.lock().unwrap_or_else(PoisonError::into_inner).end();
         for line in &rest {
-            render::line(line);
+            render::print_line(line);
         }
         if !ran.is_empty() {
             self.view.note(&render::harmless(&ran));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use front::error::CliError;
-use policy::quoted;
+use policy::quoted_word;
 use shell::Git;
 use tree::{RepoPath, nested_repository};
 
@@ -48,7 +48,7 @@ impl fmt::Display for WhyLeftOut {
             ),
             Self::Nested(dir) => {
                 let dir = dir.to_string_lossy();
-                let (named, quoted) = (dir.as_ref(), quoted(&dir));
+                let (named, quoted) = (dir.as_ref(), quoted_word(&dir));
                 write!(
                     f,
                     "it belongs to the repository {named}, which has commits of its own (git -C {quoted} commit)"

@@ -2,7 +2,7 @@
 
 use facts::lane_id::LaneId;
 use front::error::{CliError, CliErrorKind};
-use journal::{LaneState, LaneWork, changes};
+use journal::{LaneState, LaneWork, staged_changes};
 use serde_json::json;
 
 use crate::flags::Global;
@@ -22,7 +22,7 @@ pub(super) fn show(
     let Some(work) = lanes.iter().find(|it| it.lane == lane) else {
         return Err(no_such_lane(lane, &lanes));
     };
-    let changes = changes(&past.dir(&work.session), &work.files)
+    let changes = staged_changes(&past.dir(&work.session), &work.files)
         .map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     let LaneWork { session, run, title, state, attempt, .. } = work;
     let mut shown = format!("lane {lane} · {title} · {} · run {run}", describe::word(state));
@@ -37,7 +37,7 @@ pub(super) fn show(
     let about = json!({
         "lane": lane, "title": title, "state": state, "attempt": attempt, "run": run, "session": session,
     });
-    render::changes(around, global, &shown, about, &changes);
+    render::print_changes(around, global, &shown, about, &changes);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ mod mission;
 use std::fmt::{self, Write as _};
 
 use checks::outcome::CheckOutcome;
-use checks::wording::short;
+use checks::wording::short_number;
 use facts::delivery::Delivery;
 use facts::event::{Blob, Event};
 use facts::grammar::plan::{Plan, StepMark};
@@ -108,7 +108,7 @@ fn line(text: &str) -> &str {
 /// Renders the list of facts at the top of the page.
 fn facts(summary: &Summary, sources: &PageSources<'_>) -> String {
     let Summary { id, started, workspace, usage, ended, .. } = summary;
-    let tokens = format!("{} in, {} out", short(usage.prompt), short(usage.output));
+    let tokens = format!("{} in, {} out", short_number(usage.prompt), short_number(usage.output));
     let hits = usage.hit.saturating_mul(100).checked_div(usage.prompt).unwrap_or_default();
     let facts = [
         ("Session", id.clone()),
@@ -291,10 +291,10 @@ fn part(
     event: &Event,
     sources: &PageSources<'_>,
 ) -> Option<String> {
-    if let Some((version, planned)) = describe::plan(event) {
+    if let Some((version, planned)) = describe::describe_plan(event) {
         return Some(plan(request, lane, version, planned));
     }
-    if let Some((of, why)) = describe::refusal(event) {
+    if let Some((of, why)) = describe::describe_refusal(event) {
         let title = heading("warn", "rejected", &format!("The {of}"));
         return Some(format!("{title}<blockquote>{}</blockquote>\n", Escaped(why.trim())));
     }

@@ -46,13 +46,13 @@ impl Conversation {
         if let Some(question) = text.strip_prefix("? ") {
             return self.request(question, Some(RequestIntent::Answer));
         }
-        if commands::leaves(text) {
+        if commands::is_word_of_leaving(text) {
             return vec![ConversationAct::Leave];
         }
         if !text.starts_with('/') {
             return self.request(text, self.facts.intent);
         }
-        match commands::read(text) {
+        match commands::read_slash_command(text) {
             Ok((what, rest)) => self.command(what, rest, text, at),
             Err(_) if commands::is_path(text) => self.request(text, self.facts.intent),
             // The line is removed so that the next input is not appended to it.

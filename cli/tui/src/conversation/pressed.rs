@@ -139,7 +139,7 @@ impl Conversation {
             _ => return None,
         };
         let offers = &asked.on_screen.offers;
-        match (answer::read(&typed, offers), key) {
+        match (answer::read_answer(&typed, offers), key) {
             (Typed::Unclear, _) => return None,
             // It holds beyond this question, so it is read before it is given.
             (Typed::Answer(ApprovalAnswer::Always), Key::Alt(_)) if has_draft => {

@@ -14,7 +14,7 @@ use facts::event::Event;
 use facts::grammar::contract::{ContractError, Leniency};
 use model::AgentRole;
 
-use crate::team::split::team_plan::{TeamLimits, TeamPlan, instructions};
+use crate::team::split::team_plan::{TeamLimits, TeamPlan, planner_instructions};
 
 /// A plan, and where the answer deviated from the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct TeamPlanned {
 
 /// Asks how to split the task of `brief` into at most `lanes.max_lanes` lanes. The model may look at the tree and try
 /// commands.
-pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
+pub async fn plan_split(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
     let run = &commands.run;
     let (caller, config) = (Caller::of(&run, AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
@@ -38,7 +38,7 @@ pub async fn plan(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, Answe
         &mut dialogue,
         AgentRole::LanePlanner,
         BriefShare::Everything,
-        &instructions(prompts, limits),
+        &planner_instructions(prompts, limits),
     );
     dialogue.say(&(introduction + &prompts.render(Prompt::SplitRequest, &[])));
     let bounds = &config.agent_loop;

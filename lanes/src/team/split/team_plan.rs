@@ -8,7 +8,7 @@ use std::fmt;
 
 use actors::talk::prompts::{Prompt, Prompts};
 use facts::grammar::contract::{
-    Contract, ContractError, Leniency, filled, quoted, without_dot_slash,
+    Contract, ContractError, Leniency, quoted_line, text_of_line, without_dot_slash,
 };
 use facts::lane_id::LaneId;
 use facts::team::PlannedLane;
@@ -133,7 +133,7 @@ impl TeamPlan {
 }
 
 /// Returns the instructions for the lane planner.
-pub fn instructions(prompts: &Prompts, limits: TeamLimits) -> String {
+pub fn planner_instructions(prompts: &Prompts, limits: TeamLimits) -> String {
     prompts.render(
         Prompt::LanePlanner,
         &[("max_lanes", &limits.max_lanes), ("max_own_lines", &MAX_OWN_LINES)],
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         let (id, rest) = rest.split_once('|').unwrap_or((rest, ""));
         let (title, goal) = rest.split_once('|').unwrap_or((rest, ""));
         let (id, title, goal) =
-            (lane_id(id)?, filled(title.trim(), LANE)?, filled(goal.trim(), LANE)?);
+            (lane_id(id)?, text_of_line(title.trim(), LANE)?, text_of_line(goal.trim(), LANE)?);
         if self.lanes.contains_key(&id) {
             return Err("each lane has one LANE line".to_owned());
         }
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
 
     fn own(&mut self, line: Line<'a>, rest: &str) -> Result<(), String> {
         let (id, text) = rest.split_once('|').unwrap_or((rest, ""));
-        let (id, text) = (lane_id(id)?, filled(text.trim(), OWN)?);
+        let (id, text) = (lane_id(id)?, text_of_line(text.trim(), OWN)?);
         let pattern: Pattern = without_dot_slash(&text, &mut self.tolerances)
             .parse()
             .map_err(|error: OwnershipPatternError| error.to_string())?;
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
                 let rule = format!(
                     "a file has only one owner, and line {} could match the same file: `{}`",
                     other.at + 1,
-                    quoted(other.text)
+                    quoted_line(other.text)
                 );
                 return Err(Broken::Line(line.at, rule));
             }

@@ -10,7 +10,7 @@ use tools::regular;
 
 use crate::EVENTS;
 use crate::moved::{moved_home, moves};
-use crate::read::{LogPlace, ReadError, scan};
+use crate::read::{LogPlace, ReadError, scan_lines};
 
 /// Read limit for the first line; longer than any real one.
 const LONGEST: u64 = 1 << 20;
@@ -95,7 +95,7 @@ fn home(session: &Path) -> Result<Option<String>, ReadError> {
     let mut line = Vec::new();
     let read = BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line);
     read.map_err(|source| ReadError::Io { path: path.clone(), source })?;
-    let first = scan(&line, LogPlace::start());
+    let first = scan_lines(&line, LogPlace::start());
     if let Some(damage) = first.damage(&path) {
         return Err(damage);
     }

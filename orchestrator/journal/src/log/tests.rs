@@ -7,7 +7,7 @@ use facts::amounts::Amount;
 use tools::clock::{FixedClock, Timestamp};
 
 use super::*;
-use crate::read::read;
+use crate::read::read_journal;
 
 const CAPACITY: Capacity = Capacity { queue: 8, patience: Duration::from_mins(1) };
 
@@ -42,7 +42,7 @@ async fn a_refused_transition_is_recorded_and_not_made() {
     publisher.record(verify).await.unwrap();
     publisher.record(Event::ArchitectStarted { iteration: 1 }).await.unwrap();
     drop((journal, publisher));
-    let records = read(dir.path()).unwrap().records;
+    let records = read_journal(dir.path()).unwrap().records;
     let (idle, planning) = (SessionState::Idle, SessionState::Planning);
     let refused = Event::TransitionRefused { from: idle, to: SessionState::Verifying };
     assert_eq!(records[1].event(), Some(refused));
@@ -81,10 +81,10 @@ async fn a_full_disk_pauses_a_run_that_has_paid_until_there_is_space() {
         "{signal:?}"
     );
     assert!(!recorded.is_finished());
-    assert_eq!(read(dir.path()).unwrap().records.len(), 1);
+    assert_eq!(read_journal(dir.path()).unwrap().records.len(), 1);
     fs::remove_file(place).unwrap();
     assert_eq!(recorded.await.unwrap(), Ok(EventWritten::Now(2)));
-    assert_eq!(read(dir.path()).unwrap().records.len(), 2);
+    assert_eq!(read_journal(dir.path()).unwrap().records.len(), 2);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ struct Mark {
 }
 
 /// Projects all sessions of a workspace. Returns the damage in journals; their valid beginnings are projected.
-pub(super) fn sync(
+pub(super) fn sync_projection(
     connection: &mut Connection,
     homes: &Homes,
     workspace: &str,
@@ -65,7 +65,8 @@ fn project(
     path: &Path,
 ) -> rusqlite::Result<Option<ReadError>> {
     // Taken before reading, so that lines added during the read are noticed next time.
-    let read = stamp(path).and_then(|stamp| Ok((stamp, regular::read(path, MAX_STATE_BYTES)?)));
+    let read = stamp(path)
+        .and_then(|stamp| Ok((stamp, regular::read_regular_file(path, MAX_STATE_BYTES)?)));
     let (stamp, text) = match read {
         Ok(read) => read,
         Err(source) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use checks::wording::short;
+use checks::wording::short_number;
 use facts::amounts::{Allowance, Amount};
 use facts::lane_id::LaneId;
 use tools::count::counted;
@@ -18,7 +18,7 @@ struct Span(EstimateRange);
 impl Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self((least, most)) = self;
-        let (least, most) = (short(*least), short(*most));
+        let (least, most) = (short_number(*least), short_number(*most));
         if least == most { f.write_str(&least) } else { write!(f, "{least} to {most}") }
     }
 }
@@ -173,10 +173,10 @@ impl Card {
             "{} (estimated {}), {} tokens (estimated {}){money}; with the research {}, {} tokens, {}",
             counted(spent.calls, "call"),
             Span(calls),
-            short(spent.tokens),
+            short_number(spent.tokens),
             Span(tokens),
             counted(whole.calls, "call"),
-            short(whole.tokens),
+            short_number(whole.tokens),
             dollars(whole.nano_usd.nanos()),
         )
     }

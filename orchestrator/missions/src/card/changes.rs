@@ -59,7 +59,7 @@ pub enum CardItem {
 }
 
 /// Returns the parts that `after` has and `before` has not, and the other way round, in the order of the cards.
-pub fn changes(before: &Card, after: &Card) -> Vec<CardChange> {
+pub fn card_changes(before: &Card, after: &Card) -> Vec<CardChange> {
     let (old, new) = (items(before), items(after));
     let removed =
         old.iter().filter(|item| !new.contains(item)).map(|item| (CardSide::Removed, item));

@@ -43,7 +43,7 @@ pub enum Refused {
 }
 
 /// Returns the phase after a step.
-pub const fn after(phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Refused> {
+pub const fn phase_after(phase: MissionPhase, step: MissionStep) -> Result<MissionPhase, Refused> {
     use MissionPhase::{AwaitingApproval, Done, Drafting, Executing, Researching};
     Ok(match (phase, step) {
         (Drafting, MissionStep::Research) | (AwaitingApproval, MissionStep::Revise) => Researching,
@@ -68,7 +68,7 @@ pub struct Approved(SealedCard);
 impl Approved {
     /// Approves the card if its hash is the approved one and the mission is waiting for approval.
     pub fn new(phase: MissionPhase, card: SealedCard, approved: FileHash) -> Result<Self, Refused> {
-        after(phase, MissionStep::Execute)?;
+        phase_after(phase, MissionStep::Execute)?;
         let hash = card.hash();
         if hash != approved {
             return Err(Refused::Hash { approved, card: hash });
@@ -112,7 +112,7 @@ mod tests {
             .into_iter()
             .flat_map(|phase| {
                 STEPS.into_iter().filter_map(move |step| {
-                    let next = after(phase, step).ok()?;
+                    let next = phase_after(phase, step).ok()?;
                     Some(format!("{phase} -> {step:?} -> {next}"))
                 })
             })

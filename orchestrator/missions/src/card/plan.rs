@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use facts::grammar::contract::{Contract, ContractError, filled, without_dot_slash};
+use facts::grammar::contract::{Contract, ContractError, text_of_line, without_dot_slash};
 use facts::lane_id::LaneId;
 use lanes::team::split::ownership::Pattern;
 use lanes::team::split::team_plan::{LanePlan, TeamPlan};
@@ -154,7 +154,7 @@ impl Reader {
             _ => {}
         }
         let (id, text) = rest.split_once('|').unwrap_or((rest, ""));
-        let text = filled(text.trim(), &format!("{key}|<id of a task>|<text>"))?;
+        let text = text_of_line(text.trim(), &format!("{key}|<id of a task>|<text>"))?;
         let tasks = &mut self.tasks;
         let id: LaneId = id.trim().parse().map_err(|error| format!("{error}"))?;
         let task = tasks.get_mut(&id).ok_or(format!("TASK|{id} must precede this line"))?;
@@ -183,7 +183,7 @@ impl Reader {
         let mut fields = rest.splitn(3, '|').map(str::trim);
         let mut number = || fields.next()?.parse::<u32>().ok();
         let (id, above) = (number().ok_or_else(broken)?, number().ok_or_else(broken)?);
-        let text = filled(fields.next().unwrap_or_default(), GROUP)?;
+        let text = text_of_line(fields.next().unwrap_or_default(), GROUP)?;
         if id == 0 || self.groups.contains_key(&id) {
             return Err("each group has a number of its own, from 1".to_owned());
         }
@@ -218,7 +218,7 @@ impl Reader {
             Some("write") => TaskKind::Write,
             Some(_) | None => return Err(format!("the line must read {TASK}")),
         };
-        let mut text = || filled(fields.next().unwrap_or_default(), TASK);
+        let mut text = || text_of_line(fields.next().unwrap_or_default(), TASK);
         let (title, goal) = (text()?, text()?);
         if self.tasks.contains_key(&id) {
             return Err("each task has one TASK line".to_owned());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use facts::grammar::contract::{Contract, ContractError, filled};
+use facts::grammar::contract::{Contract, ContractError, text_of_line};
 use serde::{Deserialize, Serialize};
 use tree::FileHash;
 
@@ -167,7 +167,7 @@ pub(crate) enum AddedFinding {
 }
 
 /// Adds a finding about a passage of `sources`.
-pub(crate) fn take(
+pub(crate) fn add_finding(
     findings: &mut Vec<Observation>,
     sources: &[SourceFile],
     passage: &Passage,
@@ -244,7 +244,7 @@ fn finding(rest: &str) -> Result<ToldFinding, String> {
     let (first, last) = (first.trim().parse().ok(), last.trim().parse().ok());
     let mut digit = || fields.next()?.parse::<u8>().ok().map(|points| points.min(9));
     let (novelty, weight) = (digit(), digit());
-    let claim = filled(fields.next().unwrap_or_default(), FINDING)?;
+    let claim = text_of_line(fields.next().unwrap_or_default(), FINDING)?;
     let (Some(first), Some(last), Some(novelty), Some(weight)) = (first, last, novelty, weight)
     else {
         return Err(broken());

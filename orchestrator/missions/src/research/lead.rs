@@ -6,7 +6,7 @@ use actors::talk::refused_plan;
 use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::grammar::contract::{Contract, ContractError, filled};
+use facts::grammar::contract::{Contract, ContractError, text_of_line};
 
 use crate::card::plan::{MissionPlan, PlanBounds};
 use crate::program;
@@ -40,7 +40,7 @@ impl Hypotheses<'_> {
             let rest = line.strip_prefix("HYPOTHESIS|");
             let rest = rest.ok_or(format!("each line must read {HYPOTHESIS}"))?;
             let (place, question) = rest.split_once('|').unwrap_or((rest, ""));
-            let question = filled(question.trim(), HYPOTHESIS)?;
+            let question = text_of_line(question.trim(), HYPOTHESIS)?;
             let passage = Passage::read(place).ok_or(format!("the line must read {HYPOTHESIS}"))?;
             if !(self.is_there)(&passage) {
                 return Err(format!("{passage} is not there, or may not be read"));
@@ -165,7 +165,7 @@ pub(crate) fn checks(finding: &Observation) -> String {
 }
 
 /// Renders the findings for the researcher.
-pub(crate) fn told(prompts: &Prompts, findings: &[Observation]) -> String {
+pub(crate) fn findings_text(prompts: &Prompts, findings: &[Observation]) -> String {
     let line = |finding: &Observation| {
         prompts.render(
             Prompt::MissionFinding,

@@ -20,7 +20,7 @@ use search::BYTES_PER_TOKEN;
 use tools::clock::Timestamp;
 
 use crate::research::finding::Observation;
-use crate::research::lead::{checks, told};
+use crate::research::lead::{checks, findings_text};
 use crate::research::{Cut, Research, Researched};
 
 /// The dialogue with the researcher.
@@ -127,7 +127,7 @@ impl Researched {
             prompts.render(Prompt::MissionChecked, &[("number", &finding.id), ("checks", &checks)])
         });
         let known: Vec<String> = known.collect();
-        [known.join("\n"), told(prompts, self.untold())].join("\n").trim().to_owned()
+        [known.join("\n"), findings_text(prompts, self.untold())].join("\n").trim().to_owned()
     }
 
     /// Returns the findings not yet told in this dialogue.

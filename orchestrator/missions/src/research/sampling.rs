@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use config::Missions;
 use serde::{Deserialize, Serialize};
 
-use crate::research::finding::{AddedFinding, Observation, ToldFinding, take};
+use crate::research::finding::{AddedFinding, Observation, ToldFinding, add_finding};
 use crate::research::passage::{Passage, SourceFile, covering};
 
 /// Share of a research's questions that sampling may use; the rest is for checking the findings.
@@ -90,7 +90,7 @@ impl Sampling {
         let mut best: BTreeMap<Passage, u32> = BTreeMap::new();
         for (passage, told) in answers {
             for one in told {
-                match take(&mut self.findings, sources, &passage, one, self.level) {
+                match add_finding(&mut self.findings, sources, &passage, one, self.level) {
                     AddedFinding::New => {
                         new += 1;
                         let score = self.findings.last().map_or(0, Observation::score);
@@ -143,13 +143,13 @@ impl Sampling {
 
 #[cfg(test)]
 mod tests {
-    use config::{Inputs, resolve};
+    use config::{Inputs, resolve_layers};
     use tree::RepoPath;
 
     use super::*;
 
     fn bounds() -> Missions {
-        resolve(&Inputs::default()).unwrap().config.missions
+        resolve_layers(&Inputs::default()).unwrap().config.missions
     }
 
     fn sources() -> Vec<SourceFile> {

@@ -84,15 +84,15 @@ fn taken_by<'s>(
 }
 
 /// Tells a model what became of changes; `None` if there is nothing to tell.
-pub(crate) fn told(prompts: &Prompts, fates: &[ChangeFate]) -> Option<String> {
+pub(crate) fn tell_fates(prompts: &Prompts, fates: &[ChangeFate]) -> Option<String> {
     let lines: Vec<String> =
-        lines(fates).iter().map(|(turn, line)| format!("[{turn}] {line}")).collect();
+        fate_lines(fates).iter().map(|(turn, line)| format!("[{turn}] {line}")).collect();
     let told = || prompts.render(Prompt::TurnsSince, &[("fates", &lines.join("\n"))]);
     (!lines.is_empty()).then(told)
 }
 
 /// Returns a line for each fate of each turn, naming the files; with the number of the turn.
-pub(crate) fn lines(fates: &[ChangeFate]) -> Vec<(usize, String)> {
+pub(crate) fn fate_lines(fates: &[ChangeFate]) -> Vec<(usize, String)> {
     let mut files: BTreeMap<(usize, String), Vec<&RepoPath>> = BTreeMap::new();
     for it in fates {
         files.entry((it.turn, words(it))).or_default().push(&it.path);
@@ -214,7 +214,7 @@ mod tests {
             committed: false,
             said: None,
         });
-        let told = told(&Prompts::default(), &many.collect::<Vec<_>>()).unwrap();
+        let told = tell_fates(&Prompts::default(), &many.collect::<Vec<_>>()).unwrap();
         assert!(told.contains("[2] undone by the user: f00, f01"), "{told}");
         assert!(told.ends_with("f19, and 2 more files"), "{told}");
     }

@@ -27,16 +27,16 @@ pub struct Definition {
 }
 
 /// Returns the definitions of a file, ordered by the lines of their names.
-pub fn definitions(path: &RepoPath, text: &str) -> Vec<Definition> {
+pub fn definitions_of_file(path: &RepoPath, text: &str) -> Vec<Definition> {
     let extension = path.name().rsplit_once('.').map_or("", |(_, extension)| extension);
     let by_grammar = (text.len() <= MAX_GRAMMAR_BYTES)
-        .then(|| grammar::definitions(extension, text, MAX_DEFINITIONS))
+        .then(|| grammar::definitions_by_grammar(extension, text, MAX_DEFINITIONS))
         .flatten();
-    by_grammar.unwrap_or_else(|| patterns::definitions(extension, text, MAX_DEFINITIONS))
+    by_grammar.unwrap_or_else(|| patterns::definitions_by_pattern(extension, text, MAX_DEFINITIONS))
 }
 
 /// Writes definitions in a form that [`read`] parses, one per line.
-pub(crate) fn write(definitions: &[Definition]) -> String {
+pub(crate) fn write_definitions(definitions: &[Definition]) -> String {
     let mut text = String::new();
     for Definition { kind, name, first, line, last, depth } in definitions {
         text.push_str(&format!("{first} {line} {last} {depth} {kind} {name}\n"));
@@ -45,7 +45,7 @@ pub(crate) fn write(definitions: &[Definition]) -> String {
 }
 
 /// Parses the output of `write`; skips invalid lines.
-pub(crate) fn read(text: &str) -> Vec<Definition> {
+pub(crate) fn read_definitions(text: &str) -> Vec<Definition> {
     text.lines().filter_map(read_line).collect()
 }
 
@@ -63,8 +63,8 @@ mod tests {
 
     fn defined(name: &str, text: &str) -> Vec<String> {
         let path = RepoPath::parse(name).unwrap();
-        let found = definitions(&path, text);
-        assert_eq!(read(&write(&found)), found);
+        let found = definitions_of_file(&path, text);
+        assert_eq!(read_definitions(&write_definitions(&found)), found);
         let describe = |d: &Definition| {
             format!("{}{} {} {}-{}", ".".repeat(d.depth as usize), d.kind, d.name, d.first, d.last)
         };
@@ -126,7 +126,7 @@ mod tests {
         fn any_text_is_fine(text in "\\PC{0,60}|[a-z(){};:= \n\tfnclassdef#*]{0,80}") {
             for name in ["a.rs", "a.py", "a.ts", "a.tsx", "a.js", "a.go", "A.java", "a.c", "a.rb"] {
                 let lines = u32::try_from(text.lines().count()).unwrap();
-                for found in definitions(&RepoPath::parse(name).unwrap(), &text) {
+                for found in definitions_of_file(&RepoPath::parse(name).unwrap(), &text) {
                     proptest::prop_assert!(1 <= found.first && found.first <= found.line);
                     proptest::prop_assert!(found.line <= found.last && found.last <= lines.max(1));
                 }

@@ -2,7 +2,7 @@
 
 use tree::{FileHash, RepoPath};
 
-use crate::defined::definitions::{Definition, definitions};
+use crate::defined::definitions::{Definition, definitions_of_file};
 use crate::ranked::words;
 
 /// How often a word of the path counts, compared with one in the text.
@@ -22,7 +22,7 @@ pub struct Document {
 impl Document {
     /// Creates the document of the file at `path` with this text.
     pub fn of(path: &RepoPath, text: &str) -> Document {
-        let definitions = definitions(path, text);
+        let definitions = definitions_of_file(path, text);
         let mut words = Vec::new();
         each_word(path, text, &definitions, |line, word| words.push((line, word.to_owned())));
         words.sort_by_key(|(line, _)| *line);

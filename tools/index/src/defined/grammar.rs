@@ -8,7 +8,11 @@ use crate::defined::definitions::Definition;
 const MAX_LEAD_LINES: usize = 12;
 
 /// Finds the definitions in a file with this extension; `None` for a language without a grammar.
-pub(crate) fn definitions(extension: &str, text: &str, most: usize) -> Option<Vec<Definition>> {
+pub(crate) fn definitions_by_grammar(
+    extension: &str,
+    text: &str,
+    most: usize,
+) -> Option<Vec<Definition>> {
     let mut parser = Parser::new();
     parser.set_language(&language(extension)?).ok()?;
     let tree = parser.parse(text, None)?;

@@ -11,7 +11,7 @@ use crate::defined::definitions::Definition;
 const MAX_LINES: usize = 200;
 
 /// Finds the definitions in a file with this extension.
-pub(crate) fn definitions(extension: &str, text: &str, most: usize) -> Vec<Definition> {
+pub(crate) fn definitions_by_pattern(extension: &str, text: &str, most: usize) -> Vec<Definition> {
     let Some(pattern) = pattern(extension) else { return Vec::new() };
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();

@@ -20,7 +20,7 @@ pub(crate) fn head(workspace: &Path) -> Option<String> {
 }
 
 /// Reads the history of the workspace. Commits in `known` are not read again.
-pub(crate) fn history(workspace: &Path, known: GitHistory) -> Option<GitHistory> {
+pub(crate) fn read_history(workspace: &Path, known: GitHistory) -> Option<GitHistory> {
     let UserRepository { mut repository, top } = UserRepository::around(workspace)?;
     repository.object_cache_size_if_unset(8 << 20);
     let prefix = workspace.strip_prefix(top).ok()?.to_str()?.to_owned();

@@ -54,7 +54,7 @@ pub struct Window {
 
 /// Orders the files, best first. `texts` is the number of text files among them; `postings` has one entry per word of
 /// the request.
-pub(crate) fn rank(
+pub(crate) fn rank_files(
     files: &[FileFacts],
     texts: usize,
     postings: &[Postings],
@@ -237,7 +237,10 @@ mod tests {
         let files = [source(10), source(10), source(10), source(10)];
         let words = [postings(&[(1, &[3]), (2, &[3])]), postings(&[(2, &[4]), (3, &[4])])];
         let order = |credits: &Credits| -> Vec<u32> {
-            rank(&files, files.len(), &words, credits).iter().map(|ranked| ranked.file).collect()
+            rank_files(&files, files.len(), &words, credits)
+                .iter()
+                .map(|ranked| ranked.file)
+                .collect()
         };
         assert_eq!(order(&Credits::default()), [2, 1, 3]);
         let messages = vec![2.0, 0.0, 0.0, 9.0];
@@ -249,7 +252,7 @@ mod tests {
     fn words_of_the_request_in_a_path_count() {
         let files = [0.0, 0.0, 2.0].map(|path| FileFacts { path, ..source(10) });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
-        let ranked = rank(&files, files.len(), &words, &Credits::default());
+        let ranked = rank_files(&files, files.len(), &words, &Credits::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.file).collect::<Vec<_>>(), [2, 0, 1]);
     }
 
@@ -258,7 +261,7 @@ mod tests {
         let kinds = [FileKind::Aside, FileKind::Test, FileKind::Source];
         let files = kinds.map(|kind| FileFacts { kind, words: 10, name: 0.0, path: 0.0 });
         let words = [postings(&[(0, &[1]), (1, &[1]), (2, &[1])])];
-        let ranked = rank(&files, files.len(), &words, &Credits::default());
+        let ranked = rank_files(&files, files.len(), &words, &Credits::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.file).collect::<Vec<_>>(), [2, 1]);
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use tree::{Entry as Found, FileHash, ListedFile, ReadTree, RepoPath};
 
-use crate::defined::definitions::{Definition, definitions};
+use crate::defined::definitions::{Definition, definitions_of_file};
 use crate::defined::document::each_word;
 use crate::defined::kind::FileKind;
 use crate::ranked::bm25;
@@ -68,7 +68,7 @@ impl Ranking {
         let known = self.source.as_ref();
         let known = known.and_then(|(reading, places)| reading.definitions(file.number, places));
         known.unwrap_or_else(|| {
-            text().map(|text| definitions(&file.path, &text)).unwrap_or_default()
+            text().map(|text| definitions_of_file(&file.path, &text)).unwrap_or_default()
         })
     }
 
@@ -136,7 +136,7 @@ fn known<'m>(
 }
 
 /// Returns the files that differ from the manifest, and their total size in bytes.
-pub(crate) fn changed<'a>(
+pub(crate) fn changed_files<'a>(
     manifest: Option<&Manifest>,
     files: &'a [ListedFile],
     max_bytes: u64,
@@ -149,7 +149,7 @@ pub(crate) fn changed<'a>(
 }
 
 /// Ranks `files`, which must be sorted by path, for a request.
-pub(crate) fn rank(
+pub(crate) fn rank_for_request(
     request: &str,
     tree: &ReadTree,
     files: &[ListedFile],
@@ -211,7 +211,7 @@ pub(crate) fn rank(
     });
     let facts_of: Vec<FileFacts> = facts_of.collect();
     let credits = history.map(|history| history.credits(&sought, files, &lengths));
-    let ranked = rank::rank(&facts_of, texts, &postings, &credits.unwrap_or_default());
+    let ranked = rank::rank_files(&facts_of, texts, &postings, &credits.unwrap_or_default());
     let named = ranked.into_iter().filter_map(|ranked| {
         let number = ranked.file as usize;
         Some(RankedFile {
@@ -252,7 +252,7 @@ fn search(
         let Ok(Found::File(state)) = tree.entry(&listed.path, max_bytes) else { continue };
         let Some(text) = text_of(&state.bytes) else { continue };
         let defined = if seen <= MAX_PARSED_BYTES {
-            definitions(&listed.path, &text)
+            definitions_of_file(&listed.path, &text)
         } else {
             complete = false;
             Vec::new()
@@ -324,9 +324,9 @@ mod tests {
             std::fs::write(home.path().join(format!("{name}.rs")), text).unwrap();
         }
         let tree = ReadTree::open(home.path()).unwrap();
-        let files = tree::list(home.path(), 9).files;
+        let files = tree::list_files(home.path(), 9).files;
         let order = |request: &str| -> Vec<String> {
-            let ranking = rank(request, &tree, &files, 999, None, None).unwrap();
+            let ranking = rank_for_request(request, &tree, &files, 999, None, None).unwrap();
             ranking.files.iter().map(|file| file.path.to_string()).collect()
         };
         assert_eq!(order("read a list or a page").first().unwrap(), "page.rs");

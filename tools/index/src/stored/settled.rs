@@ -27,16 +27,16 @@ pub(crate) fn is_sound(dir: &Path) -> bool {
 }
 
 /// Records that `dir` is about to be written. Call this before the first write.
-pub(crate) fn begin(dir: &Path) -> io::Result<()> {
+pub(crate) fn begin_writing(dir: &Path) -> io::Result<()> {
     let boot = boot();
     if is_of_this_start(dir, boot.as_deref()) {
         return Ok(());
     }
-    regular::write(&dir.join(WRITTEN), boot.unwrap_or_default().as_bytes())
+    regular::write_regular_file(&dir.join(WRITTEN), boot.unwrap_or_default().as_bytes())
 }
 
 /// Syncs all of `dir` and records that. Concurrent writes by another process are not covered.
-pub(crate) fn settle(dir: &Path) -> io::Result<()> {
+pub(crate) fn settle_store(dir: &Path) -> io::Result<()> {
     let Some(meta) = commit(dir) else { return Ok(()) };
     if is_settled(dir) {
         return Ok(());
@@ -67,7 +67,7 @@ fn is_settled(dir: &Path) -> bool {
 
 /// Returns the current commit, identified by its hash.
 fn commit(dir: &Path) -> Option<String> {
-    let meta = regular::read(&dir.join(META), MAX_META_BYTES).ok()?;
+    let meta = regular::read_regular_file(&dir.join(META), MAX_META_BYTES).ok()?;
     Some(FileHash::of(&meta).to_string())
 }
 
@@ -93,15 +93,15 @@ mod tests {
         assert!(!is_sound(dir), "there is no index");
         write(META, "one");
         assert!(!is_sound(dir), "no boot id is recorded");
-        begin(dir).unwrap();
+        begin_writing(dir).unwrap();
         assert_eq!(is_sound(dir), boot().is_some(), "the machine was not restarted");
         write(WRITTEN, "another start");
         assert!(!is_sound(dir), "the machine was restarted");
-        settle(dir).unwrap();
+        settle_store(dir).unwrap();
         assert!(is_sound(dir), "everything was synced");
         write(META, "two");
         assert!(!is_sound(dir), "but not for this commit");
-        begin(dir).unwrap();
+        begin_writing(dir).unwrap();
         assert_eq!(is_sound(dir), boot().is_some());
     }
 }

@@ -118,7 +118,7 @@ impl IndexReading {
         if !settled::is_sound(dir) {
             return Err(ManifestError::Damaged.into());
         }
-        let meta = regular::read(&dir.join(META), MAX_META_BYTES)?;
+        let meta = regular::read_regular_file(&dir.join(META), MAX_META_BYTES)?;
         let index =
             tantivy::Index::open(MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?)?;
         let (schema, fields) = schema();
@@ -159,7 +159,7 @@ impl IndexReading {
     /// Returns whether `dir` still has exactly this index. Sizes are checked as well, since truncating a file changes
     /// its memory map.
     pub(crate) fn is_current(&self, dir: &Path) -> bool {
-        let meta = regular::read(&dir.join(META), MAX_META_BYTES).ok();
+        let meta = regular::read_regular_file(&dir.join(META), MAX_META_BYTES).ok();
         meta.is_some_and(|meta| FileHash::of(&meta) == self.meta)
             && self.parts.iter().all(|(path, bytes)| size(path) == Some(*bytes))
     }
@@ -210,7 +210,7 @@ impl IndexReading {
     pub(crate) fn definitions(&self, file: u32, places: &StorePlaces) -> Option<Vec<Definition>> {
         let document: TantivyDocument = self.searcher.doc(*places.by_file.get(&file)?).ok()?;
         let text = document.get_first(self.fields.definitions)?;
-        Some(definitions::read(text.as_str()?))
+        Some(definitions::read_definitions(text.as_str()?))
     }
 }
 
@@ -244,7 +244,7 @@ impl Writing {
         })?;
         let (before, index) = match IndexReading::open(dir) {
             Ok(reading) => {
-                settled::begin(dir)?;
+                settled::begin_writing(dir)?;
                 (Some(reading.manifest), tantivy::Index::open(Unsynced::open(dir)?)?)
             }
             Err(_) => (None, create(dir)?),
@@ -269,7 +269,7 @@ impl Writing {
         entry: ManifestEntry,
         document: Option<Document>,
     ) -> Result<(), StoreError> {
-        self.remove(&path);
+        self.remove_store(&path);
         if let Some(document) = document {
             let document = stored(self.fields, entry.id, document);
             self.writer.add_document(document)?;
@@ -279,7 +279,7 @@ impl Writing {
     }
 
     /// Removes a file.
-    pub(crate) fn remove(&mut self, path: &RepoPath) {
+    pub(crate) fn remove_store(&mut self, path: &RepoPath) {
         if let Some(entry) = self.manifest.entries.remove(path) {
             self.writer.delete_term(Term::from_field_u64(self.fields.id, entry.id));
         }
@@ -363,7 +363,7 @@ fn remove_left(index: &tantivy::Index, dir: &Path) -> Result<(), StoreError> {
 fn create(dir: &Path) -> Result<tantivy::Index, StoreError> {
     remove(dir)?;
     regular::create_dir(dir)?;
-    settled::begin(dir)?;
+    settled::begin_writing(dir)?;
     let settings =
         IndexSettings { docstore_compression: Compressor::None, ..IndexSettings::default() };
     Ok(tantivy::Index::create(Unsynced::open(dir)?, schema().0, settings)?)
@@ -379,7 +379,7 @@ fn stored(fields: Fields, id: u64, document: Document) -> TantivyDocument {
     };
     let mut stored = TantivyDocument::new();
     stored.add_u64(fields.id, id);
-    stored.add_text(fields.definitions, definitions::write(&document.definitions));
+    stored.add_text(fields.definitions, definitions::write_definitions(&document.definitions));
     let tokens = document.words.into_iter().map(token).collect();
     stored.add_pre_tokenized_text(fields.words, PreTokenizedString { text: String::new(), tokens });
     stored

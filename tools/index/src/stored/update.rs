@@ -47,7 +47,7 @@ pub(crate) fn update(
     let gone: Vec<RepoPath> =
         before.entries.keys().filter(|path| !is_there(path)).cloned().collect();
     for path in gone {
-        writing.remove(&path);
+        writing.remove_store(&path);
         updated.removed += 1;
     }
     let baseline = git::head(tree.root());
@@ -115,8 +115,8 @@ pub(crate) fn update_history(path: &Path, workspace: &Path) -> Result<Mentions, 
         return Ok(mentions);
     }
     let known = read_history(path).unwrap_or_default();
-    let history =
-        git::history(workspace, known).unwrap_or_else(|| GitHistory { tip, commits: Vec::new() });
+    let history = git::read_history(workspace, known)
+        .unwrap_or_else(|| GitHistory { tip, commits: Vec::new() });
     if let Some(above) = path.parent() {
         tools::regular::create_dir(above)?;
     }

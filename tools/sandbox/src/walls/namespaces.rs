@@ -11,7 +11,7 @@ use crate::orders::{ConfinementStep, Failure, Network};
 
 /// Enters new namespaces; the user namespace is that of `holder`, if there is one. The next process started is the first
 /// of the pid namespace.
-pub(crate) fn enter(network: Network, holder: Option<u32>) -> Result<(), Failure> {
+pub(crate) fn enter_namespaces(network: Network, holder: Option<u32>) -> Result<(), Failure> {
     let mut flags = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC

@@ -65,7 +65,7 @@ pub(crate) fn hold(orders: &HoldOrders) -> Result<Vec<HeldLayer>, Failure> {
 }
 
 /// Enters the view. Returns the layers that receive writes to the tree, if they are the command's own.
-pub(crate) fn enter(view: &FileSystemView) -> Result<Vec<Layer>, Failure> {
+pub(crate) fn enter_view(view: &FileSystemView) -> Result<Vec<Layer>, Failure> {
     let root = |error: io::Error| Failure::of(ConfinementStep::Root, &error);
     let held_layers = view.held.as_ref().map_or(&[][..], |held| &held.layers);
     if view.held.is_none() {

@@ -338,7 +338,7 @@ fn a_deep_spread_shows_more_of_fewer_files() {
     assert!(deep.map.len() <= 6 && deep.map.iter().all(|it| !files(&deep).contains(&it.path)));
     assert!(wide.map.len() > 10);
     let (_state, index) = indexed(&home);
-    let about = about("what a parcel weighs", (None, None), &index, 4000).unwrap();
+    let about = evidence_about("what a parcel weighs", (None, None), &index, 4000).unwrap();
     assert!(about.stable.is_empty() && about.items.len() >= 3, "{about:?}");
     assert!(render(&about).len() <= 4000 + 3 * TITLE_BYTES);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use index::{Definition, FileKind, definitions};
+use index::{Definition, FileKind, definitions_of_file};
 use tree::RepoPath;
 
 use super::super::text::{Hit, SearchLimits};
@@ -124,7 +124,7 @@ impl VisibleTree<'_> {
             if owner.as_ref().is_some_and(|owner| owner.is_match(&text)) {
                 of_owner.push(path.clone());
             }
-            let all = definitions(path, &text);
+            let all = definitions_of_file(path, &text);
             found.extend(name.among(path, &all).into_iter().map(|(is_owned, it)| Found {
                 path: path.clone(),
                 is_owned,

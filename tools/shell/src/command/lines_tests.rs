@@ -15,7 +15,7 @@ use super::CommandLine;
 const LINES: &str = include_str!("lines.txt");
 
 fn rules(approval: Approval) -> PolicyRules {
-    let config = config::resolve(&config::Inputs::default()).unwrap().config;
+    let config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
     let policy = Policy { approval, mode: Mode::Agent, ..config.policy };
     PolicyRules::new(&policy, config.agent_loop.safety_gate).unwrap()
 }

@@ -6,7 +6,7 @@ use policy::{Act, Confinement, PolicyRules, Stage, Verdict};
 use super::CommandLine;
 
 fn rules(approval: Approval, mode: Mode) -> PolicyRules {
-    let config = config::resolve(&config::Inputs::default()).unwrap().config;
+    let config = config::resolve_layers(&config::Inputs::default()).unwrap().config;
     let policy = Policy { approval, mode, ..config.policy };
     PolicyRules::new(&policy, config.agent_loop.safety_gate).unwrap()
 }

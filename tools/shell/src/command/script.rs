@@ -51,7 +51,7 @@ pub struct ScriptStep {
 }
 
 /// Parses a command line.
-pub(super) fn read(text: &str) -> ShellScript {
+pub(super) fn read_script(text: &str) -> ShellScript {
     with_tree(text, |text, root| Reader { text }.list(children(root)))
         .unwrap_or(ShellScript::Unknown)
 }
@@ -268,7 +268,7 @@ impl Reader<'_> {
 
     fn word(&self, node: Node<'_>, step: &mut ScriptStep) {
         let source = self.source(node);
-        let read = word::read(source);
+        let read = word::read_word(source);
         step.expands |= read.as_ref().map_or(true, |word| word.expands);
         step.words.push(read.map_or_else(|_| source.to_owned(), |word| word.value));
     }
@@ -277,7 +277,7 @@ impl Reader<'_> {
     fn test(&self, node: Node<'_>) -> ShellScript {
         let source = self.source(node);
         let inner = source.trim_start_matches('[').trim_end_matches(']').trim();
-        let read = read(&format!("test {inner}"));
+        let read = read_script(&format!("test {inner}"));
         // `[[ a && b ]]` is not one command of `test`.
         if matches!(read, ShellScript::Step(_)) { read } else { ShellScript::Unknown }
     }
@@ -345,14 +345,14 @@ mod tests {
             ("a x )", ShellScript::Unknown),
             ("((a))", ShellScript::Unknown),
         ] {
-            assert_eq!(read(text), script, "{text}");
+            assert_eq!(read_script(text), script, "{text}");
         }
     }
 
     #[test]
     fn a_word_with_a_substitution_is_its_source() {
         let parsed = |text: &str| {
-            let ShellScript::Step(step) = read(text) else { panic!("{text}") };
+            let ShellScript::Step(step) = read_script(text) else { panic!("{text}") };
             (step.values, step.words, step.expands)
         };
         let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
@@ -387,8 +387,8 @@ mod tests {
     #[test]
     fn deep_nesting_is_not_understood_and_does_not_crash() {
         for piece in ["(", "if ", "a && ", "! ", "a | ", "{ ", "[ "] {
-            read(&piece.repeat(4096 / piece.len()));
+            read_script(&piece.repeat(4096 / piece.len()));
         }
-        assert!(matches!(read(&format!("a{}", " && a".repeat(800))), ShellScript::And(_)));
+        assert!(matches!(read_script(&format!("a{}", " && a".repeat(800))), ShellScript::And(_)));
     }
 }

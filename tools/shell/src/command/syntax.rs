@@ -47,7 +47,7 @@ pub(super) struct Glimpse {
 }
 
 /// Parses a line.
-pub(super) fn read(text: &str) -> Result<SyntaxReading, Glimpse> {
+pub(super) fn read_syntax(text: &str) -> Result<SyntaxReading, Glimpse> {
     let Some(nested) = word::with_brackets(text) else {
         return Err(glimpse_of_text(text, Opaque::Substitution));
     };
@@ -227,7 +227,7 @@ impl Walk<'_> {
     fn assignment(&mut self, node: Node<'_>) -> Result<(), Opaque> {
         let source = self.reach_word(node)?;
         let (name, value) = source.split_once('=').ok_or(Opaque::Dialect)?;
-        let value = word::read(value)?.value;
+        let value = word::read_word(value)?.value;
         if !is_name(name) {
             return Err(Opaque::Dialect);
         }
@@ -242,7 +242,7 @@ impl Walk<'_> {
     }
 
     fn word(&mut self, node: Node<'_>) -> Result<(), Opaque> {
-        let word = word::read(self.reach_word(node)?)?;
+        let word = word::read_word(self.reach_word(node)?)?;
         self.take(word)
     }
 
@@ -294,7 +294,7 @@ impl Walk<'_> {
         }
         self.reach(operator)?;
         let target = parts.next().ok_or(Opaque::Unreadable)?;
-        let to = word::read(self.reach(target)?)?.value;
+        let to = word::read_word(self.reach(target)?)?.value;
         let is_digit = matches!(to.as_bytes(), [b'0'..=b'9']);
         // `2>&1>x`: some shells take the last digit as a descriptor.
         if self.text.get(self.end..).is_some_and(|rest| rest.starts_with(['<', '>'])) {
@@ -360,7 +360,8 @@ fn loose_segment(text: &str, node: Node<'_>) -> SimpleCommand {
     let mut cursor = node.walk();
     let words = node.children(&mut cursor).filter(|child| child.kind() != "variable_assignment");
     let source = |child: Node<'_>| text.get(child.byte_range()).unwrap_or_default().to_owned();
-    let read = |child| word::read(&source(child)).map_or_else(|_| source(child), |word| word.value);
+    let read =
+        |child| word::read_word(&source(child)).map_or_else(|_| source(child), |word| word.value);
     loose(words.map(read).collect())
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Word {
 }
 
 /// Parses the source of one word. Characters that would end a word or start other syntax are errors.
-pub(super) fn read(source: &str) -> Result<Word, Opaque> {
+pub(super) fn read_word(source: &str) -> Result<Word, Opaque> {
     let mut word = Word { value: String::new(), expands: false, quoted: false };
     let mut rest = source;
     while let Some(c) = rest.chars().next() {

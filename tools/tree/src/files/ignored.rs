@@ -156,7 +156,7 @@ impl Ignored {
     /// Reads the rules for `dir` from a file. An unreadable file and invalid lines are skipped.
     fn rules_in(&self, dir: &Path, file: &Path) -> Gitignore {
         let most = MAX_BYTES.min(self.left.load(Ordering::Relaxed));
-        let bytes = match regular::read(file, most) {
+        let bytes = match regular::read_regular_file(file, most) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Gitignore::empty();

@@ -237,7 +237,7 @@ impl Snapshots {
         }
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
-        let file = regular::open(&path, &mut options).map_err(failed)?;
+        let file = regular::open_regular_file(&path, &mut options).map_err(failed)?;
         if lock_within(&file, self.limits.patience) == Err(Errno::WOULDBLOCK) {
             return Err(SnapshotError::Busy { dir: self.dir.clone() });
         }
@@ -316,7 +316,7 @@ impl Snapshots {
             Some(Ok(theirs)) => [theirs.as_os_str().as_encoded_bytes(), b"\n"].concat(),
             Some(Err(_)) | None => Vec::new(),
         };
-        if regular::read(&file, MAX_NOTE_BYTES).unwrap_or_default() == wanted {
+        if regular::read_regular_file(&file, MAX_NOTE_BYTES).unwrap_or_default() == wanted {
             return Ok(());
         }
         regular::create_dir(&self.dir.join("objects/info")).map_err(failed)?;

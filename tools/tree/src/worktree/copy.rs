@@ -32,7 +32,7 @@ pub(super) fn cloned(
 }
 
 /// Copies a file, with the text returned by `change` if it returns one.
-pub(super) fn changed(
+pub(super) fn copy_changed(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
     name: &OsStr,

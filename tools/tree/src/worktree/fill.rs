@@ -35,7 +35,7 @@ pub(super) struct FilledFile<'a> {
 type Job<'a> = (&'a str, Vec<(&'a RepoPath, KeptFile)>);
 
 /// Writes `entries` to the empty directory `dir`.
-pub(super) fn files<'a>(
+pub(super) fn fill_directory<'a>(
     snapshots: &Snapshots,
     entries: &'a Entries,
     dir: &Path,
@@ -50,11 +50,11 @@ pub(super) fn files<'a>(
         known: Stamps::read(snapshots.dir()),
         dir,
     };
-    let written = threads::each(&jobs, OnceCell::new, |objects, (above, files)| {
+    let written = threads::act_on_each(&jobs, OnceCell::new, |objects, (above, files)| {
         let theirs = directory(&source.workspace, above).ok();
         let ours = directory(&target, above).map_err(failed)?;
         let write = |(path, kept): &(&'a RepoPath, KeptFile)| {
-            source.write(objects, theirs.as_ref(), &ours, path, *kept)
+            source.write_stored(objects, theirs.as_ref(), &ours, path, *kept)
         };
         files.iter().map(write).collect::<Result<Vec<_>, _>>()
     });
@@ -110,7 +110,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn write<'p>(
+    fn write_stored<'p>(
         &self,
         objects: &OnceCell<Option<Objects>>,
         theirs: Option<&OwnedFd>,

@@ -102,7 +102,7 @@ impl Worktree {
     ) -> Result<Worktree, SnapshotError> {
         let registration = Registration::of(snapshots, dir);
         let is_git = registration.make(snapshots, entries, from.now)?;
-        let files = fill::files(snapshots, entries, half)?;
+        let files = fill::fill_directory(snapshots, entries, half)?;
         let copied = fill::copy_left_out(snapshots, from.left_out, half)?;
         let failed = |source| SnapshotError::Io { path: half.to_owned(), source };
         let shared = share::all(snapshots, entries, (half, dir), from).map_err(failed)?;

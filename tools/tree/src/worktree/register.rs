@@ -187,7 +187,7 @@ fn settings(snapshots: &Snapshots, theirs: &UserRepository) -> io::Result<()> {
     fs::create_dir_all(dir.join("info"))?;
     write_if_new(&dir.join("info/exclude"), excludes(snapshots, theirs).as_bytes())?;
     write_if_new(&dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
-    match regular::read(&common.join("shallow"), MAX_NOTE_BYTES) {
+    match regular::read_regular_file(&common.join("shallow"), MAX_NOTE_BYTES) {
         Ok(shallow) if theirs.lends() => write_if_new(&dir.join("shallow"), &shallow)?,
         Ok(_) | Err(_) if dir.join("shallow").exists() => fs::remove_file(dir.join("shallow"))?,
         Ok(_) | Err(_) => {}
@@ -202,7 +202,7 @@ fn settings(snapshots: &Snapshots, theirs: &UserRepository) -> io::Result<()> {
 /// Returns the rules of `info/exclude`, and those of ignore files above the workspace, which a worktree does not have.
 fn excludes(snapshots: &Snapshots, theirs: &UserRepository) -> String {
     let read = |path: PathBuf| {
-        let bytes = regular::read(&path, MAX_NOTE_BYTES).unwrap_or_default();
+        let bytes = regular::read_regular_file(&path, MAX_NOTE_BYTES).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let UserRepository { repository, top } = theirs;

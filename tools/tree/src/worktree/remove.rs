@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 64;
 pub fn remove_tree(dir: &Path) -> io::Result<()> {
     // The first pass may leave files that could not be removed or were created in the meantime. The second pass reports
     // the error.
-    if let Err(error) = threads::each(&subtrees(dir), || (), |(), below| remove_all(below)) {
+    if let Err(error) = threads::act_on_each(&subtrees(dir), || (), |(), below| remove_all(below)) {
         tracing::debug!(%error, "removing a directory again");
     }
     remove_all(dir).or_else(|_| {

@@ -141,7 +141,7 @@ impl Tree {
         for (path, _) in &self.directories {
             fs::create_dir(target.join(path))?;
         }
-        threads::each(
+        threads::act_on_each(
             &self.leaves,
             || (),
             |(), (above, leaves)| {
@@ -189,7 +189,7 @@ fn copy_leaf(
     if moves.is_none() || data.len() > MAX_MOVED_BYTES {
         return copy::file(from.as_fd(), to.as_fd(), name).map(drop);
     }
-    copy::changed(from.as_fd(), to.as_fd(), name, |text| {
+    copy::copy_changed(from.as_fd(), to.as_fd(), name, |text| {
         (!text.contains(&0)).then(|| moved(text))?
     })
 }

@@ -10,7 +10,7 @@ const MOST: usize = 4;
 
 /// Runs `act` on each of `jobs`, with a thread-local value from `start`. When one fails, the others stop early. The
 /// results are in no particular order.
-pub(super) fn each<T: Sync, L, R: Send, E: Send>(
+pub(super) fn act_on_each<T: Sync, L, R: Send, E: Send>(
     jobs: &[T],
     start: impl Fn() -> L + Sync,
     act: impl Fn(&mut L, &T) -> Result<R, E> + Sync,

@@ -53,7 +53,7 @@ fn the_three_tolerances_are_recorded() {
 
 #[test]
 fn the_instructions_contain_the_contract() {
-    let text = instructions(&Prompts::default(), TeamLimits { max_lanes: 4 });
+    let text = planner_instructions(&Prompts::default(), TeamLimits { max_lanes: 4 });
     for line in ["TEAM_PLAN_V1", "LANE|<", "OWN|<", "AFTER|<", "TEAM_PLAN_END"] {
         assert!(text.lines().any(|it| it.starts_with(line)), "{line}");
     }
