@@ -1,7 +1,5 @@
 //! `deepseek export`: prints a session as a document to keep, read or share. Secrets were redacted before it was journaled.
 
-mod html;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -12,6 +10,7 @@ use facts::words::Side;
 use front::error::{CliError, CliErrorKind};
 use journal::read::content;
 use journal::{StagedPatch, Story, StoryEntry, Summary, Tally, staged_changes};
+use report::{PageSources, session_page};
 use serde_json::{Value, json};
 use tools::count::counted;
 
@@ -107,13 +106,13 @@ fn as_page(around: &Surroundings, past: &Past, story: &Story) -> String {
             |bytes| String::from_utf8_lossy(&bytes).into_owned(),
         )
     };
-    let sources = html::PageSources {
+    let sources = PageSources {
         diff: &|patch| diff(past, patch),
         output: &output,
         kept: &|blob| content(&dir, blob).ok(),
         local: &|moment| around.local(moment),
     };
-    html::page(story, &sources)
+    session_page(story, &sources)
 }
 
 fn as_json(past: &Past, story: &Story) -> Value {

@@ -1,8 +1,4 @@
-//! A session as a self-contained HTML page: a timeline of each request, and a table of model calls. Pure: the caller reads the
-//! contents.
-
-mod calls;
-mod mission;
+//! The page of a session: a timeline of each request, and a table of model calls. Pure.
 
 use std::fmt::{self, Write as _};
 
@@ -19,23 +15,25 @@ use front::diff::harmless_text;
 use journal::{StagedPatch, Story, StoryEntry, Summary};
 use tools::count::counted;
 
+use crate::{calls, mission};
+
 /// The page template.
 const PAGE: &str = include_str!("report.html");
 
 /// Access to what the page shows that is not part of the story itself.
-pub(super) struct PageSources<'s> {
+pub struct PageSources<'s> {
     /// Returns the diff of a patch set.
-    pub(super) diff: &'s dyn Fn(&StagedPatch) -> String,
+    pub diff: &'s dyn Fn(&StagedPatch) -> String,
     /// Returns the output of a check.
-    pub(super) output: &'s dyn Fn(&Event) -> String,
+    pub output: &'s dyn Fn(&Event) -> String,
     /// Reads content that is stored separately from the journal; `None` if it is missing.
-    pub(super) kept: &'s dyn Fn(&Blob) -> Option<Vec<u8>>,
+    pub kept: &'s dyn Fn(&Blob) -> Option<Vec<u8>>,
     /// Formats a timestamp in the reader's time zone.
-    pub(super) local: &'s dyn Fn(&str) -> String,
+    pub local: &'s dyn Fn(&str) -> String,
 }
 
 /// Text with markup escaped and control characters replaced.
-struct Escaped<'t>(&'t str);
+pub(crate) struct Escaped<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,19 +52,19 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// A request with its events.
-struct Request<'s> {
+pub(crate) struct PageRequest<'s> {
     text: &'s str,
-    entries: Vec<&'s StoryEntry>,
+    pub(crate) entries: Vec<&'s StoryEntry>,
 }
 
 /// Renders the page of a session.
-pub(super) fn page(story: &Story, sources: &PageSources<'_>) -> String {
+pub fn session_page(story: &Story, sources: &PageSources<'_>) -> String {
     let requests = requests(story);
-    let title = requests.first().map_or("Session without requests", |first| line(first.text));
+    let title = requests.first().map_or("Session without requests", |first| first_line(first.text));
     let mut contents = String::new();
     let mut sections = String::new();
     for (request, number) in requests.iter().zip(1..) {
-        let text = Escaped(line(request.text));
+        let text = Escaped(first_line(request.text));
         writeln!(contents, "<li><a href=\"#request-{number}\">{text}</a></li>").ok();
         // Numbers distinguish requests with the same text.
         let own = if requests.len() > 1 { format!("{number}. ") } else { String::new() };
@@ -101,7 +99,7 @@ fn filled(texts: &[(&str, &str)]) -> String {
     page
 }
 
-fn line(text: &str) -> &str {
+pub(crate) fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
@@ -127,11 +125,11 @@ fn facts(summary: &Summary, sources: &PageSources<'_>) -> String {
 }
 
 /// Splits a session into requests. Events before the first request are left out.
-fn requests(story: &Story) -> Vec<Request<'_>> {
-    let mut requests: Vec<Request<'_>> = Vec::new();
+fn requests(story: &Story) -> Vec<PageRequest<'_>> {
+    let mut requests: Vec<PageRequest<'_>> = Vec::new();
     for entry in &story.entries {
         if let Some(Event::TurnAdded { speaker: Side::User, text, .. }) = &entry.event {
-            requests.push(Request { text, entries: Vec::new() });
+            requests.push(PageRequest { text, entries: Vec::new() });
         }
         if let Some(request) = requests.last_mut() {
             request.entries.push(entry);
@@ -143,12 +141,12 @@ fn requests(story: &Story) -> Vec<Request<'_>> {
 fn section(
     story: &Story,
     sources: &PageSources<'_>,
-    request: &Request<'_>,
+    request: &PageRequest<'_>,
     (number, own): (usize, &str),
 ) -> String {
     let mut text = format!(
         "<section aria-labelledby=\"request-{number}\">\n<h2 id=\"request-{number}\">{own}{}</h2>\n",
-        Escaped(line(request.text))
+        Escaped(first_line(request.text))
     );
     if request.text.trim().lines().count() > 1 {
         writeln!(text, "<blockquote>{}</blockquote>", Escaped(request.text.trim())).ok();
@@ -179,7 +177,7 @@ fn section(
 }
 
 /// Renders a heading with an optional coloured label.
-fn heading(class: &str, mark: &str, text: &str) -> String {
+pub(crate) fn heading(class: &str, mark: &str, text: &str) -> String {
     let text = Escaped(text);
     if mark.is_empty() {
         return format!("<h3>{text}</h3>\n");
@@ -219,7 +217,7 @@ fn coloured(diff: &str) -> String {
 
 /// Renders a plan with the result of each step. Only events of its own lane count, because another lane can have a plan with
 /// the same version.
-fn plan(request: &Request<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) -> String {
+fn plan(request: &PageRequest<'_>, lane: Option<LaneId>, version: u32, plan: &Plan) -> String {
     let mark = |at: usize| {
         let marked = |entry: &&StoryEntry| match &entry.event {
             Some(Event::StepMarked { plan, step, mark }) if *plan == version && *step == at => {
@@ -286,7 +284,7 @@ fn check(event: &Event, sources: &PageSources<'_>) -> Option<String> {
 /// Renders an event for the timeline; `None` for most events, which it leaves out.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only `explain` shows the others")]
 fn part(
-    request: &Request<'_>,
+    request: &PageRequest<'_>,
     lane: Option<LaneId>,
     event: &Event,
     sources: &PageSources<'_>,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use actors::talk::child_question::{AnswerFrom, ChildEnd};
+use facts::answered::{AnswerFrom, ChildEnd};
 use facts::event::{Blob, Event};
 use facts::words::{CardAnswer, ResearchStep};
 use missions::card::{Card, SealedCard, SubTask};
@@ -13,12 +13,12 @@ use model::price::Usd;
 use tools::count::counted;
 use tree::FileHash;
 
-use super::{Escaped, PageSources, Request, heading, line};
+use crate::page::{Escaped, PageRequest, PageSources, first_line, heading};
 
 /// Renders an event of a mission for the timeline; `None` for other events.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others do not belong to missions")]
-pub(super) fn part(
-    request: &Request<'_>,
+pub(crate) fn part(
+    request: &PageRequest<'_>,
     event: &Event,
     sources: &PageSources<'_>,
 ) -> Option<String> {
@@ -190,7 +190,7 @@ struct Question {
 }
 
 /// Renders the table of a request's child questions; empty if there were none.
-pub(super) fn questions(request: &Request<'_>, sources: &PageSources<'_>) -> String {
+pub(crate) fn questions(request: &PageRequest<'_>, sources: &PageSources<'_>) -> String {
     let mut asked: BTreeMap<u64, Question> = BTreeMap::new();
     // A question is identified by its first event; the later ones refer to the same part of the run.
     let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
@@ -261,6 +261,6 @@ fn row(seq: u64, question: &Question) -> String {
     let share = hit.saturating_mul(100).checked_div(*prompt).unwrap_or_default();
     format!(
         "<tr><td>#{seq}</td><td class=\"text\">{}</td><td class=\"number\">{prompt}</td><td class=\"number\">{share}%</td><td class=\"number\">{cost}</td><td>{ended}</td></tr>\n",
-        Escaped(line(text))
+        Escaped(first_line(text))
     )
 }

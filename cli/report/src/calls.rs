@@ -3,10 +3,10 @@
 use facts::event::Event;
 use journal::{CallReply, RecordedCall, Story, StoryEntry};
 
-use super::Escaped;
+use crate::page::Escaped;
 
 /// Renders the table; empty if there were no calls.
-pub(super) fn table(story: &Story) -> String {
+pub(crate) fn table(story: &Story) -> String {
     let is_request = |entry: &&StoryEntry| matches!(entry.event, Some(Event::ModelRequest { .. }));
     let asked = story.entries.iter().filter(is_request).filter_map(|entry| story.call(entry));
     let rows: Vec<String> = asked.map(row).collect();
