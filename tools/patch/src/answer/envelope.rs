@@ -49,7 +49,7 @@ pub(crate) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
     }
     let mut repairs = Vec::new();
     let mut repaired = |tolerance| {
-        repairs.push(Repair::answer(tolerance));
+        repairs.push(Repair::of(tolerance));
     };
     let (mut rest, mut token) = (answer, None);
     let newlines = memchr::memchr_iter(b'\n', answer).count();

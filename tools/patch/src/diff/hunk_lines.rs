@@ -53,6 +53,11 @@ impl<'a> HunkLine<'a> {
         self.kind != Kind::Removed
     }
 
+    /// Returns true if the line has nothing but white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.trim_ascii().is_empty()
+    }
+
     /// Returns true if the line lacks a marker and is not blank, which needs none.
     pub(crate) fn is_bare(&self) -> bool {
         self.kind == Kind::Context && !self.raw.is_empty() && !self.raw.starts_with(b" ")
@@ -67,17 +72,28 @@ pub(crate) fn has_change(body: &[HunkLine<'_>]) -> bool {
     body.iter().any(|line| line.kind != Kind::Context)
 }
 
-/// Returns the number of old and new lines of a body.
-pub(crate) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
-    (
-        body.iter().filter(|line| line.is_old()).count(),
-        body.iter().filter(|line| line.is_new()).count(),
-    )
+/// Returns the lines of a body that must be in the file before the change.
+pub(crate) fn old_lines<'h, 'a>(body: &'h [HunkLine<'a>]) -> Vec<&'h HunkLine<'a>> {
+    body.iter().filter(|line| line.is_old()).collect()
 }
 
-/// Returns the number of new lines of a hunk.
-pub(crate) fn new_lines(body: &[HunkLine<'_>]) -> usize {
-    body.iter().filter(|line| line.is_new()).count()
+/// Returns the lines of a body that are in the file after the change.
+pub(crate) fn new_lines<'h, 'a>(body: &'h [HunkLine<'a>]) -> Vec<&'h HunkLine<'a>> {
+    body.iter().filter(|line| line.is_new()).collect()
+}
+
+/// Yields the lines that a body adds.
+pub(crate) fn added_lines<'h, 'a>(
+    body: &'h [HunkLine<'a>],
+) -> impl Iterator<Item = &'h HunkLine<'a>> + Clone {
+    body.iter().filter(|line| line.kind == Kind::Added)
+}
+
+/// Returns the number of old and new lines of a body.
+pub(crate) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
+    let of = |kind| body.iter().filter(|line| line.kind == kind).count();
+    let context = of(Kind::Context);
+    (context + of(Kind::Removed), context + of(Kind::Added))
 }
 
 /// Returns true if a body has as many lines as its header says.
@@ -95,9 +111,10 @@ pub(crate) fn lacks(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
 
 /// Returns true if a body has as many old lines as its header says and ends in one of them, after what it adds. Such a
 /// body is complete, and its new lines are miscounted.
-pub(crate) fn has_all_old(body: &[HunkLine<'_>], numbers: Numbers) -> bool {
+pub(crate) fn has_all_old(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     let is_context = |line: &HunkLine<'_>| line.kind == Kind::Context && !line.is_bare();
-    counts(body).0 == numbers.old_count && body.last().is_some_and(is_context)
+    numbers.is_some_and(|numbers| counts(body).0 == numbers.old_count)
+        && body.last().is_some_and(is_context)
 }
 
 /// Returns true if the lines from `len` on, whatever their markers were, are exactly the ones that the header still

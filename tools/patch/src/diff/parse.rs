@@ -5,7 +5,7 @@ use crate::answer::envelope::Opened;
 use crate::answer::examples::example;
 use crate::answer::regions::{self, Use};
 use crate::diff::headers::Name;
-use crate::diff::hunk_lines;
+use crate::diff::hunk_lines::{self, HunkLine};
 use crate::diff::parser::{Counts, Parser, Stop};
 use crate::diff::sections::{Hunk, Section};
 use crate::plan::tolerance::{Repair, Tolerance, Tolerances};
@@ -34,7 +34,7 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            repairs.push(Repair::answer(Tolerance::Counts));
+            repairs.push(Repair::of(Tolerance::Counts));
             parser = Parser::new(lines, answer.complete, Counts::Ignored);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
@@ -120,11 +120,8 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
         }
         _ => false,
     };
-    let holds = |hunk: &Hunk<'_>| {
-        hunk.readings.iter().any(|reading| hunk_lines::holds(&reading.body, hunk.numbers))
-    };
     let mut hunks = sections.iter().flat_map(|section| &section.hunks);
-    if hunks.all(|hunk| holds(hunk) || is_counted(hunk)) {
+    if hunks.all(|hunk| hunk.holds() || is_counted(hunk)) {
         let hunks = sections.iter_mut().flat_map(|section| &mut section.hunks);
         hunks.filter(|hunk| is_counted(hunk)).for_each(|hunk| hunk.readings.truncate(1));
     }
@@ -133,9 +130,7 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
 /// Returns true if the last hunk, if there is one, has all lines that its header says, or at least all old ones.
 fn is_last_whole(sections: &[Section<'_>]) -> bool {
     let Some(last) = sections.last().and_then(|section| section.hunks.last()) else { return true };
-    let has_all = |body| last.numbers.is_some_and(|numbers| hunk_lines::has_all_old(body, numbers));
-    let mut readings = last.readings.iter().map(|reading| reading.body.as_slice());
-    readings.any(|body| hunk_lines::holds(body, last.numbers) || has_all(body))
+    last.holds() || last.bodies().any(|body| hunk_lines::has_all_old(body, last.numbers))
 }
 
 /// Returns true if the counts hold for every hunk of several but the last, which has too few lines: the answer was cut
@@ -151,15 +146,9 @@ fn only_the_last_lacks(sections: &[Section<'_>], uses: &[Use], is_complete: bool
     }
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).rev();
     let Some(last) = hunks.next() else { return false };
-    let holds = |hunk: &Hunk<'_>| {
-        hunk.readings.iter().any(|reading| hunk_lines::holds(&reading.body, hunk.numbers))
+    let lacks = |body: &[HunkLine<'_>]| {
+        hunk_lines::lacks(body, last.numbers) && !hunk_lines::has_all_old(body, last.numbers)
     };
-    let is_whole =
-        |body| last.numbers.is_some_and(|numbers| hunk_lines::has_all_old(body, numbers));
-    let lacks = last
-        .readings
-        .iter()
-        .all(|reading| hunk_lines::lacks(&reading.body, last.numbers) && !is_whole(&reading.body));
     let mut others = hunks.peekable();
-    lacks && others.peek().is_some() && others.all(holds)
+    last.bodies().all(lacks) && others.peek().is_some() && others.all(Hunk::holds)
 }

@@ -413,10 +413,9 @@ impl<'l, 'a> Parser<'l, 'a> {
         let Some((hunk, numbers)) = last.and_then(|hunk| Some((hunk, hunk.numbers?))) else {
             return false;
         };
-        let Some(reading) = hunk.readings.first() else { return false };
-        let (old, new) = hunk_lines::counts(&reading.body);
+        let (old, new) = hunk_lines::counts(hunk.longest());
         let ends_here = self.uses.last() == Some(&Use::Body);
-        let is_whole = hunk_lines::has_all_old(&reading.body, numbers);
+        let is_whole = hunk_lines::has_all_old(hunk.longest(), hunk.numbers);
         ends_here && !is_whole && (old < numbers.old_count || new < numbers.new_count)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::diff::headers::{Name, Numbers};
-use crate::diff::hunk_lines::Body;
+use crate::diff::hunk_lines::{self, Body, HunkLine};
 use crate::diff::lines::show;
 use crate::plan::tolerance::Tolerance;
 use crate::refusal::reasons::HunkRef;
@@ -64,7 +64,32 @@ impl Section<'_> {
     }
 }
 
-impl Hunk<'_> {
+impl<'a> Hunk<'a> {
+    /// Yields the lines of each reading.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = &[HunkLine<'a>]> {
+        self.readings.iter().map(|reading| reading.body.as_slice())
+    }
+
+    /// Returns the lines of the longest reading.
+    pub(crate) fn longest(&self) -> &[HunkLine<'a>] {
+        self.bodies().next().unwrap_or_default()
+    }
+
+    /// Returns the lines of the shortest reading.
+    pub(crate) fn shortest(&self) -> &[HunkLine<'a>] {
+        self.bodies().last().unwrap_or_default()
+    }
+
+    /// Returns true if a reading has as many lines as the header says.
+    pub(crate) fn holds(&self) -> bool {
+        self.bodies().any(|body| hunk_lines::holds(body, self.numbers))
+    }
+
+    /// Returns true if every reading has old lines.
+    pub(crate) fn has_old(&self) -> bool {
+        self.bodies().all(|body| body.iter().any(HunkLine::is_old))
+    }
+
     /// Returns a reference to the hunk for a mismatch; `index` counts from 0.
     pub(crate) fn reference(&self, index: usize, of: usize) -> HunkRef {
         HunkRef { index: index + 1, of, line: self.at, header: show(self.header) }

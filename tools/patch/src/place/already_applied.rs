@@ -1,6 +1,6 @@
 //! Detects hunks that the file already contains. Nothing else is searched for here.
 
-use crate::diff::hunk_lines::{self, HunkLine, Kind};
+use crate::diff::hunk_lines::{self, HunkLine, Kind, new_lines, old_lines};
 use crate::diff::sections::Hunk;
 use crate::place::compare::Tier;
 use crate::place::locate::Image;
@@ -31,11 +31,11 @@ pub(crate) fn at_its_line(
 /// Returns the line, from 0, where a hunk that changes nothing, and has as many lines as its header says, matches the
 /// file.
 pub(crate) fn only_shows(image: &Image<'_>, hunk: &Hunk<'_>) -> Option<usize> {
-    let body = &hunk.readings.first()?.body;
+    let body = hunk.longest();
     if hunk_lines::has_change(body) || !hunk_lines::holds(body, hunk.numbers) {
         return None;
     }
-    let shown = lines_of(body, HunkLine::is_old);
+    let shown = old_lines(body);
     image.places(&shown, Tier::Exact).first().copied()
 }
 
@@ -47,19 +47,18 @@ pub(crate) fn elsewhere(image: &Image<'_>, hunk: &Hunk<'_>, allowed: Tolerances)
     if !allowed.allow(Tolerance::AlreadyApplied) || !allowed.allow(Tolerance::Position) {
         return None;
     }
-    let readings = || hunk.readings.iter().map(|reading| reading.body.as_slice());
-    let old = |body| lines_of(body, HunkLine::is_old);
-    if readings().any(|body| !image.places(&old(body), Tier::LOOSEST).is_empty()) {
+    if hunk.bodies().any(|body| !image.places(&old_lines(body), Tier::LOOSEST).is_empty()) {
         return None;
     }
-    readings().find_map(|body| {
+    hunk.bodies().find_map(|body| {
         if is_due(image, body) {
             return None;
         }
-        let new = lines_of(body, HunkLine::is_new);
+        let new = new_lines(body);
         let [start] = image.places(&new, Tier::Exact)[..] else { return None };
         let is_held = is_held(image, body, start, new.len());
-        (is_held && !stands_elsewhere(image, &old(body), start..start + new.len())).then_some(start)
+        (is_held && !stands_elsewhere(image, &old_lines(body), start..start + new.len()))
+            .then_some(start)
     })
 }
 
@@ -69,25 +68,16 @@ pub(crate) fn is_open(bytes: &[u8], hunks: &[&Hunk<'_>]) -> bool {
     let image = Image::of(bytes);
     let is_there =
         |lines: &[&HunkLine<'_>], tier| lines.is_empty() || !image.places(lines, tier).is_empty();
-    let mut bodies = hunks.iter().flat_map(|hunk| &hunk.readings).map(|reading| &reading.body);
+    let mut bodies = hunks.iter().flat_map(|hunk| hunk.bodies());
     bodies.any(|body| {
-        is_there(&lines_of(body, HunkLine::is_old), Tier::LOOSEST)
-            && is_there(&lines_of(body, HunkLine::is_new), Tier::Exact)
+        is_there(&old_lines(body), Tier::LOOSEST) && is_there(&new_lines(body), Tier::Exact)
     })
 }
 
 /// Yields the new lines of every reading that adds some.
 pub(crate) fn results<'h, 'a>(hunk: &'h Hunk<'a>) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
-    let adds = |body: &&Vec<HunkLine<'_>>| body.iter().any(|line| line.kind == Kind::Added);
-    let bodies = hunk.readings.iter().map(|reading| &reading.body);
-    bodies.filter(adds).map(|body| lines_of(body, HunkLine::is_new))
-}
-
-fn lines_of<'h, 'a>(
-    body: &'h [HunkLine<'a>],
-    is_wanted: impl Fn(&HunkLine<'a>) -> bool,
-) -> Vec<&'h HunkLine<'a>> {
-    body.iter().filter(|line| is_wanted(line)).collect()
+    let adds = |body: &&[HunkLine<'_>]| body.iter().any(|line| line.kind == Kind::Added);
+    hunk.bodies().filter(adds).map(new_lines)
 }
 
 /// Returns true if the rarest line that a body removes is still in the file.

@@ -2,7 +2,7 @@
 
 use crate::diff::gutter;
 use crate::diff::headers::Numbers;
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{self, HunkLine, Kind};
 use crate::diff::sections::{Hunk, Reading};
 use crate::place::compare::Tier;
 use crate::place::locate::Image;
@@ -22,13 +22,13 @@ pub(crate) fn without_numbers<'a>(
         let first = reading.body.iter().find(|line| line.is_old())?;
         let (first, _) = gutter::read(first.text)?;
         let body = bare(image, &reading.body, first, shift)?;
-        let old: Vec<&HunkLine<'_>> = body.iter().filter(|line| line.is_old()).collect();
+        let old = hunk_lines::old_lines(&body);
         let fits = |line: usize| image.fits(&old, line.saturating_sub(1), Tier::Trailing);
         let contradicts = |numbers: Numbers| numbers.old != first && fits(numbers.old);
         if !fits(first) || hunk.numbers.is_some_and(contradicts) {
             return None;
         }
-        let (old_count, new_count) = crate::diff::hunk_lines::counts(&body);
+        let (old_count, new_count) = hunk_lines::counts(&body);
         let new = first.checked_add_signed(shift)?;
         Some(Hunk {
             numbers: Some(Numbers { old: first, old_count, new, new_count }),

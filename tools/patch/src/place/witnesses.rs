@@ -2,7 +2,7 @@
 //! one of them contradicts the stated line, and the hunk also matches where that witness points, its place is unknown.
 
 use crate::diff::headers;
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{self, Kind};
 use crate::diff::lines::{pieces, show};
 use crate::diff::sections::Hunk;
 use crate::place::compare::{self, Tier};
@@ -91,8 +91,8 @@ pub(crate) fn against_heading(
     }
     let alike = memchr::memmem::find_iter(bytes, heading).filter(is_heading);
     let headings: Vec<usize> = alike.take(MAX_ALIKE + 1).collect();
-    let old: Vec<&HunkLine<'_>> = place.reading.iter().filter(|line| line.is_old()).collect();
-    let own = start..image.lines.start_of(place.start + old.len());
+    let old = hunk_lines::old_lines(place.reading);
+    let own = start..image.lines.start_of(place.end());
     let is_consistent = |at: &usize| {
         own.contains(at) || is_below(bytes, *at, start) || is_below(bytes, *at, context)
     };
@@ -185,10 +185,7 @@ pub(crate) fn against_numbers(
     hunks: &[&Hunk<'_>],
     found: &[Found],
 ) -> Option<(Vec<usize>, String)> {
-    let has_old = |it: &&Found| {
-        let readings = hunks.get(it.hunk).map_or(&[][..], |hunk| &hunk.readings);
-        readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
-    };
+    let has_old = |it: &&Found| hunks.get(it.hunk).is_some_and(|hunk| hunk.has_old());
     let moved = found.iter().filter(|it| it.start != it.stated).find(has_old)?;
     let is_at_top = |it: &&Found| it.start == 0;
     let anchorless = found.iter().filter(|it| !has_old(it) && !is_at_top(it)).map(|it| it.hunk);
@@ -209,11 +206,8 @@ fn elsewhere<'f>(
     [before, after]: [Option<&'f Found>; 2],
     found: &'f [Found],
 ) -> Option<(usize, &'f Found)> {
-    let old = hunk
-        .readings
-        .iter()
-        .map(|reading| reading.body.iter().filter(|line| line.is_old()).collect::<Vec<_>>())
-        .find(|old| !old.is_empty() && image.fits(old, it.start, it.tier))?;
+    let mut patterns = hunk.bodies().map(hunk_lines::old_lines);
+    let old = patterns.find(|old| !old.is_empty() && image.fits(old, it.start, it.tier))?;
     let has_moved = |it: &&Found| it.has_moved;
     let by_offset = |witness: &'f Found| {
         let place = it.stated.checked_add(witness.start)?.checked_sub(witness.stated)?;

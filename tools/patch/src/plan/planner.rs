@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use config::ApplyStrategy;
 
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::Kind;
 use crate::diff::sections::Hunk;
 use crate::names::resolve::{Intent, Target};
 use crate::place::already_applied;
-use crate::place::rewrite::{Reader, Rewritten, Tolerated};
+use crate::place::new_file;
+use crate::place::rewrite::{Reader, Rewritten};
 use crate::plan::merge::merge;
 use crate::plan::prepare::{ApplyPlan, BaseState, PatchLimits, PatchScope};
 use crate::plan::texts::Texts;
@@ -32,8 +33,7 @@ pub(crate) struct Job<'p, 'a> {
 /// Returns true if two sections have the same lines.
 fn same_bodies(a: &[&Hunk<'_>], b: &[Hunk<'_>]) -> bool {
     let lines = |hunk: &Hunk<'_>| -> Vec<(Kind, Vec<u8>)> {
-        let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
-        body.iter().map(|line| (line.kind, line.text.to_vec())).collect()
+        hunk.shortest().iter().map(|line| (line.kind, line.text.to_vec())).collect()
     };
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lines(a) == lines(b))
 }
@@ -61,7 +61,9 @@ pub(crate) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
                 job.hunks.extend(hunks.iter());
             }
             Some(job)
-                if job.creates() && *intent == Intent::Modify && hunks.iter().all(has_old) =>
+                if job.creates()
+                    && *intent == Intent::Modify
+                    && hunks.iter().all(Hunk::has_old) =>
             {
                 job.then.extend(hunks.iter());
             }
@@ -88,11 +90,6 @@ pub(crate) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
         }
     }
     Ok(jobs)
-}
-
-/// Returns true if every reading of a hunk has old lines.
-fn has_old(hunk: &Hunk<'_>) -> bool {
-    hunk.readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
 }
 
 impl Job<'_, '_> {
@@ -193,7 +190,7 @@ impl<'s> Planner<'s> {
             if !self.allows(Tolerance::Duplicate) {
                 return refused(path, Reason::ContradictoryFileOps);
             }
-            self.tolerate(path, Tolerated::in_file(Tolerance::Duplicate));
+            self.tolerate(path, Repair::of(Tolerance::Duplicate));
         }
         match intent {
             Intent::Create { executable } => self.create(path, hunks, then, *executable),
@@ -218,20 +215,20 @@ impl<'s> Planner<'s> {
         then: &[&Hunk<'_>],
         executable: bool,
     ) -> Outcome<()> {
-        let mut made = self.reader.create(hunks, path.as_str())?;
+        let mut made = new_file::create(hunks, path.as_str(), self.reader.allowed)?;
         if !then.is_empty() {
             if !self.allows(Tolerance::Sequential) {
                 return refused(path, Reason::ContradictoryFileOps);
             }
             let edited = self.reader.rewrite(&made.bytes, then, path.as_str())?;
-            made.tolerated.extend(edited.tolerated);
-            made.tolerated.push(Tolerated::in_file(Tolerance::Sequential));
+            made.repairs.extend(edited.repairs);
+            made.repairs.push(Repair::of(Tolerance::Sequential));
             made.bytes = edited.bytes;
         }
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
             Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
-                self.tolerate(path, Tolerated::in_file(Tolerance::AlreadyApplied));
+                self.tolerate(path, Repair::of(Tolerance::AlreadyApplied));
                 return Ok(());
             }
             Some(_) if !self.sources.contains(path) => return refused(path, Reason::FileExists),
@@ -374,7 +371,7 @@ impl<'s> Planner<'s> {
             }
             let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
-            made.tolerated.push(Tolerated::in_file(Tolerance::Merged));
+            made.repairs.push(Repair::of(Tolerance::Merged));
         }
         let text = self.checked(path, made)?;
         self.texts.encoded(path, text)
@@ -389,21 +386,15 @@ impl<'s> Planner<'s> {
         if self.is_too_large(&made.bytes) {
             return refused(path, Reason::FileTooLarge);
         }
-        let Rewritten { bytes, tolerated, done } = made;
-        for tolerated in tolerated {
-            self.tolerate(path, tolerated);
-        }
+        let Rewritten { bytes, repairs, done } = made;
+        repairs.into_iter().for_each(|repair| self.tolerate(path, repair));
         self.done.extend(done);
         Ok(bytes.into())
     }
 
-    fn tolerate(&mut self, path: &RepoPath, tolerated: Tolerated) {
-        let Tolerated { tolerance, hunk, line, left } = tolerated;
-        let repair = Repair { file: Some(path.clone()), hunk, line, ..Repair::answer(tolerance) };
-        self.repairs.push(match left {
-            Some([first, last]) => repair.left_out(first, last),
-            None => repair,
-        });
+    /// Records a tolerance used in a file.
+    fn tolerate(&mut self, path: &RepoPath, repair: Repair) {
+        self.repairs.push(Repair { file: Some(path.clone()), ..repair });
     }
 
     /// Converts the slots to changes. A rename whose source is replaced becomes a change of two files.

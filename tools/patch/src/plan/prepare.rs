@@ -188,7 +188,7 @@ pub fn prepare_with(
     {
         return Err(refusal);
     }
-    plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
+    plan.repairs.insert(0, Repair::of(Tolerance::Translated));
     let (lines, uses) = translate::prose(said);
     plan.remark = blocks::remark(&lines, &uses);
     alone(plan)
@@ -274,24 +274,22 @@ fn as_written(
     }
     let mut repairs = answer.repairs.clone();
     if escaped {
-        repairs.push(Repair::answer(Tolerance::Leaked));
+        repairs.push(Repair::of(Tolerance::Leaked));
     }
     repairs.extend(patch.repairs.iter().cloned());
     for block in blocks::blocks(uses) {
         if !allowed.allow(Tolerance::PassedOver) {
             return Err(PatchMismatch::line(Reason::UnsupportedFormat, lines, block.at).into());
         }
-        repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
+        repairs.push(Repair::of(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
     }
     if targets.iter().any(|target| target.tolerates.contains(&Tolerance::NoHeader)) {
-        repairs.push(Repair::answer(Tolerance::NoHeader));
+        repairs.push(Repair::of(Tolerance::NoHeader));
     }
     for Target { path, tolerates, .. } in &targets {
         let in_file = tolerates.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
-        let of = |tolerance: &Tolerance| Repair {
-            file: Some(path.clone()),
-            ..Repair::answer(*tolerance)
-        };
+        let of =
+            |tolerance: &Tolerance| Repair { file: Some(path.clone()), ..Repair::of(*tolerance) };
         repairs.extend(in_file.map(of));
     }
     let reader = Reader { allowed, blind_eol: answer.crlf };
@@ -377,7 +375,7 @@ fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) 
         let lines = answer.lines.get(span.clone()).unwrap_or_default();
         plan.put_aside.push(PutAside { path: path.clone(), text: show(&lines.join(&b'\n')) });
         let file = Some(path.clone());
-        plan.repairs.push(Repair { file, ..Repair::answer(Tolerance::Aside) });
+        plan.repairs.push(Repair { file, ..Repair::of(Tolerance::Aside) });
     }
     plan
 }
