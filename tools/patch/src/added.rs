@@ -13,12 +13,12 @@ pub(crate) use damage::Damage;
 pub(crate) use file_habits::FileHabits;
 pub(crate) use placeholder::announces_more;
 
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, added_lines};
 use crate::refusal::reasons::Reason;
 
 /// Returns what is wrong with the lines that a hunk adds to a file, or creates it from.
 pub(crate) fn found(habits: &FileHabits<'_>, body: &[HunkLine<'_>]) -> Option<Damage> {
-    if !body.iter().any(|line| line.kind == Kind::Added) {
+    if added_lines(body).next().is_none() {
         return None;
     }
     if let Some(line) = placeholder::found(habits, body) {

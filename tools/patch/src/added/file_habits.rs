@@ -65,7 +65,8 @@ impl<'f> FileHabits<'f> {
         kinds.contains(&self.ending.as_str())
     }
 
-    pub(super) fn is_prose(&self) -> bool {
+    /// Returns true if its name says that the file is text for people.
+    pub(crate) fn is_prose(&self) -> bool {
         self.is_of(&PROSE)
     }
 

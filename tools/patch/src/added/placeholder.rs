@@ -42,9 +42,7 @@ pub(super) fn found<'h, 'a>(
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !habits.has_line(line.text);
     body.split(|line| line.kind == Kind::Context).find_map(|run| {
-        let of = |kind| {
-            run.iter().filter(move |line| line.kind == kind && !line.text.trim_ascii().is_empty())
-        };
+        let of = |kind| run.iter().filter(move |line| line.kind == kind && !line.is_blank());
         let is_comment = |line: &HunkLine<'_>| in_comment(line.text).is_some();
         let code = |kind| of(kind).filter(|line| !is_comment(line)).count();
         let in_place = code(Kind::Removed) > of(Kind::Added).count();

@@ -54,9 +54,7 @@ pub(crate) fn prose(answer: &[u8]) -> (Vec<&[u8]>, Vec<Use>) {
 #[serde(untagged)]
 enum Value {
     Text(String),
-    Lines(Vec<String>),
     Fields(Fields),
-    Call(Call),
 }
 
 #[derive(Deserialize)]
@@ -70,50 +68,22 @@ struct Fields {
     note: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Call {
-    #[serde(rename = "name")]
-    _name: String,
-    arguments: Fields,
-}
-
-/// Returns the diff in an answer that is only a JSON value, possibly inside a fence or the tags of a tool call.
+/// Returns the diff in an answer that is only a JSON value, possibly inside a fence.
 fn from_json(answer: &str) -> Option<String> {
-    let mut text = answer.trim();
-    if let Some(inside) = text.strip_prefix("```json\n") {
-        text = inside.strip_suffix("```")?;
-    } else if let Some(inside) = text.strip_prefix("<tool_call>") {
-        text = inside.strip_suffix("</tool_call>")?;
-    }
-    let of = |diff| Fields { diff, path: None, note: None };
-    let fields = match serde_json::from_str(text).ok()? {
-        Value::Text(diff) => of(diff),
-        Value::Lines(lines) => of(lines.join("\n") + "\n"),
-        Value::Fields(fields) | Value::Call(Call { arguments: fields, .. }) => fields,
+    let text = answer.trim();
+    let text = match text.strip_prefix("```json\n") {
+        Some(inside) => inside.strip_suffix("```")?,
+        None => text,
     };
-    let is_of_a_diff = |line: &str| {
-        const WORDS: [&str; 10] = [
-            "diff ",
-            "index ",
-            "new file ",
-            "deleted file ",
-            "new mode ",
-            "old mode ",
-            "rename ",
-            "similarity ",
-            "@@",
-            "\\",
-        ];
-        line.is_empty() || is_body(line) || WORDS.iter().any(|word| line.starts_with(word))
+    let Fields { diff, path, note } = match serde_json::from_str(text).ok()? {
+        Value::Text(diff) => Fields { diff, path: None, note: None },
+        Value::Fields(fields) => fields,
     };
-    let names = |path: &str| {
-        let mut names = fields.diff.lines().filter_map(|line| line.strip_prefix("+++ "));
-        names.all(|name| name.strip_prefix("b/").unwrap_or(name) == path)
-    };
-    let is_about = fields.path.is_none_or(|path| names(&path));
-    let is_noted = fields.note.is_none_or(|note| !note.contains('\n'));
-    (is_about && is_noted && fields.diff.lines().all(is_of_a_diff)).then_some(fields.diff)
+    let mut names = diff.lines().filter_map(|line| line.strip_prefix("+++ "));
+    let is_about =
+        path.is_none_or(|path| names.all(|name| name.strip_prefix("b/").unwrap_or(name) == path));
+    let is_noted = note.is_none_or(|note| !note.contains('\n'));
+    (is_about && is_noted).then_some(diff)
 }
 
 /// The characters that are escaped for HTML, with their entities.

@@ -99,7 +99,7 @@ fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
 fn cut(lines: &[&[u8]], uses: &[Use], is_in_fence: bool) -> PatchMismatch {
     let mismatch = PatchMismatch::answer(Reason::TruncatedDiff);
     match uses.iter().rposition(|what| *what == Use::Opens).filter(|_| is_in_fence) {
-        Some(at) if at + 1 == lines.len() || lines.get(at + 1..).is_some_and(|it| it.iter().all(|line| line.is_empty())) => {
+        Some(at) if lines.iter().skip(at + 1).all(|line| line.is_empty()) => {
             mismatch.note(format!(
                 "Line {} opens a fence that is never closed. To close a fence, write its backquotes and nothing else.",
                 at + 1
@@ -110,12 +110,14 @@ fn cut(lines: &[&[u8]], uses: &[Use], is_in_fence: bool) -> PatchMismatch {
 }
 
 /// Treats lines after a blank line as lines that lost their markers, not as prose, if there are exactly as many as the
-/// header still announces and the counts of all other hunks hold.
+/// header still announces and the counts of all other hunks hold. A hunk with as much context below as above is complete.
 fn keep_what_is_counted(sections: &mut [Section<'_>]) {
     let is_counted = |hunk: &Hunk<'_>| match &hunk.readings[..] {
         [whole, short] => {
-            let len = short.body.len();
-            hunk_lines::is_prose(whole.body.get(len..).unwrap_or_default())
+            let (len, (above, below)) = (short.body.len(), hunk_lines::context(&short.body));
+            let is_even = above > 0 && above == below;
+            !is_even
+                && hunk_lines::is_prose(whole.body.get(len..).unwrap_or_default())
                 && hunk_lines::is_counted(&whole.body, len, hunk.numbers)
         }
         _ => false,
@@ -130,7 +132,7 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
 /// Returns true if the last hunk, if there is one, has all lines that its header says, or at least all old ones.
 fn is_last_whole(sections: &[Section<'_>]) -> bool {
     let Some(last) = sections.last().and_then(|section| section.hunks.last()) else { return true };
-    last.holds() || last.bodies().any(|body| hunk_lines::has_all_old(body, last.numbers))
+    last.holds() || last.bodies().any(|body| hunk_lines::is_complete(body, last.numbers))
 }
 
 /// Returns true if the counts hold for every hunk of several but the last, which has too few lines: the answer was cut
@@ -147,7 +149,7 @@ fn only_the_last_lacks(sections: &[Section<'_>], uses: &[Use], is_complete: bool
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).rev();
     let Some(last) = hunks.next() else { return false };
     let lacks = |body: &[HunkLine<'_>]| {
-        hunk_lines::lacks(body, last.numbers) && !hunk_lines::has_all_old(body, last.numbers)
+        hunk_lines::lacks(body, last.numbers) && !hunk_lines::is_complete(body, last.numbers)
     };
     let mut others = hunks.peekable();
     last.bodies().all(lacks) && others.peek().is_some() && others.all(Hunk::holds)

@@ -47,8 +47,16 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Section<'_> {
+    /// Returns true if `names` can be those of the section.
+    pub(crate) fn awaits(&self, names: &(Option<Name>, Option<Name>)) -> bool {
+        let is_bare = self.old.is_none() && self.new.is_none() && self.hunks.is_empty();
+        let is_whole_file = names.0 == Some(Name::Null) || names.1 == Some(Name::Null);
+        let is_renamed = self.rename_to.is_some();
+        is_bare && !(is_renamed && is_whole_file) && !self.is_complete_without(names)
+    }
+
     /// Returns true if the section creates an empty file, and `names` are those of another file, which exists.
-    pub(crate) fn is_complete_without(&self, names: &(Option<Name>, Option<Name>)) -> bool {
+    fn is_complete_without(&self, names: &(Option<Name>, Option<Name>)) -> bool {
         let (Some(git), Some(_)) = (self.git, self.new_file_mode) else { return false };
         let (Some(Name::Path(old)), Some(Name::Path(new))) = names else { return false };
         let is_empty = self.index.is_none_or(|index| {

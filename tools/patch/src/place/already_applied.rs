@@ -1,6 +1,6 @@
 //! Detects hunks that the file already contains. Nothing else is searched for here.
 
-use crate::diff::hunk_lines::{self, HunkLine, Kind, new_lines, old_lines};
+use crate::diff::hunk_lines::{self, HunkLine, Kind, added_lines, new_lines, old_lines};
 use crate::diff::sections::Hunk;
 use crate::place::compare::Tier;
 use crate::place::locate::Image;
@@ -12,7 +12,8 @@ const MAX_PLACES: usize = 200;
 /// Returns the line, from 0, if the new lines are already where the header puts them or the old ones. Earlier hunks
 /// that still have to be applied will move the new lines by `shift`.
 ///
-/// The absence of old lines proves nothing: the rest of a hunk without added lines can match by chance.
+/// The absence of old lines proves nothing: the rest of a hunk without added lines, or with blank ones only, can match by
+/// chance.
 pub(crate) fn at_its_line(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -20,7 +21,7 @@ pub(crate) fn at_its_line(
     allowed: Tolerances,
 ) -> Option<usize> {
     let numbers = hunk.numbers.filter(|_| allowed.allow(Tolerance::AlreadyApplied))?;
-    results(hunk).find_map(|new| {
+    hunk.bodies().filter(|body| is_telling(body)).map(new_lines).find_map(|new| {
         let now = numbers.new.saturating_add_signed(-shift);
         let starts = [now, numbers.old].map(|line| line.saturating_sub(1));
         // Compare exactly: the hunk may change nothing but white space.
@@ -76,8 +77,13 @@ pub(crate) fn is_open(bytes: &[u8], hunks: &[&Hunk<'_>]) -> bool {
 
 /// Yields the new lines of every reading that adds some.
 pub(crate) fn results<'h, 'a>(hunk: &'h Hunk<'a>) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
-    let adds = |body: &&[HunkLine<'_>]| body.iter().any(|line| line.kind == Kind::Added);
+    let adds = |body: &&[HunkLine<'_>]| added_lines(body).next().is_some();
     hunk.bodies().filter(adds).map(new_lines)
+}
+
+/// Returns true if a body adds more than blank lines, which are anywhere.
+fn is_telling(body: &[HunkLine<'_>]) -> bool {
+    added_lines(body).any(|line| !line.is_blank())
 }
 
 /// Returns true if the rarest line that a body removes is still in the file.
@@ -85,23 +91,18 @@ fn is_due(image: &Image<'_>, body: &[HunkLine<'_>]) -> bool {
     let stays =
         |gone: &HunkLine<'_>| body.iter().any(|line| line.is_new() && line.text == gone.text);
     let gone = body.iter().filter(|line| line.kind == Kind::Removed && !stays(line));
-    let rarest = gone
-        .filter(|line| !line.text.trim_ascii().is_empty())
-        .min_by_key(|line| image.count(line.text));
+    let rarest = gone.filter(|line| !line.is_blank()).min_by_key(|line| image.count(line.text));
     rarest.is_some_and(|line| image.count(line.text) > 0)
 }
 
 /// Returns true if the lines that a body adds at `start` have non-blank context, or an end of the file, on both sides.
 fn is_held(image: &Image<'_>, body: &[HunkLine<'_>], start: usize, len: usize) -> bool {
-    let is_added = |line: &HunkLine<'_>| line.kind == Kind::Added;
-    let says = |lines: &[HunkLine<'_>]| {
-        let mut context = lines.iter().take_while(|line| line.kind == Kind::Context);
-        context.any(|line| !line.text.trim_ascii().is_empty())
+    let mut ends = body.split(|line| line.kind != Kind::Context);
+    let says = |context: Option<&[HunkLine<'_>]>| {
+        context.is_some_and(|context| !context.iter().all(HunkLine::is_blank))
     };
-    let back: Vec<HunkLine<'_>> = body.iter().rev().copied().collect();
-    body.iter().any(is_added)
-        && (start == 0 || says(body))
-        && (start + len == image.lines.len() || says(&back))
+    let (above, below) = (says(ends.next()), says(ends.next_back()));
+    is_telling(body) && (start == 0 || above) && (start + len == image.lines.len() || below)
 }
 
 /// Returns true if the context of these old lines also occurs outside `there`, whatever is in place of the removed

@@ -58,7 +58,7 @@ fn bare<'a>(
     for line in body {
         let found = gutter::read(line.text);
         let (number, rest) = match (line.kind, found) {
-            (Kind::Added, None) if !added_carry || line.text.trim_ascii().is_empty() => {
+            (Kind::Added, None) if !added_carry || line.is_blank() => {
                 // A blank line may have been counted or not.
                 expected = expected.map(|[least, most]| [least, most.saturating_add(1)]);
                 count.pass(line.kind);

@@ -2,17 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::diff::hunk_lines::{self, HunkLine, Kind};
+use crate::diff::hunk_lines::{self, CONTEXT, HunkLine, Kind, MISCOUNTED};
 use crate::diff::sections::Hunk;
 use crate::place::locate::{Image, Place, under_another_heading};
 use crate::place::witnesses;
 use crate::refusal::nearest_place;
 use crate::refusal::reasons::{PatchMismatch, Reason};
-
-/// The number of old lines by which a hunk may be miscounted.
-const MISCOUNTED: usize = 2;
-/// The usual number of context lines below a change.
-const CONTEXT: usize = 3;
 
 /// Explains why a hunk must not be applied at `place`. `may_be_whole` is true if nothing says that the rest of the file
 /// stays.
@@ -76,14 +71,13 @@ fn is_cut_off(image: &Image<'_>, hunk: &Hunk<'_>, place: &Place<'_, '_>) -> bool
     let (old, new) = hunk_lines::counts(place.reading);
     let lacks_old = numbers.old_count.saturating_sub(old);
     let lacks_new = numbers.new_count.saturating_sub(new);
-    let is_context = |line: &&HunkLine<'_>| line.kind == Kind::Context;
-    let above = place.reading.iter().take_while(is_context).count();
-    let below = place.reading.iter().rev().take_while(is_context).count();
-    match (above, below) {
+    match hunk_lines::context(place.reading) {
         (_, 0) if lacks_old > 0 && lacks_new > 0 => true,
         (0, _) => false,
         (_, 0) => lacks_old > MISCOUNTED && new <= numbers.new_count,
-        _ => lacks_old.min(lacks_new) > MISCOUNTED && below != above && below != CONTEXT,
+        (above, below) => {
+            lacks_old.min(lacks_new) > MISCOUNTED && below != above && below != CONTEXT
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, Kind, added_lines, old_lines};
 use crate::diff::lines::{Eol, Line, Lines};
 use crate::place::compare::{LOOK_ALIKES, Tier, ends_agree};
 use crate::place::locate::Place;
@@ -37,19 +37,19 @@ pub(crate) fn edits<'a>(
     hunk: usize,
     blind_eol: bool,
 ) -> Result<Vec<Edit<'a>>, Reason> {
-    let old = || place.reading.iter().filter(|line| line.is_old());
-    let matched = || old().zip(file.from(place.start));
-    if old().zip(place.start + 1..).any(|(line, end)| line.eol == Eol::None && end != file.len()) {
+    let old = old_lines(place.reading);
+    let ends = old.iter().zip(place.start + 1..);
+    if ends.filter(|(line, _)| line.eol == Eol::None).any(|(_, end)| end != file.len()) {
         return Err(Reason::EofMarkerNotAtEof);
     }
-    if place.tier >= Tier::Space {
-        old_whitespace::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
-    }
+    let matched: Vec<_> = old.into_iter().zip(file.from(place.start)).collect();
+    old_whitespace::check(place.reading, &matched, place.tier)?;
     if place.tier >= Tier::Punctuation {
-        check_punctuation(place.reading, matched())?;
+        check_punctuation(place.reading, &matched)?;
     }
-    let agrees = || matched().all(|(line, file)| ends_agree(line.eol, file.eol));
-    let literal = !blind_eol && (place.tier == Tier::Exact || agrees());
+    let mut pairs = matched.iter();
+    let agrees = pairs.all(|(line, file)| ends_agree(line.eol, file.eol));
+    let literal = !blind_eol && (place.tier == Tier::Exact || agrees);
     let final_newline = end_of_file(place, file);
     let mut edits: Vec<Edit<'a>> = Vec::new();
     let mut next = place.start;
@@ -111,26 +111,24 @@ fn end_of_file(place: &Place<'_, '_>, file: &Lines<'_>) -> FinalNewline {
 }
 
 /// Checks that added lines do not bring the look-alikes that were tolerated in context into the file.
-fn check_punctuation<'x>(
+fn check_punctuation(
     reading: &[HunkLine<'_>],
-    matched: impl Iterator<Item = (&'x HunkLine<'x>, Line<'x>)>,
+    matched: &[(&HunkLine<'_>, Line<'_>)],
 ) -> Result<(), Reason> {
     let has = |text: &[u8], c: char| {
-        let mut buffer = [0; 4];
-        let c = c.encode_utf8(&mut buffer).as_bytes();
-        text.windows(c.len()).any(|window| window == c)
+        memchr::memmem::find(text, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some()
     };
-    let tolerated: Vec<char> = matched
-        .flat_map(|(line, file)| {
-            LOOK_ALIKES.iter().filter(move |(c, _)| has(line.text, *c) && !has(file.text, *c))
-        })
-        .map(|(c, _)| *c)
-        .collect();
-    let mut added = reading.iter().filter(|line| line.kind == Kind::Added);
-    if added.any(|line| tolerated.iter().any(|c| has(line.text, *c))) {
-        return Err(Reason::HunkNotFound);
+    let is_tolerated = |c: char| {
+        let mut pairs = matched.iter();
+        pairs.any(|(line, file)| has(line.text, c) && !has(file.text, c))
+    };
+    let is_brought =
+        |c: char| added_lines(reading).any(|line| has(line.text, c)) && is_tolerated(c);
+    if LOOK_ALIKES.iter().flat_map(|(fancy, _)| fancy.chars()).any(is_brought) {
+        Err(Reason::HunkNotFound)
+    } else {
+        Ok(())
     }
-    Ok(())
 }
 
 /// Sorts the edits, merges identical ones if `fold` is set, and returns them with the number of edits merged; or

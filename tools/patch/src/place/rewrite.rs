@@ -10,7 +10,8 @@ use crate::place::doubts;
 use crate::place::edits::{self, Edit};
 use crate::place::left_behind;
 use crate::place::locate::{
-    Image, NEAR, Search, exactly_at_its_line, is_left_behind, locate, locate_once, under_another_heading,
+    Image, NEAR, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
+    under_another_heading,
 };
 use crate::place::witnesses::{self, Found};
 use crate::plan::tolerance::{Repair, Tolerance, Tolerances};
@@ -312,7 +313,11 @@ impl<'a> Revision<'_, 'a> {
             }
             made.bytes = bytes;
         }
-        Some(())
+        // A hunk that has moved may have been written against the result of these.
+        let image = Image::of(&made.bytes);
+        let moved = made.repairs.iter().filter_map(Repair::moved);
+        let mut moved = moved.filter_map(|(index, _)| self.hunks.get(index));
+        (!moved.any(|hunk| is_left_behind(&image, hunk, 0..0))).then_some(())
     }
 }
 

@@ -2,7 +2,7 @@
 //! one of them contradicts the stated line, and the hunk also matches where that witness points, its place is unknown.
 
 use crate::diff::headers;
-use crate::diff::hunk_lines::{self, Kind};
+use crate::diff::hunk_lines::{self, CONTEXT, Kind};
 use crate::diff::lines::{pieces, show};
 use crate::diff::sections::Hunk;
 use crate::place::compare::{self, Tier};
@@ -12,8 +12,6 @@ use crate::refusal::difference;
 use crate::refusal::nearest_place;
 use crate::refusal::reasons::{PatchMismatch, Reason};
 
-/// The usual number of context lines before a change.
-const CONTEXT: usize = 3;
 /// The maximum number of lines like a heading; more of them identify no part of the file.
 const MAX_ALIKE: usize = 20;
 /// The maximum number of lines between two hunks that are searched for another one.

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use config::ApplyStrategy;
 
 use crate::diff::hunk_lines::Kind;
 use crate::diff::sections::Hunk;
@@ -13,8 +12,7 @@ use crate::place::already_applied;
 use crate::place::new_file;
 use crate::place::rewrite::{Reader, Rewritten};
 use crate::plan::merge::merge;
-use crate::plan::prepare::{ApplyPlan, BaseState, PatchLimits, PatchScope};
-use crate::plan::texts::Texts;
+use crate::plan::prepare::{ApplyPlan, BaseState, PlanInputs};
 use crate::plan::tolerance::{Repair, Tolerance};
 use crate::refusal::reasons::{PatchMismatch, Reason, Refusal};
 use tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
@@ -124,10 +122,7 @@ struct Slot {
 
 /// Collects the changes.
 pub(crate) struct Planner<'s> {
-    scope: &'s PatchScope,
-    strategy: ApplyStrategy,
-    limits: &'s PatchLimits,
-    texts: &'s Texts<'s>,
+    inputs: &'s PlanInputs<'s>,
     reader: Reader,
     /// Sources of renames; their paths are free for other files.
     sources: BTreeSet<RepoPath>,
@@ -143,18 +138,12 @@ pub(crate) type Outcome<T> = Result<T, Vec<PatchMismatch>>;
 
 impl<'s> Planner<'s> {
     pub(crate) fn new(
-        scope: &'s PatchScope,
-        strategy: ApplyStrategy,
-        limits: &'s PatchLimits,
-        texts: &'s Texts<'s>,
+        inputs: &'s PlanInputs<'s>,
         reader: Reader,
         repairs: Vec<Repair>,
     ) -> Planner<'s> {
         Planner {
-            scope,
-            strategy,
-            limits,
-            texts,
+            inputs,
             reader,
             sources: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -167,7 +156,7 @@ impl<'s> Planner<'s> {
     /// Runs every job; returns a plan only if all of them succeed.
     pub(crate) fn plan(mut self, jobs: &[Job<'_, '_>]) -> Result<ApplyPlan, Refusal> {
         let paths = jobs.iter().flat_map(Job::paths).collect::<BTreeSet<_>>().len();
-        if self.limits.max_files.is_some_and(|max| paths > max) {
+        if self.inputs.limits.max_files.is_some_and(|max| paths > max) {
             return Err(PatchMismatch::answer(Reason::TooManyFiles).into());
         }
         self.sources = jobs.iter().filter_map(Job::source).cloned().collect();
@@ -245,7 +234,7 @@ impl<'s> Planner<'s> {
             let creates = hunks.iter().all(|hunk| {
                 hunk.numbers.is_some_and(|numbers| (numbers.old, numbers.old_count) == (0, 0))
             });
-            return match self.scope.bases.get(path) {
+            return match self.inputs.scope.bases.get(path) {
                 Some(BaseState::File { .. }) => refused(path, Reason::StaleBase),
                 Some(BaseState::Missing) | None if creates => self.create(path, hunks, &[], false),
                 Some(BaseState::Missing) | None => refused(path, Reason::FileNotFound),
@@ -253,7 +242,7 @@ impl<'s> Planner<'s> {
         };
         let bytes = self.rewrite(path, &now, hunks)?;
         let after = Some(FileState { bytes, mode: now.mode });
-        let before = Some(self.texts.on_disk(path, now));
+        let before = Some(self.inputs.texts.on_disk(path, now));
         self.slots.insert(path.clone(), Slot { before, after, from: None });
         Ok(())
     }
@@ -274,7 +263,7 @@ impl<'s> Planner<'s> {
         if !left.is_empty() {
             return refused(path, Reason::DeleteMismatch);
         }
-        let before = Some(self.texts.on_disk(path, now));
+        let before = Some(self.inputs.texts.on_disk(path, now));
         self.slots.insert(path.clone(), Slot { before, after: None, from: None });
         Ok(())
     }
@@ -290,14 +279,14 @@ impl<'s> Planner<'s> {
         }
         let bytes = self.rewrite(from, &now, hunks)?;
         let after = FileState { bytes, mode: now.mode };
-        let before = Some(self.texts.on_disk(from, now));
+        let before = Some(self.inputs.texts.on_disk(from, now));
         self.slots.entry(from.clone()).or_default().before = before;
         self.arrive(to, after, Some(from.clone()))
     }
 
     /// Adds a file at `path`, which another file may leave.
     fn arrive(&mut self, path: &RepoPath, after: FileState, from: Option<RepoPath>) -> Outcome<()> {
-        let before = self.read(path)?.map(|now| self.texts.on_disk(path, now));
+        let before = self.read(path)?.map(|now| self.inputs.texts.on_disk(path, now));
         let slot = self.slots.entry(path.clone()).or_default();
         *slot = Slot { before, after: Some(after), from };
         Ok(())
@@ -305,7 +294,7 @@ impl<'s> Planner<'s> {
 
     /// Reads the file at `path`, if it exists; anything but a text file is refused.
     fn read(&self, path: &RepoPath) -> Outcome<Option<FileState>> {
-        match self.texts.entry(path) {
+        match self.inputs.texts.entry(path) {
             Ok(Entry::Missing) => Ok(None),
             Ok(Entry::File(state)) if memchr::memchr(0, &state.bytes).is_some() => {
                 refused(path, Reason::BinaryTarget)
@@ -337,12 +326,12 @@ impl<'s> Planner<'s> {
     }
 
     fn is_too_large(&self, bytes: &[u8]) -> bool {
-        self.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
+        self.inputs.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
     }
 
     /// Returns the bytes that the author saw, if they differ from the current ones.
     fn other_base(&self, path: &RepoPath, now: &FileState) -> Outcome<Option<&'s Bytes>> {
-        match self.scope.bases.get(path) {
+        match self.inputs.scope.bases.get(path) {
             None => Ok(None),
             // Bytes are as reliable as their hash, and faster to compare.
             Some(BaseState::File { bytes: Some(bytes), .. }) => {
@@ -359,7 +348,7 @@ impl<'s> Planner<'s> {
     /// bytes in the encoding of the file.
     fn rewrite(&mut self, path: &RepoPath, now: &FileState, hunks: &[&Hunk<'_>]) -> Outcome<Bytes> {
         if hunks.is_empty() {
-            return Ok(self.texts.on_disk(path, now.clone()).bytes);
+            return Ok(self.inputs.texts.on_disk(path, now.clone()).bytes);
         }
         let other = self.other_base(path, now)?;
         let mut made = self.reader.rewrite(other.unwrap_or(&now.bytes), hunks, path.as_str())?;
@@ -369,12 +358,12 @@ impl<'s> Planner<'s> {
             if !self.allows(Tolerance::Merged) {
                 return refused(path, Reason::StaleBase);
             }
-            let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
+            let merged = merge(base, &now.bytes, &made.bytes, self.inputs.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
             made.repairs.push(Repair::of(Tolerance::Merged));
         }
         let text = self.checked(path, made)?;
-        self.texts.encoded(path, text)
+        self.inputs.texts.encoded(path, text)
     }
 
     fn allows(&self, tolerance: Tolerance) -> bool {
@@ -394,7 +383,7 @@ impl<'s> Planner<'s> {
 
     /// Records a tolerance used in a file.
     fn tolerate(&mut self, path: &RepoPath, repair: Repair) {
-        self.repairs.push(Repair { file: Some(path.clone()), ..repair });
+        self.repairs.push(repair.file(path));
     }
 
     /// Converts the slots to changes. A rename whose source is replaced becomes a change of two files.
@@ -415,20 +404,22 @@ impl<'s> Planner<'s> {
         let moved: BTreeSet<RepoPath> = self.slots.values().filter_map(arrives_whole).collect();
         let mut changes = Vec::new();
         for (path, slot) in &self.slots {
-            let (before, after) = (slot.before.clone(), slot.after.clone());
-            let change = |op, before, after| Change { path: path.clone(), op, before, after };
-            changes.extend(match (before, after) {
-                (Some(_), None) if moved.contains(path) => None,
-                (None, after) if let Some(from) = arrives_whole(slot) => {
-                    let before = self.slots.get(&from).and_then(|slot| slot.before.clone());
-                    Some(change(Op::Rename { from }, before, after))
-                }
-                (Some(before), Some(after)) if before.bytes == after.bytes => None,
-                (Some(before), Some(after)) => Some(change(Op::Modify, Some(before), Some(after))),
-                (None, Some(after)) => Some(change(Op::Create, None, Some(after))),
-                (Some(before), None) => Some(change(Op::Delete, Some(before), None)),
-                (None, None) => None,
-            });
+            let (mut before, after) = (slot.before.clone(), slot.after.clone());
+            let op = match (&before, &after) {
+                (None, None) => continue,
+                (Some(_), None) if moved.contains(path) => continue,
+                (Some(before), Some(after)) if before.bytes == after.bytes => continue,
+                (Some(_), Some(_)) => Op::Modify,
+                (Some(_), None) => Op::Delete,
+                (None, Some(_)) => match arrives_whole(slot) {
+                    Some(from) => {
+                        before = self.slots.get(&from).and_then(|slot| slot.before.clone());
+                        Op::Rename { from }
+                    }
+                    None => Op::Create,
+                },
+            };
+            changes.push(Change { path: path.clone(), op, before, after });
         }
         Ok(ApplyPlan { changes, repairs: self.repairs, put_aside: Vec::new(), remark: None })
     }

@@ -160,6 +160,11 @@ impl Repair {
         Repair { tolerance, file: None, hunk: None, line: None, last_line: None, text: None }
     }
 
+    /// Sets the file.
+    pub(crate) fn file(self, path: &RepoPath) -> Repair {
+        Repair { file: Some(path.clone()), ..self }
+    }
+
     /// Sets the hunk of the file, from 0.
     pub(crate) fn hunk(self, index: usize) -> Repair {
         Repair { hunk: Some(index + 1), ..self }

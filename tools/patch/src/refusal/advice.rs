@@ -108,11 +108,6 @@ pub(crate) fn on_gutter(lines: &[&[u8]]) -> Option<String> {
     })
 }
 
-/// Explains how to write a name that is followed by a line number.
-pub(crate) fn on_a_line_number(path: &RepoPath) -> String {
-    format!("A line number is not part of a file name: write `--- a/{path}` and `+++ b/{path}`.")
-}
-
 /// Returns the path without its first directory.
 fn without_first(path: &RepoPath) -> Option<RepoPath> {
     RepoPath::parse(path.as_str().split_once('/')?.1).ok()
