@@ -23,7 +23,9 @@ pub(super) fn found<'h, 'a>(
         return None;
     }
     let texts: Vec<&[u8]> = added().map(|line| line.text).collect();
-    if is_numbered(&texts) && !lines().any(|line| line.is_old() && is_number(line.text)) {
+    if is_numbered(&texts)
+        && !lines().any(|line| line.is_old() && gutter::read(line.text).is_some())
+    {
         return Some((first, "has a line number".to_owned()));
     }
     if habits.is_empty() && is_fenced(&texts) {
@@ -63,10 +65,6 @@ fn common_mark<'t>(texts: &[&'t [u8]]) -> &'t [u8] {
     let is_odd = |text: &&[u8]| indentation(&behind(text)).len() % 2 == 1;
     let space = len > 0 && texts.iter().all(has_space) && texts.iter().any(is_odd);
     first.get(..len + usize::from(space)).unwrap_or_default()
-}
-
-fn is_number(text: &[u8]) -> bool {
-    gutter::read(text).is_some()
 }
 
 /// Returns true if all lines have ascending numbers before them, in the form in which files are shown.

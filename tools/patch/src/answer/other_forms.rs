@@ -11,7 +11,7 @@ const HUNK: &str = "@@ @@\n";
 
 /// Returns the lines of an answer without the prose before and after. Text that could be code is not prose. `None` if
 /// the answer has CR, or the prose after the change does not end with a sentence.
-pub(crate) fn core(answer: &str) -> Option<Vec<&str>> {
+fn core(answer: &str) -> Option<Vec<&str>> {
     let lines: Vec<&str> = answer.lines().collect();
     let mut rest = lines.get(between_prose(answer, &lines)?)?;
     while let [blank, others @ ..] = rest
@@ -45,7 +45,7 @@ pub(crate) fn between_prose(answer: &str, lines: &[&str]) -> Option<Range<usize>
 }
 
 /// Returns the path that a line of text consists of, without any decoration.
-pub(crate) fn path_in(line: &str) -> Option<&str> {
+fn path_in(line: &str) -> Option<&str> {
     let around = |c: char| c.is_whitespace() || "#*`'\":".contains(c);
     let name = line.trim_matches(around);
     let name = name.strip_prefix("File:").map_or(name, |rest| rest.trim_matches(around));
@@ -64,7 +64,7 @@ fn names_of(path: &str) -> String {
 }
 
 /// Returns true if a line can be part of a hunk.
-pub(crate) fn is_body(line: &str) -> bool {
+fn is_body(line: &str) -> bool {
     line.starts_with([' ', '+', '-'])
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn search_and_replace(answer: &str) -> Option<String> {
             if old.iter().chain(&new).any(closes) {
                 return None;
             }
-            text.push_str(&hunk(without_place(&old), &new)?);
+            text.push_str(&hunk(&old, &new)?);
         } else if fence.is_some_and(|fence| fence.is_closed_by(line.as_bytes())) {
             fence = None;
         } else if fence.is_none() && Fence::opening(line.as_bytes()).is_some() {
@@ -188,16 +188,6 @@ const MARKS: [(&str, &str); 3] = [
     ("<<<<<<< ORIGINAL", ">>>>>>> UPDATED"),
     ("------- SEARCH", "+++++++ REPLACE"),
 ];
-
-/// Returns the lines to search for, without the line number that some blocks begin with.
-fn without_place<'l, 'a>(old: &'l [&'a str]) -> &'l [&'a str] {
-    match old {
-        [start, rule, old @ ..] if start.starts_with(":start_line:") && rule.starts_with("---") => {
-            old
-        }
-        old => old,
-    }
-}
 
 /// Returns a hunk that replaces `old` with `new`; `None` if `old` is blank.
 fn hunk(old: &[&str], new: &[&str]) -> Option<String> {

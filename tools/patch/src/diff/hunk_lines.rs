@@ -291,11 +291,6 @@ pub(crate) fn has_look_alike_marker(line: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
 }
 
-/// Returns true if a tail is more than blank lines.
-pub(crate) fn is_prose(tail: &[HunkLine<'_>]) -> bool {
-    tail.iter().any(HunkLine::is_bare)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

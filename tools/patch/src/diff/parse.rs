@@ -49,7 +49,7 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         || parser.lacks_lines(&sections)
         || only_the_last_lacks(&sections, &parser.uses, answer.complete)
     {
-        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
+        return Err(cut(lines, &parser.uses, parser.fence.is_some()).into());
     }
     keep_what_is_counted(&mut sections);
     if let Some(at) = regions::stray(lines, &parser.uses, &sections) {
@@ -59,9 +59,9 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     }
     // An answer that ends inside a fence may have been cut anywhere.
     let is_whole = answer.complete && is_last_whole(&sections);
-    let is_cut = parser.fence_is_open() && (!is_whole || parser.ends_in_a_header(&sections));
+    let is_cut = parser.fence.is_some() && (!is_whole || parser.ends_in_a_header(&sections));
     if is_cut || parser.ends_in_an_opening() {
-        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
+        return Err(cut(lines, &parser.uses, parser.fence.is_some()).into());
     }
     Ok(PatchSet { sections, uses: parser.uses, repairs })
 }
@@ -117,7 +117,7 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
             let (len, (above, below)) = (short.body.len(), hunk_lines::context(&short.body));
             let is_even = above > 0 && above == below;
             !is_even
-                && hunk_lines::is_prose(whole.body.get(len..).unwrap_or_default())
+                && whole.body.iter().skip(len).any(HunkLine::is_bare)
                 && hunk_lines::is_counted(&whole.body, len, hunk.numbers)
         }
         _ => false,

@@ -29,8 +29,8 @@ pub(crate) struct Parser<'l, 'a> {
     pub(crate) uses: Vec<Use>,
     complete: bool,
     counts: Counts,
-    /// The open fence.
-    fence: Option<Fence>,
+    /// The open fence; at the end of the answer, the one that was never closed.
+    pub(crate) fence: Option<Fence>,
     /// The indentation of the open fence, in a list item.
     fence_indent: usize,
     next: usize,
@@ -218,7 +218,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         let (at, start) = (self.next, self.next);
         let numbers = headers::numbers(header);
         let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
-        if numbers.is_some_and(Numbers::are_zero)
+        if numbers.is_some_and(|numbers| (numbers.old_count, numbers.new_count) == (0, 0))
             && self.to_structure(start).is_some_and(|lines| lines.iter().all(is_blank))
         {
             return Ok(None);
@@ -335,7 +335,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         }
         let tail = hunk_lines::without_tail(&whole).and_then(|len| whole.get(len..));
         // There is no prose inside a fence.
-        if self.fence.is_some() && tail.is_some_and(hunk_lines::is_prose) {
+        if self.fence.is_some() && tail.is_some_and(|tail| tail.iter().any(HunkLine::is_bare)) {
             return vec![Reading { body: whole, tolerates: None }];
         }
         with_shorter(whole).collect()
@@ -346,11 +346,6 @@ impl<'l, 'a> Parser<'l, 'a> {
         let at = self.lines.iter().rposition(|line| !line.trim_ascii().is_empty());
         let last = at.and_then(|at| Some((self.lines.get(at)?, self.uses.get(at)?)));
         last.is_some_and(|(line, what)| *what == Use::Opens && !Fence::info(line).is_empty())
-    }
-
-    /// Returns true if a fence is open at the end of the answer.
-    pub(crate) fn fence_is_open(&self) -> bool {
-        self.fence.is_some()
     }
 
     /// Returns true if `line` closes the open fence. If counts determine where hunks end, it may have the indentation

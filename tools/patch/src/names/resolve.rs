@@ -155,10 +155,12 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
     });
     let mismatch = PatchMismatch::file(Reason::UndeclaredFile, path.as_str());
     if let Some(near) = near {
-        let differ = LineDifference::between(path.as_str(), near.as_str())
-            .filter(|_| !near.as_str().is_ascii());
-        let differ = differ.map(|LineDifference { column, expected, found }| {
-            format!(" They differ at column {column}: {expected} in the diff, {found} in the declared path.")
+        let differ = LineDifference::between(path.as_str(), near.as_str());
+        let differ = differ.filter(|_| !near.as_str().is_ascii()).map(|it| {
+            format!(
+                " They differ at column {}: {} in the diff, {} in the declared path.",
+                it.column, it.expected, it.found
+            )
         });
         return mismatch.note(format!("Did you mean `{near}`?{}", differ.unwrap_or_default()));
     }
@@ -314,11 +316,8 @@ impl Names {
             return Err(Reason::ContradictoryHeaders);
         }
         let intent = if creates {
-            Intent::Create {
-                executable: section
-                    .new_file_mode
-                    .is_some_and(|mode| mode.trim_ascii_end() == b"100755"),
-            }
+            let mode = section.new_file_mode.unwrap_or_default().trim_ascii_end();
+            Intent::Create { executable: mode == b"100755" }
         } else if deletes {
             Intent::Delete
         } else {

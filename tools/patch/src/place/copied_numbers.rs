@@ -50,8 +50,10 @@ fn bare<'a>(
     if added_carry && image.lines.from(0).any(|line| gutter::read(line.text).is_some()) {
         return None;
     }
-    let old = body.iter().filter(|line| line.is_old());
-    let columns: Vec<usize> = old.filter_map(|line| column(line.text)).collect();
+    let bar = |line: &HunkLine<'_>| line.text.iter().position(|byte| *byte == b'|');
+    let bars: Vec<usize> = hunk_lines::old_lines(body).into_iter().filter_map(bar).collect();
+    // A context line may have one space less: copied as it was shown, it used that space for its marker.
+    let is_aligned = |at: usize| bars.iter().any(|old| at == *old || at == old + 1);
     let mut count = Count { old: first, new: first.checked_add_signed(shift)?, block: first };
     let mut expected: Option<[usize; 2]> = None;
     let mut lines = Vec::with_capacity(body.len());
@@ -70,7 +72,7 @@ fn bare<'a>(
         };
         let is_right = match line.kind {
             Kind::Context | Kind::Removed => number == count.old,
-            Kind::Added if !is_aligned(&columns, line.text) => false,
+            Kind::Added if !bar(line).is_some_and(is_aligned) => false,
             Kind::Added => match expected {
                 Some([least, most]) => (least..=most).contains(&number),
                 None => count.may_begin(number),
@@ -86,18 +88,6 @@ fn bare<'a>(
         lines.push(HunkLine { text, raw: rest, ..*line });
     }
     Some(lines)
-}
-
-/// Returns the number of bytes before the bar of a line.
-fn column(text: &[u8]) -> Option<usize> {
-    gutter::read(text)?;
-    text.iter().position(|byte| *byte == b'|')
-}
-
-/// Returns true if the bar of an added line is aligned with those of old lines. A context line may have one space less:
-/// copied as it was shown, it used that space for its marker.
-fn is_aligned(columns: &[usize], text: &[u8]) -> bool {
-    column(text).is_some_and(|at| columns.iter().any(|old| at == *old || at == old + 1))
 }
 
 /// The line numbers at a position in a hunk.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::diff::hunk_lines::{self, CONTEXT, HunkLine, Kind, MISCOUNTED};
 use crate::diff::sections::Hunk;
-use crate::place::locate::{Image, Place, under_another_heading};
+use crate::place::locate::{Image, Place};
 use crate::place::witnesses;
 use crate::refusal::nearest_place;
 use crate::refusal::reasons::{PatchMismatch, Reason};
@@ -26,7 +26,7 @@ pub(crate) fn about(
     } else if may_be_whole && holds_most(image, place) {
         refuse(Reason::AmbiguousHunk, &[])
     } else if place.has_moved()
-        && let Some(at) = under_another_heading(image, hunk, place.start)
+        && let Some(at) = witnesses::under_another_heading(image, hunk, place.start)
     {
         Some(PatchMismatch::answer(Reason::AmbiguousHunk).note(format!(
             "Its old lines are at line {}, but the heading in its header is line {}, and they are not in that part of the file.",
@@ -34,8 +34,7 @@ pub(crate) fn about(
             at + 1
         )))
     } else {
-        let contradiction = witnesses::against_heading(image, hunk, place)?;
-        Some(contradiction.explain(image, hunk))
+        witnesses::against_heading(image, hunk, place)
     }
 }
 

@@ -2,10 +2,9 @@
 //! places, one is chosen only if it is next to that line and all others are far away.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::diff::headers;
 use crate::diff::hunk_lines::{self, HunkLine};
 use crate::diff::lines::Lines;
 use crate::diff::sections::{Hunk, Reading};
@@ -22,11 +21,6 @@ const MAX_CANDIDATES: usize = 5;
 pub(crate) const NEAR: usize = 3;
 /// The minimum distance, in lines, of everything else that it could mean in that case.
 const FAR: usize = 40;
-
-/// The maximum number of lines of a part of a file that are examined.
-pub(crate) const MAX_PART: usize = 300;
-/// The maximum number of old lines that may have changed where the header of a hunk says.
-const MAX_CHANGED: usize = 2;
 
 /// The lines of a file, indexed by content.
 pub(crate) struct Image<'a> {
@@ -263,40 +257,6 @@ pub(crate) fn is_made_again(
         |start: usize| made.iter().any(|it| it.start < start + old.len() && start < it.end);
     let mut places = result.places(&old, Tier::Exact).into_iter();
     hunk.numbers.is_none() && places.any(|start| is_made(start) && !is_own(start))
-}
-
-/// Returns the line, from 0, of the heading in the hunk header, if `start` is not in the part of the file below that
-/// heading although most of the old lines also occur there: the hunk may mean those, with a few lines changed.
-pub(crate) fn under_another_heading(
-    image: &Image<'_>,
-    hunk: &Hunk<'_>,
-    start: usize,
-) -> Option<usize> {
-    let heading = headers::heading(hunk.header)?;
-    let stated = hunk.numbers.map(|numbers| numbers.old.saturating_sub(1));
-    if stated.is_some_and(|stated| stated.abs_diff(start) <= NEAR) {
-        return None;
-    }
-    let is_it =
-        |at: &usize| image.lines.get(*at).is_some_and(|line| line.text.trim_ascii() == heading);
-    let mut named = image.like(heading).filter(is_it);
-    let at = named.next().filter(|_| named.next().is_none())?;
-    let old = hunk_lines::old_lines(hunk.shortest());
-    let old: Vec<&[u8]> = old.iter().map(|line| line.text.trim_ascii()).collect();
-    if at >= start && at < start + old.len() {
-        return None;
-    }
-    // The next part begins like this one, with the same indentation.
-    let named = compare::beginning(image.lines.get(at)?.text);
-    let begins_another = |text: &[u8]| compare::beginning(text) == named;
-    let part =
-        || image.lines.from(at + 1).take(MAX_PART).take_while(|line| !begins_another(line.text));
-    let is_within = start > at && part().count() >= (start - at).min(MAX_PART);
-    let part: HashSet<&[u8]> = part().map(|line| line.text.trim_ascii()).collect();
-    let old = old.iter().filter(|text| text.iter().any(u8::is_ascii_alphanumeric));
-    let (there, gone): (Vec<&&[u8]>, Vec<&&[u8]>) = old.partition(|text| part.contains(**text));
-    (!is_within && there.len() >= gone.len() && gone.len() <= MAX_CHANGED && !there.is_empty())
-        .then_some(at)
 }
 
 struct Searcher<'s, 'i, 'h, 'a> {

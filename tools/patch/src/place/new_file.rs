@@ -1,6 +1,6 @@
 //! Computes the bytes of a new file from its hunks. Pure.
 
-use crate::added::{self, Damage, FileHabits};
+use crate::added::{self, FileHabits};
 use crate::diff::hunk_lines::{self, HunkLine, Kind};
 use crate::diff::lines::{Eol, Lines};
 use crate::diff::sections::{Hunk, Reading};
@@ -57,10 +57,8 @@ fn append(
     };
     let habits = FileHabits::of(b"", name);
     let damage = added::found(&habits, body);
-    if let Some(Damage { reason, note }) =
-        damage.or_else(|| added::found_throughout(&habits, &[body]))
-    {
-        return Err(PatchMismatch::answer(reason).note(note));
+    if let Some(mismatch) = damage.or_else(|| added::found_throughout(&habits, &[body])) {
+        return Err(mismatch);
     }
     if body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
         return Err(PatchMismatch::answer(Reason::EofMarkerNotAtEof));

@@ -1,6 +1,6 @@
 //! Places the hunks of one file and computes its new bytes. Neither paths nor other files are known here.
 
-use crate::added::{self, Damage, FileHabits};
+use crate::added::{self, FileHabits};
 use crate::diff::headers;
 use crate::diff::hunk_lines::{self, HunkLine};
 use crate::diff::sections::Hunk;
@@ -11,7 +11,6 @@ use crate::place::edits::{self, Edit};
 use crate::place::left_behind;
 use crate::place::locate::{
     Image, NEAR, Search, exactly_at_its_line, is_left_behind, locate, locate_once,
-    under_another_heading,
 };
 use crate::place::witnesses::{self, Found};
 use crate::plan::tolerance::{Repair, Tolerance, Tolerances};
@@ -126,8 +125,8 @@ impl<'a> Revision<'_, 'a> {
         })?;
         repairs.extend((folded > 0).then_some(Repair::of(Tolerance::Duplicate)));
         let bodies: Vec<&[HunkLine<'_>]> = self.hunks.iter().map(|hunk| hunk.shortest()).collect();
-        if let Some(Damage { reason, note }) = added::found_throughout(&self.habits, &bodies) {
-            return Err(vec![PatchMismatch::file(reason, self.name).note(note)]);
+        if let Some(mismatch) = added::found_throughout(&self.habits, &bodies) {
+            return Err(vec![PatchMismatch { file: Some(self.name.to_owned()), ..mismatch }]);
         }
         let bytes = edits::apply(&self.image.lines, &edits);
         if self.image.lines.bytes().starts_with(MARK) && has_mark_inside(&bytes) {
@@ -226,8 +225,8 @@ impl<'a> Revision<'_, 'a> {
         }
         let edits = edits::edits(&image.lines, &place, index, self.reader.blind_eol)
             .map_err(|reason| refuse(reason, &[place.start]))?;
-        if let Some(Damage { reason, note }) = added::found(&self.habits, place.reading) {
-            return Err(PatchMismatch::answer(reason).note(note));
+        if let Some(mismatch) = added::found(&self.habits, place.reading) {
+            return Err(mismatch);
         }
         let numbered = bare.as_ref().map(|_| Tolerance::Numbered);
         let tolerates = place.tolerates.iter().copied().chain(numbered);
@@ -242,16 +241,11 @@ impl<'a> Revision<'_, 'a> {
 
     /// Explains why hunks at their stated lines, or placed by number alone, are contradicted by the other hunks.
     fn contradicted(&self, found: &[Found]) -> Vec<(usize, PatchMismatch)> {
-        let (image, hunks) = (&self.image, self.hunks);
-        let contradictions = witnesses::against_neighbours(image, hunks, found).into_iter();
-        let by_place = contradictions.filter_map(|(index, contradiction)| {
-            Some((index, contradiction.explain(image, hunks.get(index)?)))
-        });
-        let (anchorless, note) = witnesses::against_numbers(hunks, found).unwrap_or_default();
-        let without_anchor = anchorless
-            .into_iter()
-            .map(|index| (index, PatchMismatch::answer(Reason::NoAnchor).note(note.clone())));
-        let all = by_place.chain(without_anchor);
+        let by_place = witnesses::against_neighbours(&self.image, self.hunks, found);
+        let (anchorless, note) = witnesses::against_numbers(self.hunks, found).unwrap_or_default();
+        let mismatch = PatchMismatch::answer(Reason::NoAnchor).note(note);
+        let without_anchor = anchorless.into_iter().map(|index| (index, mismatch.clone()));
+        let all = by_place.into_iter().chain(without_anchor);
         all.map(|(index, mismatch)| (index, self.about(index, mismatch))).collect()
     }
 
@@ -270,7 +264,7 @@ impl<'a> Revision<'_, 'a> {
             let hunk = self.hunks.get(index).filter(|_| reason == Reason::HunkNotFound)?;
             already_applied::elsewhere(&after, hunk, self.reader.allowed)?;
             let line = already_applied::elsewhere(&self.image, hunk, self.reader.allowed)?;
-            under_another_heading(&self.image, hunk, line).is_none().then_some(line)
+            witnesses::under_another_heading(&self.image, hunk, line).is_none().then_some(line)
         };
         refused.retain(|(index, mismatch)| {
             let Some(line) = is_done(*index, mismatch.reason) else { return true };

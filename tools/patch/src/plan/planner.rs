@@ -252,15 +252,14 @@ impl<'s> Planner<'s> {
         if self.other_base(path, &now)?.is_some() {
             return refused(path, Reason::StaleBase);
         }
-        let left = if hunks.is_empty() {
-            now.bytes.to_vec()
+        let is_empty = if hunks.is_empty() {
+            now.bytes.is_empty()
         } else {
             let rewritten = self.reader.rewrite(&now.bytes, hunks, path.as_str());
-            rewritten
-                .map_err(|found| found.into_iter().map(delete_mismatch).collect::<Vec<_>>())?
-                .bytes
+            let refuse = |found: Vec<_>| found.into_iter().map(delete_mismatch).collect::<Vec<_>>();
+            rewritten.map_err(refuse)?.bytes.is_empty()
         };
-        if !left.is_empty() {
+        if !is_empty {
             return refused(path, Reason::DeleteMismatch);
         }
         let before = Some(self.inputs.texts.on_disk(path, now));

@@ -178,24 +178,19 @@ fn beside(remark: &str) -> PatchMismatch {
     ))
 }
 
-/// The tolerances that do not apply to a translated answer.
-const LOOSE: [Tolerance; 16] = [
-    Tolerance::Preamble,
-    Tolerance::Tail,
-    Tolerance::Eol,
-    Tolerance::Trailing,
-    Tolerance::Leaked,
-    Tolerance::Indented,
-    Tolerance::Near,
-    Tolerance::Numbered,
-    Tolerance::Marker,
-    Tolerance::Punctuation,
-    Tolerance::Space,
-    Tolerance::Gaps,
-    Tolerance::AlreadyApplied,
-    Tolerance::NoHeader,
-    Tolerance::Accents,
-    Tolerance::Aside,
+/// The tolerances that apply to a translated answer.
+const STRICT: [Tolerance; 11] = [
+    Tolerance::CrlfAnswer,
+    Tolerance::Counts,
+    Tolerance::Position,
+    Tolerance::CutBlank,
+    Tolerance::Sequential,
+    Tolerance::PassedOver,
+    Tolerance::Remark,
+    Tolerance::Unchanged,
+    Tolerance::Duplicate,
+    Tolerance::Merged,
+    Tolerance::Translated,
 ];
 
 impl PlanInputs<'_> {
@@ -208,7 +203,8 @@ impl PlanInputs<'_> {
         refusal: Refusal,
     ) -> Result<ApplyPlan, Refusal> {
         let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
-        let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
+        let loose = Tolerance::ALL.iter().filter(|tolerance| !STRICT.contains(tolerance));
+        let strictly = loose.fold(allowed, |all, tolerance| all.without(*tolerance));
         let has_entities = |plan: &ApplyPlan| {
             let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
             before.any(|file| translate::has_entities(&file.bytes))

@@ -81,8 +81,8 @@ tolerances! {
     Aside => "put aside, because the file is not declared",
     /// The file has changed elsewhere since it was shown.
     Merged => "merged with a change made in the meantime",
-    /// The answer is escaped, indented by one column, or in an equivalent format.
-    Translated => "read an answer that is escaped, indented by one column, or in another format",
+    /// The answer is escaped, or in an equivalent format.
+    Translated => "read an answer that is escaped or in another format",
 }
 
 impl Tolerance {

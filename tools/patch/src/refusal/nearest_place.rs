@@ -182,9 +182,7 @@ impl Refusal {
         }
         text
     }
-}
 
-impl Refusal {
     /// Returns the text for a person: everything that is wrong, and where.
     pub fn for_people(&self) -> String {
         let mut text = String::from("refused; nothing was written\n");

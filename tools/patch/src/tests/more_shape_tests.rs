@@ -259,12 +259,6 @@ fn shapes() -> Vec<Shape> {
             b.headers(|line| line.replace("@@ -", "@@ ").replace(" +", " "))
         }),
         ("headers with one sign", |b| b.headers(|line| line.replace("@@", "@"))),
-        ("a space after every marker", |b| {
-            b.bodies(|line| {
-                let (marker, text) = line.split_at(1);
-                format!("{marker} {text}")
-            })
-        }),
         ("a space after every plus and minus", |b| {
             b.bodies(|line| {
                 let (marker, text) = line.split_at(1);
@@ -292,14 +286,6 @@ fn shapes() -> Vec<Shape> {
                 format!("<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n\n")
             });
             b.of(format!("Here it is.\n\n**`f`**\n\n{blocks}That is all.\n"))
-        }),
-        ("search and replace with line numbers", |b| {
-            let blocks = b.blocks(|old, new| {
-                format!(
-                    "<<<<<<< SEARCH\n:start_line:4\n-------\n{old}=======\n{new}>>>>>>> REPLACE\n"
-                )
-            });
-            b.of(format!("File: f\n{blocks}"))
         }),
         ("search and replace of dashes and pluses", |b| {
             b.of(b.blocks(|old, new| {
