@@ -1,6 +1,6 @@
-//! Converts an answer in another form to a unified diff: one that is escaped for JSON or HTML,
-//! named by the text around it, or in a format of other agents. Each form is a grammar of the whole answer: apart from
-//! prose before and after, every line has its place in it. No file is read here: a translation counts only if the
+//! Converts an answer in another form to a unified diff: one that is escaped for JSON or HTML, named by the text around
+//! it, or in a format of other agents. Each form is a grammar of the whole answer: apart from prose before and after,
+//! every line has its place in it. No file is read here: a translation counts only if the
 //! answer itself is refused and the files match. Pure.
 
 use serde::Deserialize;

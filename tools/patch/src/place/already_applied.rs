@@ -1,5 +1,6 @@
 //! Detects hunks that the file already contains. Nothing else is searched for here.
 
+use crate::diff::gutter;
 use crate::diff::hunk_lines::{self, HunkLine, Kind, added_lines, new_lines, old_lines};
 use crate::diff::sections::Hunk;
 use crate::place::compare::Tier;
@@ -21,12 +22,14 @@ pub(crate) fn at_its_line(
     allowed: Tolerances,
 ) -> Option<usize> {
     let numbers = hunk.numbers.filter(|_| allowed.allow(Tolerance::AlreadyApplied))?;
-    hunk.bodies().filter(|body| is_telling(body)).map(new_lines).find_map(|new| {
-        let now = numbers.new.saturating_add_signed(-shift);
-        let starts = [now, numbers.old].map(|line| line.saturating_sub(1));
-        // Compare exactly: the hunk may change nothing but white space.
-        starts.into_iter().find(|start| image.fits(&new, *start, Tier::Exact))
-    })
+    hunk.bodies().filter(|body| is_telling(body) && !is_numbered(body)).map(new_lines).find_map(
+        |new| {
+            let now = numbers.new.saturating_add_signed(-shift);
+            let starts = [now, numbers.old].map(|line| line.saturating_sub(1));
+            // Compare exactly: the hunk may change nothing but white space.
+            starts.into_iter().find(|start| image.fits(&new, *start, Tier::Exact))
+        },
+    )
 }
 
 /// Returns the line, from 0, where a hunk that changes nothing, and has as many lines as its header says, matches the
@@ -79,6 +82,11 @@ pub(crate) fn is_open(bytes: &[u8], hunks: &[&Hunk<'_>]) -> bool {
 pub(crate) fn results<'h, 'a>(hunk: &'h Hunk<'a>) -> impl Iterator<Item = Vec<&'h HunkLine<'a>>> {
     let adds = |body: &&[HunkLine<'_>]| added_lines(body).next().is_some();
     hunk.bodies().filter(adds).map(new_lines)
+}
+
+/// Returns true if every old line of a body carries a line number, without which it may be in the file.
+fn is_numbered(body: &[HunkLine<'_>]) -> bool {
+    old_lines(body).into_iter().all(|line| gutter::read(line.text).is_some())
 }
 
 /// Returns true if a body adds more than blank lines, which are anywhere.
