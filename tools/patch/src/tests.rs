@@ -7,6 +7,8 @@ mod choice_tests;
 mod encoding_tests;
 mod loose_match_tests;
 mod more_shape_tests;
+mod placement_tests;
 mod reason_tests;
+mod remark_tests;
 mod shape_tests;
 pub(crate) mod testing;

@@ -3,10 +3,10 @@
 //! ```text
 //! cargo bench -p deepseek-patch --bench patch                     speed, on this repository, one patch per file
 //! cargo bench -p deepseek-patch --bench patch -- DIR              speed, on the real commits of a directory of cases
-//! cargo bench -p deepseek-patch --bench patch -- DIR --document   verdicts on all of its cases, for docs/patching.md
+//! cargo bench -p deepseek-patch --bench patch -- DIR --document   verdicts on all of its cases, for docs/patching-numbers.md
 //! cargo bench -p deepseek-patch --bench patch -- DIR --engine     verdicts on the engine alone, in memory
 //! ```
-//! DIR is an absolute path; docs/patching.md describes its contents. Exits with 1 if a speed target is missed.
+//! DIR is an absolute path; docs/patching-numbers.md describes its contents. Exits with 1 if a speed target is missed.
 
 #![expect(
     clippy::unwrap_used,
@@ -40,7 +40,10 @@ fn main() -> ExitCode {
         [] => Corpus::of_commits(Path::new(REPOSITORY)),
         [dir] => Corpus::read(Path::new(dir), &["real-commits"]),
         [dir, "--document"] => {
-            verdicts::document(Path::new(dir), &Path::new(REPOSITORY).join("docs/patching.md"));
+            verdicts::document(
+                Path::new(dir),
+                &Path::new(REPOSITORY).join("docs/patching-numbers.md"),
+            );
             return ExitCode::SUCCESS;
         }
         [dir, "--engine"] => {

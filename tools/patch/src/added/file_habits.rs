@@ -12,6 +12,7 @@ const PROSE: [&str; 9] = ["md", "markdown", "rst", "adoc", "org", "txt", "diff",
 const DATA: [&str; 8] = ["csv", "tsv", "json", "jsonl", "txt", "dat", "out", "log"];
 
 /// A file and the properties computed so far.
+#[derive(Default)]
 pub(crate) struct FileHabits<'f> {
     file: &'f [u8],
     name: &'f str,
@@ -36,17 +37,7 @@ impl<'f> FileHabits<'f> {
     pub(crate) fn of(file: &'f [u8], path: &'f str) -> FileHabits<'f> {
         let name = path.rsplit('/').next().unwrap_or_default();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-        FileHabits {
-            file,
-            name,
-            ending,
-            lines: OnceCell::new(),
-            characters: OnceCell::new(),
-            indents: OnceCell::new(),
-            in_another_encoding: OnceCell::new(),
-            #[cfg(test)]
-            passes: std::cell::Cell::default(),
-        }
+        FileHabits { file, name, ending, ..FileHabits::default() }
     }
 
     /// Returns the bytes, for a question about all of them.
@@ -65,7 +56,8 @@ impl<'f> FileHabits<'f> {
         kinds.contains(&self.ending.as_str())
     }
 
-    pub(super) fn is_prose(&self) -> bool {
+    /// Returns true if its name says that the file is text for people.
+    pub(crate) fn is_prose(&self) -> bool {
         self.is_of(&PROSE)
     }
 

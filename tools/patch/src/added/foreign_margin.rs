@@ -3,8 +3,9 @@
 use super::file_habits::FileHabits;
 use crate::answer::fence::Fence;
 use crate::diff::gutter;
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, added_lines};
 use crate::diff::lines::show;
+use crate::place::compare::indentation;
 
 /// Marks that make a line a comment wherever it is: code behind them is switched off.
 const COMMENTS: [&[u8]; 6] = [b"#", b"//", b"--", b";", b"%", b"'"];
@@ -14,15 +15,17 @@ pub(super) fn found<'h, 'a>(
     habits: &FileHabits<'_>,
     bodies: &[&'h [HunkLine<'a>]],
 ) -> Option<(&'h HunkLine<'a>, String)> {
-    let is_text = |line: &&HunkLine<'_>| !line.text.trim_ascii().is_empty();
+    let is_text = |line: &&HunkLine<'_>| !line.is_blank();
     let lines = || bodies.iter().flat_map(|body| body.iter());
-    let added = || lines().filter(|line| line.kind == Kind::Added).filter(is_text);
+    let added = || bodies.iter().flat_map(|body| added_lines(body)).filter(is_text);
     let first = added().next()?;
     if added().nth(1).is_none() || habits.is_prose() {
         return None;
     }
     let texts: Vec<&[u8]> = added().map(|line| line.text).collect();
-    if is_numbered(&texts) && !lines().any(|line| line.is_old() && is_number(line.text)) {
+    if is_numbered(&texts)
+        && !lines().any(|line| line.is_old() && gutter::read(line.text).is_some())
+    {
         return Some((first, "has a line number".to_owned()));
     }
     if habits.is_empty() && is_fenced(&texts) {
@@ -62,15 +65,6 @@ fn common_mark<'t>(texts: &[&'t [u8]]) -> &'t [u8] {
     let is_odd = |text: &&[u8]| indentation(&behind(text)).len() % 2 == 1;
     let space = len > 0 && texts.iter().all(has_space) && texts.iter().any(is_odd);
     first.get(..len + usize::from(space)).unwrap_or_default()
-}
-
-fn indentation(text: &[u8]) -> &[u8] {
-    let len = text.len() - text.trim_ascii_start().len();
-    text.get(..len).unwrap_or_default()
-}
-
-fn is_number(text: &[u8]) -> bool {
-    gutter::read(text).is_some()
 }
 
 /// Returns true if all lines have ascending numbers before them, in the form in which files are shown.

@@ -18,10 +18,8 @@ pub(super) fn found<'h, 'a>(
     if !habits.is_code() {
         return None;
     }
-    let recipe = untabbed_recipe(habits, body).map(|line| (line, SPACES));
-    recipe
-        .or_else(|| swapped(habits, body, [b"  ", b"\t"]).map(|line| (line, SPACES)))
-        .or_else(|| swapped(habits, body, [b"\t", b"  "]).map(|line| (line, TABS)))
+    let others = [([&b"  "[..], b"\t"], SPACES), ([b"\t", b"  "], TABS)];
+    others.into_iter().find_map(|(pair, has)| Some((swapped(habits, body, pair)?, has)))
 }
 
 /// Returns the first added line that begins with `given`, if every indented line of the file, and of the hunk otherwise,
@@ -32,9 +30,8 @@ fn swapped<'h, 'a>(
     body: &'h [HunkLine<'a>],
     [given, usual]: [&[u8]; 2],
 ) -> Option<&'h HunkLine<'a>> {
-    let begins = |line: &&HunkLine<'_>, with: &[u8]| {
-        line.text.starts_with(with) && !line.text.trim_ascii().is_empty()
-    };
+    let begins =
+        |line: &&HunkLine<'_>, with: &[u8]| line.text.starts_with(with) && !line.is_blank();
     let is_given = |line: &&HunkLine<'_>| line.kind == Kind::Added && begins(line, given);
     let first = body.iter().find(is_given)?;
     let old = || body.iter().filter(|line| line.is_old());
@@ -62,60 +59,6 @@ fn swapped<'h, 'a>(
     is_told.then_some(first)
 }
 
-/// Returns a line of a recipe that is indented with spaces: `make` accepts only tabs.
-fn untabbed_recipe<'h, 'a>(
-    habits: &FileHabits<'_>,
-    body: &'h [HunkLine<'a>],
-) -> Option<&'h HunkLine<'a>> {
-    if !habits.is_makefile() {
-        return None;
-    }
-    let new: Vec<&HunkLine<'_>> =
-        body.iter().filter(|line| line.is_new() && !line.text.trim_ascii().is_empty()).collect();
-    let pairs = new.iter().zip(new.iter().skip(1));
-    pairs.map(|(before, line)| (before.text, *line)).find_map(|(before, line)| {
-        let is_recipe = before.starts_with(b"\t") || is_rule(before);
-        let is_open = before.trim_ascii_end().ends_with(b"\\");
-        let is_recipe = is_recipe && !is_open && !is_of_make(line.text);
-        let is_spaced = line.text.starts_with(b"  ") || line.text.starts_with(b" \t");
-        (is_recipe && line.kind == Kind::Added && is_spaced).then_some(line)
-    })
-}
-
-/// Returns true if a line of a makefile names a target whose recipe follows.
-fn is_rule(line: &[u8]) -> bool {
-    let Some(at) = memchr::memchr(b':', line) else { return false };
-    let is_target = line.first().is_some_and(|byte| !b" \t#".contains(byte));
-    let head = line.get(..at).unwrap_or_default();
-    let rest = line.get(at + 1..).unwrap_or_default();
-    is_target && !head.contains(&b'=') && !rest.contains(&b'=') && !rest.contains(&b';')
-}
-
-/// Returns true if a line is read by `make` itself; such a line may be indented with anything.
-fn is_of_make(line: &[u8]) -> bool {
-    const WORDS: [&[u8]; 12] = [
-        b"ifeq",
-        b"ifneq",
-        b"ifdef",
-        b"ifndef",
-        b"else",
-        b"endif",
-        b"include",
-        b"-include",
-        b"define",
-        b"endef",
-        b"export",
-        b"#",
-    ];
-    let text = line.trim_ascii_start();
-    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
-    let name = text.iter().take_while(is_name).count();
-    let rest = text.get(name..).unwrap_or_default().trim_ascii_start();
-    let signs: [&[u8]; 5] = [b"=", b":=", b"?=", b"+=", b"::="];
-    WORDS.iter().any(|word| text.starts_with(word))
-        || name > 0 && signs.iter().any(|sign| rest.starts_with(sign))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,15 +84,5 @@ mod tests {
             assert!(!is_found("a.go", file, hunk), "{hunk:?}");
         }
         assert!(!is_found("a.md", tabs, &[" \ta", "+    c"]));
-    }
-
-    #[test]
-    fn a_recipe_needs_its_tab() {
-        let makefile = "all: a\n\techo\n";
-        assert!(is_found("Makefile", makefile, &[" all: a", "+    cc a.c", " \techo"]));
-        assert!(is_found("Makefile", makefile, &[" \techo", "+ \tcc a.c"]));
-        for added in ["+\tcc a.c", "+    X = 1", "+  ifdef X", "+    # cc"] {
-            assert!(!is_found("Makefile", makefile, &[" \techo", added]), "{added}");
-        }
     }
 }

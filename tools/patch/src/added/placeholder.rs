@@ -20,8 +20,6 @@ enum Form {
     Omission,
     /// Nothing but dots, or a comment that ends in them or in a full stop: it stands for code only if it replaces some.
     Dots,
-    /// Code that ends in dots, in brackets that it does not close: `f(item...`.
-    BreaksOff,
 }
 
 /// Returns an added line that stands for code.
@@ -29,22 +27,17 @@ pub(super) fn found<'h, 'a>(
     habits: &FileHabits<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<&'h HunkLine<'a>> {
-    let breaks_off_before =
-        || body.iter().any(|line| line.is_old() && form(line.text) == Some(Form::BreaksOff));
     let stands = |line: &HunkLine<'_>, replaces: bool, beside_a_comment: bool| match form(line.text)
     {
         Some(Form::Remark) => true,
         Some(Form::Sentence) => replaces || !beside_a_comment,
         // Data and quotations may have any dots.
         Some(Form::Omission | Form::Dots) => replaces,
-        Some(Form::BreaksOff) => habits.is_code() && !breaks_off_before(),
         None => false,
     };
     let is_new = |line: &&HunkLine<'_>| line.kind == Kind::Added && !habits.has_line(line.text);
     body.split(|line| line.kind == Kind::Context).find_map(|run| {
-        let of = |kind| {
-            run.iter().filter(move |line| line.kind == kind && !line.text.trim_ascii().is_empty())
-        };
+        let of = |kind| run.iter().filter(move |line| line.kind == kind && !line.is_blank());
         let is_comment = |line: &HunkLine<'_>| in_comment(line.text).is_some();
         let code = |kind| of(kind).filter(|line| !is_comment(line)).count();
         let in_place = code(Kind::Removed) > of(Kind::Added).count();
@@ -96,10 +89,7 @@ fn form(line: &[u8]) -> Option<Form> {
             _ => None,
         };
     }
-    if dots(text).is_some_and(|rest| rest.is_empty()) {
-        return Some(Form::Dots);
-    }
-    breaks_off(text).then_some(Form::BreaksOff)
+    dots(text).filter(String::is_empty).map(|_| Form::Dots)
 }
 
 /// Returns the text of a line that is only a comment.
@@ -110,19 +100,6 @@ fn in_comment(line: &[u8]) -> Option<&str> {
     let inner = text.strip_prefix(opener)?.trim_start_matches([last, '!']).trim();
     let closer = CLOSERS.iter().find_map(|closer| inner.strip_suffix(closer));
     Some(closer.unwrap_or(inner).trim())
-}
-
-/// Returns true if code ends in dots directly after a word, in brackets that it does not close.
-fn breaks_off(text: &str) -> bool {
-    let code = text.trim_end_matches(['.', '…']);
-    let count = |signs: &[char]| code.matches(|c| signs.contains(&c)).count();
-    let has_comment = ["//", "#", "/*", "--"].iter().any(|mark| code.contains(mark));
-    code.len() < text.len()
-        && code.ends_with(|c: char| c.is_alphanumeric() || c == '_')
-        && count(&['(', '[']) > count(&[')', ']'])
-        && count(&['"']) % 2 == 0
-        && count(&['`']) % 2 == 0
-        && !has_comment
 }
 
 #[cfg(test)]
@@ -172,25 +149,6 @@ mod tests {
             assert!(!stands("a.json", "a\nb\n", &["-a", dots]), "{dots}");
             assert!(stands("a.json", "a\nb\nc\n", &["-a", "-b", "-c", dots]), "{dots}");
             assert!(stands("a.md", "a\nb\nc\n", &["-a", "-b", "-c", dots]), "{dots}");
-        }
-    }
-
-    #[test]
-    fn a_call_that_breaks_off_stands_for_its_rest() {
-        for hunk in
-            [&[" x();", "+assert_eq!(c..."][..], &["-if (a) {", "+if (this.users.h\u{2026}"]]
-        {
-            assert!(stands("a.rs", "x\n", hunk), "{hunk:?}");
-        }
-        for (name, hunk) in [
-            ("a.rs", &[" x();", "+// and f(c..."][..]),
-            ("a.py", &[" x()", "+print(\"loading..."]),
-            ("a.ts", &[" x(", "+f(a, ..."]),
-            ("a.go", &[" x()", "+xs := append(a, b...)"]),
-            ("a.cc", &[" f(Ts...", "+g(Us..."]),
-            ("a.md", &[" x", "+f(c..."]),
-        ] {
-            assert!(!stands(name, "x\n", hunk), "{hunk:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! encoding, lost letters; and the marks of a conflict. What the file has already is left alone. Pure.
 
 use super::file_habits::FileHabits;
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, added_lines};
 use crate::diff::lines::Eol;
 
 /// The maximum number of old lines of a hunk that an added line is compared with.
@@ -13,7 +13,7 @@ pub(super) fn found<'h, 'a>(
     habits: &FileHabits<'_>,
     body: &'h [HunkLine<'a>],
 ) -> Option<(&'h HunkLine<'a>, &'static str)> {
-    let added = || body.iter().filter(|line| line.kind == Kind::Added);
+    let added = || added_lines(body);
     let has_conflict = has_conflict(added()) && !habits.has(b"<<<<<<<") && !habits.is_prose();
     if let Some(line) = added().find(|line| has_conflict && line.text.starts_with(b"<<<<<<<")) {
         return Some((line, "has a merge conflict marker"));
@@ -62,32 +62,16 @@ fn unseen_in(
     let code = code.find("//").and_then(|at| code.get(..at)).unwrap_or(code);
     let begins_a_comment = text.trim_start().starts_with(['*', ';', '%']);
     let code = if begins_a_comment { "" } else { code };
-    let is_seen = |c: char| !(is_hidden(c) || is_hard_space(c)) || !is_new(c);
+    let is_seen = |c: char| !UNSEEN.contains(c) || !is_new(c);
     if !code.chars().chain(text.chars().next_back()).all(is_seen) {
         return Some("has an invisible character, or a hard space instead of a space");
     }
     None
 }
 
-/// Returns true for zero-width characters and those that only break a line.
-fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'
-            | '\u{2029}'
-            | '\u{2060}'
-            | '\u{feff}'
-            | '\u{ad}'
-    )
-}
-
-/// Returns true for spaces other than U+0020.
-fn is_hard_space(c: char) -> bool {
-    matches!(c, '\u{a0}' | '\u{202f}' | '\u{2007}' | '\u{3000}')
-}
+/// Zero-width characters, those that only break a line, and spaces other than U+0020.
+const UNSEEN: &str =
+    "\u{200b}\u{200e}\u{200f}\u{2028}\u{2029}\u{2060}\u{feff}\u{ad}\u{a0}\u{202f}\u{2007}\u{3000}";
 
 /// Returns true if a letter of a line was lost, or arrived as bytes of another encoding: old lines have the letter
 /// itself.

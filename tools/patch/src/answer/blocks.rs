@@ -1,7 +1,6 @@
 //! The blocks of an answer: files that are changed in two of them, code next to the diff, and the text around. Pure.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tree::RepoPath;
 

@@ -48,9 +48,7 @@ pub(crate) fn open(answer: &[u8], allowed: Tolerances) -> Result<Opened<'_>, Ref
         return Err(PatchMismatch::answer(Reason::BinaryContent).into());
     }
     let mut repairs = Vec::new();
-    let mut repaired = |tolerance| {
-        repairs.push(Repair::answer(tolerance));
-    };
+    let mut repaired = |tolerance| repairs.push(Repair::of(tolerance));
     let (mut rest, mut token) = (answer, None);
     let newlines = memchr::memchr_iter(b'\n', answer).count();
     let mut lines: Vec<&[u8]> = Vec::with_capacity(newlines + 1);

@@ -11,7 +11,7 @@ const HUNK: &str = "@@ @@\n";
 
 /// Returns the lines of an answer without the prose before and after. Text that could be code is not prose. `None` if
 /// the answer has CR, or the prose after the change does not end with a sentence.
-pub(crate) fn core(answer: &str) -> Option<Vec<&str>> {
+fn core(answer: &str) -> Option<Vec<&str>> {
     let lines: Vec<&str> = answer.lines().collect();
     let mut rest = lines.get(between_prose(answer, &lines)?)?;
     while let [blank, others @ ..] = rest
@@ -45,7 +45,7 @@ pub(crate) fn between_prose(answer: &str, lines: &[&str]) -> Option<Range<usize>
 }
 
 /// Returns the path that a line of text consists of, without any decoration.
-pub(crate) fn path_in(line: &str) -> Option<&str> {
+fn path_in(line: &str) -> Option<&str> {
     let around = |c: char| c.is_whitespace() || "#*`'\":".contains(c);
     let name = line.trim_matches(around);
     let name = name.strip_prefix("File:").map_or(name, |rest| rest.trim_matches(around));
@@ -64,7 +64,7 @@ fn names_of(path: &str) -> String {
 }
 
 /// Returns true if a line can be part of a hunk.
-pub(crate) fn is_body(line: &str) -> bool {
+fn is_body(line: &str) -> bool {
     line.starts_with([' ', '+', '-'])
 }
 
@@ -98,7 +98,7 @@ impl<'a> Subject<'a> {
 }
 
 /// Converts the patch between `*** Begin Patch` and `*** End Patch`, in a fence or a shell command. `None` if it
-/// creates a file, whose last newline it cannot state, deletes one, whose lines it does not state, or locates a hunk by
+/// creates, deletes or moves a file, or locates a hunk by
 /// the text above it.
 pub(crate) fn apply_patch(answer: &str) -> Option<String> {
     let lines = core(answer)?;
@@ -114,12 +114,7 @@ pub(crate) fn apply_patch(answer: &str) -> Option<String> {
         if line == "*** End Patch" {
             break;
         } else if let Some(path) = line.strip_prefix("*** Update File: ") {
-            let to = lines.next_if(|next| next.starts_with("*** Move to: "));
-            match to.map(|to| to.trim_start_matches("*** Move to: ")) {
-                Some(to) if is_path(path) && is_path(to) => text.push_str(&renamed(path, to)),
-                None if is_path(path) => text.push_str(&names_of(path)),
-                Some(_) | None => return None,
-            }
+            text.push_str(&names_of(Some(path).filter(|path| is_path(path))?));
             if lines.peek().is_some_and(|next| is_body(next)) {
                 text.push_str(HUNK);
             }
@@ -154,13 +149,6 @@ pub(crate) fn apply_patch(answer: &str) -> Option<String> {
     lines.all(str::is_empty).then_some(text)
 }
 
-/// Returns the headers of a file that is changed and renamed.
-fn renamed(from: &str, to: &str) -> String {
-    format!(
-        "diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n--- a/{from}\n+++ b/{to}\n"
-    )
-}
-
 /// Converts search and replace blocks. The file of a block is named above it or by its fence; otherwise it is that of
 /// the previous block.
 pub(crate) fn search_and_replace(answer: &str) -> Option<String> {
@@ -177,10 +165,11 @@ pub(crate) fn search_and_replace(answer: &str) -> Option<String> {
             }
             let old = side(&mut lines, "=======")?;
             let new = side(&mut lines, closes)?;
-            if !keeps_its_fences(&old, &new, fence) {
+            let closes = |line: &&str| fence.is_some_and(|it| it.is_closed_by(line.as_bytes()));
+            if old.iter().chain(&new).any(closes) {
                 return None;
             }
-            text.push_str(&hunk(without_place(&old), &new)?);
+            text.push_str(&hunk(&old, &new)?);
         } else if fence.is_some_and(|fence| fence.is_closed_by(line.as_bytes())) {
             fence = None;
         } else if fence.is_none() && Fence::opening(line.as_bytes()).is_some() {
@@ -200,16 +189,6 @@ const MARKS: [(&str, &str); 3] = [
     ("------- SEARCH", "+++++++ REPLACE"),
 ];
 
-/// Returns the lines to search for, without the line number that some blocks begin with.
-fn without_place<'l, 'a>(old: &'l [&'a str]) -> &'l [&'a str] {
-    match old {
-        [start, rule, old @ ..] if start.starts_with(":start_line:") && rule.starts_with("---") => {
-            old
-        }
-        old => old,
-    }
-}
-
 /// Returns a hunk that replaces `old` with `new`; `None` if `old` is blank.
 fn hunk(old: &[&str], new: &[&str]) -> Option<String> {
     if old.iter().all(|line| line.trim().is_empty()) {
@@ -226,30 +205,6 @@ fn hunk(old: &[&str], new: &[&str]) -> Option<String> {
         text.extend(lines.iter().flat_map(|line| [marker, line, "\n"]));
     }
     Some(text)
-}
-
-/// Returns true if no line of a block closes the surrounding fence, or those that do are fences of the text: on each
-/// side, opening ones with a language and closing ones alternate, and both sides begin and end alike. Otherwise the block
-/// may be broken in two.
-fn keeps_its_fences(old: &[&str], new: &[&str], around: Option<Fence>) -> bool {
-    let closes = |line: &&&str| around.is_some_and(|it| it.is_closed_by(line.as_bytes()));
-    if !old.iter().chain(new).any(|line| closes(&line)) {
-        return true;
-    }
-    let opening = |lines: &[&str]| -> Vec<bool> {
-        let fences = lines.iter().filter(|line| Fence::opening(line.as_bytes()).is_some());
-        fences.map(|line| !Fence::info(line.as_bytes()).is_empty()).collect()
-    };
-    let (old, new) = (opening(old), opening(new));
-    let alternate = |fences: &[bool]| fences.windows(2).all(|pair| pair.first() != pair.last());
-    let is_closed =
-        |fences: &[bool]| fences.first() == Some(&true) && fences.last() == Some(&false);
-    let is_alike = match (old.is_empty(), new.is_empty()) {
-        (true, _) => is_closed(&new),
-        (_, true) => is_closed(&old),
-        (false, false) => old.first() == new.first() && old.last() == new.last(),
-    };
-    alternate(&old) && alternate(&new) && is_alike
 }
 
 /// Returns the lines up to the one that ends them; `None` if a line before it looks like a mark.

@@ -6,8 +6,8 @@
 use crate::answer::foreign_marks;
 use crate::answer::leak;
 use crate::diff::headers::is_structural;
-use crate::diff::hunk_lines;
-use crate::diff::sections::{Reading, Section};
+use crate::diff::hunk_lines::{self, HunkLine};
+use crate::diff::sections::Section;
 
 /// The use of a line of an answer. Every line has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +41,14 @@ pub(crate) fn stray(lines: &[&[u8]], uses: &[Use], sections: &[Section<'_>]) -> 
             walk.has_begun = true;
         }
         if let Some(hunk) = hunks.next_if(|hunk| hunk.at == at + 1) {
-            let holds = |reading: &Reading<'_>| hunk_lines::holds(&reading.body, hunk.numbers);
-            walk.is_whole = hunk.readings.iter().any(holds);
+            walk.is_whole = hunk.holds();
             // A reading with more old lines than the header says is unlikely if there is another one.
-            let old = |reading: &&Reading<'_>| hunk_lines::counts(&reading.body).0;
-            let is_likely =
-                |reading: &&Reading<'_>| hunk.numbers.is_none_or(|it| old(reading) <= it.old_count);
-            let mut likely = hunk.readings.iter().filter(is_likely).peekable();
-            walk.lacks = likely.peek().is_some()
-                && likely.all(|reading| hunk_lines::lacks(&reading.body, hunk.numbers));
+            let is_likely = |body: &&[HunkLine<'_>]| {
+                hunk.numbers.is_none_or(|it| hunk_lines::counts(body).0 <= it.old_count)
+            };
+            let mut likely = hunk.bodies().filter(is_likely).peekable();
+            walk.lacks =
+                likely.peek().is_some() && likely.all(|body| hunk_lines::lacks(body, hunk.numbers));
         }
         if *what == Use::Prose {
             // Directly below a complete hunk is the end of what the diff is wrapped in, or a line that lost its marker.

@@ -1,14 +1,11 @@
-//! Converts an answer in another form to a unified diff: one that is escaped for JSON or HTML, indented by one column,
-//! named by the text around it, or in a format of other agents. Each form is a grammar of the whole answer: apart from
-//! prose before and after, every line has its place in it. No file is read here: a translation counts only if the
+//! Converts an answer in another form to a unified diff: one that is escaped for JSON or HTML, named by the text around
+//! it, or in a format of other agents. Each form is a grammar of the whole answer: apart from prose before and after,
+//! every line has its place in it. No file is read here: a translation counts only if the
 //! answer itself is refused and the files match. Pure.
 
 use serde::Deserialize;
 
-use crate::answer::fence::Fence;
-use crate::answer::other_forms::{
-    apply_patch, between_prose, core, is_body, named, search_and_replace,
-};
+use crate::answer::other_forms::{apply_patch, between_prose, named, search_and_replace};
 use crate::answer::regions::Use;
 
 /// A translation of an answer.
@@ -29,7 +26,6 @@ pub(crate) fn readings(answer: &[u8]) -> impl Iterator<Item = Translation> {
         apply_patch(text).map(|diff| (diff, false)),
         search_and_replace(text).map(|diff| (diff, false)),
         named(text).map(|diff| (diff, false)),
-        without_extra_column(text).map(|diff| (diff, false)),
     ];
     let read = |(diff, of_entities): (String, bool)| Translation { diff: diff.into(), of_entities };
     readings.into_iter().flatten().map(read)
@@ -54,9 +50,7 @@ pub(crate) fn prose(answer: &[u8]) -> (Vec<&[u8]>, Vec<Use>) {
 #[serde(untagged)]
 enum Value {
     Text(String),
-    Lines(Vec<String>),
     Fields(Fields),
-    Call(Call),
 }
 
 #[derive(Deserialize)]
@@ -66,54 +60,25 @@ struct Fields {
     diff: String,
     /// The only file that the diff changes.
     path: Option<String>,
-    #[serde(alias = "explanation", alias = "summary")]
-    note: Option<String>,
+    #[serde(rename = "note", alias = "explanation", alias = "summary")]
+    _note: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Call {
-    #[serde(rename = "name")]
-    _name: String,
-    arguments: Fields,
-}
-
-/// Returns the diff in an answer that is only a JSON value, possibly inside a fence or the tags of a tool call.
+/// Returns the diff in an answer that is only a JSON value, possibly inside a fence.
 fn from_json(answer: &str) -> Option<String> {
-    let mut text = answer.trim();
-    if let Some(inside) = text.strip_prefix("```json\n") {
-        text = inside.strip_suffix("```")?;
-    } else if let Some(inside) = text.strip_prefix("<tool_call>") {
-        text = inside.strip_suffix("</tool_call>")?;
-    }
-    let of = |diff| Fields { diff, path: None, note: None };
-    let fields = match serde_json::from_str(text).ok()? {
-        Value::Text(diff) => of(diff),
-        Value::Lines(lines) => of(lines.join("\n") + "\n"),
-        Value::Fields(fields) | Value::Call(Call { arguments: fields, .. }) => fields,
+    let text = answer.trim();
+    let text = match text.strip_prefix("```json\n") {
+        Some(inside) => inside.strip_suffix("```")?,
+        None => text,
     };
-    let is_of_a_diff = |line: &str| {
-        const WORDS: [&str; 10] = [
-            "diff ",
-            "index ",
-            "new file ",
-            "deleted file ",
-            "new mode ",
-            "old mode ",
-            "rename ",
-            "similarity ",
-            "@@",
-            "\\",
-        ];
-        line.is_empty() || is_body(line) || WORDS.iter().any(|word| line.starts_with(word))
+    let Fields { diff, path, .. } = match serde_json::from_str(text).ok()? {
+        Value::Text(diff) => Fields { diff, path: None, _note: None },
+        Value::Fields(fields) => fields,
     };
-    let names = |path: &str| {
-        let mut names = fields.diff.lines().filter_map(|line| line.strip_prefix("+++ "));
-        names.all(|name| name.strip_prefix("b/").unwrap_or(name) == path)
-    };
-    let is_about = fields.path.is_none_or(|path| names(&path));
-    let is_noted = fields.note.is_none_or(|note| !note.contains('\n'));
-    (is_about && is_noted && fields.diff.lines().all(is_of_a_diff)).then_some(fields.diff)
+    let mut names = diff.lines().filter_map(|line| line.strip_prefix("+++ "));
+    let is_about =
+        path.is_none_or(|path| names.all(|name| name.strip_prefix("b/").unwrap_or(name) == path));
+    is_about.then_some(diff)
 }
 
 /// The characters that are escaped for HTML, with their entities.
@@ -147,46 +112,4 @@ fn from_entities(answer: &str) -> Option<String> {
     let is_raw = replaced(answer, |_| "").contains(['<', '>', '&']);
     let is_in_name = answer.lines().filter(is_name).any(is_escaped);
     (shown && !is_raw && !is_in_name).then(|| replaced(answer, |plain| plain))
-}
-
-/// Removes the space after each marker, if every marker has one and each hunk has old lines with one.
-fn without_extra_column(answer: &str) -> Option<String> {
-    let mut text = String::with_capacity(answer.len());
-    let (mut inside, mut shown, mut fence) = (false, true, None::<Fence>);
-    let lines = core(answer)?;
-    for (at, line) in lines.iter().enumerate() {
-        let is_names = |at: usize| {
-            let starts =
-                |at: usize, with: &str| lines.get(at).is_some_and(|it| it.starts_with(with));
-            starts(at, "--- ") && starts(at + 1, "+++ ")
-        };
-        let is_header = is_names(at) || at > 0 && is_names(at - 1) || line.starts_with("diff ");
-        let is_end = fence.is_some_and(|fence| fence.is_closed_by(line.as_bytes()));
-        if (line.starts_with("@@") || is_header || is_end) && inside && !std::mem::take(&mut shown)
-        {
-            return None;
-        }
-        if line.starts_with("@@") || is_header || is_end {
-            (inside, shown) = (line.starts_with("@@"), !line.starts_with("@@"));
-            fence = fence.filter(|_| !is_end);
-        } else if inside && is_body(line) {
-            let (marker, rest) = line.split_at(1);
-            let rest = rest.strip_prefix(' ')?;
-            // If the space belongs to the line after all, the remaining indentation is odd.
-            let indentation = rest.len() - rest.trim_start_matches(' ').len();
-            if marker == "+" && indentation % 2 == 1 {
-                return None;
-            }
-            shown |= marker == "-" || marker == " " && !rest.trim().is_empty();
-            text.extend([marker, rest, "\n"]);
-            continue;
-        } else if !inside && fence.is_none() && Fence::opening(line.as_bytes()).is_some() {
-            fence = Fence::opening(line.as_bytes());
-        } else if !line.is_empty() {
-            return None;
-        }
-        text.extend([line, "\n"]);
-    }
-    let is_whole = answer.ends_with('\n') && fence.is_none();
-    (is_whole && shown && text.len() < answer.len()).then_some(text)
 }

@@ -9,13 +9,6 @@ pub(crate) struct Numbers {
     pub(crate) new_count: usize,
 }
 
-impl Numbers {
-    /// Returns true if both counts are 0, as in `@@ -0,0 +0,0 @@`.
-    pub(crate) fn are_zero(self) -> bool {
-        self.old_count == 0 && self.new_count == 0
-    }
-}
-
 /// Returns true for the lines that every diff needs; their line ends and indentation are taken as those of the whole
 /// answer.
 pub(crate) fn is_structural(line: &[u8]) -> bool {

@@ -53,11 +53,21 @@ impl<'a> HunkLine<'a> {
         self.kind != Kind::Removed
     }
 
+    /// Returns true if the line has nothing but white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.trim_ascii().is_empty()
+    }
+
     /// Returns true if the line lacks a marker and is not blank, which needs none.
     pub(crate) fn is_bare(&self) -> bool {
         self.kind == Kind::Context && !self.raw.is_empty() && !self.raw.starts_with(b" ")
     }
 }
+
+/// The number of old lines by which a hunk may be miscounted.
+pub(crate) const MISCOUNTED: usize = 2;
+/// The usual number of context lines above and below a change.
+pub(crate) const CONTEXT: usize = 3;
 
 /// One reading of the body of a hunk.
 pub(crate) type Body<'a> = Vec<HunkLine<'a>>;
@@ -67,17 +77,35 @@ pub(crate) fn has_change(body: &[HunkLine<'_>]) -> bool {
     body.iter().any(|line| line.kind != Kind::Context)
 }
 
-/// Returns the number of old and new lines of a body.
-pub(crate) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
-    (
-        body.iter().filter(|line| line.is_old()).count(),
-        body.iter().filter(|line| line.is_new()).count(),
-    )
+/// Returns the lines of a body that must be in the file before the change.
+pub(crate) fn old_lines<'h, 'a>(body: &'h [HunkLine<'a>]) -> Vec<&'h HunkLine<'a>> {
+    body.iter().filter(|line| line.is_old()).collect()
 }
 
-/// Returns the number of new lines of a hunk.
-pub(crate) fn new_lines(body: &[HunkLine<'_>]) -> usize {
-    body.iter().filter(|line| line.is_new()).count()
+/// Returns the lines of a body that are in the file after the change.
+pub(crate) fn new_lines<'h, 'a>(body: &'h [HunkLine<'a>]) -> Vec<&'h HunkLine<'a>> {
+    body.iter().filter(|line| line.is_new()).collect()
+}
+
+/// Yields the lines that a body adds.
+pub(crate) fn added_lines<'h, 'a>(
+    body: &'h [HunkLine<'a>],
+) -> impl Iterator<Item = &'h HunkLine<'a>> + Clone {
+    body.iter().filter(|line| line.kind == Kind::Added)
+}
+
+/// Returns the number of old and new lines of a body.
+pub(crate) fn counts(body: &[HunkLine<'_>]) -> (usize, usize) {
+    let of = |kind| body.iter().filter(|line| line.kind == kind).count();
+    let context = of(Kind::Context);
+    (context + of(Kind::Removed), context + of(Kind::Added))
+}
+
+/// Returns the number of context lines above and below all changes of a body.
+pub(crate) fn context(body: &[HunkLine<'_>]) -> (usize, usize) {
+    let is_context = |line: &&HunkLine<'_>| line.kind == Kind::Context;
+    let above = body.iter().take_while(is_context).count();
+    (above, body.iter().rev().take_while(is_context).count())
 }
 
 /// Returns true if a body has as many lines as its header says.
@@ -93,11 +121,15 @@ pub(crate) fn lacks(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
     })
 }
 
-/// Returns true if a body has as many old lines as its header says and ends in one of them, after what it adds. Such a
-/// body is complete, and its new lines are miscounted.
-pub(crate) fn has_all_old(body: &[HunkLine<'_>], numbers: Numbers) -> bool {
-    let is_context = |line: &HunkLine<'_>| line.kind == Kind::Context && !line.is_bare();
-    counts(body).0 == numbers.old_count && body.last().is_some_and(is_context)
+/// Returns true if a body is complete although its lines are miscounted: it ends in context and has all old lines that its
+/// header announces, or in the usual context and lacks few.
+pub(crate) fn is_complete(body: &[HunkLine<'_>], numbers: Option<Numbers>) -> bool {
+    let Some(numbers) = numbers else { return false };
+    let old = counts(body).0;
+    let (_, below) = context(body);
+    let is_usual = below == CONTEXT && numbers.old_count.abs_diff(old) <= MISCOUNTED;
+    let ends_in_context = below > 0 && body.last().is_some_and(|line| !line.is_bare());
+    ends_in_context && (old == numbers.old_count || is_usual)
 }
 
 /// Returns true if the lines from `len` on, whatever their markers were, are exactly the ones that the header still
@@ -221,8 +253,7 @@ fn ends_whole(body: &[HunkLine<'_>]) -> bool {
     let replaced = run().find(|line| line.kind == Kind::Removed);
     let last = body.last().filter(|line| line.kind == Kind::Added);
     // A line with nothing but indentation has only begun.
-    let is_begun =
-        body.last().is_some_and(|line| !line.text.is_empty() && line.text.trim_ascii().is_empty());
+    let is_begun = body.last().is_some_and(|line| !line.text.is_empty() && line.is_blank());
     !is_begun && last.is_none_or(|last| replaced.is_none_or(|replaced| end(replaced) == end(last)))
 }
 
@@ -250,17 +281,14 @@ pub(crate) fn without_tail(body: &[HunkLine<'_>]) -> Option<usize> {
     (!is_lost).then_some(run + tail)
 }
 
+/// Characters that look like a marker.
+pub(crate) const FALSE_MARKERS: &str = "\u{2212}\u{ff0b}\u{ff0d}\u{fe62}\u{fe63}\u{2795}\u{2796}\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{a0}\u{200b}";
+
 /// Returns true if a line begins with a character that looks like a marker, directly before its text.
 pub(crate) fn has_look_alike_marker(line: &[u8]) -> bool {
-    let looks = "\u{2212}\u{ff0b}\u{ff0d}\u{fe62}\u{fe63}\u{2795}\u{2796}\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{a0}";
     let text = str::from_utf8(line).unwrap_or_default();
-    let rest = text.strip_prefix(|c| looks.contains(c));
+    let rest = text.strip_prefix(|c| FALSE_MARKERS.contains(c));
     rest.is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
-}
-
-/// Returns true if a tail is more than blank lines.
-pub(crate) fn is_prose(tail: &[HunkLine<'_>]) -> bool {
-    tail.iter().any(HunkLine::is_bare)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::answer::envelope::Opened;
 use crate::answer::examples::example;
 use crate::answer::regions::{self, Use};
 use crate::diff::headers::Name;
-use crate::diff::hunk_lines;
+use crate::diff::hunk_lines::{self, HunkLine};
 use crate::diff::parser::{Counts, Parser, Stop};
 use crate::diff::sections::{Hunk, Section};
 use crate::plan::tolerance::{Repair, Tolerance, Tolerances};
@@ -34,7 +34,7 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     let mut sections = match parser.run() {
         Ok(sections) => sections,
         Err(Stop::CountsFail) if allowed.allow(Tolerance::Counts) => {
-            repairs.push(Repair::answer(Tolerance::Counts));
+            repairs.push(Repair::of(Tolerance::Counts));
             parser = Parser::new(lines, answer.complete, Counts::Ignored);
             parser.run().map_err(|stop| refusal(&stop, lines))?
         }
@@ -49,7 +49,7 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
         || parser.lacks_lines(&sections)
         || only_the_last_lacks(&sections, &parser.uses, answer.complete)
     {
-        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
+        return Err(cut(lines, &parser.uses, parser.fence.is_some()).into());
     }
     keep_what_is_counted(&mut sections);
     if let Some(at) = regions::stray(lines, &parser.uses, &sections) {
@@ -59,9 +59,9 @@ pub(crate) fn parse<'a>(answer: &Opened<'a>, allowed: Tolerances) -> Result<Patc
     }
     // An answer that ends inside a fence may have been cut anywhere.
     let is_whole = answer.complete && is_last_whole(&sections);
-    let is_cut = parser.fence_is_open() && (!is_whole || parser.ends_in_a_header(&sections));
+    let is_cut = parser.fence.is_some() && (!is_whole || parser.ends_in_a_header(&sections));
     if is_cut || parser.ends_in_an_opening() {
-        return Err(cut(lines, &parser.uses, parser.fence_is_open()).into());
+        return Err(cut(lines, &parser.uses, parser.fence.is_some()).into());
     }
     Ok(PatchSet { sections, uses: parser.uses, repairs })
 }
@@ -99,7 +99,7 @@ fn no_diff(lines: &[&[u8]], uses: &[Use]) -> PatchMismatch {
 fn cut(lines: &[&[u8]], uses: &[Use], is_in_fence: bool) -> PatchMismatch {
     let mismatch = PatchMismatch::answer(Reason::TruncatedDiff);
     match uses.iter().rposition(|what| *what == Use::Opens).filter(|_| is_in_fence) {
-        Some(at) if at + 1 == lines.len() || lines.get(at + 1..).is_some_and(|it| it.iter().all(|line| line.is_empty())) => {
+        Some(at) if lines.iter().skip(at + 1).all(|line| line.is_empty()) => {
             mismatch.note(format!(
                 "Line {} opens a fence that is never closed. To close a fence, write its backquotes and nothing else.",
                 at + 1
@@ -110,21 +110,20 @@ fn cut(lines: &[&[u8]], uses: &[Use], is_in_fence: bool) -> PatchMismatch {
 }
 
 /// Treats lines after a blank line as lines that lost their markers, not as prose, if there are exactly as many as the
-/// header still announces and the counts of all other hunks hold.
+/// header still announces and the counts of all other hunks hold. A hunk with as much context below as above is complete.
 fn keep_what_is_counted(sections: &mut [Section<'_>]) {
     let is_counted = |hunk: &Hunk<'_>| match &hunk.readings[..] {
         [whole, short] => {
-            let len = short.body.len();
-            hunk_lines::is_prose(whole.body.get(len..).unwrap_or_default())
+            let (len, (above, below)) = (short.body.len(), hunk_lines::context(&short.body));
+            let is_even = above > 0 && above == below;
+            !is_even
+                && whole.body.iter().skip(len).any(HunkLine::is_bare)
                 && hunk_lines::is_counted(&whole.body, len, hunk.numbers)
         }
         _ => false,
     };
-    let holds = |hunk: &Hunk<'_>| {
-        hunk.readings.iter().any(|reading| hunk_lines::holds(&reading.body, hunk.numbers))
-    };
     let mut hunks = sections.iter().flat_map(|section| &section.hunks);
-    if hunks.all(|hunk| holds(hunk) || is_counted(hunk)) {
+    if hunks.all(|hunk| hunk.holds() || is_counted(hunk)) {
         let hunks = sections.iter_mut().flat_map(|section| &mut section.hunks);
         hunks.filter(|hunk| is_counted(hunk)).for_each(|hunk| hunk.readings.truncate(1));
     }
@@ -133,9 +132,7 @@ fn keep_what_is_counted(sections: &mut [Section<'_>]) {
 /// Returns true if the last hunk, if there is one, has all lines that its header says, or at least all old ones.
 fn is_last_whole(sections: &[Section<'_>]) -> bool {
     let Some(last) = sections.last().and_then(|section| section.hunks.last()) else { return true };
-    let has_all = |body| last.numbers.is_some_and(|numbers| hunk_lines::has_all_old(body, numbers));
-    let mut readings = last.readings.iter().map(|reading| reading.body.as_slice());
-    readings.any(|body| hunk_lines::holds(body, last.numbers) || has_all(body))
+    last.holds() || last.bodies().any(|body| hunk_lines::is_complete(body, last.numbers))
 }
 
 /// Returns true if the counts hold for every hunk of several but the last, which has too few lines: the answer was cut
@@ -151,15 +148,9 @@ fn only_the_last_lacks(sections: &[Section<'_>], uses: &[Use], is_complete: bool
     }
     let mut hunks = sections.iter().flat_map(|section| &section.hunks).rev();
     let Some(last) = hunks.next() else { return false };
-    let holds = |hunk: &Hunk<'_>| {
-        hunk.readings.iter().any(|reading| hunk_lines::holds(&reading.body, hunk.numbers))
+    let lacks = |body: &[HunkLine<'_>]| {
+        hunk_lines::lacks(body, last.numbers) && !hunk_lines::is_complete(body, last.numbers)
     };
-    let is_whole =
-        |body| last.numbers.is_some_and(|numbers| hunk_lines::has_all_old(body, numbers));
-    let lacks = last
-        .readings
-        .iter()
-        .all(|reading| hunk_lines::lacks(&reading.body, last.numbers) && !is_whole(&reading.body));
     let mut others = hunks.peekable();
-    lacks && others.peek().is_some() && others.all(holds)
+    last.bodies().all(lacks) && others.peek().is_some() && others.all(Hunk::holds)
 }

@@ -29,8 +29,8 @@ pub(crate) struct Parser<'l, 'a> {
     pub(crate) uses: Vec<Use>,
     complete: bool,
     counts: Counts,
-    /// The open fence.
-    fence: Option<Fence>,
+    /// The open fence; at the end of the answer, the one that was never closed.
+    pub(crate) fence: Option<Fence>,
     /// The indentation of the open fence, in a list item.
     fence_indent: usize,
     next: usize,
@@ -60,69 +60,46 @@ impl<'l, 'a> Parser<'l, 'a> {
         let mut open = false;
         while self.next < self.lines.len() {
             let (line, start) = (self.line(self.next), self.next);
-            let known = sections.len();
-            let mut belongs = true;
-            if let Some(rest) = line.strip_prefix(b"diff --git ") {
-                sections.push(Section { git: Some(rest), ..Section::default() });
-                open = true;
-                self.next += 1;
-                self.read_extended(sections.last_mut());
-                self.take(start, Use::Header);
-            } else if self.is_names(self.next) {
-                let names = self.read_names();
-                match sections.last_mut() {
-                    Some(last)
-                        if open
-                            && last.old.is_none()
-                            && last.new.is_none()
-                            && last.hunks.is_empty()
-                            && !last.is_complete_without(&names) =>
-                    {
-                        (last.old, last.new) = names;
-                    }
-                    _ => {
-                        sections.push(Section { old: names.0, new: names.1, ..Section::default() });
-                    }
+            let current = sections.last().filter(|_| open);
+            let git = line.strip_prefix(b"diff --git ");
+            let names = self.is_names(start).then(|| self.read_names());
+            let renames = self.begins_a_rename(start);
+            let is_bare = current.is_some_and(|section| section.hunks.is_empty());
+            let is_extended = renames || is_bare && regions::is_extended(line);
+            let is_foreign = foreign_marks::is_foreign(line);
+            let is_hunk = line.starts_with(b"@@") && !is_foreign;
+            if git.is_none() && names.is_none() && !is_extended && !is_hunk {
+                if is_foreign {
+                    return Err(Stop::Foreign(start));
                 }
-                open = true;
-                self.take(start, Use::Header);
-                if self.has_body_without_header() {
-                    let hunk = self.read_hunk(b"")?;
-                    if let Some(section) = sections.last_mut() {
-                        section.hunks.extend(hunk);
-                    }
-                }
-            } else if self.is_extended(start, open, sections.last()) {
-                if !open || self.begins_a_rename(start) {
-                    sections.push(Section::default());
-                    open = true;
-                }
-                self.read_extended(sections.last_mut());
-                self.take(start, Use::Header);
-            } else if foreign_marks::is_foreign(line) {
-                return Err(Stop::Foreign(start));
-            } else if line.starts_with(b"@@") && self.line(start + 1) == line {
-                self.next += 1;
-                self.take(start, Use::Header);
-            } else if line.starts_with(b"@@") {
-                if !open {
-                    sections.push(Section::default());
-                    open = true;
-                }
-                self.next += 1;
-                self.take(start, Use::Header);
-                let hunk = self.read_hunk(line)?;
-                if let Some(section) = sections.last_mut() {
-                    section.hunks.extend(hunk);
-                }
-            } else {
-                belongs = false;
                 open &= !self.pass(line);
+                continue;
             }
-            let is_new = sections.len() > known;
-            if let Some(section) = sections.last_mut().filter(|_| belongs) {
-                section.span = if is_new { start } else { section.span.start }..self.next;
+            let joins = match &names {
+                Some(names) => current.is_some_and(|section| section.awaits(names)),
+                None => current.is_some() && git.is_none() && !renames,
+            };
+            if !joins {
+                sections.push(Section { git, span: start..start, ..Section::default() });
+                open = true;
             }
+            let Some(section) = sections.last_mut() else { break };
+            if names.is_none() {
+                self.next += usize::from(git.is_some() || is_hunk);
+            }
+            if git.is_some() || is_extended {
+                self.read_extended(section);
+            }
+            self.take(start, Use::Header);
+            if let Some(names) = names {
+                (section.old, section.new) = names;
+                if self.has_body_without_header() {
+                    section.hunks.extend(self.read_hunk(b"")?);
+                }
+            } else if is_hunk && self.line(self.next) != line {
+                section.hunks.extend(self.read_hunk(line)?);
+            }
+            section.span.end = self.next;
         }
         Ok(sections)
     }
@@ -201,22 +178,14 @@ impl<'l, 'a> Parser<'l, 'a> {
         (old, new)
     }
 
-    /// Returns true if headers that usually follow `diff --git` are at `index`: below names without a hunk, or a rename
-    /// alone.
-    fn is_extended(&self, index: usize, open: bool, last: Option<&Section<'_>>) -> bool {
-        let is_bare = |section: &&Section<'_>| open && section.hunks.is_empty();
-        last.as_ref().is_some_and(is_bare) && regions::is_extended(self.line(index))
-            || self.begins_a_rename(index)
-    }
-
+    /// Returns true if the headers of a rename are at `index`.
     fn begins_a_rename(&self, index: usize) -> bool {
         self.line(index).starts_with(b"rename from ")
             && self.line(index + 1).starts_with(b"rename to ")
     }
 
     /// Reads the headers after `diff --git`; stops at an unknown line.
-    fn read_extended(&mut self, section: Option<&mut Section<'a>>) {
-        let Some(section) = section else { return };
+    fn read_extended(&mut self, section: &mut Section<'a>) {
         while let Some(line) = self.lines.get(self.next) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if let Some(rest) = line.strip_prefix(b"rename from ") {
@@ -249,7 +218,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         let (at, start) = (self.next, self.next);
         let numbers = headers::numbers(header);
         let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
-        if numbers.is_some_and(Numbers::are_zero)
+        if numbers.is_some_and(|numbers| (numbers.old_count, numbers.new_count) == (0, 0))
             && self.to_structure(start).is_some_and(|lines| lines.iter().all(is_blank))
         {
             return Ok(None);
@@ -366,7 +335,7 @@ impl<'l, 'a> Parser<'l, 'a> {
         }
         let tail = hunk_lines::without_tail(&whole).and_then(|len| whole.get(len..));
         // There is no prose inside a fence.
-        if self.fence.is_some() && tail.is_some_and(hunk_lines::is_prose) {
+        if self.fence.is_some() && tail.is_some_and(|tail| tail.iter().any(HunkLine::is_bare)) {
             return vec![Reading { body: whole, tolerates: None }];
         }
         with_shorter(whole).collect()
@@ -377,11 +346,6 @@ impl<'l, 'a> Parser<'l, 'a> {
         let at = self.lines.iter().rposition(|line| !line.trim_ascii().is_empty());
         let last = at.and_then(|at| Some((self.lines.get(at)?, self.uses.get(at)?)));
         last.is_some_and(|(line, what)| *what == Use::Opens && !Fence::info(line).is_empty())
-    }
-
-    /// Returns true if a fence is open at the end of the answer.
-    pub(crate) fn fence_is_open(&self) -> bool {
-        self.fence.is_some()
     }
 
     /// Returns true if `line` closes the open fence. If counts determine where hunks end, it may have the indentation
@@ -413,10 +377,9 @@ impl<'l, 'a> Parser<'l, 'a> {
         let Some((hunk, numbers)) = last.and_then(|hunk| Some((hunk, hunk.numbers?))) else {
             return false;
         };
-        let Some(reading) = hunk.readings.first() else { return false };
-        let (old, new) = hunk_lines::counts(&reading.body);
+        let (old, new) = hunk_lines::counts(hunk.longest());
         let ends_here = self.uses.last() == Some(&Use::Body);
-        let is_whole = hunk_lines::has_all_old(&reading.body, numbers);
+        let is_whole = hunk_lines::is_complete(hunk.longest(), hunk.numbers);
         ends_here && !is_whole && (old < numbers.old_count || new < numbers.new_count)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::diff::headers::{Name, Numbers};
-use crate::diff::hunk_lines::Body;
+use crate::diff::hunk_lines::{self, Body, HunkLine};
 use crate::diff::lines::show;
 use crate::plan::tolerance::Tolerance;
 use crate::refusal::reasons::HunkRef;
@@ -47,8 +47,16 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Section<'_> {
+    /// Returns true if `names` can be those of the section.
+    pub(crate) fn awaits(&self, names: &(Option<Name>, Option<Name>)) -> bool {
+        let is_bare = self.old.is_none() && self.new.is_none() && self.hunks.is_empty();
+        let is_whole_file = names.0 == Some(Name::Null) || names.1 == Some(Name::Null);
+        let is_renamed = self.rename_to.is_some();
+        is_bare && !(is_renamed && is_whole_file) && !self.is_complete_without(names)
+    }
+
     /// Returns true if the section creates an empty file, and `names` are those of another file, which exists.
-    pub(crate) fn is_complete_without(&self, names: &(Option<Name>, Option<Name>)) -> bool {
+    fn is_complete_without(&self, names: &(Option<Name>, Option<Name>)) -> bool {
         let (Some(git), Some(_)) = (self.git, self.new_file_mode) else { return false };
         let (Some(Name::Path(old)), Some(Name::Path(new))) = names else { return false };
         let is_empty = self.index.is_none_or(|index| {
@@ -64,7 +72,32 @@ impl Section<'_> {
     }
 }
 
-impl Hunk<'_> {
+impl<'a> Hunk<'a> {
+    /// Yields the lines of each reading.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = &[HunkLine<'a>]> {
+        self.readings.iter().map(|reading| reading.body.as_slice())
+    }
+
+    /// Returns the lines of the longest reading.
+    pub(crate) fn longest(&self) -> &[HunkLine<'a>] {
+        self.bodies().next().unwrap_or_default()
+    }
+
+    /// Returns the lines of the shortest reading.
+    pub(crate) fn shortest(&self) -> &[HunkLine<'a>] {
+        self.bodies().last().unwrap_or_default()
+    }
+
+    /// Returns true if a reading has as many lines as the header says.
+    pub(crate) fn holds(&self) -> bool {
+        self.bodies().any(|body| hunk_lines::holds(body, self.numbers))
+    }
+
+    /// Returns true if every reading has old lines.
+    pub(crate) fn has_old(&self) -> bool {
+        self.bodies().all(|body| body.iter().any(HunkLine::is_old))
+    }
+
     /// Returns a reference to the hunk for a mismatch; `index` counts from 0.
     pub(crate) fn reference(&self, index: usize, of: usize) -> HunkRef {
         HunkRef { index: index + 1, of, line: self.at, header: show(self.header) }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tree::{Change, RepoPath};
 
+use crate::added::FileHabits;
 use crate::diff::hunk_lines::Kind;
 use crate::names::resolve::{Intent, Target};
 
@@ -44,7 +45,8 @@ type Names<'a> = BTreeSet<&'a [u8]>;
 
 /// Returns true if a name that the stray introduces or removes is also new or gone in the rest.
 fn is_entangled(stray: &Target<'_, '_>, gained: &Names<'_>, lost: &Names<'_>) -> bool {
-    if is_prose(&stray.path) {
+    // A text for people introduces no identifiers.
+    if FileHabits::of(b"", stray.path.as_str()).is_prose() {
         return false;
     }
     let stray = std::slice::from_ref(stray);
@@ -110,16 +112,4 @@ fn is_of_name(byte: u8) -> bool {
 fn names(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let words = text.split(|byte| !is_of_name(*byte));
     words.filter(|word| word.first().is_some_and(|byte| !byte.is_ascii_digit()))
-}
-
-/// Returns true if a file is text for people, which introduces no program identifiers.
-fn is_prose(path: &RepoPath) -> bool {
-    let name = path.name().to_ascii_lowercase();
-    match name.rsplit_once('.') {
-        Some((_, ending)) => matches!(ending, "md" | "markdown" | "rst" | "adoc" | "org"),
-        None => matches!(
-            name.as_str(),
-            "changelog" | "changes" | "history" | "news" | "readme" | "authors" | "contributors"
-        ),
-    }
 }

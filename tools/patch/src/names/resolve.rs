@@ -99,91 +99,49 @@ pub(crate) fn resolve<'p, 'a>(
 ) -> Result<Target<'p, 'a>, Refusal> {
     let refuse = |reason| {
         let file = Some(shown_name(section)).filter(|name| !name.is_empty());
-        let mismatch = PatchMismatch { file, ..PatchMismatch::answer(reason) };
-        let note = Some(reason).filter(|reason| *reason == Reason::PathMismatch);
-        let note = note.and_then(|_| {
-            advice::on_null(section).or_else(|| advice::on_two_names(section, known))
-        });
-        let is_odd = matches!(
-            reason,
-            Reason::PathMismatch
-                | Reason::AbsolutePath
-                | Reason::EmptyPath
-                | Reason::BadQuotedPath
-                | Reason::ControlCharInPath
-        );
-        let note = note.or_else(|| advice::on_odd_names(section, known).filter(|_| is_odd));
-        Refusal::from(PatchMismatch { note, ..mismatch })
+        PatchMismatch { file, ..PatchMismatch::answer(reason) }
+    };
+    let refuse_names = |reason| {
+        let differ =
+            || advice::on_two_names(section, known).filter(|_| reason == Reason::PathMismatch);
+        let note = advice::on_null(section).or_else(differ);
+        let note = note.or_else(|| advice::on_odd_names(section, known));
+        PatchMismatch { note, ..refuse(reason) }
     };
     check_policy(section).map_err(refuse)?;
-    if !creates(section)
-        && let Some(path) = without_line_number(section, known)
-    {
-        let mut refusal = refuse(Reason::FileNotFound);
-        let note = advice::on_a_line_number(&path);
-        refusal.mismatches.iter_mut().for_each(|it| it.note = Some(note.clone()));
-        return Err(refusal);
-    }
-    let names = Names::of(section, known).map_err(refuse)?;
-    let (path, intent) = if section.rename_from.is_some() || section.rename_to.is_some() {
-        names.rename(known).map_err(refuse)?
+    let names = Names::of(section, known).map_err(refuse_names)?;
+    let resolved = if section.rename_from.is_some() || section.rename_to.is_some() {
+        names.rename(known)
     } else {
-        names.single(section, known).map_err(refuse)?
+        names.single(section, known)
     };
-    let from = match &intent {
-        Intent::Rename { from } => Some(from),
-        Intent::Create { .. } | Intent::Modify | Intent::Delete => None,
-    };
-    let stray = known.declared.and_then(|declared| {
-        let mut paths = std::iter::once(&path).chain(from);
-        paths.find(|path| !declared.contains(path)).map(|stray| undeclared(stray, declared))
-    });
-    // A rename needs no other headers.
-    let headerless = section.old.is_none()
-        && section.new.is_none()
-        && section.git.is_none()
-        && !matches!(intent, Intent::Rename { .. });
-    let has_body = !section.hunks.is_empty();
-    let bodiless = match intent {
-        Intent::Rename { .. } | Intent::Delete | Intent::Create { .. } => true,
-        Intent::Modify => false,
-    };
-    let is_bare = !has_body && !bodiless && stray.is_none();
-    // With an `index` line, the section had content, which is lost.
-    if is_bare && (section.index.is_some() || !known.allowed.allow(Tolerance::Unchanged)) {
-        return Err(refuse(Reason::EmptyFileSection));
-    }
-    let tolerates = [
-        headerless.then_some(Tolerance::NoHeader),
-        names.respelled.then_some(Tolerance::Accents),
-        is_bare.then_some(Tolerance::Unchanged),
-    ];
-    Ok(Target {
+    let (path, intent) = resolved.map_err(refuse_names)?;
+    let mut target = Target {
         path,
         intent,
         hunks: &section.hunks,
         span: section.span.clone(),
         is_named: section.git.is_some() || section.old.is_some() && section.new.is_some(),
-        tolerates: tolerates.into_iter().flatten().collect(),
-        stray,
-    })
-}
-
-/// Returns the file that a name with a line number means, if no file has the complete name.
-fn without_line_number(section: &Section<'_>, known: &Known<'_>) -> Option<RepoPath> {
-    let mut names = [&section.old, &section.new].into_iter().flatten();
-    names.find_map(|name| {
-        let Name::Path(raw) = name else { return None };
-        let raw = raw.trim_ascii_end();
-        let bare = raw.get(..raw.iter().rposition(|byte| *byte == b':')?)?;
-        let number = raw.get(bare.len() + 1..).filter(|number| !number.is_empty())?;
-        let is_there = candidates(name).is_ok_and(|paths| paths.iter().any(known.exists));
-        if is_there || !number.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        let paths = candidates(&Name::Path(bare.to_vec())).ok()?;
-        paths.into_iter().find(|path| known.has(path))
-    })
+        tolerates: Vec::new(),
+        stray: None,
+    };
+    target.stray = known.declared.and_then(|declared| {
+        let stray = target.paths().find(|path| !declared.contains(*path))?;
+        Some(undeclared(stray, declared))
+    });
+    let has_names = section.old.is_some() || section.new.is_some() || section.git.is_some();
+    // A rename needs no other headers.
+    let is_headerless = !has_names && !matches!(target.intent, Intent::Rename { .. });
+    let changes_nothing = section.hunks.is_empty() && target.intent == Intent::Modify;
+    let is_bare = changes_nothing && target.stray.is_none();
+    // With an `index` line, the section had content, which is lost.
+    if is_bare && (section.index.is_some() || !known.allowed.allow(Tolerance::Unchanged)) {
+        return Err(refuse(Reason::EmptyFileSection).into());
+    }
+    target.tolerates.extend(is_headerless.then_some(Tolerance::NoHeader));
+    target.tolerates.extend(names.respelled.then_some(Tolerance::Accents));
+    target.tolerates.extend(is_bare.then_some(Tolerance::Unchanged));
+    Ok(target)
 }
 
 /// Refuses an undeclared path, and suggests the declared path that may be meant.
@@ -197,10 +155,12 @@ fn undeclared(path: &RepoPath, declared: &BTreeSet<RepoPath>) -> PatchMismatch {
     });
     let mismatch = PatchMismatch::file(Reason::UndeclaredFile, path.as_str());
     if let Some(near) = near {
-        let differ = LineDifference::between(path.as_str(), near.as_str())
-            .filter(|_| !near.as_str().is_ascii());
-        let differ = differ.map(|LineDifference { column, expected, found }| {
-            format!(" They differ at column {column}: {expected} in the diff, {found} in the declared path.")
+        let differ = LineDifference::between(path.as_str(), near.as_str());
+        let differ = differ.filter(|_| !near.as_str().is_ascii()).map(|it| {
+            format!(
+                " They differ at column {}: {} in the diff, {} in the declared path.",
+                it.column, it.expected, it.found
+            )
         });
         return mismatch.note(format!("Did you mean `{near}`?{}", differ.unwrap_or_default()));
     }
@@ -356,11 +316,8 @@ impl Names {
             return Err(Reason::ContradictoryHeaders);
         }
         let intent = if creates {
-            Intent::Create {
-                executable: section
-                    .new_file_mode
-                    .is_some_and(|mode| mode.trim_ascii_end() == b"100755"),
-            }
+            let mode = section.new_file_mode.unwrap_or_default().trim_ascii_end();
+            Intent::Create { executable: mode == b"100755" }
         } else if deletes {
             Intent::Delete
         } else {

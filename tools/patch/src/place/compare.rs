@@ -44,79 +44,42 @@ impl Tier {
         }
     }
 
-    /// Returns the form in which lines are compared.
-    fn key(self) -> Key {
+    /// Returns a form of `text` that is the same for all texts that the tier considers equal.
+    fn normal(self, text: &[u8]) -> Cow<'_, [u8]> {
         match self {
-            Tier::Exact | Tier::Eol => Key::Text,
-            Tier::Trailing | Tier::Marker => Key::Trimmed,
-            Tier::Punctuation => Key::Plain,
-            Tier::Space | Tier::Gaps => Key::Words,
+            Tier::Exact | Tier::Eol => Cow::Borrowed(text),
+            Tier::Trailing | Tier::Marker => Cow::Borrowed(text.trim_ascii_end()),
+            Tier::Punctuation => plain(text.trim_ascii_end()),
+            Tier::Space | Tier::Gaps => {
+                let text = plain(text);
+                Cow::Owned(words_of(&text).collect::<Vec<_>>().join(&b' '))
+            }
         }
     }
 
     /// Returns true if a line of the file matches a line of a hunk.
     pub(crate) fn same(self, line: &HunkLine<'_>, file: &Line<'_>) -> bool {
-        match self {
-            Tier::Exact => line.text == file.text && line.eol == file.eol && !line.is_bare(),
-            Tier::Eol => line.text == file.text && !line.is_bare(),
-            Tier::Trailing => {
-                Key::Trimmed.of(line.text) == Key::Trimmed.of(file.text) && !line.is_bare()
-            }
-            Tier::Gaps if line.kind == Kind::Removed => {
-                indentation(line.text) == indentation(file.text)
-                    && words_of(line.text).eq(words_of(file.text))
-            }
-            Tier::Marker | Tier::Punctuation | Tier::Space | Tier::Gaps => {
-                let key = if line.kind == Kind::Context { self.key() } else { Key::Trimmed };
-                let found = key.of(file.text);
-                key.of(line.text) == found
-                    || line.kind == Kind::Context && key.of(line.raw) == found
-            }
+        let may_lack_marker = self >= Tier::Marker && line.kind == Kind::Context;
+        if line.is_bare() && !may_lack_marker || self == Tier::Exact && line.eol != file.eol {
+            return false;
         }
-    }
-}
-
-/// A normalized form of a line: lines that a tier considers equal have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    Text,
-    Trimmed,
-    Plain,
-    Words,
-}
-
-impl Key {
-    /// Normalizes `text`.
-    fn of(self, text: &[u8]) -> Cow<'_, [u8]> {
-        match self {
-            Key::Text => Cow::Borrowed(text),
-            Key::Trimmed => Cow::Borrowed(text.trim_ascii_end()),
-            Key::Plain => plain(text.trim_ascii_end()),
-            Key::Words => match plain(text) {
-                Cow::Borrowed(text) => words(text),
-                Cow::Owned(text) => Cow::Owned(words(&text).into_owned()),
-            },
+        if self == Tier::Gaps && line.kind == Kind::Removed {
+            return indentation(line.text) == indentation(file.text)
+                && words_of(line.text).eq(words_of(file.text));
         }
+        let tier = if line.kind == Kind::Context { self } else { self.min(Tier::Trailing) };
+        let found = tier.normal(file.text);
+        tier.normal(line.text) == found || may_lack_marker && tier.normal(line.raw) == found
     }
 }
 
 /// Typographic quotes, dashes, dots and spaces, with their ASCII equivalents.
-pub(crate) const LOOK_ALIKES: [(char, &str); 15] = [
-    ('\u{201c}', "\""),
-    ('\u{201d}', "\""),
-    ('\u{201e}', "\""),
-    ('\u{2018}', "'"),
-    ('\u{2019}', "'"),
-    ('\u{201a}', "'"),
-    ('\u{2010}', "-"),
-    ('\u{2011}', "-"),
-    ('\u{2012}', "-"),
-    ('\u{2013}', "-"),
-    ('\u{2014}', "-"),
-    ('\u{2212}', "-"),
-    ('\u{2026}', "..."),
-    ('\u{a0}', " "),
-    ('\u{202f}', " "),
+pub(crate) const LOOK_ALIKES: [(&str, &str); 5] = [
+    ("\u{201c}\u{201d}\u{201e}", "\""),
+    ("\u{2018}\u{2019}\u{201a}", "'"),
+    ("\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2212}", "-"),
+    ("\u{2026}", "..."),
+    ("\u{a0}\u{202f}", " "),
 ];
 
 fn plain(text: &[u8]) -> Cow<'_, [u8]> {
@@ -126,17 +89,12 @@ fn plain(text: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(text) else { return Cow::Borrowed(text) };
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        match LOOK_ALIKES.iter().find(|(fancy, _)| *fancy == c) {
+        match LOOK_ALIKES.iter().find(|(fancy, _)| fancy.contains(c)) {
             Some((_, typed)) => plain.push_str(typed),
             None => plain.push(c),
         }
     }
     Cow::Owned(plain.into_bytes())
-}
-
-/// Returns the words of a line, joined with single spaces.
-fn words(text: &[u8]) -> Cow<'_, [u8]> {
-    Cow::Owned(words_of(text).collect::<Vec<_>>().join(&b' '))
 }
 
 pub(crate) fn words_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {

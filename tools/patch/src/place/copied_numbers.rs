@@ -2,7 +2,7 @@
 
 use crate::diff::gutter;
 use crate::diff::headers::Numbers;
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{self, HunkLine, Kind};
 use crate::diff::sections::{Hunk, Reading};
 use crate::place::compare::Tier;
 use crate::place::locate::Image;
@@ -22,13 +22,13 @@ pub(crate) fn without_numbers<'a>(
         let first = reading.body.iter().find(|line| line.is_old())?;
         let (first, _) = gutter::read(first.text)?;
         let body = bare(image, &reading.body, first, shift)?;
-        let old: Vec<&HunkLine<'_>> = body.iter().filter(|line| line.is_old()).collect();
+        let old = hunk_lines::old_lines(&body);
         let fits = |line: usize| image.fits(&old, line.saturating_sub(1), Tier::Trailing);
         let contradicts = |numbers: Numbers| numbers.old != first && fits(numbers.old);
         if !fits(first) || hunk.numbers.is_some_and(contradicts) {
             return None;
         }
-        let (old_count, new_count) = crate::diff::hunk_lines::counts(&body);
+        let (old_count, new_count) = hunk_lines::counts(&body);
         let new = first.checked_add_signed(shift)?;
         Some(Hunk {
             numbers: Some(Numbers { old: first, old_count, new, new_count }),
@@ -50,15 +50,17 @@ fn bare<'a>(
     if added_carry && image.lines.from(0).any(|line| gutter::read(line.text).is_some()) {
         return None;
     }
-    let old = body.iter().filter(|line| line.is_old());
-    let columns: Vec<usize> = old.filter_map(|line| column(line.text)).collect();
+    let bar = |line: &HunkLine<'_>| line.text.iter().position(|byte| *byte == b'|');
+    let bars: Vec<usize> = hunk_lines::old_lines(body).into_iter().filter_map(bar).collect();
+    // A context line may have one space less: copied as it was shown, it used that space for its marker.
+    let is_aligned = |at: usize| bars.iter().any(|old| at == *old || at == old + 1);
     let mut count = Count { old: first, new: first.checked_add_signed(shift)?, block: first };
     let mut expected: Option<[usize; 2]> = None;
     let mut lines = Vec::with_capacity(body.len());
     for line in body {
         let found = gutter::read(line.text);
         let (number, rest) = match (line.kind, found) {
-            (Kind::Added, None) if !added_carry || line.text.trim_ascii().is_empty() => {
+            (Kind::Added, None) if !added_carry || line.is_blank() => {
                 // A blank line may have been counted or not.
                 expected = expected.map(|[least, most]| [least, most.saturating_add(1)]);
                 count.pass(line.kind);
@@ -70,7 +72,7 @@ fn bare<'a>(
         };
         let is_right = match line.kind {
             Kind::Context | Kind::Removed => number == count.old,
-            Kind::Added if !is_aligned(&columns, line.text) => false,
+            Kind::Added if !bar(line).is_some_and(is_aligned) => false,
             Kind::Added => match expected {
                 Some([least, most]) => (least..=most).contains(&number),
                 None => count.may_begin(number),
@@ -86,18 +88,6 @@ fn bare<'a>(
         lines.push(HunkLine { text, raw: rest, ..*line });
     }
     Some(lines)
-}
-
-/// Returns the number of bytes before the bar of a line.
-fn column(text: &[u8]) -> Option<usize> {
-    gutter::read(text)?;
-    text.iter().position(|byte| *byte == b'|')
-}
-
-/// Returns true if the bar of an added line is aligned with those of old lines. A context line may have one space less:
-/// copied as it was shown, it used that space for its marker.
-fn is_aligned(columns: &[usize], text: &[u8]) -> bool {
-    column(text).is_some_and(|at| columns.iter().any(|old| at == *old || at == old + 1))
 }
 
 /// The line numbers at a position in a hunk.

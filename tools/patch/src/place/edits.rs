@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, Kind, added_lines, old_lines};
 use crate::diff::lines::{Eol, Line, Lines};
 use crate::place::compare::{LOOK_ALIKES, Tier, ends_agree};
 use crate::place::locate::Place;
@@ -17,17 +17,8 @@ pub(crate) struct Edit<'a> {
     pub(crate) insert: Vec<Line<'a>>,
     /// The index of the hunk, from 0.
     pub(crate) hunk: usize,
-    /// What decides about the newline at the end of the file.
-    pub(crate) final_newline: FinalNewline,
-}
-
-/// The newline at the end of the file after a hunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FinalNewline {
-    /// The hunk says nothing about it: it stays as in the file.
-    Keep,
-    /// It follows the new lines.
-    AsWritten,
+    /// True if the newline at the end of the file stays as it is, since the hunk says nothing about it.
+    pub(crate) keeps_end: bool,
 }
 
 /// Returns the edits of a placed hunk, or the reason why it must not be applied after all.
@@ -37,20 +28,20 @@ pub(crate) fn edits<'a>(
     hunk: usize,
     blind_eol: bool,
 ) -> Result<Vec<Edit<'a>>, Reason> {
-    let old = || place.reading.iter().filter(|line| line.is_old());
-    let matched = || old().zip(file.from(place.start));
-    if old().zip(place.start + 1..).any(|(line, end)| line.eol == Eol::None && end != file.len()) {
+    let old = old_lines(place.reading);
+    let ends = old.iter().zip(place.start + 1..);
+    if ends.filter(|(line, _)| line.eol == Eol::None).any(|(_, end)| end != file.len()) {
         return Err(Reason::EofMarkerNotAtEof);
     }
-    if place.tier >= Tier::Space {
-        old_whitespace::check(place.reading, &matched().collect::<Vec<_>>(), place.tier)?;
-    }
+    let matched: Vec<_> = old.into_iter().zip(file.from(place.start)).collect();
+    old_whitespace::check(place.reading, &matched, place.tier)?;
     if place.tier >= Tier::Punctuation {
-        check_punctuation(place.reading, matched())?;
+        check_punctuation(place.reading, &matched)?;
     }
-    let agrees = || matched().all(|(line, file)| ends_agree(line.eol, file.eol));
-    let literal = !blind_eol && (place.tier == Tier::Exact || agrees());
-    let final_newline = end_of_file(place, file);
+    let mut pairs = matched.iter();
+    let agrees = pairs.all(|(line, file)| ends_agree(line.eol, file.eol));
+    let literal = !blind_eol && (place.tier == Tier::Exact || agrees);
+    let keeps_end = keeps_end(place, file);
     let mut edits: Vec<Edit<'a>> = Vec::new();
     let mut next = place.start;
     let mut open = false;
@@ -61,7 +52,7 @@ pub(crate) fn edits<'a>(
             continue;
         }
         if !open {
-            edits.push(Edit { start: next, end: next, insert: Vec::new(), hunk, final_newline });
+            edits.push(Edit { start: next, end: next, insert: Vec::new(), hunk, keeps_end });
             open = true;
         }
         let Some(edit) = edits.last_mut() else { continue };
@@ -77,8 +68,12 @@ pub(crate) fn edits<'a>(
             edit.insert.push(Line { text: line.text, eol });
         }
     }
-    check_markers(&edits, file.len())?;
-    Ok(edits)
+    // A line without a newline is the last of the file.
+    let is_last = |edit: &Edit<'_>| {
+        let marked = edit.insert.iter().position(|line| line.eol == Eol::None);
+        marked.is_none_or(|at| at + 1 == edit.insert.len() && edit.end == file.len())
+    };
+    if edits.iter().all(is_last) { Ok(edits) } else { Err(Reason::EofMarkerNotAtEof) }
 }
 
 /// Returns how the lines around `at` end; lines before it take precedence.
@@ -88,49 +83,37 @@ fn neighbour(file: &Lines<'_>, at: usize, otherwise: Eol) -> Eol {
     ends.into_iter().find(|eol| *eol != Eol::None).unwrap_or(otherwise)
 }
 
-/// Checks that a line without a newline is the last of the file.
-fn check_markers(edits: &[Edit<'_>], len: usize) -> Result<(), Reason> {
-    let sound = edits.iter().all(|edit| {
-        let marked = edit.insert.iter().position(|line| line.eol == Eol::None);
-        marked.is_none_or(|at| at + 1 == edit.insert.len() && edit.end == len)
-    });
-    if sound { Ok(()) } else { Err(Reason::EofMarkerNotAtEof) }
-}
-
-/// A hunk decides the end of the file if it has a no-newline marker, unless both sides have one and the file does not.
-fn end_of_file(place: &Place<'_, '_>, file: &Lines<'_>) -> FinalNewline {
-    let marked = |kinds: [Kind; 2]| {
-        place.reading.iter().any(|line| kinds.contains(&line.kind) && line.eol == Eol::None)
+/// Returns false if a hunk decides the end of the file: it has a no-newline marker, unless both sides have one and the file
+/// does not.
+fn keeps_end(place: &Place<'_, '_>, file: &Lines<'_>) -> bool {
+    let is_marked = |is_of: fn(&HunkLine<'_>) -> bool| {
+        place.reading.iter().any(|line| is_of(line) && line.eol == Eol::None)
     };
-    let (old, new) = (marked([Kind::Removed, Kind::Context]), marked([Kind::Added, Kind::Context]));
-    match (old, new) {
-        (false, false) => FinalNewline::Keep,
-        (true, true) if !file.is_open() => FinalNewline::Keep,
-        _ => FinalNewline::AsWritten,
+    match (is_marked(|line| line.is_old()), is_marked(|line| line.is_new())) {
+        (false, false) => true,
+        (old, new) => old && new && !file.is_open(),
     }
 }
 
 /// Checks that added lines do not bring the look-alikes that were tolerated in context into the file.
-fn check_punctuation<'x>(
+fn check_punctuation(
     reading: &[HunkLine<'_>],
-    matched: impl Iterator<Item = (&'x HunkLine<'x>, Line<'x>)>,
+    matched: &[(&HunkLine<'_>, Line<'_>)],
 ) -> Result<(), Reason> {
     let has = |text: &[u8], c: char| {
-        let mut buffer = [0; 4];
-        let c = c.encode_utf8(&mut buffer).as_bytes();
-        text.windows(c.len()).any(|window| window == c)
+        memchr::memmem::find(text, c.encode_utf8(&mut [0; 4]).as_bytes()).is_some()
     };
-    let tolerated: Vec<char> = matched
-        .flat_map(|(line, file)| {
-            LOOK_ALIKES.iter().filter(move |(c, _)| has(line.text, *c) && !has(file.text, *c))
-        })
-        .map(|(c, _)| *c)
-        .collect();
-    let mut added = reading.iter().filter(|line| line.kind == Kind::Added);
-    if added.any(|line| tolerated.iter().any(|c| has(line.text, *c))) {
-        return Err(Reason::HunkNotFound);
+    let is_tolerated = |c: char| {
+        let mut pairs = matched.iter();
+        pairs.any(|(line, file)| has(line.text, c) && !has(file.text, c))
+    };
+    let is_brought =
+        |c: char| added_lines(reading).any(|line| has(line.text, c)) && is_tolerated(c);
+    if LOOK_ALIKES.iter().flat_map(|(fancy, _)| fancy.chars()).any(is_brought) {
+        Err(Reason::HunkNotFound)
+    } else {
+        Ok(())
     }
-    Ok(())
 }
 
 /// Sorts the edits, merges identical ones if `fold` is set, and returns them with the number of edits merged; or
@@ -170,7 +153,7 @@ pub(crate) fn twice(edits: &[Edit<'_>]) -> impl Iterator<Item = [usize; 2]> {
 /// Applies `edits`, which have been combined, to the file.
 pub(crate) fn apply(file: &Lines<'_>, edits: &[Edit<'_>]) -> Vec<u8> {
     let reaches_end = edits.last().filter(|edit| edit.end == file.len() && !file.is_empty());
-    let keeps_end = reaches_end.is_some_and(|edit| edit.final_newline == FinalNewline::Keep);
+    let keeps_end = reaches_end.is_some_and(|edit| edit.keeps_end);
     let end_of = |eol| {
         if keeps_end && eol == Eol::None { neighbour(file, file.len(), Eol::Lf) } else { eol }
     };

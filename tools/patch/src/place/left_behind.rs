@@ -1,51 +1,37 @@
 //! Finds hunks that were placed elsewhere than they say, and whose old lines are there once the other hunks are applied.
 
-use crate::diff::hunk_lines::new_lines;
+use std::ops::Range;
+
+use crate::diff::hunk_lines;
 use crate::diff::sections::Hunk;
 use crate::place::edits::Edit;
 use crate::place::locate::{Image, is_left_behind, is_made_again};
-use crate::refusal::reasons::{PatchMismatch, Reason};
 
-/// Returns those of the `moved` hunks, each with its line from 1, for which the result of the others matches at their
-/// stated line.
+/// Returns those of the `moved` hunks, each with its line, all from 0, for which the result of the others matches at
+/// their stated line.
 pub(crate) fn left_behind(
     bytes: &[u8],
     hunks: &[&Hunk<'_>],
     moved: &[(usize, usize)],
     edits: &[Edit<'_>],
-    name: &str,
-) -> Vec<PatchMismatch> {
+) -> Vec<usize> {
     if hunks.len() < 2 || moved.is_empty() {
         return Vec::new();
     }
-    let image = Image::of(bytes);
-    let growth = Growth::of(edits);
-    let hunks_left =
-        moved.iter().filter_map(|(index, line)| Some((*index, *line, hunks.get(*index)?)));
-    hunks_left
-        .filter(|(index, line, hunk)| {
-            let start = growth.moved(line.saturating_sub(1));
-            let body = hunk.readings.first().map_or(&[][..], |reading| &reading.body);
-            let own = start..start + new_lines(body);
-            let made_before = || {
-                let before = edits.iter().filter(|edit| edit.hunk + 1 == *index);
-                before
-                    .map(|edit| {
-                        let at = growth.moved(edit.start);
-                        at..at + edit.insert.len()
-                    })
-                    .collect::<Vec<_>>()
-            };
-            is_left_behind(&image, hunk, own.clone())
-                || hunk.numbers.is_none() && is_made_again(&image, hunk, own, &made_before())
-        })
-        .map(|(index, _, hunk)| {
-            let mismatch = PatchMismatch::file(Reason::AmbiguousHunk, name);
-            let hunk = Some(hunk.reference(index, hunks.len()));
-            PatchMismatch { hunk, ..mismatch }
-                .note("Once the other hunks are applied, its old lines are also in another place, which may be the intended one.")
-        })
-        .collect()
+    let (image, growth) = (Image::of(bytes), Growth::of(edits));
+    let made_by = |index: usize| -> Vec<Range<usize>> {
+        let made = edits.iter().filter(|edit| edit.hunk == index);
+        let lines = made.map(|edit| (growth.moved(edit.start), edit.insert.len()));
+        lines.map(|(start, len)| start..start + len).collect()
+    };
+    let is_left = |&&(index, line): &&(usize, usize)| {
+        let Some(hunk) = hunks.get(index) else { return false };
+        let start = growth.moved(line);
+        let own = start..start + hunk_lines::counts(hunk.longest()).1;
+        let before = || index.checked_sub(1).map(made_by).unwrap_or_default();
+        is_left_behind(&image, hunk, own.clone()) || is_made_again(&image, hunk, own, &before())
+    };
+    moved.iter().filter(is_left).map(|(index, _)| *index).collect()
 }
 
 /// How far edits move the lines of a file.

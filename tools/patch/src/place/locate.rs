@@ -2,10 +2,9 @@
 //! places, one is chosen only if it is next to that line and all others are far away.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::diff::headers;
 use crate::diff::hunk_lines::{self, HunkLine};
 use crate::diff::lines::Lines;
 use crate::diff::sections::{Hunk, Reading};
@@ -22,11 +21,6 @@ const MAX_CANDIDATES: usize = 5;
 pub(crate) const NEAR: usize = 3;
 /// The minimum distance, in lines, of everything else that it could mean in that case.
 const FAR: usize = 40;
-
-/// The maximum number of lines of a part of a file that are examined.
-pub(crate) const MAX_PART: usize = 300;
-/// The maximum number of old lines that may have changed where the header of a hunk says.
-const MAX_CHANGED: usize = 2;
 
 /// The lines of a file, indexed by content.
 pub(crate) struct Image<'a> {
@@ -51,6 +45,23 @@ pub(crate) struct Place<'h, 'a> {
     pub(crate) start: usize,
     pub(crate) tier: Tier,
     pub(crate) tolerates: Vec<Tolerance>,
+}
+
+impl<'h, 'a> Place<'h, 'a> {
+    fn of(reading: &'h Reading<'a>, start: usize, tier: Tier) -> Place<'h, 'a> {
+        let tolerates = reading.tolerates.into_iter().chain(tier.tolerance()).collect();
+        Place { reading: &reading.body, start, tier, tolerates }
+    }
+
+    /// Returns the line of the file, from 0, below the old lines.
+    pub(crate) fn end(&self) -> usize {
+        self.start + hunk_lines::counts(self.reading).0
+    }
+
+    /// Returns true if it is not the stated line of the hunk.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.tolerates.iter().any(|tolerance| tolerance.is_a_move())
+    }
 }
 
 /// The result of a search.
@@ -140,7 +151,7 @@ pub(crate) fn locate<'h, 'a>(
     allowed: Tolerances,
 ) -> Search<'h, 'a> {
     let search = Searcher { image, hunk, allowed };
-    if hunk.readings.first().is_none_or(|reading| !hunk_lines::has_change(&reading.body)) {
+    if !hunk_lines::has_change(hunk.longest()) {
         return Search::Nowhere(Reason::EmptyHunk, Vec::new());
     }
     if let Some(found) = search.without_old_lines(shift) {
@@ -220,18 +231,16 @@ pub(crate) fn locate_once<'h, 'a>(
 ///
 /// The hunk may then have been written against the result of other hunks, and be meant for that place.
 pub(crate) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usize>) -> bool {
-    let (Some(numbers), Some(reading)) = (hunk.numbers, hunk.readings.first()) else {
-        return false;
-    };
-    let old: Vec<&HunkLine<'_>> = reading.body.iter().filter(|line| line.is_old()).collect();
-    let (old_count, new_count) = hunk_lines::counts(&reading.body);
+    let Some(numbers) = hunk.numbers else { return false };
+    let old = hunk_lines::old_lines(hunk.longest());
+    let (old_count, new_count) = hunk_lines::counts(hunk.longest());
     let starts =
         [numbers.old, numbers.new, numbers.new.saturating_add(new_count).saturating_sub(old_count)];
-    !old.is_empty()
-        && starts.into_iter().map(|line| line.saturating_sub(1)).any(|start| {
-            let is_own = own.start <= start && start.saturating_add(old.len()) <= own.end;
-            !is_own && result.fits(&old, start, Tier::Exact)
-        })
+    let is_there = |start: usize| {
+        let is_own = own.start <= start && start.saturating_add(old_count) <= own.end;
+        !is_own && result.fits(&old, start, Tier::Exact)
+    };
+    !old.is_empty() && starts.into_iter().any(|line| is_there(line.saturating_sub(1)))
 }
 
 /// Returns true if the old lines of a hunk without numbers also occur in the result of all hunks at a place with lines
@@ -242,55 +251,12 @@ pub(crate) fn is_made_again(
     own: Range<usize>,
     made: &[Range<usize>],
 ) -> bool {
-    let Some(reading) = hunk.readings.first().filter(|_| hunk.numbers.is_none()) else {
-        return false;
-    };
-    let old: Vec<&HunkLine<'_>> = reading.body.iter().filter(|line| line.is_old()).collect();
+    let old = hunk_lines::old_lines(hunk.longest());
     let is_own = |start: usize| own.start <= start && start + old.len() <= own.end;
     let is_made =
         |start: usize| made.iter().any(|it| it.start < start + old.len() && start < it.end);
     let mut places = result.places(&old, Tier::Exact).into_iter();
-    !old.is_empty() && places.any(|start| is_made(start) && !is_own(start))
-}
-
-/// Returns the line, from 0, of the heading in the hunk header, if `start` is not in the part of the file below that
-/// heading although most of the old lines also occur there: the hunk may mean those, with a few lines changed.
-pub(crate) fn under_another_heading(
-    image: &Image<'_>,
-    hunk: &Hunk<'_>,
-    start: usize,
-) -> Option<usize> {
-    let heading = headers::heading(hunk.header)?;
-    let stated = hunk.numbers.map(|numbers| numbers.old.saturating_sub(1));
-    if stated.is_some_and(|stated| stated.abs_diff(start) <= NEAR) {
-        return None;
-    }
-    let is_it =
-        |at: &usize| image.lines.get(*at).is_some_and(|line| line.text.trim_ascii() == heading);
-    let mut named = image.like(heading).filter(is_it);
-    let at = named.next().filter(|_| named.next().is_none())?;
-    let old: Vec<&[u8]> = hunk
-        .readings
-        .last()?
-        .body
-        .iter()
-        .filter(|line| line.is_old())
-        .map(|line| line.text.trim_ascii())
-        .collect();
-    if at >= start && at < start + old.len() {
-        return None;
-    }
-    // The next part begins like this one, with the same indentation.
-    let named = compare::beginning(image.lines.get(at)?.text);
-    let begins_another = |text: &[u8]| compare::beginning(text) == named;
-    let part =
-        || image.lines.from(at + 1).take(MAX_PART).take_while(|line| !begins_another(line.text));
-    let is_within = start > at && part().count() >= (start - at).min(MAX_PART);
-    let part: HashSet<&[u8]> = part().map(|line| line.text.trim_ascii()).collect();
-    let old = old.iter().filter(|text| text.iter().any(u8::is_ascii_alphanumeric));
-    let (there, gone): (Vec<&&[u8]>, Vec<&&[u8]>) = old.partition(|text| part.contains(**text));
-    (!is_within && there.len() >= gone.len() && gone.len() <= MAX_CHANGED && !there.is_empty())
-        .then_some(at)
+    hunk.numbers.is_none() && places.any(|start| is_made(start) && !is_own(start))
 }
 
 struct Searcher<'s, 'i, 'h, 'a> {
@@ -308,8 +274,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
 
     /// Yields the readings, each with its old lines.
     fn patterns(&self) -> impl Iterator<Item = (&'h Reading<'a>, Vec<&'h HunkLine<'a>>)> {
-        self.readings()
-            .map(|reading| (reading, reading.body.iter().filter(|line| line.is_old()).collect()))
+        self.readings().map(|reading| (reading, hunk_lines::old_lines(&reading.body)))
     }
 
     /// Tries the stated line.
@@ -317,7 +282,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         let start = self.hunk.numbers?.old.saturating_sub(1);
         let (reading, _) =
             self.patterns().find(|(_, pattern)| self.image.fits(pattern, start, tier))?;
-        Some(place(reading, start, tier))
+        Some(Place::of(reading, start, tier))
     }
 
     /// Returns other places, except those `taken`, that match better than `place` at the stated line.
@@ -346,7 +311,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
             match self.image.places(&pattern, tier).as_slice() {
                 [] => {}
                 [start] if !self.image.is_exhausted() => {
-                    let mut place = place(reading, *start, tier);
+                    let mut place = Place::of(reading, *start, tier);
                     place.tolerates.push(Tolerance::Position);
                     return Some(place);
                 }
@@ -363,7 +328,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
     /// by chance.
     fn result(&self) -> Option<usize> {
         self.readings().find_map(|reading| {
-            let new: Vec<_> = reading.body.iter().filter(|line| line.is_new()).collect();
+            let new = hunk_lines::new_lines(&reading.body);
             let there = self.image.places(&new, Tier::Exact);
             there.first().copied().filter(|_| new.len() > 2)
         })
@@ -393,7 +358,7 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
         if is_crowded || self.image.is_exhausted() {
             return None;
         }
-        let mut place = place(reading, start, tier);
+        let mut place = Place::of(reading, start, tier);
         place.tolerates.push(Tolerance::Near);
         Some(place)
     }
@@ -411,8 +376,8 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
                     == Some(numbers.new)
         });
         Some(match sound {
-            _ if is_empty => Search::Found(place(reading, 0, Tier::Exact)),
-            Some(numbers) => Search::Found(place(reading, numbers.old, Tier::Exact)),
+            _ if is_empty => Search::Found(Place::of(reading, 0, Tier::Exact)),
+            Some(numbers) => Search::Found(Place::of(reading, numbers.old, Tier::Exact)),
             None => Search::Nowhere(Reason::NoAnchor, Vec::new()),
         })
     }
@@ -421,9 +386,4 @@ impl<'h, 'a> Searcher<'_, '_, 'h, 'a> {
 /// Yields the lines at most `reach` away from `line`.
 fn around(line: usize, reach: usize) -> impl Iterator<Item = usize> {
     line.saturating_sub(reach)..=line.saturating_add(reach)
-}
-
-fn place<'h, 'a>(reading: &'h Reading<'a>, start: usize, tier: Tier) -> Place<'h, 'a> {
-    let tolerates = reading.tolerates.into_iter().chain(tier.tolerance()).collect();
-    Place { reading: &reading.body, start, tier, tolerates }
 }

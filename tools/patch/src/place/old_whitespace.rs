@@ -1,7 +1,7 @@
 //! Decides which white space differences in old lines still leave the new lines correct. The place of the hunk is
 //! already known.
 
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{HunkLine, Kind, added_lines};
 use crate::diff::lines::Line;
 use crate::place::compare::{Tier, indentation, words_of};
 use crate::refusal::reasons::Reason;
@@ -30,7 +30,7 @@ pub(crate) fn check(
 /// line must replace one that is indented as in the file. Added lines must not repeat the wrong indentation.
 fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(), Reason> {
     let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
-    for (line, file) in matched.iter().filter(|(line, _)| !line.text.trim_ascii().is_empty()) {
+    for (line, file) in matched.iter().filter(|(line, _)| !line.is_blank()) {
         let found = indentation(file.text);
         let said = if indentation(line.raw) == found { found } else { indentation(line.text) };
         pairs.push((said, found));
@@ -45,7 +45,7 @@ fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(
         .filter(|(said, found)| said.first() != found.first())
         .filter_map(|(said, _)| said.first().copied())
         .collect();
-    let mut added = added(reading).filter(|line| !line.text.trim_ascii().is_empty());
+    let mut added = added_lines(reading).filter(|line| !line.is_blank());
     if added.any(|line| line.text.first().is_some_and(|byte| wrong.contains(byte))) {
         return Err(Reason::IndentStyleMismatch);
     }
@@ -55,8 +55,7 @@ fn check_indentation(reading: &[HunkLine<'_>], matched: &[Pair<'_>]) -> Result<(
 /// Returns true if all context is shifted by the same number of columns: in a block that moved, a line with another
 /// shift is a different line.
 fn is_shifted(matched: &[Pair<'_>]) -> bool {
-    let is_context =
-        |(line, _): &&Pair<'_>| line.kind == Kind::Context && !line.text.trim_ascii().is_empty();
+    let is_context = |(line, _): &&Pair<'_>| line.kind == Kind::Context && !line.is_blank();
     let context = || matched.iter().filter(is_context);
     (1..=8).any(|tab| {
         let indented = |text| width(indentation(text), tab).cast_signed();
@@ -71,10 +70,10 @@ fn is_shifted(matched: &[Pair<'_>]) -> bool {
 fn only_replaces(reading: &[HunkLine<'_>]) -> bool {
     let replaces = |run: &[HunkLine<'_>]| {
         let mut removed = run.iter().filter(|line| line.kind == Kind::Removed);
-        removed.any(|line| !line.text.trim_ascii().is_empty())
+        removed.any(|line| !line.is_blank())
     };
     let mut runs = reading.split(|line| line.kind == Kind::Context);
-    runs.all(|run| added(run).next().is_none() || replaces(run))
+    runs.all(|run| added_lines(run).next().is_none() || replaces(run))
 }
 
 /// Returns true if a removed line differs from the file only in spaces between words, not inside what may be a string,
@@ -92,11 +91,7 @@ fn is_sound(reading: &[HunkLine<'_>], (line, file): &Pair<'_>) -> bool {
         in_string |= found.iter().any(|byte| b"\"'`".contains(byte));
         let is_spaces = |gap: &[u8]| gap.iter().all(|byte| *byte == b' ');
         said == found || !in_string && is_spaces(said) && is_spaces(found)
-    }) && !added(reading).any(|new| words_of(new.text).eq(words_of(line.text)))
-}
-
-fn added<'h, 'a>(reading: &'h [HunkLine<'a>]) -> impl Iterator<Item = &'h HunkLine<'a>> {
-    reading.iter().filter(|line| line.kind == Kind::Added)
+    }) && !added_lines(reading).any(|new| words_of(new.text).eq(words_of(line.text)))
 }
 
 /// Returns the width of an indentation with tabs of `tab` columns.

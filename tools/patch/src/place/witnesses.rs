@@ -1,39 +1,29 @@
 //! Witnesses of the place of a hunk other than its stated line: the heading in its header, and the hunks around it. If
 //! one of them contradicts the stated line, and the hunk also matches where that witness points, its place is unknown.
 
+use std::collections::HashSet;
+
 use crate::diff::headers;
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::{self, CONTEXT, Kind};
 use crate::diff::lines::{pieces, show};
 use crate::diff::sections::Hunk;
 use crate::place::compare::{self, Tier};
-use crate::place::locate::{Image, MAX_PART, NEAR, Place};
+use crate::place::locate::{Image, NEAR, Place};
 use crate::plan::tolerance::Tolerance;
 use crate::refusal::difference;
 use crate::refusal::nearest_place;
 use crate::refusal::reasons::{PatchMismatch, Reason};
 
-/// The usual number of context lines before a change.
-const CONTEXT: usize = 3;
 /// The maximum number of lines like a heading; more of them identify no part of the file.
 const MAX_ALIKE: usize = 20;
 /// The maximum number of lines between two hunks that are searched for another one.
 const MAX_BETWEEN: usize = 2000;
+/// The maximum number of lines of a part of a file that are examined.
+const MAX_PART: usize = 300;
+/// The maximum number of old lines that may have changed where the header of a hunk says.
+const MAX_CHANGED: usize = 2;
 /// The number of bytes above a place that are searched first for the heading.
 const REACH: usize = 8 << 10;
-
-/// Two places, from 0, that a hunk may mean, and why.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Contradiction {
-    pub(crate) places: [usize; 2],
-    pub(crate) note: String,
-}
-
-impl Contradiction {
-    /// Explains why `hunk` was refused.
-    pub(crate) fn explain(self, image: &Image<'_>, hunk: &Hunk<'_>) -> PatchMismatch {
-        nearest_place::explain(image, hunk, Reason::AmbiguousHunk, &self.places).note(self.note)
-    }
-}
 
 /// The place of a hunk whose header states a line.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +58,7 @@ pub(crate) fn against_heading(
     image: &Image<'_>,
     hunk: &Hunk<'_>,
     place: &Place<'_, '_>,
-) -> Option<Contradiction> {
+) -> Option<PatchMismatch> {
     let heading = headers::heading(hunk.header)?;
     let stated = hunk.numbers?.old.saturating_sub(1);
     if stated.abs_diff(place.start) > NEAR {
@@ -91,8 +81,8 @@ pub(crate) fn against_heading(
     }
     let alike = memchr::memmem::find_iter(bytes, heading).filter(is_heading);
     let headings: Vec<usize> = alike.take(MAX_ALIKE + 1).collect();
-    let old: Vec<&HunkLine<'_>> = place.reading.iter().filter(|line| line.is_old()).collect();
-    let own = start..image.lines.start_of(place.start + old.len());
+    let old = hunk_lines::old_lines(place.reading);
+    let own = start..image.lines.start_of(place.end());
     let is_consistent = |at: &usize| {
         own.contains(at) || is_below(bytes, *at, start) || is_below(bytes, *at, context)
     };
@@ -108,7 +98,46 @@ pub(crate) fn against_heading(
         other + 1,
         difference::cut(&show(heading), 1)
     );
-    Some(Contradiction { places: [place.start, other], note })
+    Some(ambiguous(image, hunk, [place.start, other]).note(note))
+}
+
+/// Refuses a hunk that may mean either of two places, from 0.
+fn ambiguous(image: &Image<'_>, hunk: &Hunk<'_>, places: [usize; 2]) -> PatchMismatch {
+    nearest_place::explain(image, hunk, Reason::AmbiguousHunk, &places)
+}
+
+/// Returns the line, from 0, of the heading in the header of a hunk that is not at its stated line, if `start` is not in
+/// the part of the file below that heading although most of the old lines also occur there: the hunk may mean those, with
+/// a few lines changed.
+pub(crate) fn under_another_heading(
+    image: &Image<'_>,
+    hunk: &Hunk<'_>,
+    start: usize,
+) -> Option<usize> {
+    let heading = headers::heading(hunk.header)?;
+    let stated = hunk.numbers.map(|numbers| numbers.old.saturating_sub(1));
+    if stated.is_some_and(|stated| stated.abs_diff(start) <= NEAR) {
+        return None;
+    }
+    let is_it =
+        |at: &usize| image.lines.get(*at).is_some_and(|line| line.text.trim_ascii() == heading);
+    let mut named = image.like(heading).filter(is_it);
+    let at = named.next().filter(|_| named.next().is_none())?;
+    let old = hunk_lines::old_lines(hunk.shortest());
+    if (start..start + old.len()).contains(&at) {
+        return None;
+    }
+    let below = |at| image.lines.from(at).take(MAX_PART).map(|line| line.text);
+    let named = below(at).next()?;
+    let part =
+        || below(at + 1).take_while(|line| compare::beginning(line) != compare::beginning(named));
+    let is_within = start > at && part().count() >= (start - at).min(MAX_PART);
+    let part: HashSet<&[u8]> = part().map(<[u8]>::trim_ascii).collect();
+    let words = old.iter().map(|line| line.text.trim_ascii());
+    let words = words.filter(|text| text.iter().any(u8::is_ascii_alphanumeric));
+    let (there, gone): (Vec<&[u8]>, Vec<&[u8]>) = words.partition(|text| part.contains(text));
+    let is_there = !there.is_empty() && there.len() >= gone.len() && gone.len() <= MAX_CHANGED;
+    (!is_within && is_there).then_some(at)
 }
 
 /// Returns true if only white space is before `at` in its line.
@@ -158,14 +187,15 @@ pub(crate) fn against_neighbours(
     image: &Image<'_>,
     hunks: &[&Hunk<'_>],
     found: &[Found],
-) -> Vec<(usize, Contradiction)> {
+) -> Vec<(usize, PatchMismatch)> {
     if found.iter().all(|it| !it.has_moved) {
         return Vec::new();
     }
     let check = |(index, it): (usize, &Found)| {
         let before = found.get(..index)?.last();
         let after = found.get(index + 1..)?.first();
-        let (place, witness) = elsewhere(image, hunks.get(it.hunk)?, it, [before, after], found)?;
+        let hunk = hunks.get(it.hunk)?;
+        let (place, witness) = elsewhere(image, hunk, it, [before, after], found)?;
         let note = format!(
             "Its old lines are at line {}, as its header states, but also at line {}; hunk {} is at line {}, not at line {} as its header states.",
             it.start + 1,
@@ -174,7 +204,7 @@ pub(crate) fn against_neighbours(
             witness.start + 1,
             witness.stated + 1
         );
-        Some((it.hunk, Contradiction { places: [it.start, place], note }))
+        Some((it.hunk, ambiguous(image, hunk, [it.start, place]).note(note)))
     };
     found.iter().enumerate().filter(|(_, it)| !it.has_moved).filter_map(check).collect()
 }
@@ -185,10 +215,7 @@ pub(crate) fn against_numbers(
     hunks: &[&Hunk<'_>],
     found: &[Found],
 ) -> Option<(Vec<usize>, String)> {
-    let has_old = |it: &&Found| {
-        let readings = hunks.get(it.hunk).map_or(&[][..], |hunk| &hunk.readings);
-        readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
-    };
+    let has_old = |it: &&Found| hunks.get(it.hunk).is_some_and(|hunk| hunk.has_old());
     let moved = found.iter().filter(|it| it.start != it.stated).find(has_old)?;
     let is_at_top = |it: &&Found| it.start == 0;
     let anchorless = found.iter().filter(|it| !has_old(it) && !is_at_top(it)).map(|it| it.hunk);
@@ -209,11 +236,8 @@ fn elsewhere<'f>(
     [before, after]: [Option<&'f Found>; 2],
     found: &'f [Found],
 ) -> Option<(usize, &'f Found)> {
-    let old = hunk
-        .readings
-        .iter()
-        .map(|reading| reading.body.iter().filter(|line| line.is_old()).collect::<Vec<_>>())
-        .find(|old| !old.is_empty() && image.fits(old, it.start, it.tier))?;
+    let mut patterns = hunk.bodies().map(hunk_lines::old_lines);
+    let old = patterns.find(|old| !old.is_empty() && image.fits(old, it.start, it.tier))?;
     let has_moved = |it: &&Found| it.has_moved;
     let by_offset = |witness: &'f Found| {
         let place = it.stated.checked_add(witness.start)?.checked_sub(witness.stated)?;

@@ -7,10 +7,6 @@ use similar::{Algorithm, DiffOp, TextMerge, capture_diff_slices};
 
 use crate::refusal::reasons::Reason;
 
-/// The algorithms that pair lines. Equal lines can often be paired in several ways, and only some keep two changes
-/// apart.
-const ALGORITHMS: [Algorithm; 2] = [Algorithm::Histogram, Algorithm::Myers];
-
 /// Merges the changes that `current` and `theirs` each made to `base`, or returns why it cannot. Conflict markers are
 /// never written.
 ///
@@ -22,24 +18,20 @@ pub fn merge(
     theirs: &[u8],
     strategy: ApplyStrategy,
 ) -> Result<Vec<u8>, Reason> {
-    let paired_by =
-        |algorithm| TextMerge::configure().algorithm(algorithm).merge_lines(base, current, theirs);
     if slides_into(base, current, theirs) || slides_into(base, theirs, current) {
         return Err(Reason::MergeConflict);
     }
     // Changes that meet in the smallest difference of each side are a conflict, however else lines could be paired.
-    if paired_by(Algorithm::Myers).is_conflicted() {
-        let beside = (strategy == ApplyStrategy::ThreeWay)
-            .then(|| merge_side_by_side(base, current, theirs))
-            .flatten();
+    let merge =
+        TextMerge::configure().algorithm(Algorithm::Myers).merge_lines(base, current, theirs);
+    if merge.is_conflicted() {
+        let is_allowed = strategy == ApplyStrategy::ThreeWay;
+        let beside = is_allowed.then(|| merge_side_by_side(base, current, theirs)).flatten();
         return beside.ok_or(Reason::MergeConflict);
     }
-    let merge = ALGORITHMS.map(paired_by).into_iter().find(|merge| !merge.is_conflicted());
     let mut merged = Vec::with_capacity(current.len().max(theirs.len()));
-    merge
-        .and_then(|merge| merge.to_writer(&mut merged).ok())
-        .map(|()| merged)
-        .ok_or(Reason::MergeConflict)
+    merge.to_writer(&mut merged).map_err(|_| Reason::MergeConflict)?;
+    Ok(merged)
 }
 
 /// Merges changes of different lines of `base`, however close they are; `None` if both sides change a line, or where a
@@ -100,8 +92,7 @@ fn slides_into(base: &[u8], one: &[u8], other: &[u8]) -> bool {
                 || up > 0 && is_inserted_at(touched, reach.start)
         };
         // Both sides may have removed the same block.
-        let is_in_reach = |touched: &Range<usize>| *touched != block && is_in_reach(touched);
-        touched.iter().any(is_in_reach)
+        touched.iter().any(|touched| *touched != block && is_in_reach(touched))
     })
 }
 

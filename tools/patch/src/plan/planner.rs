@@ -4,16 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use config::ApplyStrategy;
 
-use crate::diff::hunk_lines::{HunkLine, Kind};
+use crate::diff::hunk_lines::Kind;
 use crate::diff::sections::Hunk;
 use crate::names::resolve::{Intent, Target};
 use crate::place::already_applied;
-use crate::place::rewrite::{Reader, Rewritten, Tolerated};
+use crate::place::new_file;
+use crate::place::rewrite::{Reader, Rewritten};
 use crate::plan::merge::merge;
-use crate::plan::prepare::{ApplyPlan, BaseState, PatchLimits, PatchScope};
-use crate::plan::texts::Texts;
+use crate::plan::prepare::{ApplyPlan, BaseState, PlanInputs};
 use crate::plan::tolerance::{Repair, Tolerance};
 use crate::refusal::reasons::{PatchMismatch, Reason, Refusal};
 use tree::{Change, Entry, FileMode, FileState, Op, RepoPath, TreeError};
@@ -32,8 +31,7 @@ pub(crate) struct Job<'p, 'a> {
 /// Returns true if two sections have the same lines.
 fn same_bodies(a: &[&Hunk<'_>], b: &[Hunk<'_>]) -> bool {
     let lines = |hunk: &Hunk<'_>| -> Vec<(Kind, Vec<u8>)> {
-        let body = hunk.readings.last().map_or(&[][..], |reading| &reading.body);
-        body.iter().map(|line| (line.kind, line.text.to_vec())).collect()
+        hunk.shortest().iter().map(|line| (line.kind, line.text.to_vec())).collect()
     };
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lines(a) == lines(b))
 }
@@ -61,7 +59,9 @@ pub(crate) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
                 job.hunks.extend(hunks.iter());
             }
             Some(job)
-                if job.creates() && *intent == Intent::Modify && hunks.iter().all(has_old) =>
+                if job.creates()
+                    && *intent == Intent::Modify
+                    && hunks.iter().all(Hunk::has_old) =>
             {
                 job.then.extend(hunks.iter());
             }
@@ -88,11 +88,6 @@ pub(crate) fn group<'p, 'a>(targets: &'p [Target<'p, 'a>]) -> Result<Vec<Job<'p,
         }
     }
     Ok(jobs)
-}
-
-/// Returns true if every reading of a hunk has old lines.
-fn has_old(hunk: &Hunk<'_>) -> bool {
-    hunk.readings.iter().all(|reading| reading.body.iter().any(HunkLine::is_old))
 }
 
 impl Job<'_, '_> {
@@ -127,10 +122,7 @@ struct Slot {
 
 /// Collects the changes.
 pub(crate) struct Planner<'s> {
-    scope: &'s PatchScope,
-    strategy: ApplyStrategy,
-    limits: &'s PatchLimits,
-    texts: &'s Texts<'s>,
+    inputs: &'s PlanInputs<'s>,
     reader: Reader,
     /// Sources of renames; their paths are free for other files.
     sources: BTreeSet<RepoPath>,
@@ -146,18 +138,12 @@ pub(crate) type Outcome<T> = Result<T, Vec<PatchMismatch>>;
 
 impl<'s> Planner<'s> {
     pub(crate) fn new(
-        scope: &'s PatchScope,
-        strategy: ApplyStrategy,
-        limits: &'s PatchLimits,
-        texts: &'s Texts<'s>,
+        inputs: &'s PlanInputs<'s>,
         reader: Reader,
         repairs: Vec<Repair>,
     ) -> Planner<'s> {
         Planner {
-            scope,
-            strategy,
-            limits,
-            texts,
+            inputs,
             reader,
             sources: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -170,7 +156,7 @@ impl<'s> Planner<'s> {
     /// Runs every job; returns a plan only if all of them succeed.
     pub(crate) fn plan(mut self, jobs: &[Job<'_, '_>]) -> Result<ApplyPlan, Refusal> {
         let paths = jobs.iter().flat_map(Job::paths).collect::<BTreeSet<_>>().len();
-        if self.limits.max_files.is_some_and(|max| paths > max) {
+        if self.inputs.limits.max_files.is_some_and(|max| paths > max) {
             return Err(PatchMismatch::answer(Reason::TooManyFiles).into());
         }
         self.sources = jobs.iter().filter_map(Job::source).cloned().collect();
@@ -193,7 +179,7 @@ impl<'s> Planner<'s> {
             if !self.allows(Tolerance::Duplicate) {
                 return refused(path, Reason::ContradictoryFileOps);
             }
-            self.tolerate(path, Tolerated::in_file(Tolerance::Duplicate));
+            self.tolerate(path, Repair::of(Tolerance::Duplicate));
         }
         match intent {
             Intent::Create { executable } => self.create(path, hunks, then, *executable),
@@ -218,20 +204,20 @@ impl<'s> Planner<'s> {
         then: &[&Hunk<'_>],
         executable: bool,
     ) -> Outcome<()> {
-        let mut made = self.reader.create(hunks, path.as_str())?;
+        let mut made = new_file::create(hunks, path.as_str(), self.reader.allowed)?;
         if !then.is_empty() {
             if !self.allows(Tolerance::Sequential) {
                 return refused(path, Reason::ContradictoryFileOps);
             }
             let edited = self.reader.rewrite(&made.bytes, then, path.as_str())?;
-            made.tolerated.extend(edited.tolerated);
-            made.tolerated.push(Tolerated::in_file(Tolerance::Sequential));
+            made.repairs.extend(edited.repairs);
+            made.repairs.push(Repair::of(Tolerance::Sequential));
             made.bytes = edited.bytes;
         }
         let bytes = self.checked(path, made)?;
         match self.read(path)? {
             Some(there) if there.bytes == bytes && self.allows(Tolerance::AlreadyApplied) => {
-                self.tolerate(path, Tolerated::in_file(Tolerance::AlreadyApplied));
+                self.tolerate(path, Repair::of(Tolerance::AlreadyApplied));
                 return Ok(());
             }
             Some(_) if !self.sources.contains(path) => return refused(path, Reason::FileExists),
@@ -248,7 +234,7 @@ impl<'s> Planner<'s> {
             let creates = hunks.iter().all(|hunk| {
                 hunk.numbers.is_some_and(|numbers| (numbers.old, numbers.old_count) == (0, 0))
             });
-            return match self.scope.bases.get(path) {
+            return match self.inputs.scope.bases.get(path) {
                 Some(BaseState::File { .. }) => refused(path, Reason::StaleBase),
                 Some(BaseState::Missing) | None if creates => self.create(path, hunks, &[], false),
                 Some(BaseState::Missing) | None => refused(path, Reason::FileNotFound),
@@ -256,7 +242,7 @@ impl<'s> Planner<'s> {
         };
         let bytes = self.rewrite(path, &now, hunks)?;
         let after = Some(FileState { bytes, mode: now.mode });
-        let before = Some(self.texts.on_disk(path, now));
+        let before = Some(self.inputs.texts.on_disk(path, now));
         self.slots.insert(path.clone(), Slot { before, after, from: None });
         Ok(())
     }
@@ -266,18 +252,17 @@ impl<'s> Planner<'s> {
         if self.other_base(path, &now)?.is_some() {
             return refused(path, Reason::StaleBase);
         }
-        let left = if hunks.is_empty() {
-            now.bytes.to_vec()
+        let is_empty = if hunks.is_empty() {
+            now.bytes.is_empty()
         } else {
             let rewritten = self.reader.rewrite(&now.bytes, hunks, path.as_str());
-            rewritten
-                .map_err(|found| found.into_iter().map(delete_mismatch).collect::<Vec<_>>())?
-                .bytes
+            let refuse = |found: Vec<_>| found.into_iter().map(delete_mismatch).collect::<Vec<_>>();
+            rewritten.map_err(refuse)?.bytes.is_empty()
         };
-        if !left.is_empty() {
+        if !is_empty {
             return refused(path, Reason::DeleteMismatch);
         }
-        let before = Some(self.texts.on_disk(path, now));
+        let before = Some(self.inputs.texts.on_disk(path, now));
         self.slots.insert(path.clone(), Slot { before, after: None, from: None });
         Ok(())
     }
@@ -293,14 +278,14 @@ impl<'s> Planner<'s> {
         }
         let bytes = self.rewrite(from, &now, hunks)?;
         let after = FileState { bytes, mode: now.mode };
-        let before = Some(self.texts.on_disk(from, now));
+        let before = Some(self.inputs.texts.on_disk(from, now));
         self.slots.entry(from.clone()).or_default().before = before;
         self.arrive(to, after, Some(from.clone()))
     }
 
     /// Adds a file at `path`, which another file may leave.
     fn arrive(&mut self, path: &RepoPath, after: FileState, from: Option<RepoPath>) -> Outcome<()> {
-        let before = self.read(path)?.map(|now| self.texts.on_disk(path, now));
+        let before = self.read(path)?.map(|now| self.inputs.texts.on_disk(path, now));
         let slot = self.slots.entry(path.clone()).or_default();
         *slot = Slot { before, after: Some(after), from };
         Ok(())
@@ -308,7 +293,7 @@ impl<'s> Planner<'s> {
 
     /// Reads the file at `path`, if it exists; anything but a text file is refused.
     fn read(&self, path: &RepoPath) -> Outcome<Option<FileState>> {
-        match self.texts.entry(path) {
+        match self.inputs.texts.entry(path) {
             Ok(Entry::Missing) => Ok(None),
             Ok(Entry::File(state)) if memchr::memchr(0, &state.bytes).is_some() => {
                 refused(path, Reason::BinaryTarget)
@@ -340,12 +325,12 @@ impl<'s> Planner<'s> {
     }
 
     fn is_too_large(&self, bytes: &[u8]) -> bool {
-        self.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
+        self.inputs.limits.max_file_bytes.is_some_and(|max| bytes.len() as u64 > max)
     }
 
     /// Returns the bytes that the author saw, if they differ from the current ones.
     fn other_base(&self, path: &RepoPath, now: &FileState) -> Outcome<Option<&'s Bytes>> {
-        match self.scope.bases.get(path) {
+        match self.inputs.scope.bases.get(path) {
             None => Ok(None),
             // Bytes are as reliable as their hash, and faster to compare.
             Some(BaseState::File { bytes: Some(bytes), .. }) => {
@@ -362,7 +347,7 @@ impl<'s> Planner<'s> {
     /// bytes in the encoding of the file.
     fn rewrite(&mut self, path: &RepoPath, now: &FileState, hunks: &[&Hunk<'_>]) -> Outcome<Bytes> {
         if hunks.is_empty() {
-            return Ok(self.texts.on_disk(path, now.clone()).bytes);
+            return Ok(self.inputs.texts.on_disk(path, now.clone()).bytes);
         }
         let other = self.other_base(path, now)?;
         let mut made = self.reader.rewrite(other.unwrap_or(&now.bytes), hunks, path.as_str())?;
@@ -372,12 +357,12 @@ impl<'s> Planner<'s> {
             if !self.allows(Tolerance::Merged) {
                 return refused(path, Reason::StaleBase);
             }
-            let merged = merge(base, &now.bytes, &made.bytes, self.strategy);
+            let merged = merge(base, &now.bytes, &made.bytes, self.inputs.strategy);
             made.bytes = merged.or_else(|reason| refused(path, reason))?;
-            made.tolerated.push(Tolerated::in_file(Tolerance::Merged));
+            made.repairs.push(Repair::of(Tolerance::Merged));
         }
         let text = self.checked(path, made)?;
-        self.texts.encoded(path, text)
+        self.inputs.texts.encoded(path, text)
     }
 
     fn allows(&self, tolerance: Tolerance) -> bool {
@@ -389,21 +374,15 @@ impl<'s> Planner<'s> {
         if self.is_too_large(&made.bytes) {
             return refused(path, Reason::FileTooLarge);
         }
-        let Rewritten { bytes, tolerated, done } = made;
-        for tolerated in tolerated {
-            self.tolerate(path, tolerated);
-        }
+        let Rewritten { bytes, repairs, done } = made;
+        repairs.into_iter().for_each(|repair| self.tolerate(path, repair));
         self.done.extend(done);
         Ok(bytes.into())
     }
 
-    fn tolerate(&mut self, path: &RepoPath, tolerated: Tolerated) {
-        let Tolerated { tolerance, hunk, line, left } = tolerated;
-        let repair = Repair { file: Some(path.clone()), hunk, line, ..Repair::answer(tolerance) };
-        self.repairs.push(match left {
-            Some([first, last]) => repair.left_out(first, last),
-            None => repair,
-        });
+    /// Records a tolerance used in a file.
+    fn tolerate(&mut self, path: &RepoPath, repair: Repair) {
+        self.repairs.push(repair.file(path));
     }
 
     /// Converts the slots to changes. A rename whose source is replaced becomes a change of two files.
@@ -424,20 +403,22 @@ impl<'s> Planner<'s> {
         let moved: BTreeSet<RepoPath> = self.slots.values().filter_map(arrives_whole).collect();
         let mut changes = Vec::new();
         for (path, slot) in &self.slots {
-            let (before, after) = (slot.before.clone(), slot.after.clone());
-            let change = |op, before, after| Change { path: path.clone(), op, before, after };
-            changes.extend(match (before, after) {
-                (Some(_), None) if moved.contains(path) => None,
-                (None, after) if let Some(from) = arrives_whole(slot) => {
-                    let before = self.slots.get(&from).and_then(|slot| slot.before.clone());
-                    Some(change(Op::Rename { from }, before, after))
-                }
-                (Some(before), Some(after)) if before.bytes == after.bytes => None,
-                (Some(before), Some(after)) => Some(change(Op::Modify, Some(before), Some(after))),
-                (None, Some(after)) => Some(change(Op::Create, None, Some(after))),
-                (Some(before), None) => Some(change(Op::Delete, Some(before), None)),
-                (None, None) => None,
-            });
+            let (mut before, after) = (slot.before.clone(), slot.after.clone());
+            let op = match (&before, &after) {
+                (None, None) => continue,
+                (Some(_), None) if moved.contains(path) => continue,
+                (Some(before), Some(after)) if before.bytes == after.bytes => continue,
+                (Some(_), Some(_)) => Op::Modify,
+                (Some(_), None) => Op::Delete,
+                (None, Some(_)) => match arrives_whole(slot) {
+                    Some(from) => {
+                        before = self.slots.get(&from).and_then(|slot| slot.before.clone());
+                        Op::Rename { from }
+                    }
+                    None => Op::Create,
+                },
+            };
+            changes.push(Change { path: path.clone(), op, before, after });
         }
         Ok(ApplyPlan { changes, repairs: self.repairs, put_aside: Vec::new(), remark: None })
     }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use config::ApplyStrategy;
 use serde::Serialize;
 
-use crate::answer::blocks;
-use crate::answer::envelope::{self, Opened};
+use crate::answer::blocks::{self, Block};
+use crate::answer::envelope;
 use crate::answer::regions::Use;
 use crate::answer::translate::{self, Translation};
 use crate::diff::lines::show;
@@ -149,49 +149,24 @@ pub fn prepare_with(
     }
     let texts = Texts::new(answer, current);
     let bases = scope.bases.iter().map(|(path, base)| (path.clone(), texts.base(path, base)));
-    let scope = &PatchScope { declared: scope.declared.clone(), bases: bases.collect() };
-    let current: &Current<'_> = &|path| texts.entry(path);
-    let read =
-        |answer: &[u8], allowed| as_written(answer, scope, strategy, limits, &texts, allowed);
-    let alone = |plan: ApplyPlan| match &plan.remark {
-        Some(remark) if !allowed.allow(Tolerance::Remark) => Err(Refusal::from(beside(remark))),
+    let scope = PatchScope { declared: scope.declared.clone(), bases: bases.collect() };
+    let inputs = PlanInputs { scope, strategy, limits: *limits, texts };
+    let plan = inputs.as_written(answer, allowed).or_else(|refusal| {
+        let may_translate = allowed.allow(Tolerance::Translated) && refusal.is_of_form();
+        if may_translate { inputs.translated(answer, allowed, refusal) } else { Err(refusal) }
+    })?;
+    match &plan.remark {
+        Some(remark) if !allowed.allow(Tolerance::Remark) => Err(beside(remark).into()),
         Some(_) | None => Ok(plan),
-    };
-    let refusal = match read(answer, allowed) {
-        Err(refusal) if allowed.allow(Tolerance::Translated) && refusal.is_of_form() => refusal,
-        read => return read.and_then(alone),
-    };
-    let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
-    // A translation has to match more strictly: only the files confirm that it is what the answer means.
-    let strictly = LOOSE.into_iter().fold(allowed, Tolerances::without);
-    let has_entities = |plan: &ApplyPlan| {
-        let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
-        before.any(|file| translate::has_entities(&file.bytes))
-    };
-    let (mut plans, mut unfit) = (Vec::new(), None);
-    for Translation { diff, of_entities } in translate::readings(said) {
-        match read(&diff, strictly) {
-            Ok(plan) if !(of_entities && has_entities(&plan)) => plans.push(plan),
-            Ok(_) => {}
-            Err(other) => unfit = unfit.or(Some(other)),
-        }
     }
-    let mut plans = plans.into_iter();
-    let Some(mut plan) = plans.next() else { return Err(refusal.although_understood(unfit)) };
-    // A declared file that does not exist yet and is left out may be something that the format cannot express.
-    let is_left_out = |path: &&RepoPath| {
-        matches!(current(path), Ok(Entry::Missing))
-            && plan.changes.iter().all(|it| it.path != **path)
-    };
-    if plans.any(|other| other.changes != plan.changes)
-        || scope.declared.iter().flatten().any(|path| is_left_out(&path))
-    {
-        return Err(refusal);
-    }
-    plan.repairs.insert(0, Repair::answer(Tolerance::Translated));
-    let (lines, uses) = translate::prose(said);
-    plan.remark = blocks::remark(&lines, &uses);
-    alone(plan)
+}
+
+/// What an answer is planned for.
+pub(crate) struct PlanInputs<'c> {
+    pub(crate) scope: PatchScope,
+    pub(crate) strategy: ApplyStrategy,
+    pub(crate) limits: PatchLimits,
+    pub(crate) texts: Texts<'c>,
 }
 
 /// Refuses an answer with text outside of the diff, where nobody would see it.
@@ -203,114 +178,162 @@ fn beside(remark: &str) -> PatchMismatch {
     ))
 }
 
-/// The tolerances that do not apply to a translated answer.
-const LOOSE: [Tolerance; 16] = [
-    Tolerance::Preamble,
-    Tolerance::Tail,
-    Tolerance::Eol,
-    Tolerance::Trailing,
-    Tolerance::Leaked,
-    Tolerance::Indented,
-    Tolerance::Near,
-    Tolerance::Numbered,
-    Tolerance::Marker,
-    Tolerance::Punctuation,
-    Tolerance::Space,
-    Tolerance::Gaps,
-    Tolerance::AlreadyApplied,
-    Tolerance::NoHeader,
-    Tolerance::Accents,
-    Tolerance::Aside,
+/// The tolerances that apply to a translated answer.
+const STRICT: [Tolerance; 11] = [
+    Tolerance::CrlfAnswer,
+    Tolerance::Counts,
+    Tolerance::Position,
+    Tolerance::CutBlank,
+    Tolerance::Sequential,
+    Tolerance::PassedOver,
+    Tolerance::Remark,
+    Tolerance::Unchanged,
+    Tolerance::Duplicate,
+    Tolerance::Merged,
+    Tolerance::Translated,
 ];
 
-/// Plans an answer as it is written, without translating it.
-fn as_written(
-    answer: &[u8],
-    scope: &PatchScope,
-    strategy: ApplyStrategy,
-    limits: &PatchLimits,
-    texts: &Texts<'_>,
-    allowed: Tolerances,
-) -> Result<ApplyPlan, Refusal> {
-    let current: &Current<'_> = &|path| texts.entry(path);
-    let answer = envelope::without_escapes(answer, allowed);
-    let escaped = matches!(answer, Cow::Owned(_));
-    let answer = envelope::open(&answer, allowed)?;
-    let patch = parse::parse(&answer, allowed)?;
-    let exists = |path: &RepoPath| !matches!(current(path), Ok(Entry::Missing));
-    let known = Known { declared: scope.declared.as_ref(), exists: &exists, allowed };
-    let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
-    let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
-    if let Some(bare) = without_others(&targets) {
-        return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
+impl PlanInputs<'_> {
+    /// Plans the translation of an answer that was refused as it is written. It has to match more strictly: only the files
+    /// confirm that it is what the answer means.
+    fn translated(
+        &self,
+        answer: &[u8],
+        allowed: Tolerances,
+        refusal: Refusal,
+    ) -> Result<ApplyPlan, Refusal> {
+        let Ok(said) = envelope::without_preamble(answer) else { return Err(refusal) };
+        let loose = Tolerance::ALL.iter().filter(|tolerance| !STRICT.contains(tolerance));
+        let strictly = loose.fold(allowed, |all, tolerance| all.without(*tolerance));
+        let has_entities = |plan: &ApplyPlan| {
+            let mut before = plan.changes.iter().filter_map(|change| change.before.as_ref());
+            before.any(|file| translate::has_entities(&file.bytes))
+        };
+        let (mut plans, mut unfit) = (Vec::new(), None);
+        for Translation { diff, of_entities } in translate::readings(said) {
+            match self.as_written(&diff, strictly) {
+                Ok(plan) if of_entities && has_entities(&plan) || plan.remark.is_some() => {}
+                Ok(plan) => plans.push(plan),
+                Err(other) => unfit = unfit.or(Some(other)),
+            }
+        }
+        let mut plans = plans.into_iter();
+        let Some(mut plan) = plans.next() else { return Err(refusal.although_understood(unfit)) };
+        // A declared file that does not exist yet and is left out may be something that the format cannot express.
+        let is_left_out = |path: &RepoPath| {
+            matches!(self.texts.entry(path), Ok(Entry::Missing))
+                && plan.changes.iter().all(|it| it.path != *path)
+        };
+        if plans.any(|other| other.changes != plan.changes)
+            || self.scope.declared.iter().flatten().any(is_left_out)
+        {
+            return Err(refusal);
+        }
+        plan.repairs.insert(0, Repair::of(Tolerance::Translated));
+        let (lines, uses) = translate::prose(said);
+        plan.remark = blocks::remark(&lines, &uses);
+        Ok(plan)
     }
-    // The file exists or is declared.
-    let is_known = |path: &RepoPath| {
-        let is_declared = scope.declared.as_ref().is_some_and(|declared| declared.contains(path));
-        is_declared || matches!(current(path), Ok(Entry::File(_)))
-    };
-    let declared = scope.declared.as_ref();
-    let (lines, uses) = (&answer.lines, &patch.uses);
-    let contradicted =
-        targets.iter().find_map(|it| blocks::against_a_heading(lines, it, &is_known));
-    if let Some(mismatch) = contradicted.or_else(|| blocks::against_two(&targets, uses)) {
-        return Err(mismatch.into());
-    }
-    let (strays, targets): (Vec<_>, Vec<_>) =
-        targets.into_iter().partition(|target| target.stray.is_some());
-    if !strays.is_empty() && (targets.is_empty() || !may_be_put_aside(&strays, current, allowed)) {
-        return Err(undeclared(&strays));
-    }
-    let touched: Vec<&RepoPath> = targets.iter().chain(&strays).flat_map(Target::paths).collect();
-    if let Some(block) = blocks::against_a_whole_file(lines, uses, &touched, declared) {
-        return Err(block.into());
-    }
-    let jobs = planner::group(&targets)?;
-    if let Some(path) = answer.token.and_then(|token| about(token, &touched, current)) {
-        let mismatch = PatchMismatch::file(Reason::StrayLine, path.as_str());
-        return Err(mismatch
-            .note("The answer ends in a template token that this file also contains: leave it out, or add a context line after it.")
-            .into());
-    }
-    let mut repairs = answer.repairs.clone();
-    if escaped {
-        repairs.push(Repair::answer(Tolerance::Leaked));
-    }
-    repairs.extend(patch.repairs.iter().cloned());
-    for block in blocks::blocks(uses) {
-        if !allowed.allow(Tolerance::PassedOver) {
+
+    /// Plans an answer as it is written, without translating it.
+    fn as_written(&self, answer: &[u8], allowed: Tolerances) -> Result<ApplyPlan, Refusal> {
+        let answer = envelope::without_escapes(answer, allowed);
+        let escaped = matches!(answer, Cow::Owned(_));
+        let answer = envelope::open(&answer, allowed)?;
+        let patch = parse::parse(&answer, allowed)?;
+        let declared = self.scope.declared.as_ref();
+        let exists = |path: &RepoPath| !matches!(self.texts.entry(path), Ok(Entry::Missing));
+        let known = Known { declared, exists: &exists, allowed };
+        let targets = all(patch.sections.iter().map(|section| resolve(section, &known)));
+        let targets = targets.map_err(|refusal| explained(refusal, &answer.lines))?;
+        if let Some(bare) = without_others(&targets) {
+            return Err(PatchMismatch::file(Reason::EmptyFileSection, bare.as_str()).into());
+        }
+        let (lines, uses) = (&answer.lines, &patch.uses);
+        let is_known = |path: &RepoPath| {
+            declared.is_some_and(|declared| declared.contains(path)) || self.is_file(path)
+        };
+        let mut headed = targets.iter();
+        let contradicted = headed.find_map(|it| blocks::against_a_heading(lines, it, &is_known));
+        if let Some(mismatch) = contradicted.or_else(|| blocks::against_two(&targets, uses)) {
+            return Err(mismatch.into());
+        }
+        let (strays, targets): (Vec<_>, Vec<_>) =
+            targets.into_iter().partition(|target| target.stray.is_some());
+        let may_be_put_aside = allowed.allow(Tolerance::Aside)
+            && strays.iter().all(|stray| self.may_be_put_aside(stray));
+        if !strays.is_empty() && (targets.is_empty() || !may_be_put_aside) {
+            return Err(undeclared(&strays));
+        }
+        let touched: Vec<&RepoPath> =
+            targets.iter().chain(&strays).flat_map(Target::paths).collect();
+        if let Some(block) = blocks::against_a_whole_file(lines, uses, &touched, declared) {
+            return Err(block.into());
+        }
+        let jobs = planner::group(&targets)?;
+        if let Some(path) = answer.token.and_then(|token| self.that_has(token, &touched)) {
+            let mismatch = PatchMismatch::file(Reason::StrayLine, path.as_str());
+            return Err(mismatch
+                .note("The answer ends in a template token that this file also contains: leave it out, or add a context line after it.")
+                .into());
+        }
+        let blocks = blocks::blocks(uses);
+        if let Some(block) = blocks.first().filter(|_| !allowed.allow(Tolerance::PassedOver)) {
             return Err(PatchMismatch::line(Reason::UnsupportedFormat, lines, block.at).into());
         }
-        repairs.push(Repair::answer(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1));
-    }
-    if targets.iter().any(|target| target.tolerates.contains(&Tolerance::NoHeader)) {
-        repairs.push(Repair::answer(Tolerance::NoHeader));
-    }
-    for Target { path, tolerates, .. } in &targets {
-        let in_file = tolerates.iter().filter(|tolerance| **tolerance != Tolerance::NoHeader);
-        let of = |tolerance: &Tolerance| Repair {
-            file: Some(path.clone()),
-            ..Repair::answer(*tolerance)
-        };
-        repairs.extend(in_file.map(of));
-    }
-    let reader = Reader { allowed, blind_eol: answer.crlf };
-    let mut plan = Planner::new(scope, strategy, limits, texts, reader, repairs).plan(&jobs)?;
-    plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
-    let uses = with_prose(uses, &plan.repairs, lines);
-    if let Some(mismatch) = blocks::against_two(&targets, &uses) {
-        return Err(mismatch.into());
-    }
-    if let Some(at) = blocks::announces_more(lines, &uses) {
-        return Err(PatchMismatch::line(Reason::ElidedCode, lines, at).into());
-    }
-    plan.remark = blocks::remark(lines, &uses);
-    if strays.is_empty() {
+        let passed_over =
+            |block: &Block| Repair::of(Tolerance::PassedOver).left_out(block.at + 1, block.end + 1);
+        let mut repairs = answer.repairs.clone();
+        repairs.extend(escaped.then_some(Repair::of(Tolerance::Leaked)));
+        repairs.extend(patch.repairs.iter().cloned());
+        repairs.extend(blocks.iter().map(passed_over));
+        for Target { path, tolerates, .. } in &targets {
+            let of = |tolerance: &Tolerance| Repair::of(*tolerance).file(path);
+            repairs.extend(tolerates.iter().map(of));
+        }
+        let reader = Reader { allowed, blind_eol: answer.crlf };
+        let mut plan = Planner::new(self, reader, repairs).plan(&jobs)?;
+        plan.repairs.iter_mut().for_each(|repair| repair.quote(lines));
+        let uses = with_prose(uses, &plan.repairs, lines);
+        if let Some(mismatch) = blocks::against_two(&targets, &uses) {
+            return Err(mismatch.into());
+        }
+        if let Some(at) = blocks::announces_more(lines, &uses) {
+            return Err(PatchMismatch::line(Reason::ElidedCode, lines, at).into());
+        }
+        plan.remark = blocks::remark(lines, &uses);
+        if !strays.is_empty() && !put_aside::stands_alone(&strays, &targets, &plan.changes) {
+            return Err(undeclared(&strays));
+        }
+        for Target { path, span, .. } in &strays {
+            let lines = lines.get(span.clone()).unwrap_or_default();
+            plan.put_aside.push(PutAside { path: path.clone(), text: show(&lines.join(&b'\n')) });
+            plan.repairs.push(Repair::of(Tolerance::Aside).file(path));
+        }
         Ok(plan)
-    } else if put_aside::stands_alone(&strays, &targets, &plan.changes) {
-        Ok(without(&strays, &answer, plan))
-    } else {
-        Err(undeclared(&strays))
+    }
+
+    fn is_file(&self, path: &RepoPath) -> bool {
+        matches!(self.texts.entry(path), Ok(Entry::File(_)))
+    }
+
+    /// Returns the file that contains this token.
+    fn that_has<'p>(&self, token: &[u8], paths: &[&'p RepoPath]) -> Option<&'p RepoPath> {
+        let has_it = |path: &&&RepoPath| match self.texts.entry(path) {
+            Ok(Entry::File(state)) => memchr::memmem::find(&state.bytes, token).is_some(),
+            _ => false,
+        };
+        paths.iter().find(has_it).copied()
+    }
+
+    /// Returns true if a section for an undeclared file applies to the current tree, and to an ordinary file only.
+    fn may_be_put_aside(&self, stray: &Target<'_, '_>) -> bool {
+        let is_sound = match stray.intent {
+            Intent::Create { .. } => matches!(self.texts.entry(&stray.path), Ok(Entry::Missing)),
+            Intent::Modify | Intent::Delete => self.is_file(&stray.path),
+            Intent::Rename { .. } => false,
+        };
+        stray.is_named && is_sound && !stray.path.is_in_our_directory()
     }
 }
 
@@ -338,48 +361,15 @@ fn explained(mut refusal: Refusal, lines: &[&[u8]]) -> Refusal {
     refusal
 }
 
-/// Returns the file that contains this token.
-fn about<'p>(token: &[u8], paths: &[&'p RepoPath], current: &Current<'_>) -> Option<&'p RepoPath> {
-    let has_it = |path: &&&RepoPath| match current(path) {
-        Ok(Entry::File(state)) => memchr::memmem::find(&state.bytes, token).is_some(),
-        _ => false,
-    };
-    paths.iter().find(has_it).copied()
-}
-
 /// Returns a file that is named without a change at the end of the diff: the rest may be lost.
 fn without_others<'t>(targets: &'t [Target<'_, '_>]) -> Option<&'t RepoPath> {
     let is_bare = |target: &&Target<'_, '_>| target.tolerates.contains(&Tolerance::Unchanged);
     targets.last().filter(is_bare).map(|target| &target.path)
 }
 
-/// Returns true if these sections for undeclared files apply to the current tree, and to ordinary files only.
-fn may_be_put_aside(strays: &[Target<'_, '_>], current: &Current<'_>, allowed: Tolerances) -> bool {
-    let is_sound = |Target { path, intent, .. }: &Target<'_, '_>| match intent {
-        Intent::Create { .. } => matches!(current(path), Ok(Entry::Missing)),
-        Intent::Modify | Intent::Delete => matches!(current(path), Ok(Entry::File(_))),
-        Intent::Rename { .. } => false,
-    };
-    let may_go = |target: &Target<'_, '_>| {
-        target.is_named && is_sound(target) && !target.path.is_in_our_directory()
-    };
-    allowed.allow(Tolerance::Aside) && strays.iter().all(may_go)
-}
-
 /// Refuses a diff for the files that it must not touch.
 fn undeclared(strays: &[Target<'_, '_>]) -> Refusal {
     Refusal { mismatches: strays.iter().filter_map(|target| target.stray.clone()).collect() }
-}
-
-/// Adds the omitted sections to the plan.
-fn without(strays: &[Target<'_, '_>], answer: &Opened<'_>, mut plan: ApplyPlan) -> ApplyPlan {
-    for Target { path, span, .. } in strays {
-        let lines = answer.lines.get(span.clone()).unwrap_or_default();
-        plan.put_aside.push(PutAside { path: path.clone(), text: show(&lines.join(&b'\n')) });
-        let file = Some(path.clone());
-        plan.repairs.push(Repair { file, ..Repair::answer(Tolerance::Aside) });
-    }
-    plan
 }
 
 /// Collects all values, or all errors.

@@ -7,140 +7,93 @@ use tree::RepoPath;
 use crate::diff::lines::show;
 use crate::refusal::difference;
 
-/// A deviation that leaves a diff with exactly one meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tolerance {
+macro_rules! tolerances {
+    ($(#[doc = $what:literal] $name:ident => $done:literal,)+) => {
+        /// A deviation that leaves a diff with exactly one meaning.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Tolerance {
+            $(#[doc = $what] $name,)+
+        }
+
+        impl Tolerance {
+            /// All tolerances, in order of declaration.
+            pub const ALL: &'static [Tolerance] = &[$(Tolerance::$name),+];
+
+            /// Returns what was done, for people.
+            pub fn describe(self) -> &'static str {
+                match self { $(Tolerance::$name => $done,)+ }
+            }
+        }
+    };
+}
+
+tolerances! {
     /// A byte order mark or a block of reasoning before the answer.
-    Preamble,
+    Preamble => "skipped a byte order mark or reasoning before the answer",
     /// Escape codes throughout, a special token at the end, or a fence glued to the last line.
-    Leaked,
+    Leaked => "removed escape codes, a special token, or a fence glued to the last line",
     /// The whole diff is indented or quoted.
-    Indented,
+    Indented => "removed indentation or quoting from the whole diff",
     /// The whole answer has CRLF line ends.
-    CrlfAnswer,
+    CrlfAnswer => "read an answer with CRLF line ends",
     /// The counts in hunk headers are wrong or missing.
-    Counts,
+    Counts => "ignored wrong or missing line counts",
     /// The line numbers are wrong or missing, and the old lines occur once.
-    Position,
+    Position => "found the old lines elsewhere, in exactly one place",
     /// The line numbers are a little off, and the other places that fit are far away.
-    Near,
+    Near => "chose the match next to the stated line, of several far apart",
     /// The old lines carry the line numbers that were shown to the author.
-    Numbered,
+    Numbered => "removed copied line numbers",
     /// Blank context lines at the very end were cut off.
-    CutBlank,
+    CutBlank => "restored blank context lines cut off at the end",
     /// Blank lines or prose between a hunk and what follows it.
-    Tail,
+    Tail => "dropped blank lines or prose around the hunk",
     /// LF and CRLF differ, or the marker for the end of the file is wrong.
-    Eol,
+    Eol => "kept the file's line ends",
     /// White space at the ends of lines differs.
-    Trailing,
+    Trailing => "ignored white space at line ends",
     /// Context lines lost the space they begin with.
-    Marker,
+    Marker => "restored lost context markers",
     /// Quotes, dashes and spaces look alike in context lines.
-    Punctuation,
+    Punctuation => "matched look-alike punctuation in context",
     /// White space inside or before context lines differs.
-    Space,
+    Space => "ignored white space in context",
     /// White space between the words of removed lines differs.
-    Gaps,
+    Gaps => "ignored white space between words, also in removed lines",
     /// A hunk shows the result of earlier hunks of the file.
-    Sequential,
+    Sequential => "placed the hunk on the result of earlier hunks",
     /// A code block next to the diff.
-    PassedOver,
+    PassedOver => "skipped a block that is not part of the diff",
     /// Text outside of the diff, which is shown and never read.
-    Remark,
+    Remark => "left out text that is not part of the diff",
     /// A hunk that changes nothing, or a file that is named without a change.
-    Unchanged,
+    Unchanged => "skipped a hunk or file that changes nothing",
     /// The same edit twice.
-    Duplicate,
+    Duplicate => "made a repeated edit once",
     /// The file already has the new lines.
-    AlreadyApplied,
+    AlreadyApplied => "skipped a change that the file already has",
     /// The diff has hunks but no file headers, and only one file is declared.
-    NoHeader,
+    NoHeader => "used the only declared file",
     /// The path differs from that of a file only in how its accents are encoded, or in blanks.
-    Accents,
+    Accents => "used the file whose path looks the same, but encodes its accents or blanks differently",
     /// An undeclared file is changed, and the rest of the diff does not need that change.
-    Aside,
+    Aside => "put aside, because the file is not declared",
     /// The file has changed elsewhere since it was shown.
-    Merged,
-    /// The answer is escaped, indented by one column, or in an equivalent format.
-    Translated,
+    Merged => "merged with a change made in the meantime",
+    /// The answer is escaped, or in an equivalent format.
+    Translated => "read an answer that is escaped or in another format",
 }
 
 impl Tolerance {
-    /// All tolerances, in order of declaration.
-    pub const ALL: [Tolerance; 27] = [
-        Tolerance::Preamble,
-        Tolerance::Leaked,
-        Tolerance::Indented,
-        Tolerance::CrlfAnswer,
-        Tolerance::Counts,
-        Tolerance::Position,
-        Tolerance::Near,
-        Tolerance::Numbered,
-        Tolerance::CutBlank,
-        Tolerance::Tail,
-        Tolerance::Eol,
-        Tolerance::Trailing,
-        Tolerance::Marker,
-        Tolerance::Punctuation,
-        Tolerance::Space,
-        Tolerance::Gaps,
-        Tolerance::Sequential,
-        Tolerance::PassedOver,
-        Tolerance::Remark,
-        Tolerance::Unchanged,
-        Tolerance::Duplicate,
-        Tolerance::AlreadyApplied,
-        Tolerance::NoHeader,
-        Tolerance::Accents,
-        Tolerance::Aside,
-        Tolerance::Merged,
-        Tolerance::Translated,
-    ];
-
-    /// Returns what was done, for people.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Tolerance::Preamble => "skipped a byte order mark or reasoning before the answer",
-            Tolerance::Leaked => {
-                "removed escape codes, a special token, or a fence glued to the last line"
-            }
-            Tolerance::Indented => "removed indentation or quoting from the whole diff",
-            Tolerance::CrlfAnswer => "read an answer with CRLF line ends",
-            Tolerance::Counts => "ignored wrong or missing line counts",
-            Tolerance::Position => "found the old lines elsewhere, in exactly one place",
-            Tolerance::Near => "chose the match next to the stated line, of several far apart",
-            Tolerance::Numbered => "removed copied line numbers",
-            Tolerance::CutBlank => "restored blank context lines cut off at the end",
-            Tolerance::Tail => "dropped blank lines or prose around the hunk",
-            Tolerance::Eol => "kept the file's line ends",
-            Tolerance::Trailing => "ignored white space at line ends",
-            Tolerance::Marker => "restored lost context markers",
-            Tolerance::Punctuation => "matched look-alike punctuation in context",
-            Tolerance::Space => "ignored white space in context",
-            Tolerance::Gaps => "ignored white space between words, also in removed lines",
-            Tolerance::Sequential => "placed the hunk on the result of earlier hunks",
-            Tolerance::PassedOver => "skipped a block that is not part of the diff",
-            Tolerance::Remark => "left out text that is not part of the diff",
-            Tolerance::Unchanged => "skipped a hunk or file that changes nothing",
-            Tolerance::Duplicate => "made a repeated edit once",
-            Tolerance::AlreadyApplied => "skipped a change that the file already has",
-            Tolerance::NoHeader => "used the only declared file",
-            Tolerance::Accents => {
-                "used the file whose path looks the same, but encodes its accents or blanks differently"
-            }
-            Tolerance::Aside => "put aside, because the file is not declared",
-            Tolerance::Merged => "merged with a change made in the meantime",
-            Tolerance::Translated => {
-                "read an answer that is escaped, indented by one column, or in another format"
-            }
-        }
-    }
-
     /// Returns true if something was chosen or left out, which whoever approves the change should know.
     pub fn is_a_choice(self) -> bool {
         matches!(self, Tolerance::Near | Tolerance::Aside)
+    }
+
+    /// Returns true if a hunk was placed elsewhere than its header says.
+    pub(crate) fn is_a_move(self) -> bool {
+        matches!(self, Tolerance::Position | Tolerance::Near)
     }
 
     const fn bit(self) -> u32 {
@@ -203,8 +156,29 @@ pub struct Repair {
 
 impl Repair {
     /// Creates a repair of the whole answer.
-    pub(crate) fn answer(tolerance: Tolerance) -> Repair {
+    pub(crate) fn of(tolerance: Tolerance) -> Repair {
         Repair { tolerance, file: None, hunk: None, line: None, last_line: None, text: None }
+    }
+
+    /// Sets the file.
+    pub(crate) fn file(self, path: &RepoPath) -> Repair {
+        Repair { file: Some(path.clone()), ..self }
+    }
+
+    /// Sets the hunk of the file, from 0.
+    pub(crate) fn hunk(self, index: usize) -> Repair {
+        Repair { hunk: Some(index + 1), ..self }
+    }
+
+    /// Sets the line of the file, from 0, unless lines of the answer are left out.
+    pub(crate) fn line(self, line: usize) -> Repair {
+        if self.last_line.is_some() { self } else { Repair { line: Some(line + 1), ..self } }
+    }
+
+    /// Returns the hunk, from 0, and its line, from 0, if it is not at its stated line.
+    pub(crate) fn moved(&self) -> Option<(usize, usize)> {
+        let hunk = self.hunk.filter(|_| self.tolerance.is_a_move())?;
+        Some((hunk.checked_sub(1)?, self.line?.checked_sub(1)?))
     }
 
     /// Sets the lines of the answer that were left out, from 1.
@@ -252,9 +226,9 @@ mod tests {
 
     #[test]
     fn each_tolerance_is_switched_individually() {
-        for tolerance in Tolerance::ALL {
+        for tolerance in Tolerance::ALL.iter().copied() {
             let without = Tolerances::ALL.without(tolerance);
-            let on = Tolerance::ALL.into_iter().filter(|other| without.allow(*other)).count();
+            let on = Tolerance::ALL.iter().filter(|other| without.allow(**other)).count();
             assert_eq!(on, Tolerance::ALL.len() - 1);
             assert!(!without.allow(tolerance) && without.with(tolerance).allow(tolerance));
             assert_eq!(Tolerances::UNATTENDED.allow(tolerance), !tolerance.is_a_choice());

@@ -60,39 +60,22 @@ pub(crate) fn on_null(section: &Section<'_>) -> Option<String> {
     is_one.then(|| "For a file that does not exist on one side, the name there is `/dev/null`, with nothing before it.".to_owned())
 }
 
-/// Explains why the names of a file were not found although the answer has them.
+/// Explains why the names of a file were not found although the answer has them: there is no space in them, or something
+/// between them.
 pub(crate) fn on_lost_names(lines: &[&[u8]]) -> Option<String> {
-    let begins = |at: usize, mark: &[u8]| lines.get(at).is_some_and(|line| line.starts_with(mark));
-    let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.trim_ascii().is_empty());
-    let apart = |at: usize| {
-        let below = (at + 1..lines.len()).find(|below| !is_blank(*below))?;
-        (begins(at, b"--- ") && below > at + 1 && begins(below, b"+++ ")).then_some(below)
+    let name = |line: &[u8], sign: &[u8]| {
+        let rest = line.strip_prefix(sign)?.trim_ascii_start();
+        rest.first().filter(|byte| byte.is_ascii_alphanumeric() || **byte == b'/').copied()
     };
-    let glued = |at: usize| {
-        let follows = |mark: &[u8], line: &[u8]| {
-            let rest = line.strip_prefix(mark);
-            rest.is_some_and(|rest| {
-                rest.first().is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'/')
-            })
-        };
-        let line = |at: usize| lines.get(at).copied().unwrap_or_default();
-        follows(b"---", line(at)) && follows(b"+++", line(at + 1))
-    };
-    (0..lines.len()).find_map(|at| {
-        let split = || {
-            let below = apart(at)?;
-            Some(format!(
-                "Line {} begins with `---` and line {} with `+++`: write the second name directly below the first.",
-                at + 1,
-                below + 1
-            ))
-        };
-        let close = || {
-            let said = format!("In line {} and below it, write a space after `---` and `+++`.", at + 1);
-            glued(at).then_some(said)
-        };
-        split().or_else(close)
-    })
+    let at = lines.iter().position(|line| name(line, b"---").is_some())?;
+    let mut below = (at + 1..).zip(lines.iter().skip(at + 1));
+    let (end, line) = below.find(|(_, line)| !line.trim_ascii().is_empty())?;
+    name(line, b"+++")?;
+    Some(format!(
+        "Lines {} and {} have the names of a file: write `--- a/path` and directly below it `+++ b/path`, with a space after each sign.",
+        at + 1,
+        end + 1
+    ))
 }
 
 /// Explains why an answer has no diff although it has a hunk header: something is before it.
@@ -106,11 +89,6 @@ pub(crate) fn on_gutter(lines: &[&[u8]]) -> Option<String> {
             at + 1
         ))
     })
-}
-
-/// Explains how to write a name that is followed by a line number.
-pub(crate) fn on_a_line_number(path: &RepoPath) -> String {
-    format!("A line number is not part of a file name: write `--- a/{path}` and `+++ b/{path}`.")
 }
 
 /// Returns the path without its first directory.
@@ -134,9 +112,9 @@ mod tests {
     #[test]
     fn names_that_are_not_read_are_explained() {
         let blank = note(&format!("--- a/f\n\n+++ b/f\n\n{HUNK}--- a/n\n+++ b/n\n{HUNK}"));
-        assert!(blank.starts_with("Line 1 begins with `---` and line 3"), "{blank:?}");
+        assert!(blank.starts_with("Lines 1 and 3 have the names"), "{blank:?}");
         let close = note(&format!("---a/f\n+++b/f\n{HUNK}"));
-        assert!(close.contains("write a space after `---`"), "{close:?}");
+        assert!(close.starts_with("Lines 1 and 2 have the names"), "{close:?}");
         for name in ["a/dev/null", "dev/null", "NUL"] {
             let said = note(&format!("--- {name}\n+++ b/n\n@@ -0,0 +1 @@\n+x\n"));
             assert!(said.contains("the name there is `/dev/null`"), "{name}: {said:?}");

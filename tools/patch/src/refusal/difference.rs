@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::diff::hunk_lines::FALSE_MARKERS;
+
 /// The number of characters shown of a line.
 const SHOWN: usize = 160;
 /// The number of characters shown before a difference in a line that is cut.
@@ -65,12 +67,8 @@ pub(crate) fn cut(text: &str, column: usize) -> String {
 
 /// Returns the name of the character that `line` begins with, if it only looks like a marker.
 pub(crate) fn false_marker(line: &str) -> Option<String> {
-    const FALSE: [char; 9] = [
-        '\u{2212}', '\u{2010}', '\u{2011}', '\u{2013}', '\u{2014}', '\u{ff0b}', '\u{ff0d}',
-        '\u{a0}', '\u{200b}',
-    ];
     let first = line.chars().next()?;
-    FALSE.contains(&first).then(|| named(Some(first)))
+    FALSE_MARKERS.contains(first).then(|| named(Some(first)))
 }
 
 #[cfg(test)]

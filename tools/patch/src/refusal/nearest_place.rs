@@ -117,9 +117,7 @@ fn prefix(image: &Image<'_>, old: &[&HunkLine<'_>], start: usize) -> usize {
 /// Lets every old line vote for the start at which it would match; rare lines count more.
 fn vote(image: &Image<'_>, old: &[&HunkLine<'_>]) -> Option<usize> {
     let mut votes: BTreeMap<usize, f64> = BTreeMap::new();
-    for (index, line) in
-        old.iter().enumerate().filter(|(_, line)| !line.text.trim_ascii().is_empty())
-    {
+    for (index, line) in old.iter().enumerate().filter(|(_, line)| !line.is_blank()) {
         let count = image.count(line.text);
         if count > COMMON {
             continue;
@@ -184,9 +182,7 @@ impl Refusal {
         }
         text
     }
-}
 
-impl Refusal {
     /// Returns the text for a person: everything that is wrong, and where.
     pub fn for_people(&self) -> String {
         let mut text = String::from("refused; nothing was written\n");

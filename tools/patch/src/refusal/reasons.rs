@@ -365,11 +365,10 @@ impl From<&CommitError> for Refusal {
                 PatchMismatch::file(Reason::WriteFailed, path.as_str())
                     .note(format!("{error}: {source}"))
             }
-            CommitError::Busy => PatchMismatch::answer(Reason::WriteFailed).note(error.to_string()),
             CommitError::Log { source } => {
                 PatchMismatch::answer(Reason::WriteFailed).note(format!("{error}: {source}"))
             }
-            CommitError::Tree(_) => {
+            CommitError::Busy | CommitError::Tree(_) => {
                 PatchMismatch::answer(Reason::WriteFailed).note(error.to_string())
             }
         };

@@ -1,40 +1,9 @@
 //! Answers of which a part was once lost, or something else was written: each gives the intended change or a refusal.
 
-use crate::tests::testing::{Files, applied, path, plan_of};
-use crate::{Reason, Refusal, Tolerance};
-
-/// Applies `answer` to the file `f`; returns the new text or the first reason for refusing it.
-#[track_caller]
-fn after(before: &str, answer: &str) -> Result<String, Reason> {
-    let files =
-        if before.is_empty() { Files::default() } else { Files::default().file("f", before) };
-    let reason = |refusal: Refusal| refusal.mismatches[0].reason;
-    let plan = plan_of(&files, &["f", "g.py"], answer).map_err(reason)?;
-    let change = plan.changes.iter().find(|change| change.path == path("f"));
-    let state = change.and_then(|change| change.after.as_ref());
-    Ok(state.map_or(before.to_owned(), |state| String::from_utf8(state.bytes.to_vec()).unwrap()))
-}
+use crate::tests::testing::{ABC, Files, NAMES, after, path, plan_of};
+use crate::{Reason, Tolerance};
 
 const NEW: &str = "--- /dev/null\n+++ b/f\n";
-const NAMES: &str = "--- a/f\n+++ b/f\n";
-const ABC: &str = "a\nb\n\nc\n";
-
-#[test]
-fn hunks_on_the_result_of_others_are_placed_in_order() {
-    let file = "one\nv=1\nend\n\ntwo\nv=1\nend\n\n";
-    let hunks = "@@ -1,3 +1,3 @@\n one\n-v=1\n+v=2\n end\n@@ -5,2 +5,2 @@\n-two\n+TWO\n v=1\n\
-        @@ -5,3 +5,3 @@\n TWO\n-v=1\n+v=2\n end\n@@ -6,3 +6,2 @@\n v=2\n end\n-\n";
-    assert_eq!(applied(file, hunks).unwrap_err(), Reason::HunkNotFound);
-    let (text, _) = applied(file, hunks.split("@@ -6").next().unwrap()).unwrap();
-    assert_eq!(text, "one\nv=2\nend\n\nTWO\nv=2\nend\n\n");
-}
-
-#[test]
-fn lines_that_a_hunk_added_itself_are_not_a_second_place() {
-    let hunks = "@@ -1,3 +1,2 @@\n a\n-b\n c\n@@ -4,2 +4,3 @@\n e\n }\n+tail\n";
-    let (text, _) = applied("a\nb\nc\nd\ne\n}\n", hunks).unwrap();
-    assert_eq!(text, "a\nc\nd\ne\n}\ntail\n");
-}
 
 #[test]
 fn lines_without_markers_after_a_blank_one_are_not_prose() {
@@ -509,46 +478,6 @@ fn lines_that_end_in_a_lone_carriage_return_are_refused() {
     assert!(text.contains("carriage return"), "{text}");
 }
 
-/// Two functions with the same lines, far apart, the second with the lines `changed` inserted.
-fn twins(changed: &str) -> String {
-    let filler = "    x = 0\n".repeat(60);
-    let part =
-        |name: &str, more: &str| format!("def {name}(x):\n    open(x)\n{more}    close(x)\n\n");
-    format!("{}{filler}\n{}", part("alpha", ""), part("beta", changed))
-}
-
-#[test]
-fn a_hunk_is_not_moved_out_of_the_part_that_its_header_names() {
-    let lines = " open(x)\n-    close(x)\n+    shut(x)\n".replace(" open", "     open");
-    let changed = twins("    # new\n");
-    for header in ["@@ -66,2 +66,2 @@ def beta(x):", "@@ def beta(x): @@"] {
-        let answer = format!("{NAMES}{header}\n{lines}");
-        assert_eq!(after(&changed, &answer), Err(Reason::AmbiguousHunk), "{header}");
-    }
-    for header in ["@@ -66,2 +66,2 @@ def alpha(x):", "@@ -66,2 +66,2 @@ def none(x):"] {
-        let made = after(&changed, &format!("{NAMES}{header}\n{lines}")).unwrap();
-        assert!(made.starts_with("def alpha(x):\n    open(x)\n    shut(x)\n"), "{header}");
-    }
-    let below = changed.replace("alpha", "gamma").replace("beta", "alpha").replace("gamma", "beta");
-    let reversed: String = below.replace("    # new\n", "");
-    let reversed = reversed.replacen("    open(x)\n", "    open(x)\n    # new\n", 1);
-    let answer = format!("{NAMES}@@ -2,2 +2,2 @@ def beta(x):\n{lines}");
-    assert_eq!(after(&reversed, &answer), Err(Reason::AmbiguousHunk), "another part is between");
-}
-
-#[test]
-fn the_same_change_of_two_places_is_not_merged_into_one() {
-    let hunk = |header: &str| format!("{header}\n     open(x)\n-    close(x)\n+    shut(x)\n");
-    let changed = twins("    # new\n");
-    let both = |a: &str, b: &str| after(&changed, &format!("{NAMES}{}{}", hunk(a), hunk(b)));
-    assert_eq!(both("@@ -2,2 +2,2 @@", "@@ -66,2 +66,2 @@"), Err(Reason::AmbiguousHunk));
-    assert_eq!(both("@@ def alpha(x): @@", "@@ def beta(x): @@"), Err(Reason::AmbiguousHunk));
-    for twice in ["@@ -2,2 +2,2 @@", "@@ @@", "@@ -2,2 +2,2 @@ def alpha(x):"] {
-        assert!(both(twice, twice).is_ok(), "{twice}");
-    }
-    assert!(both("@@ -2,2 +2,2 @@", "@@ -4,2 +4,2 @@").is_ok());
-}
-
 #[test]
 fn a_no_newline_marker_may_lack_its_backslash() {
     let end = "No newline at end of file";
@@ -556,55 +485,6 @@ fn a_no_newline_marker_may_lack_its_backslash() {
     assert_eq!(after("", &new).unwrap(), "x");
     let added = format!("{NAMES}@@ -4 +4,2 @@\n c\n+{end}.\n");
     assert_eq!(after(ABC, &added).unwrap(), format!("{ABC}{end}.\n"));
-}
-
-#[test]
-fn context_of_a_list_that_lost_its_markers_is_not_added() {
-    let list = "+ added 19\n+ added 20\n+ added 21\n";
-    let hunk = "@@ -1,3 +1,3 @@\n+ added 19\n-+ added 20\n++ added twenty\n+ added 21\n";
-    assert_eq!(after(list, &format!("{NAMES}{hunk}")), Err(Reason::StrayLine));
-    let added = "@@ -1,2 +1,3 @@\n a\n+ added\n b\n";
-    assert_eq!(after(ABC, &format!("{NAMES}{added}")).unwrap(), "a\n added\nb\n\nc\n");
-}
-
-#[test]
-fn a_change_made_under_another_heading_does_not_count_as_applied() {
-    let done = twins("").replacen("    close(x)\n", "    audit(x)\n    close(x)\n", 1);
-    let drifted = done.replace("def beta(x):\n    open(x)\n", "def beta(x):\n    open(x, 1)\n");
-    let hunk = "     open(x)\n+    audit(x)\n     close(x)\n";
-    for header in ["@@ -68,2 +68,3 @@ def beta(x):", "@@ def beta(x): @@"] {
-        let answer = format!("{NAMES}{header}\n{hunk}");
-        assert_eq!(after(&drifted, &answer), Err(Reason::HunkNotFound), "{header}");
-    }
-    let answer = format!("{NAMES}@@ -30,2 +30,3 @@ def alpha(x):\n{hunk}");
-    assert_eq!(after(&drifted, &answer).unwrap(), drifted);
-}
-
-#[test]
-fn a_hunk_without_numbers_may_build_on_the_one_before() {
-    let file = format!("foo(x)\ndone(x)\n{}bar(x)\ndone(x)\n", "y\n".repeat(40));
-    let first = "@@ @@\n-foo(x)\n+bar(x)\n done(x)\n";
-    let second = "@@ @@\n bar(x)\n+more(x)\n done(x)\n";
-    let both = format!("{NAMES}{first}{second}");
-    assert_eq!(after(&file, &both), Err(Reason::AmbiguousHunk));
-    assert!(after(&file, &format!("{NAMES}{second}")).is_ok());
-    let apart = both.replace("+bar(x)", "+baz(x)");
-    assert!(after(&file, &apart).is_ok());
-}
-
-#[test]
-fn a_hunk_that_ends_in_a_change_before_its_counts_was_cut_off() {
-    let file = "a\nb\nc\nd\ne\nf\ng\n";
-    let cut = |counts: &str| format!("```diff\n{NAMES}@@ -1,{counts} @@\n a\n-b\n+B\n```\n");
-    assert_eq!(after(file, &cut("5 +1,5")), Err(Reason::TruncatedDiff));
-    for counts in ["2 +1,2", "2 +1,3", "3 +1,2"] {
-        assert_eq!(after(file, &cut(counts)).unwrap(), file.replace('b', "B"), "{counts}");
-    }
-    assert_eq!(after("a\nb\n", &cut("5 +1,5")).unwrap(), "a\nB\n", "the file ends there as well");
-    assert_eq!(after(file, &cut("5 +1,2")), Err(Reason::TruncatedDiff), "only removed lines");
-    assert!(after(file, &cut("4 +1,2")).is_ok(), "two lines may be a miscount");
-    let without_context = cut("6 +1,2").replace(" a\n", "-a\n+A\n");
-    assert!(after(file, &without_context).is_ok(), "a diff without context");
 }
 
 #[test]
@@ -617,58 +497,6 @@ fn a_fence_before_a_token_is_removed_although_it_is_not_opened() {
 }
 
 #[test]
-fn code_in_a_fence_is_not_a_remark() {
-    let diff = format!("```diff\n{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n\n");
-    for code in ["}\n", "func helper() int {\n\treturn 1\n}\n", "x = 1\n"] {
-        let answer = format!("{diff}{code}```\n");
-        assert_eq!(after(ABC, &answer), Err(Reason::StrayLine), "{code}");
-    }
-    let remark = format!("{diff}Now the end of it:\n\n@@ -4 +4 @@\n-c\n+C\n```\n");
-    assert_eq!(after(ABC, &remark), Err(Reason::StrayLine));
-}
-
-#[test]
-fn headers_below_the_name_of_another_file_contradict_it() {
-    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
-    let files = || Files::default().file("f", ABC).file("g.py", ABC);
-    for heading in ["### `g.py`", "**g.py**", "g.py:", "== g.py =="] {
-        let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
-        let refusal = plan_of(&files(), &["f", "g.py"], &answer).unwrap_err();
-        assert_eq!(refusal.mismatches[0].reason, Reason::ContradictoryHeaders, "{heading}");
-    }
-    for heading in ["### `f`", "As `g.py` does it:", "### `none.py`", "The change:"] {
-        let answer = format!("{heading}\n\n```diff\n{NAMES}{hunk}```\n");
-        assert!(plan_of(&files(), &["f", "g.py"], &answer).is_ok(), "{heading}");
-    }
-}
-
-#[test]
-fn no_prose_is_accepted_between_names_and_hunks_in_a_fence() {
-    let answer = |line: &str| format!("```diff\n{NAMES}{line}\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n```\n");
-    for line in ["# also remove the function below", "Also remove c."] {
-        assert_eq!(after(ABC, &answer(line)), Err(Reason::StrayLine), "{line}");
-        assert_eq!(after(ABC, &answer(&format!("\n{line}"))), Err(Reason::StrayLine), "{line}");
-    }
-    assert!(after(ABC, &answer("")).is_ok());
-    let git = answer("").replace("--- a/f", "diff --git a/f b/f\nindex 1..2 100644\n--- a/f");
-    assert!(after(ABC, &git).is_ok());
-}
-
-#[test]
-fn a_fence_in_a_list_may_be_closed_with_its_indentation() {
-    let answer = |close: &str, counts: &str| {
-        format!("1. Change:\n\n   ```diff\n{NAMES}@@ -1,2 +1,{counts} @@\n a\n-b\n+B\n{close}\n")
-    };
-    assert_eq!(after(ABC, &answer("   ```", "2")).unwrap(), "a\nB\n\nc\n");
-    assert_eq!(after(ABC, &answer("```", "2")).unwrap(), "a\nB\n\nc\n");
-    for (close, counts) in [("  ```", "2"), ("   ```", "3"), ("   ~~~", "2")] {
-        assert!(after(ABC, &answer(close, counts)).is_err(), "{close} {counts}");
-    }
-    let added = answer("+   ```\n   ```", "3");
-    assert_eq!(after(ABC, &added).unwrap(), "a\nB\n   ```\n\nc\n");
-}
-
-#[test]
 fn a_rename_after_a_broken_header_needs_no_other_names() {
     let answer = "dif --git a/f b/g.py\nsimilarity index 100%\nrename from f\nrename to g.py\n";
     let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer).unwrap();
@@ -676,114 +504,11 @@ fn a_rename_after_a_broken_header_needs_no_other_names() {
 }
 
 #[test]
-fn a_hunk_that_was_cut_below_its_change_is_refused() {
-    let file = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
-    let of = |counts: &str, body: &str| {
-        after(file, &format!("```diff\n{NAMES}@@ {counts} @@\n{body}```\n"))
-    };
-    let one = " a\n b\n c\n-d\n+D\n e\n";
-    assert_eq!(of("-1,8 +1,8", one), Err(Reason::TruncatedDiff));
-    let four = format!("{one} f\n g\n h\n");
-    assert_eq!(of("-1,11 +1,12", &four), Err(Reason::TruncatedDiff));
-    // As much context below as above.
-    let three = format!("{one} f\n g\n");
-    assert!(of("-1,11 +1,12", &three).is_ok());
-    // Only the new lines, or only a few, are miscounted.
-    assert!(of("-1,5 +1,9", one).is_ok() && of("-1,7 +1,7", one).is_ok());
-    // The file ends there.
-    let last = " g\n h\n i\n-j\n+J\n k\n";
-    assert!(of("-7,9 +7,9", last).is_ok());
-}
-
-/// Returns the text outside of the diff, and the tolerances used.
-fn remark(answer: &str) -> Result<(Option<String>, Vec<Tolerance>), Reason> {
-    let plan = plan_of(&Files::default().file("f", ABC), &["f", "g.py"], answer);
-    let plan = plan.map_err(|refusal| refusal.mismatches[0].reason)?;
-    Ok((plan.remark, plan.repairs.iter().map(|repair| repair.tolerance).collect()))
-}
-
-const HUNKS: [&str; 2] = ["@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "@@ -4 +4 @@\n-c\n+C\n"];
-
-#[test]
-fn text_outside_of_the_diff_is_kept_and_not_read() {
-    let diff = format!("{NAMES}{}", HUNKS[0]);
-    let uncounted = diff.replace("1,2 @@", "1,9 @@");
-    for text in ["That is all.", "Do not apply this!", "Auch g.py anpassen.", "NEED_CONTEXT|g.py"] {
-        let kept = Some(format!("{text}\n"));
-        for answer in [format!("{text}\n\n{diff}"), format!("{diff}\n{text}\n")] {
-            assert_eq!(remark(&answer), Ok((kept.clone(), vec![])), "{answer}");
-        }
-        let fenced = format!("{text}\n\n```diff\n{diff}```\n\n- one\n- two\n");
-        assert_eq!(remark(&fenced), Ok((Some(format!("{text}\n\n- one\n- two\n")), vec![])));
-        let (after, used) = remark(&format!("{uncounted}\n{text}\n")).unwrap();
-        assert_eq!((after, used.contains(&Tolerance::Tail)), (kept, true), "{text}");
-    }
-    let other = format!("```diff\n{diff}```\n\nRun:\n```sh\nmake\n```\n");
-    let told = remark(&other).unwrap();
-    assert_eq!(told, (Some("Run:\n```sh\nmake\n```\n".to_owned()), vec![Tolerance::PassedOver]));
-    assert_eq!(remark(&format!("```diff\n{diff}```\n")), Ok((None, vec![])));
-}
-
-#[test]
-fn text_outside_of_the_diff_is_refused_where_nobody_sees_it() {
+fn a_new_file_below_a_rename_has_a_section_of_its_own() {
     let files = Files::default().file("f", ABC);
-    let answer = format!("Never mind.\n\n{NAMES}{}", HUNKS[0]);
-    let read = |allowed| {
-        let (auto, limits) = (config::ApplyStrategy::Auto, crate::PatchLimits::default());
-        let scope = crate::PatchScope::default();
-        let current = |path: &tree::RepoPath| files.read(path);
-        crate::prepare_with(answer.as_bytes(), &scope, auto, &limits, &current, allowed)
-    };
-    assert!(read(crate::Tolerances::UNATTENDED).is_ok());
-    let refusal = read(crate::Tolerances::ALL.without(Tolerance::Remark)).unwrap_err();
-    assert_eq!(refusal.mismatches[0].reason, Reason::RemarkOutside);
-    assert!(refusal.to_string().contains("`Never mind.`"), "{refusal}");
-}
-
-#[test]
-fn a_file_is_changed_in_one_block() {
-    let [first, second] = HUNKS.map(|hunk| format!("{NAMES}{hunk}"));
-    let fence = |diff: &str| format!("```diff\n{diff}```\n");
-    for answer in [
-        format!("Option A:\n{}\nOption B:\n{}", fence(&first), fence(&second)),
-        fence(&first) + &fence(&second),
-        format!("{first}\nThen:\n\n{second}"),
-        format!("{}\nThen:\n\n{second}", first.replace("@@ -1,2 +1,2 @@", "@@ @@")),
-        format!("{}\n{}", fence(&first), fence(&format!("--- a/f\n+++ /dev/null\n{}", HUNKS[1]))),
-    ] {
-        assert_eq!(remark(&answer), Err(Reason::ContradictoryFileOps), "{answer}");
-    }
-    assert_eq!(after(ABC, &fence(&(first.clone() + &second))).unwrap(), "a\nB\n\nC\n");
-    assert_eq!(after(ABC, &(first.clone() + "\n" + &second)).unwrap(), "a\nB\n\nC\n");
-    let new = "--- /dev/null\n+++ b/g.py\n@@ -0,0 +1 @@\n+x\n";
-    let text = format!("First:\n{}\nThen:\n{}", fence(&first), fence(new));
-    assert_eq!(remark(&text).unwrap().0.as_deref(), Some("First:\n\nThen:\n"));
-}
-
-#[test]
-fn no_line_of_a_diff_is_text() {
-    let diff = format!("```diff\n{NAMES}{}```\n", HUNKS[0]);
-    for line in [
-        "-x = 1",
-        "+x is new.",
-        "@@ -4 +4 @@",
-        "  --- a/g.py",
-        "> diff --git a/g.py b/g.py",
-        "rename from g.py",
-        "\u{2212}x",
-    ] {
-        assert!(remark(&format!("{diff}\n{line}\n")).is_err(), "{line}");
-    }
-    for line in ["[... 2 more hunks ...]", "// ... and so on", "# …"] {
-        assert_eq!(remark(&format!("{diff}\n{line}\n")), Err(Reason::ElidedCode), "{line}");
-    }
-    for line in ["Done.", "# Note", "x"] {
-        let inside = diff.replace("+B\n", &format!("+B\n{line}\n"));
-        assert_eq!(remark(&inside), Err(Reason::StrayLine), "{line}");
-        assert_eq!(
-            remark(&format!("{NAMES}{}{line}\n", HUNKS[0])),
-            Err(Reason::StrayLine),
-            "{line}"
-        );
-    }
+    let rename = "diff --git a/f b/h\nrename from f\nrename to h\n";
+    let new = "--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+x\n";
+    let plan = plan_of(&files, &["f", "g", "h"], &format!("{rename}{new}")).unwrap();
+    let paths: Vec<String> = plan.changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(paths, ["g", "h"]);
 }

@@ -155,16 +155,6 @@ fn shapes() -> Vec<Shape> {
             b.of(format!("{{\"path\": \"f\", \"patch\": {}, \"note\": \"done\"}}", json(&b.diff())))
         }),
         ("a JSON string", |b| b.of(json(&b.diff()) + "\n")),
-        ("a JSON array of lines", |b| {
-            let lines: Vec<String> = b.diff().lines().map(json).collect();
-            b.of(format!("[\n  {}\n]\n", lines.join(",\n  ")))
-        }),
-        ("a tool call", |b| {
-            b.of(format!(
-                "<tool_call>\n{{\"name\": \"apply_diff\", \"arguments\": {{\"diff\": {}}}}}\n</tool_call>\n",
-                json(&b.diff())
-            ))
-        }),
         ("entities throughout", |b| b.of(entities(&b.diff()))),
         ("entities in bodies, in a fence", |b| {
             let case = b.bodies(entities);
@@ -269,12 +259,6 @@ fn shapes() -> Vec<Shape> {
             b.headers(|line| line.replace("@@ -", "@@ ").replace(" +", " "))
         }),
         ("headers with one sign", |b| b.headers(|line| line.replace("@@", "@"))),
-        ("a space after every marker", |b| {
-            b.bodies(|line| {
-                let (marker, text) = line.split_at(1);
-                format!("{marker} {text}")
-            })
-        }),
         ("a space after every plus and minus", |b| {
             b.bodies(|line| {
                 let (marker, text) = line.split_at(1);
@@ -302,14 +286,6 @@ fn shapes() -> Vec<Shape> {
                 format!("<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n\n")
             });
             b.of(format!("Here it is.\n\n**`f`**\n\n{blocks}That is all.\n"))
-        }),
-        ("search and replace with line numbers", |b| {
-            let blocks = b.blocks(|old, new| {
-                format!(
-                    "<<<<<<< SEARCH\n:start_line:4\n-------\n{old}=======\n{new}>>>>>>> REPLACE\n"
-                )
-            });
-            b.of(format!("File: f\n{blocks}"))
         }),
         ("search and replace of dashes and pluses", |b| {
             b.of(b.blocks(|old, new| {
@@ -501,10 +477,7 @@ fn an_answer_in_another_form_is_applied_completely_or_not_at_all() {
             Err("unsupported_format"),
         ),
         (patch("*** Update File: b\n@@ fn y\n-x\n+z\n y\n"), Err("unsupported_format")),
-        (
-            patch("*** Update File: b\n*** Move to: c\n@@\n-x\n+z\n y\n"),
-            Ok(vec!["c \"z\\ny\\n\"".to_owned()]),
-        ),
+        (patch("*** Update File: b\n*** Move to: c\n@@\n-x\n+z\n y\n"), Err("unsupported_format")),
         (patch(&format!("{update}*** Delete File: b\n")), Err("unsupported_format")),
         (patch(update).replace("*** End Patch\n", ""), Err("unsupported_format")),
         (format!("{}{}", patch(update), patch(update)), Err("unsupported_format")),
@@ -530,7 +503,7 @@ fn an_answer_in_another_form_is_applied_completely_or_not_at_all() {
 }
 
 #[test]
-fn fences_of_the_text_do_not_end_a_search_and_replace_block() {
+fn a_search_and_replace_block_has_no_line_that_closes_its_fence() {
     let text = "Run:\n\n```sh\nmake\n```\n\nEnd.\n";
     let files = Files::default().file("a", text);
     let outcome = |old: &str, new: &str| {
@@ -540,17 +513,12 @@ fn fences_of_the_text_do_not_end_a_search_and_replace_block() {
         let state = plan.changes[0].after.clone()?;
         String::from_utf8(state.bytes.to_vec()).ok()
     };
-    for (old, new) in [
-        ("```sh\nmake\n```", "```sh\nmake all\n```\n\nOr:\n\n```sh\nmake\n```"),
-        ("make\n```", "make all\n```"),
-        ("End.", "```sh\nmake x\n```\n\nEnd."),
-        ("```sh\nmake\n```\n\nEnd.", "End."),
-    ] {
-        assert_eq!(outcome(old, new), Some(text.replace(old, new)), "{new}");
-    }
+    assert_eq!(outcome("make", "make all"), Some(text.replace("make", "make all")));
     // The block may be broken in two.
     for (old, new) in [
+        ("make\n```", "make all\n```"),
         ("End.", "One.\n```\n\nContinued:\n\n```\nEnd."),
+        ("make\n```", "make all\n```"),
         ("End.", "One.\n```\n\nContinued:\n\n```md\nEnd."),
         ("make\n```", "make\n```\n\nContinued:\n\n```\nmake all\n```"),
         ("End.", "One.\n```"),

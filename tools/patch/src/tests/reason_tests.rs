@@ -341,13 +341,6 @@ fn advice_on_names_is_correct() {
     }
     let declared = case().declare(&["f"]);
     assert_eq!(told(&declared, "a/src/a", "b/a"), (Reason::PathMismatch, String::new()));
-    for (name, is) in [("f:2", "f"), ("src/a:2", "src/a")] {
-        let (reason, note) = told(&case(), &format!("a/{name}"), &format!("b/{name}"));
-        let same = format!(
-            "A line number is not part of a file name: write `--- a/{is}` and `+++ b/{is}`."
-        );
-        assert_eq!((reason, note), (Reason::FileNotFound, same));
-    }
     for (name, reason) in [("n:2", Reason::NonPortableName), ("n:/2", Reason::AbsolutePath)] {
         assert_eq!(told(&case(), &format!("a/{name}"), &format!("b/{name}")).0, reason);
     }

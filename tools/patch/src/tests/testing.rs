@@ -53,6 +53,23 @@ pub(crate) fn open_plan_of(files: &Files, answer: &str) -> Result<ApplyPlan, Ref
     prepare(answer.as_bytes(), &PatchScope::default(), auto, &limits, &|path| files.read(path))
 }
 
+/// The names of the file `f`.
+pub(crate) const NAMES: &str = "--- a/f\n+++ b/f\n";
+/// A file of three lines, the last of which is apart.
+pub(crate) const ABC: &str = "a\nb\n\nc\n";
+
+/// Applies `answer` to the file `f`; returns the new text or the first reason for refusing it.
+#[track_caller]
+pub(crate) fn after(before: &str, answer: &str) -> Result<String, Reason> {
+    let files =
+        if before.is_empty() { Files::default() } else { Files::default().file("f", before) };
+    let reason = |refusal: Refusal| refusal.mismatches[0].reason;
+    let plan = plan_of(&files, &["f", "g.py"], answer).map_err(reason)?;
+    let change = plan.changes.iter().find(|change| change.path == path("f"));
+    let state = change.and_then(|change| change.after.as_ref());
+    Ok(state.map_or(before.to_owned(), |state| String::from_utf8(state.bytes.to_vec()).unwrap()))
+}
+
 /// A tolerance that was used, and the line.
 pub(crate) type Tolerated = (Tolerance, Option<usize>);
 
