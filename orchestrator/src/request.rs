@@ -2,6 +2,7 @@
 //! [`crate::session`].
 
 pub(crate) mod begin;
+pub(crate) mod deadline;
 pub(crate) mod evidence;
 pub(crate) mod gathering;
 pub mod intent;

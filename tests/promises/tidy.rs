@@ -1,8 +1,8 @@
 //! Rules for the source that the compiler does not check. Rules for the documents are beside this folder.
 
 mod effects;
-pub(crate) mod exceptions;
 mod layout;
+mod offenders;
 mod prompt_text;
 pub(crate) mod sources;
 mod type_names;

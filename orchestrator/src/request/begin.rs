@@ -12,7 +12,6 @@ use actors::looks::own_tools;
 use actors::run::Run;
 use actors::run::command_runner::Runner;
 use actors::run::effect::{Effect, Position, Trace};
-use actors::run::terms::Terms;
 use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, BriefShare};
 use actors::talk::prompts::Prompt;
@@ -47,6 +46,7 @@ use tools::redact::values_in;
 
 use crate::mission::charge_earlier;
 use crate::request::Request;
+use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{Gathering, Recall, begins_with};
 use crate::request::intent::{self, Prose, RequestIntent};
 use crate::request::routing::{self, Before, RoutedQuestion};
@@ -572,33 +572,5 @@ impl Effect for ClearWords {
 
     async fn act(&mut self, _: &Run) -> Result<Option<RequestIntent>, JournalClosed> {
         Ok(None)
-    }
-}
-
-/// Returns the time that a run has left, if it is limited.
-fn time_left(terms: &Terms, elapsed: Duration) -> Option<Duration> {
-    let seconds = terms.config.budget.wall_seconds;
-    (seconds > 0).then(|| Duration::from_secs(seconds).saturating_sub(elapsed))
-}
-
-/// The effect of a time limit: time passes only while the run does something new.
-struct Deadline {
-    left: Duration,
-}
-
-impl Effect for Deadline {
-    type Outcome = ();
-    type Stop = JournalClosed;
-
-    fn look(&mut self, _: &Event) -> Trace<()> {
-        Trace::Absent
-    }
-
-    async fn act(&mut self, run: &Run) -> Result<(), JournalClosed> {
-        let mut stop = run.stop.clone();
-        tokio::select! {
-            () = tokio::time::sleep(self.left) => Ok(()),
-            _ = stop.wait_for(|stopped| *stopped) => Err(JournalClosed),
-        }
     }
 }

@@ -215,7 +215,11 @@ fn only_in(words: &str, places: &[&str]) {
 }
 
 fn has(code: &str, words: &str) -> bool {
-    without_comments(code).any(|line| line.contains(words))
+    // `PolicyCommand::new(` does not contain `Command::new(`.
+    let begins = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    without_comments(code).any(|line| {
+        line.match_indices(words).any(|(at, _)| begins(line.get(..at).unwrap_or_default()))
+    })
 }
 
 /// Returns true if the first paragraph says `Pure.`, or `Pure:` followed by exceptions.

@@ -1,4 +1,4 @@
-//! Tests of the whole engine, on files in memory.
+//! Tests of the whole engine, on files in memory. Tests of one rule stand beside it.
 
 mod all_or_nothing_tests;
 mod answer_tests;
