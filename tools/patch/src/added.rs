@@ -18,9 +18,7 @@ use crate::refusal::reasons::{PatchMismatch, Reason};
 
 /// Returns what is wrong with the lines that a hunk adds to a file, or creates it from.
 pub(crate) fn found(habits: &FileHabits<'_>, body: &[HunkLine<'_>]) -> Option<PatchMismatch> {
-    if added_lines(body).next().is_none() {
-        return None;
-    }
+    added_lines(body).next()?;
     if let Some(line) = placeholder::found(habits, body) {
         return Some(damaged(Reason::ElidedCode, line, "replaces code that it does not show"));
     }

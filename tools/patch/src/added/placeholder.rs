@@ -45,7 +45,7 @@ pub(super) fn found<'h, 'a>(
             run.iter().any(|it| it.at.abs_diff(line.at) == 1 && it.is_new() && is_comment(it))
         };
         let told =
-            of(Kind::Added).find(|line| is_new(line) && stands(line, in_place, is_beside(line)));
+            of(Kind::Added).find(|line| stands(line, in_place, is_beside(line)) && is_new(line));
         let mut added = of(Kind::Added);
         let alone = added.next().filter(|line| added.next().is_none() && is_comment(line));
         let alone = alone.filter(|_| habits.is_code() && code(Kind::Removed) >= MANY);

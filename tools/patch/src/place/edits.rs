@@ -86,10 +86,8 @@ fn neighbour(file: &Lines<'_>, at: usize, otherwise: Eol) -> Eol {
 /// Returns false if a hunk decides the end of the file: it has a no-newline marker, unless both sides have one and the file
 /// does not.
 fn keeps_end(place: &Place<'_, '_>, file: &Lines<'_>) -> bool {
-    let is_marked = |is_of: fn(&HunkLine<'_>) -> bool| {
-        place.reading.iter().any(|line| is_of(line) && line.eol == Eol::None)
-    };
-    match (is_marked(|line| line.is_old()), is_marked(|line| line.is_new())) {
+    let mut marked = place.reading.iter().filter(|line| line.eol == Eol::None);
+    match (marked.clone().any(HunkLine::is_old), marked.any(HunkLine::is_new)) {
         (false, false) => true,
         (old, new) => old && new && !file.is_open(),
     }

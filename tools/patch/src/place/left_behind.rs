@@ -19,8 +19,8 @@ pub(crate) fn left_behind(
         return Vec::new();
     }
     let (image, growth) = (Image::of(bytes), Growth::of(edits));
-    let made_by = |index: usize| -> Vec<Range<usize>> {
-        let made = edits.iter().filter(|edit| edit.hunk == index);
+    let made_before = |index: usize| -> Vec<Range<usize>> {
+        let made = edits.iter().filter(|edit| edit.hunk + 1 == index);
         let lines = made.map(|edit| (growth.moved(edit.start), edit.insert.len()));
         lines.map(|(start, len)| start..start + len).collect()
     };
@@ -28,8 +28,8 @@ pub(crate) fn left_behind(
         let Some(hunk) = hunks.get(index) else { return false };
         let start = growth.moved(line);
         let own = start..start + hunk_lines::counts(hunk.longest()).1;
-        let before = || index.checked_sub(1).map(made_by).unwrap_or_default();
-        is_left_behind(&image, hunk, own.clone()) || is_made_again(&image, hunk, own, &before())
+        is_left_behind(&image, hunk, own.clone())
+            || hunk.numbers.is_none() && is_made_again(&image, hunk, own, &made_before(index))
     };
     moved.iter().filter(is_left).map(|(index, _)| *index).collect()
 }

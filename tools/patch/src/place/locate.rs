@@ -243,8 +243,8 @@ pub(crate) fn is_left_behind(result: &Image<'_>, hunk: &Hunk<'_>, own: Range<usi
     !old.is_empty() && starts.into_iter().any(|line| is_there(line.saturating_sub(1)))
 }
 
-/// Returns true if the old lines of a hunk without numbers also occur in the result of all hunks at a place with lines
-/// `made` by the previous hunk, other than its `own` place. Those lines may be the ones that are meant.
+/// Returns true if the old lines of a hunk also occur in the result of all hunks at a place with lines `made` by the
+/// previous hunk, other than its `own` place. If its header has no numbers, those lines may be the ones that are meant.
 pub(crate) fn is_made_again(
     result: &Image<'_>,
     hunk: &Hunk<'_>,
@@ -256,7 +256,7 @@ pub(crate) fn is_made_again(
     let is_made =
         |start: usize| made.iter().any(|it| it.start < start + old.len() && start < it.end);
     let mut places = result.places(&old, Tier::Exact).into_iter();
-    hunk.numbers.is_none() && places.any(|start| is_made(start) && !is_own(start))
+    places.any(|start| is_made(start) && !is_own(start))
 }
 
 struct Searcher<'s, 'i, 'h, 'a> {

@@ -26,7 +26,7 @@ pub(crate) fn create(
         }
         let tolerates = append(&mut made.bytes, hunk, name, allowed).map_err(|mismatch| {
             let (file, hunk) = (Some(name.to_owned()), Some(hunk.reference(index, hunks.len())));
-            vec![PatchMismatch { file, hunk, ..mismatch }]
+            vec![PatchMismatch { file, hunk, ..*mismatch }]
         })?;
         made.repairs.extend(tolerates.map(|tolerance| repair(tolerance, hunk, index)));
     }
@@ -39,7 +39,7 @@ fn append(
     hunk: &Hunk<'_>,
     name: &str,
     allowed: Tolerances,
-) -> Result<Option<Tolerance>, PatchMismatch> {
+) -> Result<Option<Tolerance>, Box<PatchMismatch>> {
     let is_usable = |Reading { body, tolerates }: &&Reading<'_>| {
         let end = body.last().map_or(0, |line| line.at);
         let mut tail = hunk.longest().iter().filter(|line| line.at > end);
@@ -53,15 +53,15 @@ fn append(
     let Some(Reading { body, tolerates }) = hunk.readings.iter().find(is_usable) else {
         let is_empty = hunk.longest().is_empty();
         let reason = if is_empty { Reason::EmptyHunk } else { Reason::NewFileHasOldLines };
-        return Err(PatchMismatch::answer(reason));
+        return Err(PatchMismatch::answer(reason).into());
     };
     let habits = FileHabits::of(b"", name);
     let damage = added::found(&habits, body);
     if let Some(mismatch) = damage.or_else(|| added::found_throughout(&habits, &[body])) {
-        return Err(mismatch);
+        return Err(mismatch.into());
     }
     if body.iter().rev().skip(1).any(|line| line.eol == Eol::None) {
-        return Err(PatchMismatch::answer(Reason::EofMarkerNotAtEof));
+        return Err(PatchMismatch::answer(Reason::EofMarkerNotAtEof).into());
     }
     bytes.extend(body.iter().flat_map(|line| [line.text, line.eol.as_bytes()]).flatten());
     Ok(*tolerates)

@@ -178,7 +178,7 @@ impl<'a> Revision<'_, 'a> {
                     placed.found.extend(fit.found);
                     placed.repairs.extend(fit.repairs);
                 }
-                Err(mismatch) => placed.refused.push((index, self.about(index, mismatch))),
+                Err(mismatch) => placed.refused.push((index, self.about(index, *mismatch))),
             }
         }
         placed
@@ -192,13 +192,15 @@ impl<'a> Revision<'_, 'a> {
         shift: isize,
         taken: &[usize],
         [may_show, may_be_whole]: [bool; 2],
-    ) -> Result<Fit<'a>, PatchMismatch> {
+    ) -> Result<Fit<'a>, Box<PatchMismatch>> {
         let (image, allowed) = (&self.image, self.reader.allowed);
         let Some(hunk) = self.hunks.get(index) else { return Ok(Fit::default()) };
         let repair = |tolerance, line| repair(tolerance, hunk, index).line(line);
         let skipped =
             |tolerance, line| Ok(Fit { repairs: vec![repair(tolerance, line)], ..Fit::default() });
-        let refuse = |reason, places: &[usize]| nearest_place::explain(image, hunk, reason, places);
+        let refuse = |reason, places: &[usize]| {
+            Box::new(nearest_place::explain(image, hunk, reason, places))
+        };
         if may_show && let Some(line) = already_applied::only_shows(image, hunk) {
             return skipped(Tolerance::Unchanged, line);
         }
@@ -221,12 +223,12 @@ impl<'a> Revision<'_, 'a> {
             Search::Nowhere(reason, places) => return Err(refuse(reason, &places)),
         };
         if let Some(mismatch) = doubts::about(image, hunk, &place, may_be_whole) {
-            return Err(mismatch);
+            return Err(mismatch.into());
         }
         let edits = edits::edits(&image.lines, &place, index, self.reader.blind_eol)
             .map_err(|reason| refuse(reason, &[place.start]))?;
         if let Some(mismatch) = added::found(&self.habits, place.reading) {
-            return Err(mismatch);
+            return Err(mismatch.into());
         }
         let numbered = bare.as_ref().map(|_| Tolerance::Numbered);
         let tolerates = place.tolerates.iter().copied().chain(numbered);

@@ -375,7 +375,9 @@ impl<'s> Planner<'s> {
             return refused(path, Reason::FileTooLarge);
         }
         let Rewritten { bytes, repairs, done } = made;
-        repairs.into_iter().for_each(|repair| self.tolerate(path, repair));
+        for repair in repairs {
+            self.tolerate(path, repair);
+        }
         self.done.extend(done);
         Ok(bytes.into())
     }
