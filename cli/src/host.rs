@@ -123,13 +123,13 @@ impl tui::Host for ProgramHost {
         match setting {
             ConversationSetting::Model => changed.model = Some(value),
             ConversationSetting::Thinking => {
-                changed.thinking = Some(ThinkingFlag::from_str(&value, true)?)
+                changed.thinking = Some(ThinkingFlag::from_str(&value, true)?);
             }
             ConversationSetting::Mode => {
-                changed.set.push(("policy.mode".to_owned(), format!("{value:?}")))
+                changed.set.push(("policy.mode".to_owned(), format!("{value:?}")));
             }
             ConversationSetting::Approval => {
-                changed.approval = Some(ApprovalFlag::from_str(&value, true)?)
+                changed.approval = Some(ApprovalFlag::from_str(&value, true)?);
             }
         }
         let config = settings(&changed)?.config;

@@ -177,7 +177,7 @@ impl State {
                         self.end(failed_request(FailureKind::Internal, why)).await;
                     }
                     Err(_) => {
-                        self.end(failed_request(FailureKind::Internal, "the team died")).await
+                        self.end(failed_request(FailureKind::Internal, "the team died")).await;
                     }
                 }
             }

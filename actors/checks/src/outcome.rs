@@ -95,7 +95,6 @@ pub struct WrittenByCheck {
 }
 
 /// Returns true for zero, which is left out of events.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 pub const fn is_zero(count: &usize) -> bool {
     *count == 0
 }

@@ -228,7 +228,7 @@ impl State {
                     RequestIntent::Answer => self.start_answer(myself, brief).await,
                     RequestIntent::Review => self.start_review(myself, brief.earlier),
                     RequestIntent::Edit if self.is_for_a_team() => {
-                        self.start_team(myself, brief).await
+                        self.start_team(myself, brief).await;
                     }
                     RequestIntent::Edit => self.start_crew(myself, Goal::Deliver, brief).await,
                     RequestIntent::Plan => self.start_crew(myself, Goal::PlanOnly, brief).await,
@@ -534,7 +534,7 @@ async fn decided(
     } else if let Ok(Some(intent)) = run.perform(&mut ClearWords).await {
         (intent, IntentBy::Words)
     } else {
-        match intent::by_model(Caller::of(&run, AgentRole::Intent), before, text).await {
+        match intent::by_model(Caller::of(run, AgentRole::Intent), before, text).await {
             Ok(Some(intent)) => (intent, IntentBy::Model),
             Ok(None) => (RequestIntent::Answer, IntentBy::Default),
             Err(error) => {

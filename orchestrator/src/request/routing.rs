@@ -97,7 +97,7 @@ pub(crate) struct RoutedQuestion<'q> {
 impl RoutedQuestion<'_> {
     /// Asks the question. If no answer is usable, asks the model that thinks longest, once.
     pub(crate) async fn ask<G: Grammar>(self, grammar: &G) -> Result<G::Answer, AnswerError> {
-        let own = Caller::of(&self.run, AgentRole::Analysis);
+        let own = Caller::of(self.run, AgentRole::Analysis);
         let strongest =
             Caller { settings: self.run.config().llm.max_think_model.clone(), ..own.clone() };
         let may_change =
@@ -194,7 +194,7 @@ impl RoutedQuestion<'_> {
 
     /// Asks the small model whether long thought is needed. Without an answer, it is not.
     async fn small_model(&self) -> bool {
-        let caller = Caller::of(&self.run, AgentRole::Intent);
+        let caller = Caller::of(self.run, AgentRole::Intent);
         let prompts = caller.prompts();
         let mut dialogue = Dialogue::new(prompts.render(Prompt::Intent, &[]), &self.run.redactor);
         let request = &self.brief.request;

@@ -48,7 +48,7 @@ impl Canonical {
         match message {
             RequestMessage::System { content } => self.parts(&["system", content]),
             RequestMessage::User { content: UserContent::Text(text) } => {
-                self.parts(&["user", text])
+                self.parts(&["user", text]);
             }
             RequestMessage::User { content: UserContent::Parts(parts) } => {
                 let parts = serde_json::Value::from(parts.clone()).to_string();
@@ -64,7 +64,7 @@ impl Canonical {
                 }
             }
             RequestMessage::Tool { content, tool_call_id } => {
-                self.parts(&["tool", tool_call_id, content])
+                self.parts(&["tool", tool_call_id, content]);
             }
             RequestMessage::LatestReminder { content } => self.parts(&["latest_reminder", content]),
         }

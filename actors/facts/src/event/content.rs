@@ -83,25 +83,6 @@ mod mode_words {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mode_of_a_staged_file_is_serialized_as_flags() {
-        for (mode, words) in [
-            (FileMode::Regular, "\"executable\":false}"),
-            (FileMode::Executable, "\"executable\":true}"),
-            (FileMode::Symlink, "\"executable\":false,\"symlink\":true}"),
-        ] {
-            let staged = StagedContent { blob: Blob::new("x"), mode };
-            let json = serde_json::to_string(&staged).unwrap();
-            assert!(json.starts_with("{\"blob\":") && json.ends_with(words), "{json}");
-            assert_eq!(serde_json::from_str::<StagedContent>(&json).unwrap().mode, mode);
-        }
-    }
-}
-
 impl From<&Change> for StagedFile {
     fn from(change: &Change) -> Self {
         let content = |state: &FileState| StagedContent::from(state.clone());
@@ -136,5 +117,24 @@ impl StagedFile {
         };
         let (before, after) = (self.before.as_ref().map(state), self.after.as_ref().map(state));
         Change { path: self.path.clone(), op, before, after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_of_a_staged_file_is_serialized_as_flags() {
+        for (mode, words) in [
+            (FileMode::Regular, "\"executable\":false}"),
+            (FileMode::Executable, "\"executable\":true}"),
+            (FileMode::Symlink, "\"executable\":false,\"symlink\":true}"),
+        ] {
+            let staged = StagedContent { blob: Blob::new("x"), mode };
+            let json = serde_json::to_string(&staged).unwrap();
+            assert!(json.starts_with("{\"blob\":") && json.ends_with(words), "{json}");
+            assert_eq!(serde_json::from_str::<StagedContent>(&json).unwrap().mode, mode);
+        }
     }
 }

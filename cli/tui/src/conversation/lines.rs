@@ -129,7 +129,7 @@ impl Conversation {
             What::Redraw => return vec![ConversationAct::Redraw],
             What::Transcript => self.show_transcript(at),
             What::Resume | What::Clear if self.work != CurrentWork::Idle => {
-                self.wait_with(text, at)
+                self.wait_with(text, at);
             }
             What::Resume if !rest.is_empty() => {
                 return vec![ConversationAct::Resume(rest.to_owned())];

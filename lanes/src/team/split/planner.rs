@@ -29,7 +29,7 @@ pub struct TeamPlanned {
 /// commands.
 pub async fn plan_split(commands: &Runner, brief: &Brief) -> Result<TeamPlanned, AnswerError> {
     let run = &commands.run;
-    let (caller, config) = (Caller::of(&run, AgentRole::LanePlanner), run.config());
+    let (caller, config) = (Caller::of(run, AgentRole::LanePlanner), run.config());
     let limits = TeamLimits { max_lanes: config.lanes.max_lanes };
     let prompts = caller.prompts();
     let mut dialogue = Dialogue::new(introduction(prompts), &run.redactor);

@@ -90,8 +90,8 @@ pub fn card(
             TaskKind::Read => AgentRole::Child,
             TaskKind::Write => AgentRole::Editor,
         };
-        task.model = Caller::of(&run, role).settings.model;
-        let planner = || Caller::of(&run, AgentRole::Architect).settings.model;
+        task.model = Caller::of(run, role).settings.model;
+        let planner = || Caller::of(run, AgentRole::Architect).settings.model;
         task.planner = (task.kind == TaskKind::Write).then(planner);
     }
     let writes = subtasks.iter().any(|task| task.kind == TaskKind::Write);
@@ -147,7 +147,7 @@ fn estimate(run: &Run, sources: &[SourceFile], tasks: &[SubTask]) -> Estimate {
                 (AgentRole::Editor, (2, again.max(2)), shown + LANE_TOKENS)
             }
         };
-        let model = Caller::of(&run, role).settings.model;
+        let model = Caller::of(run, role).settings.model;
         let each = prompt + ANSWER_TOKENS;
         calls = (calls.0 + few, calls.1 + many);
         tokens = (tokens.0 + few * each, tokens.1 + many * each * 2);

@@ -101,7 +101,7 @@ impl Research<'_> {
             &prompts.render(Prompt::MissionLead, &[]),
         );
         dialogue.say(&(opening + &std::mem::take(untold) + request));
-        let caller = Caller::of(&run, AgentRole::Researcher);
+        let caller = Caller::of(run, AgentRole::Researcher);
         let talk = Talk {
             caller: &caller,
             sources: look_effect::LookSources {
