@@ -1,5 +1,5 @@
 //! The user's workspace and what is kept for it: who may write to it, its checkpoints, copies and directories. Whether a
-//! change is allowed is decided in [`crate::gate`].
+//! change is allowed is decided in `gate`.
 
 pub mod checkpoints;
 pub(crate) mod copy;

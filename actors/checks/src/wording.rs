@@ -41,7 +41,7 @@ impl fmt::Debug for Wording {
 }
 
 /// Serializes as text in human-readable formats, and as unit in the binary format in which events are compared
-/// ([`facts::event::Event::decisions`]).
+/// (`Event::decisions` in `facts`).
 impl Serialize for Wording {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         if to.is_human_readable() { to.serialize_str(&self.0) } else { to.serialize_unit() }

@@ -1,4 +1,4 @@
-//! Every kind of event in the journal. Values only; [`actors::run::publisher`] writes them.
+//! Every kind of event in the journal. Values only; `actors::run::publisher` writes them.
 
 use checks::failure_class::FailureClass;
 use checks::outcome::{CheckOutcome, Findings, WrittenByCheck};

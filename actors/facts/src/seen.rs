@@ -1,4 +1,4 @@
-//! The result of reading a path, as recorded in the journal. Values only; [`actors::run::file_reader`] does the reading.
+//! The result of reading a path, as recorded in the journal. Values only; `actors::run::file_reader` does the reading.
 
 use std::io;
 

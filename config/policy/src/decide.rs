@@ -86,7 +86,7 @@ pub enum Gaps {
     Accepted,
 }
 
-/// The verdict. `W` is the reason: a [`Why`] in the table, a sentence for one effect.
+/// The verdict. `W` is the reason: a [`VerdictReason`] in the table, a sentence for one effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict<W = String> {
     /// The effect may happen.

@@ -48,7 +48,7 @@ pub fn list_files(root: &Path, max_files: usize) -> Listing {
     list_by(root, root, max_files, IgnoreRules::WithDotIgnore)
 }
 
-/// Like [`list`], without the files that `.deepseekignore` hides from models.
+/// Like [`list_files`], without the files that `.deepseekignore` hides from models.
 pub fn list_for_models(root: &Path, max_files: usize) -> Listing {
     list_by(root, root, max_files, IgnoreRules::ForModels)
 }

@@ -85,7 +85,7 @@ struct Walk {
     lacks: bool,
     /// True if the last hunk has as many lines as its header says.
     is_whole: bool,
-    /// True if a fence was opened directly after a hunk that may continue.
+    /// True if a fence was opened directly after a hunk that may continue, and no hunk has begun since.
     in_break: bool,
     /// True if a fence was closed after a hunk that may continue, and no other hunk has begun since.
     is_cut: bool,
@@ -117,10 +117,11 @@ impl Walk {
             Use::Closes => {
                 (self.in_fence, self.in_block) = (false, false);
                 self.is_cut = self.lacks;
-                (self.expects_hunks, self.in_break) = (false, false);
+                self.expects_hunks = false;
             }
             Use::Header | Use::Body => {
                 self.in_block = self.in_fence;
+                self.in_break = false;
                 self.is_cut &= what == Use::Body;
             }
             Use::Blank | Use::Prose => {}

@@ -38,6 +38,12 @@ fn a_fence_that_is_closed_twice_did_not_end_the_first_time() {
 }
 
 #[test]
+fn an_empty_fence_does_not_end_a_hunk_that_lacks_a_line() {
+    let answer = format!("{NEW}@@ -0,0 +1,3 @@\n+a\n+b\n```\n```\nnew 2\n");
+    assert_eq!(after("", &answer), Err(Reason::StrayLine));
+}
+
+#[test]
 fn other_formats_next_to_a_diff_are_refused() {
     let diff = format!("{NAMES}@@ -1,2 +1,2 @@\n a\n-b\n+B\n");
     for other in [
