@@ -1,5 +1,5 @@
 //! What every tool builds on: clock and ids, threads for blocking work, regular files and their encodings, redaction, fault
-//! points, counts with their noun, text without what is too long or what only a terminal shows.
+//! points, counts with their noun, the words of names, text without what is too long or what only a terminal shows.
 //!
 //! The tools themselves are the crates next to this one. This layer acts on the world or decides about it, one tool per
 //! crate, and knows nothing about roles, runs or sessions.
@@ -15,3 +15,4 @@ pub mod plain;
 pub mod redact;
 pub mod regular;
 pub mod relocate;
+pub mod words;

@@ -9,12 +9,13 @@ use facts::grammar::look::{Look, Looks};
 use index::Index;
 use search::{
     BYTES_PER_TOKEN, Defined, FileMatches, LookError, LookLines, Matches, Shown, Symbol,
-    VisibleTree, evidence_about, is_han, shown_of,
+    VisibleTree, evidence_about, shown_of,
 };
 use toolbox::OwnTool;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tools::plain::plain_output;
+use tools::words::is_han;
 use tree::RepoPath;
 
 use crate::calls::model_call::{CallError, Caller};

@@ -8,4 +8,4 @@ pub(crate) mod mentions;
 pub(crate) mod rank;
 pub(crate) mod ranking;
 pub(crate) mod stem;
-pub(crate) mod words;
+pub(crate) mod stems;

@@ -29,5 +29,5 @@ pub use look::{
     VisibleTree, shown_of,
 };
 pub use render::{BYTES_PER_TOKEN, TITLE_BYTES, Titles, estimate_tokens, render, render_stable};
-pub use terms::{Term, TermKind, extract, is_han};
+pub use terms::{Term, TermKind, extract};
 pub use text::{Hit, PatternError, PatternKind, SearchLimits, search};

@@ -7,7 +7,8 @@ use index::FileKind;
 
 use super::instructions::directories_above;
 use super::reader::Unshown;
-use super::terms::{Term, TermKind, is_han, is_surely_file};
+use super::terms::{Term, TermKind, is_surely_file};
+use tools::words::is_han;
 use tree::{Entry, ListedFile, PathError, ReadTree, RepoPath, TreeError, spelling};
 
 /// A file that the user named.

@@ -1,7 +1,8 @@
 //! Decides whether a request looks large enough to ask a model to split it into lanes. Pure: it counts and does not
 //! understand.
 
-use search::{TermKind, extract, is_han};
+use search::{TermKind, extract};
+use tools::words::is_han;
 
 /// Points for each list item and each path.
 const POINTS_EACH: usize = 10;

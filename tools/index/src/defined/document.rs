@@ -3,7 +3,7 @@
 use tree::{FileHash, RepoPath};
 
 use crate::defined::definitions::{Definition, definitions_of_file};
-use crate::ranked::words;
+use crate::ranked::stems;
 
 /// How often a word of the path counts, compared with one in the text.
 const PATH_WEIGHT: usize = 3;
@@ -47,11 +47,11 @@ pub(crate) fn each_word(
     definitions: &[Definition],
     mut on_word: impl FnMut(u32, &str),
 ) {
-    words::each(path.as_str(), |word| (0..PATH_WEIGHT).for_each(|_| on_word(0, word)));
+    stems::each(path.as_str(), |word| (0..PATH_WEIGHT).for_each(|_| on_word(0, word)));
     for Definition { name, line, .. } in definitions {
-        words::each(name, |word| (0..DEFINITION_WEIGHT).for_each(|_| on_word(*line, word)));
+        stems::each(name, |word| (0..DEFINITION_WEIGHT).for_each(|_| on_word(*line, word)));
     }
-    words::each_by_line(text, on_word);
+    stems::each_by_line(text, on_word);
 }
 
 /// Returns the id of a file with this content: the same everywhere, and different for any other path or content.

@@ -1,7 +1,7 @@
 //! The messages of earlier commits, and the files they changed, with a text format for storage. Pure: `git` reads the
 //! repository.
 
-use crate::ranked::words;
+use crate::ranked::stems;
 
 /// Number of commits that are remembered.
 pub(crate) const COMMITS: usize = 1500;
@@ -35,7 +35,7 @@ impl PastCommit {
         let message = message.get(..message.floor_char_boundary(MAX_MESSAGE_BYTES));
         let mut all = String::new();
         for line in message.unwrap_or_default().lines().filter(|line| !is_trailer(line)) {
-            words::each(line, |word| {
+            stems::each(line, |word| {
                 all.push_str(word);
                 all.push(' ');
             });

@@ -11,7 +11,7 @@ use crate::defined::kind::FileKind;
 use crate::ranked::bm25;
 use crate::ranked::mentions::Mentions;
 use crate::ranked::rank::{self, FileFacts, Window};
-use crate::ranked::words;
+use crate::ranked::stems;
 use crate::stored::manifest::{Manifest, ManifestEntry};
 use crate::stored::postings::Postings;
 use crate::stored::store::{IndexReading, StoreError, StorePlaces};
@@ -91,7 +91,7 @@ const FUNCTION_WORDS: &str = "\
 fn function_words() -> &'static HashSet<String> {
     static STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let mut stems = HashSet::new();
-        words::each(FUNCTION_WORDS, |word| {
+        stems::each(FUNCTION_WORDS, |word| {
             stems.insert(word.to_owned());
         });
         stems
@@ -102,7 +102,7 @@ fn function_words() -> &'static HashSet<String> {
 /// Returns the distinct words of a request, stemmed for the search.
 pub(crate) fn words_of(request: &str) -> Vec<String> {
     let mut sought: Vec<String> = Vec::new();
-    words::each(request, |word| {
+    stems::each(request, |word| {
         if function_words().contains(word) {
             return;
         }
@@ -119,7 +119,7 @@ fn scope(request: &str) -> HashSet<String> {
     let mut scope = HashSet::new();
     let first = request.trim_start().lines().next().and_then(|line| line.split_once(": "));
     if let Some((about, _)) = first.filter(|(about, _)| about.len() <= MAX_SCOPE_BYTES) {
-        words::each(about, |word| {
+        stems::each(about, |word| {
             scope.insert(word.to_owned());
         });
     }
@@ -286,7 +286,7 @@ fn name_score(path: &RepoPath, sought: &[String], weights: &[f64]) -> f64 {
     let mut above = || parts.find(|part| !NAMELESS.contains(part)).map(stem);
     let name = if NAMELESS.contains(&name.as_str()) { above().unwrap_or(name) } else { name };
     let (mut sum, mut any, mut all) = (0.0, false, true);
-    words::each(&name, |word| {
+    stems::each(&name, |word| {
         any = true;
         if !all {
             return;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-mod words;
+mod prose;
 
-pub use words::is_han;
+use tools::words::is_han;
 
 /// Maximum number of terms that look like paths.
 const MAX_PATHS: usize = 24;
@@ -83,9 +83,9 @@ impl Term {
         match self.kind {
             TermKind::Path { .. } => false,
             TermKind::Quoted | TermKind::Error | TermKind::Identifier => {
-                words::has_whole(text, &self.text)
+                prose::has_whole(text, &self.text)
             }
-            TermKind::Part | TermKind::Word => words::has_word(text, &self.text),
+            TermKind::Part | TermKind::Word => prose::has_word(text, &self.text),
         }
     }
 
@@ -108,7 +108,7 @@ pub fn extract(request: &str) -> Vec<Term> {
         }
     }
     let mut weak = Vec::new();
-    words::scan(&prose, &mut |kind, text| match kind {
+    prose::scan(&prose, &mut |kind, text| match kind {
         TermKind::Part | TermKind::Word => weak.push((kind, text)),
         TermKind::Path { .. } | TermKind::Quoted | TermKind::Error | TermKind::Identifier => {
             found.add(kind, &text);
@@ -254,7 +254,7 @@ fn add_quoted(text: &str, found: &mut Found) {
         found.add(TermKind::Path { line: None }, text);
     }
     let long_enough = text.chars().count() >= if text.contains(is_han) { 2 } else { 3 };
-    let known = is_surely_file(text) || words::is_common(&text.to_lowercase());
+    let known = is_surely_file(text) || prose::is_common(&text.to_lowercase());
     if long_enough && !known && text.contains(char::is_alphanumeric) {
         found.add(TermKind::Quoted, text);
     }
@@ -355,6 +355,7 @@ mod tests {
         );
         let parts = of(request, |kind| kind == TermKind::Part);
         assert_eq!(parts, ["parse", "range", "http", "client"]);
+        assert_eq!(of("print sha256Digest", |kind| kind == TermKind::Part), ["digest"]);
         assert!(strong_of("e.g. this, i.e. that. Then").is_empty());
     }
 

@@ -1,4 +1,6 @@
-//! Splits a text into words by line: identifiers at case changes and underscores, Chinese into pairs of characters. Pure.
+//! The words of a text that are worth indexing, as stems, by line. Pure.
+
+use tools::words::{han_pairs, is_han, split_at_han, words_of_name};
 
 use crate::ranked::stem::stem;
 
@@ -25,48 +27,15 @@ pub(crate) fn each(text: &str, mut on_word: impl FnMut(&str)) {
 }
 
 fn each_with(text: &str, buffer: &mut String, on_word: &mut impl FnMut(&str)) {
-    for run in text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
-        if run.is_ascii() {
-            humps(run, |word| one(word, buffer, on_word));
-            continue;
-        }
-        let mut rest = run;
-        while let Some(first) = rest.chars().next() {
-            let end = rest.find(|c| is_han(c) != is_han(first)).unwrap_or(rest.len());
-            let (part, after) = rest.split_at(end);
-            if is_han(first) {
-                pairs(part, on_word);
+    for run in text.split(|c: char| !c.is_alphanumeric()) {
+        for piece in split_at_han(run) {
+            if piece.starts_with(is_han) {
+                han_pairs(piece).for_each(&mut *on_word);
             } else {
-                humps(part, |word| one(word, buffer, on_word));
+                words_of_name(piece).for_each(|word| one(word, buffer, on_word));
             }
-            rest = after;
         }
     }
-}
-
-/// Returns whether a character is Chinese.
-fn is_han(c: char) -> bool {
-    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
-}
-
-/// Splits an identifier without underscores into words, such as `HttpClient` or `HTTPServer2`.
-fn humps<'a>(run: &'a str, mut on_part: impl FnMut(&'a str)) {
-    let mut start = 0;
-    let mut before: Option<char> = None;
-    let mut chars = run.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        let after = chars.peek().map(|(_, c)| *c);
-        let begins = c.is_uppercase()
-            && before.is_some_and(|before| {
-                !before.is_uppercase() || after.is_some_and(char::is_lowercase)
-            });
-        if begins {
-            on_part(run.get(start..at).unwrap_or_default());
-            start = at;
-        }
-        before = Some(c);
-    }
-    on_part(run.get(start..).unwrap_or_default());
 }
 
 fn one(word: &str, buffer: &mut String, on_word: &mut impl FnMut(&str)) {
@@ -83,20 +52,6 @@ fn one(word: &str, buffer: &mut String, on_word: &mut impl FnMut(&str)) {
     }
     stem(buffer);
     on_word(buffer);
-}
-
-fn pairs(run: &str, on_word: &mut impl FnMut(&str)) {
-    let mut starts = run.char_indices().map(|(at, _)| at).chain([run.len()]);
-    let (mut first, mut second) = (starts.next(), starts.next());
-    if run.chars().count() == 1 {
-        on_word(run);
-        return;
-    }
-    for third in starts {
-        let pair = first.and_then(|first| run.get(first..third));
-        on_word(pair.unwrap_or_default());
-        (first, second) = (second, Some(third));
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Finds words and identifiers in prose, and word boundaries. It does not handle paths and quotes.
 
+use tools::words::{han_pairs, is_han, is_hump, split_at_han, words_of_name};
+
 use super::TermKind;
 
 /// Common words of requests that do not help to find anything.
@@ -34,11 +36,6 @@ const MAX_HAN_WORD: usize = 4;
 /// Longest identifier; longer ones are hashes and encoded data.
 const MAX_IDENTIFIER: usize = 64;
 
-/// Returns true for a Chinese character.
-pub fn is_han(c: char) -> bool {
-    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
-}
-
 /// Returns true if `word`, in lower case, does not help to find anything.
 pub(super) fn is_common(word: &str) -> bool {
     [COMMON, COMMON_HAN].iter().any(|common| common.split(' ').any(|known| known == word))
@@ -49,16 +46,13 @@ pub(super) fn scan(prose: &str, on_term: &mut dyn FnMut(TermKind, String)) {
     for piece in prose.split_inclusive(|c: char| !is_token_char(c)) {
         let token = piece.strip_suffix(|c: char| !is_token_char(c)).unwrap_or(piece);
         let called = piece.ends_with('(');
-        let mut rest = token;
-        while let Some(first) = rest.chars().next() {
-            let end = rest.find(|c: char| is_han(c) != is_han(first)).unwrap_or(rest.len());
-            let (run, after) = rest.split_at(end);
-            if is_han(first) {
-                han(run, on_term);
+        let mut pieces = split_at_han(token).peekable();
+        while let Some(piece) = pieces.next() {
+            if piece.starts_with(is_han) {
+                han(piece, on_term);
             } else {
-                chain(run, called && after.is_empty(), on_term);
+                chain(piece, called && pieces.peek().is_none(), on_term);
             }
-            rest = after;
         }
     }
 }
@@ -98,11 +92,11 @@ fn identifier_or_word(
     }
     let shaped = name.trim_matches('_').contains('_')
         || name.contains(|c: char| c.is_ascii_digit())
-        || parts(name).len() > 1;
+        || words_of_name(name).nth(1).is_some();
     let shaped = shaped && !name.starts_with(|c: char| c.is_ascii_digit());
     if (surely_identifier && !is_common(&lower)) || shaped {
         on_term(TermKind::Identifier, name.to_owned());
-        let parts = parts(name).into_iter().map(str::to_lowercase);
+        let parts = words_of_name(name).map(str::to_lowercase);
         for part in parts.filter(|part| *part != lower && is_significant(part)) {
             on_term(TermKind::Part, part);
         }
@@ -121,45 +115,24 @@ fn singular(word: &str) -> &str {
     word.strip_suffix('s').filter(|stem| stem.len() >= 3 && !keeps).unwrap_or(word)
 }
 
-/// Returns the words of an identifier such as `parse_range`, `HttpClient` or `HTTPServer2`.
-fn parts(name: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    for word in name.split('_').filter(|word| !word.is_empty()) {
-        let mut start = 0;
-        for (at, c) in word.char_indices().skip(1) {
-            let before = word.get(..at).unwrap_or_default().chars().next_back();
-            let after = word.get(at + c.len_utf8()..).unwrap_or_default().chars().next();
-            let begins = c.is_uppercase()
-                && before.is_some_and(|before| {
-                    before.is_lowercase()
-                        || (before.is_uppercase() && after.is_some_and(char::is_lowercase))
-                });
-            if begins {
-                parts.extend(word.get(start..at));
-                start = at;
-            }
-        }
-        parts.extend(word.get(start..));
-    }
-    parts
-}
-
 /// Reports Chinese words: the text between particles, split into pairs if it is long.
 fn han(run: &str, on_term: &mut dyn FnMut(TermKind, String)) {
     for piece in run.split(|c| HAN_PARTICLES.contains(c)) {
-        let chars: Vec<char> = piece.chars().collect();
-        let pairs: Vec<String> = chars.windows(2).map(|pair| pair.iter().collect()).collect();
-        let common = pairs.iter().any(|pair| is_common(pair));
-        if chars.len() <= MAX_HAN_WORD && !common && chars.len() > 1 {
+        let length = piece.chars().count();
+        if length < 2 {
+            continue;
+        }
+        let pairs: Vec<&str> = han_pairs(piece).collect();
+        let common: Vec<bool> = pairs.iter().map(|pair| is_common(pair)).collect();
+        if length <= MAX_HAN_WORD && !common.contains(&true) {
             on_term(TermKind::Word, piece.to_owned());
             continue;
         }
         // Skips pairs that overlap a common word: they are half of it and half of its neighbour.
-        let known: Vec<bool> = pairs.iter().map(|pair| is_common(pair)).collect();
         for (at, pair) in pairs.into_iter().enumerate() {
             let mut near = at.saturating_sub(1)..=at + 1;
-            if !near.any(|at| known.get(at).copied().unwrap_or(false)) {
-                on_term(TermKind::Word, pair);
+            if !near.any(|at| common.get(at).copied().unwrap_or(false)) {
+                on_term(TermKind::Word, pair.to_owned());
             }
         }
     }
@@ -195,17 +168,21 @@ fn begins_word(before: &str, word: &str) -> bool {
     let (Some(before), Some(first)) = (before.chars().next_back(), chars.next()) else {
         return true;
     };
-    let hump = !before.is_uppercase() || chars.next().is_some_and(char::is_lowercase);
-    !before.is_alphabetic() || is_han(before) || is_han(first) || (first.is_uppercase() && hump)
+    is_word_boundary(before, first, chars.next())
 }
 
 fn ends_word(word: &str, after: &str) -> bool {
     let mut chars = after.chars();
     let (Some(last), Some(next)) = (word.chars().next_back(), chars.next()) else { return true };
     let second = chars.next();
-    let hump = last.is_lowercase() || second.is_some_and(char::is_lowercase);
     let plural = next.eq_ignore_ascii_case(&'s') && second.is_none_or(|c| !c.is_alphabetic());
-    !next.is_alphabetic() || is_han(next) || is_han(last) || (next.is_uppercase() && hump) || plural
+    is_word_boundary(last, next, second) || plural
+}
+
+/// Returns whether one word ends with `before` and the next begins with `c`.
+fn is_word_boundary(before: char, c: char, after: Option<char>) -> bool {
+    let pair = [before, c];
+    pair.iter().any(|c| !c.is_alphabetic() || is_han(*c)) || is_hump(before, c, after)
 }
 
 #[cfg(test)]
@@ -251,14 +228,5 @@ mod tests {
         for text in ["foo_bar", "xfoo", "Foo", "foo1"] {
             assert!(!has_whole(text, "foo"), "{text}");
         }
-    }
-
-    #[test]
-    fn identifiers_are_split_into_words() {
-        assert_eq!(parts("parse_range"), ["parse", "range"]);
-        assert_eq!(parts("HTTPServer2"), ["HTTP", "Server2"]);
-        assert_eq!(parts("größeMax"), ["größe", "Max"]);
-        assert_eq!(parts("__init__"), ["init"]);
-        assert_eq!(parts("Word"), ["Word"]);
     }
 }
