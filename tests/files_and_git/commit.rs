@@ -137,13 +137,15 @@ fn the_commit_command_shown_after_a_request_works_in_a_conversation() {
     screen.types("/commit\r");
     screen.until_shown("Commit this file with this message?");
     // A no commits nothing, and the message says how to change the commit message.
-    screen.presses("\x1bn", "nothing was committed");
+    screen.presses("\x1bn", "message? no");
+    screen.until_shown("nothing was committed");
     // An `n` that came too late for the question is in the input.
     screen.types("\x15/commit\r");
     screen.until("the question is not shown again", |rows| {
         rows.iter().any(|row| row == "  y yes · n no, then Enter")
     });
-    screen.presses("\x1by", "committed as ");
+    screen.presses("\x1by", "message? yes");
+    screen.until_shown("committed as ");
     // Text typed before the conversation has the terminal back does not reach it.
     let is_status = |row: &String| row.starts_with("agent ·");
     screen.until("the status", |rows| {
