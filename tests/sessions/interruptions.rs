@@ -241,6 +241,8 @@ fn a_workspace_that_was_moved_or_replaced_during_a_run_ends_it_and_nothing_runs_
                 return ScriptedReply::text(plan(&["greet.txt"]));
             }
             let aside = root.with_extension("aside");
+            // The check that began before the workspace went away has ended there.
+            wait_until(PROMPTLY, || root.join("ran").exists().then_some(()));
             if root.exists() && !aside.exists() {
                 fs::rename(&root, &aside).unwrap();
                 match what {
