@@ -8,6 +8,7 @@ pub mod looks;
 pub mod roles;
 pub mod run;
 pub mod talk;
+pub mod workers;
 
 use ractor::rpc::CallResult;
 use ractor::{Message, MessagingErr, RpcReplyPort};
