@@ -28,6 +28,7 @@ use tree::{Entry, ReadTree, RepoPath};
 use crate::request::LAST_REQUEST;
 use crate::request::gathering::{Gathering, begins_with};
 use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::root::active::Work;
 use crate::root::ending::{Ending, journal_closed};
 use crate::root::{Msg, News, State};
 use crate::session::turn;
@@ -35,7 +36,8 @@ use crate::session::turn;
 impl State {
     /// Starts a review of the change that the request names.
     pub(crate) fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
-        let Some(active) = &self.active else { return };
+        let Some(active) = self.active_mut() else { return };
+        active.work = Work::Reviewing;
         let words = active.request.text.trim().to_owned();
         let mut run = active.run.clone();
         if words == LAST_REQUEST {
@@ -46,7 +48,7 @@ impl State {
         let (index, memory) = (self.index.clone(), self.recall());
         let before = Before::of(&self.turns);
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
-        self.tell_in_run(myself, async move {
+        self.start_work(myself, async move {
             let commands = Runner { workspace, run };
             let sources =
                 LookSources { commands: &commands, index: Some(&index), own: &[], programs: None };
