@@ -4,7 +4,6 @@
 pub mod lane_tree;
 pub mod worktrees;
 
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,16 +13,15 @@ use actors::run::effect::{Effect, Position, Trace};
 use actors::run::publisher::Publisher;
 use actors::run::workspace::Workspace;
 use actors::talk::brief::Brief;
+use actors::workers::{Finished, Workers};
 use facts::amounts::Allowance;
 use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use facts::event::{Event, StagedFile};
 use facts::lane_id::LaneId;
-use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, DerivedActorRef, SpawnErr, SupervisionEvent,
 };
-use tokio::task::JoinSet;
 use tree::{RepoPath, SnapshotError, Snapshots, TreeId};
 
 use crate::crew::cycle::Goal;
@@ -116,8 +114,8 @@ pub struct LaneEnded {
 enum Msg {
     /// Starts an attempt. There is one at a time.
     Begin(LaneAttempt),
-    /// The attempt has ended; `None` if it panicked.
-    Worked(Option<Result<LaneReport, JournalClosed>>),
+    /// The attempt has ended.
+    Worked(Finished<Result<LaneReport, JournalClosed>>),
 }
 
 /// A handle to a lane.
@@ -154,8 +152,7 @@ struct LaneActor;
 struct State {
     setup: LaneSetup,
     above: DerivedActorRef<LaneEnded>,
-    /// Tasks running next to the actor; they end with it.
-    work: JoinSet<()>,
+    workers: Workers,
 }
 
 impl Actor for LaneActor {
@@ -168,7 +165,7 @@ impl Actor for LaneActor {
         _: ActorRef<Msg>,
         (setup, above): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        Ok(State { setup, above, work: JoinSet::new() })
+        Ok(State { setup, above, workers: Workers::default() })
     }
 
     async fn handle(
@@ -179,20 +176,16 @@ impl Actor for LaneActor {
     ) -> Result<(), ActorProcessingErr> {
         match msg {
             Msg::Begin(attempt) => {
-                let setup = state.setup.clone();
-                state.work.spawn(async move {
-                    let worked = AssertUnwindSafe(setup.attempt(&attempt, myself.get_cell()));
-                    let worked = worked.catch_unwind().await.ok();
-                    myself.cast(Msg::Worked(worked)).ok();
-                });
-                Ok(())
+                let (setup, lane) = (state.setup.clone(), myself.get_cell());
+                let work = async move { setup.attempt(&attempt, lane).await };
+                state.workers.start(&myself, work, Msg::Worked);
             }
-            Msg::Worked(Some(ended)) => {
-                let lane = state.setup.id;
-                state.above.cast(LaneEnded { lane, ended }).map_err(Into::into)
+            Msg::Worked(finished) => {
+                let (lane, ended) = (state.setup.id, finished.result()?);
+                state.above.cast(LaneEnded { lane, ended })?;
             }
-            Msg::Worked(None) => Err("the work of the lane panicked".into()),
         }
+        Ok(())
     }
 
     /// Only logs: if the crew dies, the running attempt notices the missing answer.
