@@ -101,7 +101,7 @@ impl State {
             return;
         };
         self.start_work(myself, async move {
-            tokio::time::timeout(CATCHING_UP, recording.all_over()).await.ok();
+            recording.all_over_within(CATCHING_UP).await;
             News::Stop(why)
         });
     }

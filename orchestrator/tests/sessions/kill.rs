@@ -126,7 +126,7 @@ async fn a_lost_writer_ends_its_run_and_another_one_makes_the_next_change() {
         let request = Request::new("Fix the greeting", Some(RequestIntent::Edit));
         let first = orchestrator.run(request.clone()).await.unwrap().delivery;
         assert!(
-            matches!(&first, Delivery::Failed { class: FailureKind::Internal, message } if message.as_str().contains("writer died")),
+            matches!(&first, Delivery::Failed { class: FailureKind::Internal, message } if message.to_string().contains("writer died")),
             "{first:?}"
         );
         assert_eq!(world.read("greet.txt"), "hello\n");
