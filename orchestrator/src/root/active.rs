@@ -22,7 +22,7 @@ use ractor::{ActorCell, RpcReplyPort};
 use tokio::sync::watch;
 
 use super::ending::Ending;
-use super::{NotSteered, RequestOutcome};
+use super::outcome::{NotSteered, RequestOutcome};
 use crate::gate::memory::GateMemory;
 use crate::request::Request;
 
