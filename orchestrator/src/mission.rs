@@ -135,7 +135,7 @@ impl State {
             MissionNews::Approved(execution, spent_before) => {
                 if let Some(mission) = self.mission_mut() {
                     mission.stage = MissionStage::Execution {
-                        card: execution.approved.sealed().clone(),
+                        card: Box::new(execution.approved.sealed().clone()),
                         grant: Arc::new(Grant::from(&execution.approved)),
                         spent_before,
                         lanes: MissionLanes::NotBegun,

@@ -387,7 +387,7 @@ impl Actor for OrchestratorActor {
             Msg::Cancel { why } => match &mut state.current {
                 CurrentRequest::Beginning(waiting) => waiting.push(Msg::Cancel { why }),
                 CurrentRequest::Idle | CurrentRequest::Active(_) | CurrentRequest::Closing => {
-                    state.stop(&myself, why)
+                    state.stop(&myself, why);
                 }
             },
             Msg::Settle { reply } => state.writer.settle(state.idle.publisher.clone(), reply),

@@ -106,7 +106,7 @@ impl State {
     async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = self.active_mut() else { return };
-        active.work = Work::Answering(children.clone());
+        active.work = Work::Answering(Box::new(children.clone()));
         let (run, before) = (active.run.clone(), Before::of(&self.turns));
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
