@@ -60,6 +60,7 @@ pub use self::handle::{KeepToError, Orchestrator, StartError};
 use crate::mission::MissionNews;
 use crate::request::Request;
 use crate::request::intent::RequestIntent;
+use crate::request::router::RouterSlot;
 use crate::session::context::{Compacted, Context, NotCompacted};
 use crate::session::past_requests::{RecordedRun, SessionPast};
 use crate::session::turn::FinishedTurn;
@@ -374,6 +375,7 @@ pub(crate) struct State {
     pub(crate) main_tree: Option<MainTree>,
     pub(crate) commits: VecDeque<(Option<String>, Staged, CommitReply)>,
     pub(crate) active: Option<Active>,
+    pub(crate) router: RouterSlot,
     /// The earlier turns of the conversation, oldest first.
     pub(crate) turns: Vec<FinishedTurn>,
     /// Number of them that prompts show as a summary, from the first.
@@ -389,7 +391,7 @@ impl Actor for OrchestratorActor {
     type State = State;
     type Arguments = Root;
 
-    async fn pre_start(&self, _: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(&self, me: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
         let Root { setup, main_tree, settled, terms, publisher, journal, begun, earlier } = root;
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
@@ -409,6 +411,7 @@ impl Actor for OrchestratorActor {
         } = setup;
         let (running, stop) = watch::channel(false);
         let admission = Admission::nobody();
+        let router = RouterSlot::fill(journal.dir(), me.get_cell()).await?;
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
         Ok(State {
@@ -441,6 +444,7 @@ impl Actor for OrchestratorActor {
             journal,
             commits: VecDeque::new(),
             active: None,
+            router,
             turns: earlier.turns,
             compacted: earlier.compacted,
             last_brief: Brief::default(),

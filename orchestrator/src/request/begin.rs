@@ -49,7 +49,7 @@ use crate::request::Request;
 use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{Gathering, Recall, begins_with};
 use crate::request::intent::{self, Prose, RequestIntent};
-use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::request::routing::{self, RoutedQuestion};
 use crate::root::NotSteered;
 use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision;
@@ -279,7 +279,7 @@ impl State {
     async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = &self.active else { return };
-        let (run, before) = (active.run.clone(), Before::of(&self.turns));
+        let (run, router) = (active.run.clone(), self.router.handle());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.tell_in_run(myself, async move {
@@ -307,7 +307,7 @@ impl State {
                 own: &own,
                 programs: Some(&rlm),
             };
-            let question = RoutedQuestion { run: &run, sources, brief: &brief, before, dialogue };
+            let question = RoutedQuestion { run: &run, sources, brief: &brief, router, dialogue };
             News::Answered(question.ask(&Prose).await)
         });
     }
@@ -476,12 +476,15 @@ impl State {
         });
     }
 
-    /// Handles the loss of a child: Admission is replaced; the loss of a crew or team ends the run.
+    /// Handles the loss of a child: the router and Admission are replaced; the loss of a crew or team ends the run.
     pub(crate) async fn child_lost(
         &mut self,
         myself: &ActorRef<Msg>,
         who: &ActorCell,
     ) -> Result<(), ActorProcessingErr> {
+        if self.router.holds(who) {
+            return Ok(self.router.refill(&self.idle.publisher, myself.get_cell()).await?);
+        }
         let Some(active) = &self.active else { return Ok(()) };
         if active.ending.is_some() {
             return Ok(());

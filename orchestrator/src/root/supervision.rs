@@ -1,7 +1,8 @@
 //! The supervision tree: which actors the orchestrator starts, with what, and how a lost one is replaced.
 //!
 //! ```text
-//! Orchestrator ─┬─ Admission     replaced, its ledger recovered from the journal
+//! Orchestrator ─┬─ Router        replaced, its fold rebuilt from the journal
+//!               ├─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
 //!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the cost of an attempt
 //!               ├─ Team       its loss ends the run
