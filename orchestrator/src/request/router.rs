@@ -192,3 +192,6 @@ impl State {
         assess(signals, &ask.config.router)
     }
 }
+
+#[cfg(test)]
+mod tests;

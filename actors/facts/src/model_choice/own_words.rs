@@ -10,8 +10,8 @@ const SAID: isize = -2;
 /// Returns the lines of a request that its user has said.
 ///
 /// Fenced and quoted lines are left out. So is every stretch in which the rows without sentence form outnumber the lines
-/// with it two to one, by at least `pasted_rows`. The first and the last line stay if they consist of words, and the line
-/// beside them does not.
+/// with it two to one, by at least `pasted_rows`. The first and the last line stay if they consist of words, unlike what is
+/// beside them.
 pub fn own_words(request: &str, pasted_rows: usize) -> String {
     let mut fence = None;
     let mut lines: Vec<&str> = request
@@ -19,17 +19,14 @@ pub fn own_words(request: &str, pasted_rows: usize) -> String {
         .filter(|line| !is_fenced(line, &mut fence) && !line.trim_start().starts_with('>'))
         .collect();
     let mut weights: Vec<isize> = lines.iter().map(|line| weight(line)).collect();
-    if let ([first, beside, ..], [weight, ..]) = (lines.as_slice(), weights.as_mut_slice())
-        && is_worded(first)
-        && !is_worded(beside)
-    {
-        *weight = SAID;
-    }
-    if let ([.., beside, last], [.., weight]) = (lines.as_slice(), weights.as_mut_slice())
-        && is_worded(last)
-        && !is_worded(beside)
-    {
-        *weight = SAID;
+    let last = lines.len().saturating_sub(1);
+    for (edge, beside) in [(0, Some(1)), (last, last.checked_sub(1))] {
+        let beside = beside.and_then(|at| lines.get(at)).copied().unwrap_or_default();
+        if let (Some(line), Some(weight)) = (lines.get(edge), weights.get_mut(edge))
+            && stands_apart(line, beside)
+        {
+            *weight = SAID;
+        }
     }
     let least = isize::try_from(pasted_rows.max(1)).unwrap_or(isize::MAX);
     for pasted in stretches(&weights, 0..lines.len(), least).into_iter().rev() {
@@ -90,21 +87,36 @@ fn has_sentence_form(line: &str) -> bool {
     is_worded(point) && (is_point || ends_a_sentence(point))
 }
 
-/// Returns true if at least two of three words of a line are of letters only.
-fn is_worded(line: &str) -> bool {
-    let is_word = |word: &&str| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let is_part = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-') || is_wide(c);
-        !word.is_empty() && word.chars().all(is_part)
-    };
-    let words = line.split_whitespace();
-    let (all, plain) = (words.clone().count(), words.filter(is_word).count());
-    all > 0 && plain * 3 >= all * 2
+/// Returns true for a line of words beside an empty one, and for one of nothing but words beside one that is not of words.
+fn stands_apart(line: &str, beside: &str) -> bool {
+    if beside.trim().is_empty() {
+        return is_worded(line);
+    }
+    let (words, all) = words(line);
+    words == all && !is_worded(beside)
 }
 
-/// Returns true for the punctuation of Chinese text.
-const fn is_wide(c: char) -> bool {
-    matches!(c, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}')
+/// Returns true if at least two of three words of a line are of letters only.
+fn is_worded(line: &str) -> bool {
+    let (words, all) = words(line);
+    all > 0 && words * 3 >= all * 2
+}
+
+/// Returns how many words of a line are of letters only, and how many there are.
+fn words(line: &str) -> (usize, usize) {
+    let is_word = |word: &&str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        // Chinese text has no spaces between its words.
+        let joins = |c: char| if word.is_ascii() { matches!(c, '\'' | '-') } else { is_joint(c) };
+        !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || joins(c))
+    };
+    let all = line.split_whitespace();
+    (all.clone().filter(is_word).count(), all.count())
+}
+
+/// Returns true for punctuation between words, also that of Chinese text.
+const fn is_joint(c: char) -> bool {
+    matches!(c, '\'' | '’' | '-' | ',' | ';' | ':' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}')
 }
 
 /// Returns true if a sentence ends in a line: behind a letter, and at the end of the line or before a capital one.
@@ -175,10 +187,8 @@ mod tests {
             ] {
                 assert_eq!(own_words(&request, ROWS).trim(), ASKED, "{request:.300}");
             }
-            let between = format!("think hard:\n\n{log}{ASKED}\n{log}");
-            let own = own_words(&between, ROWS);
-            let own: Vec<&str> = own.lines().filter(|line| !line.is_empty()).collect();
-            assert_eq!(own, ["think hard:", ASKED]);
+            let first = own_words(&format!("think hard about this\n\n{log}"), ROWS);
+            assert_eq!(first.trim(), "think hard about this");
         }
     }
 
