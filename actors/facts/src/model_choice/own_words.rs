@@ -55,11 +55,13 @@ fn stretches(weights: &[isize], within: Range<usize>, least: isize) -> Vec<Range
     let (mut best, mut heaviest) = (within.start..within.start, 0);
     let (mut start, mut sum) = (within.start, 0);
     for at in within.clone() {
-        if sum <= 0 {
+        let weight = weights.get(at).copied().unwrap_or_default();
+        if sum < 0 {
             (start, sum) = (at, 0);
         }
-        sum += weights.get(at).copied().unwrap_or_default();
-        if sum > heaviest {
+        sum += weight;
+        // Of stretches that weigh the same, the longer one.
+        if weight > 0 && sum >= heaviest {
             (best, heaviest) = (start..at + 1, sum);
         }
     }
