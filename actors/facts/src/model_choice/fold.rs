@@ -138,12 +138,12 @@ mod tests {
     use crate::lane_id::LaneId;
     use crate::scope::Segment;
 
-    fn event(kind: &str, data: serde_json::Value) -> Event {
+    fn event(kind: &str, data: &serde_json::Value) -> Event {
         serde_json::from_value(json!({ "kind": kind, "data": data })).unwrap()
     }
 
     fn turn() -> Event {
-        event("TurnAdded@v1", json!({ "speaker": "user", "text": "Why?" }))
+        event("TurnAdded@v1", &json!({ "speaker": "user", "text": "Why?" }))
     }
 
     fn check(command: &str, outcome: &str) -> Event {
@@ -152,11 +152,11 @@ mod tests {
             "command": command, "baseline": false, "outcome": outcome, "exit": "exit 1",
             "elapsed_ms": 1, "output": output,
         });
-        event("VerificationRun@v1", data)
+        event("VerificationRun@v1", &data)
     }
 
     fn verified() -> Event {
-        event("VerifyStarted@v1", json!({ "iteration": 1, "commands": [], "derived": false }))
+        event("VerifyStarted@v1", &json!({ "iteration": 1, "commands": [], "derived": false }))
     }
 
     fn tool(ok: bool) -> Event {
@@ -164,7 +164,7 @@ mod tests {
         let data = json!({
             "role": "analysis", "call": "1", "tool": "read", "arguments": "{}", "ok": ok, "told": told,
         });
-        event("ToolResult@v1", data)
+        event("ToolResult@v1", &data)
     }
 
     fn finished(delivery: Delivery) -> Event {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn only_the_last_turn_says_what_fails_and_what_is_assumed() {
         let (first, second) = (Scope::of_run("1"), Scope::of_run("2"));
-        let unanswered = event("UserAnswered@v1", json!({ "answer": null }));
+        let unanswered = event("UserAnswered@v1", &json!({ "answer": null }));
         let mut fold = RouterFold::default();
         for said in [
             check("a", "code_failure"),
@@ -273,7 +273,7 @@ mod tests {
             "[abc]".prop_map(|command| check(&command, "code_failure")),
             "[abc]".prop_map(|command| check(&command, "passed")),
             Just(verified()),
-            Just(event("UserAnswered@v1", json!({ "answer": null }))),
+            Just(event("UserAnswered@v1", &json!({ "answer": null }))),
         ]
     }
 

@@ -62,7 +62,7 @@ pub(super) fn decisions(kept: &KeptEntries) -> Vec<DecidedQuestion> {
                 decided.push((entry.seq, run, question));
             }
             (None, Some((.., question))) => {
-                question.delivered = ended(event).or(question.delivered)
+                question.delivered = ended(event).or(question.delivered);
             }
             (None, None) => {}
         }
