@@ -151,12 +151,12 @@ fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output:
     let named = rows.iter().map(|(by, row)| (by.name(), row));
     if output != OutputFormat::Text {
         let as_json = |(name, row): (&str, &DecisionTally)| {
-            let mut json = row.as_json();
-            json["decision"] = name.into();
-            json
+            let DecisionTally { questions, delivered, calls } = row;
+            let usage = Tally::of(calls);
+            json!({ "decision": name, "questions": questions, "delivered": delivered, "usage": usage })
         };
         let rows: Vec<Value> = named.map(as_json).collect();
-        let (by, total) = (By::Decision.name(), total.as_json());
+        let (by, total) = (By::Decision.name(), as_json(("all", &total)));
         render::json_line(&json!({ "by": by, "since": since, "rows": rows, "total": total }));
         return;
     }
@@ -175,13 +175,6 @@ fn by_decision(mut questions: Vec<DecidedQuestion>, since: Option<Date>, output:
         render::print_line(&line(name, asked, columns(&Tally::of(&row.calls))));
     }
     render::warn("cost is an estimate from the price table");
-}
-
-impl DecisionTally {
-    fn as_json(&self) -> Value {
-        let Self { questions, delivered, calls } = self;
-        json!({ "questions": questions, "delivered": delivered, "usage": Tally::of(calls) })
-    }
 }
 
 fn columns(tally: &Tally) -> [String; 5] {

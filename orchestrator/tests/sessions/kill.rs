@@ -149,14 +149,11 @@ async fn a_lost_router_is_rebuilt_from_the_journal_and_scores_alike() {
         orchestrator.close().await;
         let records = journal::read::read_journal(&world.session()).unwrap().records;
         let events = records.iter().filter_map(journal::read::Record::event);
-        scores.push(
-            events
-                .filter_map(|event| match event {
-                    facts::event::Event::RouterDecision { assessment, .. } => Some(assessment),
-                    _ => None,
-                })
-                .collect::<Vec<_>>(),
-        );
+        let assessments = events.filter_map(|event| {
+            let facts::event::Event::RouterDecision { assessment, .. } = event else { return None };
+            Some(assessment)
+        });
+        scores.push(assessments.collect::<Vec<_>>());
         let crashes = records.iter().filter(|record| record.name() == "RoleCrashed").count();
         assert_eq!(crashes, if scores.len() == 1 { 0 } else { 3 });
     }

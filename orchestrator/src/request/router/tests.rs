@@ -171,11 +171,10 @@ impl Actor for Idle {
 fn of_turns(past: &SessionPast) -> PastSignals {
     let (mut failures, last) = (0, past.turns.last());
     for turn in &past.turns {
-        match turn.delivery {
-            Delivery::NeedsWork { .. } => failures += 1,
-            _ if turn.is_done() => failures = 0,
-            _ => {}
+        if turn.is_done() {
+            failures = 0;
         }
+        failures += usize::from(matches!(turn.delivery, Delivery::NeedsWork { .. }));
     }
     PastSignals {
         failures,
