@@ -67,6 +67,11 @@ impl Workers {
         self.round += 1;
     }
 
+    /// Waits until all work has ended. For an actor that stops.
+    pub async fn ended(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+
     /// Begins a new round, and returns the work of the earlier ones, which is aborted when dropped.
     pub fn retire(&mut self) -> JoinSet<()> {
         self.next_round();
@@ -94,7 +99,7 @@ mod tests {
 
     struct State {
         workers: Workers,
-        ends: mpsc::UnboundedSender<Option<Result<u32, Panicked>>>,
+        ends: mpsc::Sender<Option<Result<u32, Panicked>>>,
         dropped: Arc<AtomicBool>,
     }
 
@@ -140,17 +145,17 @@ mod tests {
                     crate::answer(reply, ());
                 }
                 Msg::Ended(finished) => {
-                    state.ends.send(state.workers.admit(finished)).ok();
+                    state.ends.try_send(state.workers.admit(finished)).ok();
                 }
             }
             Ok(())
         }
     }
 
-    type Ends = mpsc::UnboundedReceiver<Option<Result<u32, Panicked>>>;
+    type Ends = mpsc::Receiver<Option<Result<u32, Panicked>>>;
 
     async fn counter() -> (ActorRef<Msg>, Ends, Arc<AtomicBool>) {
-        let (ends, received) = mpsc::unbounded_channel();
+        let (ends, received) = mpsc::channel(8);
         let dropped = Arc::new(AtomicBool::new(false));
         let workers = Workers::default();
         let state = State { workers, ends, dropped: Arc::clone(&dropped) };

@@ -23,7 +23,7 @@ pub use self::routing::{
     Router, RouterAlone, RouterParts, RouterScale, RouterWeights, RouterWords,
 };
 pub use self::sandbox::{
-    Floor, NetworkReach, OR_SOURCES, SandboxMode, SandboxSettings, UserTool, is_named,
+    Floor, NetworkReach, OR_SOURCES, SandboxMode, SandboxSettings, UserTool, is_manifest,
 };
 
 /// The whole configuration.

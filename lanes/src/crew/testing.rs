@@ -16,8 +16,8 @@ use actors::talk::brief::Brief;
 use actors::talk::prompts::Prompts;
 use checks::wording::Wording;
 use facts::event::Event;
-use facts::not_applied::NotApplied;
 use facts::words::Side;
+use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -40,6 +40,8 @@ pub(super) enum Stage {
     Commit,
     /// The change is written, but not reported yet.
     Committed,
+    /// A command wants to run on the unchanged tree.
+    Baseline,
     /// A command wants to run on the changed tree.
     Verify,
 }
@@ -132,7 +134,7 @@ impl Workspace for Directory {
 
     fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let refused = |error: ModelError| {
-            CommitRefused::from(NotApplied::NotWritten { message: Wording::of(&error) })
+            CommitRefused::from(WriteFailure::NotWritten { message: Wording::of(&error) })
         };
         Box::pin(async move {
             (self.happens)(Stage::Commit).await.map_err(refused)?;
@@ -149,9 +151,9 @@ impl Workspace for Directory {
     fn permit<'a>(&'a self, _: &'a CommandLine, _: Purpose) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let greeting = fs::read_to_string(self.reader.root().join("greet.txt")).unwrap();
-            if greeting == "hello world\n" {
-                (self.happens)(Stage::Verify).await.unwrap();
-            }
+            let is_changed = greeting == "hello world\n";
+            let stage = if is_changed { Stage::Verify } else { Stage::Baseline };
+            (self.happens)(stage).await.unwrap();
             Ok(())
         })
     }

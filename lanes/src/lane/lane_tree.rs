@@ -13,12 +13,13 @@ use actors::run::workspace::{
     CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace,
 };
 use facts::closed::JournalClosed;
-use facts::event::Event;
+use facts::event::{Event, StagedFile};
 use facts::lane_id::LaneId;
-use facts::not_applied::NotApplied;
+use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use thiserror::Error;
+use tools::blocking::on_a_thread;
 use tools::clock::Clock;
 use tree::{
     Change, CommitError, CommitLog, Entries, Entry, Extras, FileState, Op, ReadTree, RepoPath,
@@ -26,6 +27,14 @@ use tree::{
 };
 
 use crate::lane::LaneSetup;
+
+/// The content of a lane's tree at the end of an attempt.
+pub(crate) struct LaneLeft {
+    pub(crate) tree: TreeId,
+    pub(crate) files: Vec<StagedFile>,
+    /// Changed files that are not part of the result.
+    pub(crate) behind: Vec<RepoPath>,
+}
 
 /// Who owns a path, as seen from a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,6 +217,21 @@ impl LaneTree {
         Ok((artifact, left_behind))
     }
 
+    /// Stores the content of the tree, and protects it from collection under the name `hold`.
+    pub(crate) async fn left(self: &Arc<Self>, hold: &str) -> Result<LaneLeft, SnapshotError> {
+        let (tree, hold) = (Arc::clone(self), hold.to_owned());
+        on_a_thread(move || {
+            let snapshots = &tree.snapshots;
+            let (entries, behind) = tree.artifact(snapshots)?;
+            let made = snapshots.keep_tree(&entries)?;
+            snapshots.hold(&hold, made)?;
+            let changes = changes_between(snapshots, tree.base(), &entries)?;
+            let files = changes.iter().map(StagedFile::from).collect();
+            Ok(LaneLeft { tree: made, files, behind })
+        })
+        .await
+    }
+
     /// Removes the worktree. On failure it is collected at a later start.
     pub(crate) async fn remove_worktree(&self) {
         let Some(own) = &self.worktree else { return };
@@ -245,7 +269,7 @@ struct LaneCommit<'t> {
 }
 
 impl Effect for LaneCommit<'_> {
-    type Outcome = Result<(), NotApplied>;
+    type Outcome = Result<(), WriteFailure>;
     type Stop = JournalClosed;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
@@ -370,14 +394,14 @@ pub fn remove(snapshots: &Snapshots, dir: &Path) -> io::Result<()> {
     }
 }
 
-fn write(writer: &WriteTree, changes: &[Change], label: &str) -> Result<(), NotApplied> {
+fn write(writer: &WriteTree, changes: &[Change], label: &str) -> Result<(), WriteFailure> {
     match writer.commit(changes, label) {
         Ok(_) => Ok(()),
-        Err(CommitError::Stale { path }) => Err(NotApplied::Stale { path: path.to_string() }),
+        Err(CommitError::Stale { path }) => Err(WriteFailure::Stale { path: path.to_string() }),
         Err(error) => Err(not_written(&error.to_string())),
     }
 }
 
-fn not_written(message: &str) -> NotApplied {
-    NotApplied::NotWritten { message: message.into() }
+fn not_written(message: &str) -> WriteFailure {
+    WriteFailure::NotWritten { message: message.into() }
 }

@@ -4,22 +4,26 @@
 //! question began are all on disk, so neither the order in which messages arrive nor the death of the actor changes a
 //! choice. Calls of the edit loop never pass it.
 
-use std::path::{Path, PathBuf};
+mod chooser;
+mod session_fold;
+
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::answered;
 use actors::run::publisher::Publisher;
-use actors::{answer, answered};
 use config::Config;
 use facts::event::Event;
-use facts::model_choice::{Assessment, RouterFold, Signals, assess};
+use facts::model_choice::Assessment;
 use facts::scope::Scope;
 use facts::signal::Attendance;
 use facts::words::Role;
-use journal::read::{LogPlace, ReadError, read_on};
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
+use ractor::{Actor, ActorCell, ActorRef, RpcReplyPort, SpawnErr};
 use tokio::sync::watch;
-use tools::blocking::on_a_thread;
+
+use self::chooser::RouterActor;
+use self::session_fold::SessionPages;
 
 /// A question whose model is to be chosen.
 #[derive(Debug, Clone)]
@@ -109,87 +113,6 @@ impl RouterSlot {
     /// Returns true if this is the actor in the slot.
     pub(crate) fn holds(&self, who: &ActorCell) -> bool {
         self.slot.borrow().get_id() == who.get_id()
-    }
-}
-
-/// The journal of a session as the router reads it.
-trait SessionPages: Send + Sync + 'static {
-    /// Reads on to the end of the journal. Blocks.
-    fn read_on(&self, past: SessionFold) -> Result<SessionFold, ReadError>;
-}
-
-impl SessionPages for PathBuf {
-    fn read_on(&self, mut past: SessionFold) -> Result<SessionFold, ReadError> {
-        let fold = &mut past.fold;
-        let damage = read_on(self, &mut past.read, |record| {
-            if let Some(event) = record.event() {
-                fold.note(&record.scope(), &event);
-            }
-        })?;
-        damage.map_or(Ok(past), Err)
-    }
-}
-
-/// A session, as far as its journal was read.
-#[derive(Clone)]
-struct SessionFold {
-    fold: RouterFold,
-    read: LogPlace,
-}
-
-struct RouterActor;
-
-struct State {
-    session: Arc<dyn SessionPages>,
-    past: SessionFold,
-}
-
-impl Actor for RouterActor {
-    type Msg = Msg;
-    type State = State;
-    type Arguments = Arc<dyn SessionPages>;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<Msg>,
-        session: Arc<dyn SessionPages>,
-    ) -> Result<State, ActorProcessingErr> {
-        let past = SessionFold { fold: RouterFold::default(), read: LogPlace::start() };
-        Ok(State { session, past })
-    }
-
-    async fn handle(
-        &self,
-        _: ActorRef<Msg>,
-        Msg::Route(ask, reply): Msg,
-        state: &mut State,
-    ) -> Result<(), ActorProcessingErr> {
-        let (session, past) = (Arc::clone(&state.session), state.past.clone());
-        let read = on_a_thread(move || session.read_on(past)).await;
-        let route = match read {
-            Ok(past) => {
-                state.past = past;
-                Some(state.assessed(&ask))
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the router cannot read the journal");
-                None
-            }
-        };
-        answer(reply, route);
-        Ok(())
-    }
-}
-
-impl State {
-    fn assessed(&self, ask: &RouteAsk) -> Assessment {
-        let signals = Signals {
-            request: &ask.request,
-            files: ask.files,
-            is_unattended: ask.attendance == Attendance::Unattended,
-            past: self.past.fold.before(&ask.scope),
-        };
-        assess(signals, &ask.config.router)
     }
 }
 

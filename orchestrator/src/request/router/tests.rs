@@ -1,14 +1,17 @@
 //! Kills the router during a choice, and compares what it knows with the turns of recorded sessions.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use facts::model_choice::{ModelChoice, PastSignals};
-use journal::read::read_journal;
-use ractor::SupervisionEvent;
+use actors::answer;
+use facts::model_choice::{ModelChoice, PastSignals, RouterFold};
+use journal::read::{ReadError, read_journal};
+use ractor::{ActorProcessingErr, SupervisionEvent};
 use tools::clock::{FixedClock, Timestamp};
 
+use super::session_fold::SessionFold;
 use super::*;
 use crate::session::past_requests::SessionPast;
 use facts::delivery::{Delivery, NeedsWork};
