@@ -8,6 +8,7 @@ pub(crate) mod evidence;
 pub(crate) mod gathering;
 pub mod intent;
 pub(crate) mod review;
+pub(crate) mod router;
 pub(crate) mod routing;
 
 use facts::words::CardStep;

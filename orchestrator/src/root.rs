@@ -59,6 +59,7 @@ use crate::gate::writer::{CommitReply, Writer, WriterSetup, Written, tell_settle
 use crate::mission::MissionNews;
 use crate::request::Request;
 use crate::request::intent::RequestIntent;
+use crate::request::router::RouterSlot;
 use crate::session::context::{Compacted, ContextInHand, NotCompacted};
 use crate::session::past_requests::{RecordedRun, SessionPast};
 use crate::session::turn::FinishedTurn;
@@ -265,6 +266,7 @@ pub(crate) struct State {
     pub(crate) reader: ReadTree,
     pub(crate) index: Index,
     pub(crate) writer: Writer,
+    pub(crate) router: RouterSlot,
     pub(crate) current: CurrentRequest,
     /// Work beside the mailbox; each request is a round.
     pub(crate) workers: Workers,
@@ -317,6 +319,7 @@ impl Actor for OrchestratorActor {
             above: myself.get_derived(),
         };
         let writer = Writer::spawn(setup, myself.get_cell())?;
+        let router = RouterSlot::fill(journal.dir(), myself.get_cell()).await?;
         Ok(State {
             idle: Run {
                 terms,
@@ -340,6 +343,7 @@ impl Actor for OrchestratorActor {
             reader,
             index,
             writer,
+            router,
             current: CurrentRequest::Idle,
             workers: Workers::default(),
             dir,

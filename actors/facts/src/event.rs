@@ -891,7 +891,7 @@ pub enum Event {
         /// The amount charged to the budget: at most that much was used for the prompt and the part of the answer that had arrived.
         charged: Amount,
     },
-    /// A role died, and the crew was restarted.
+    /// A role died and was replaced, together with its crew if it belongs to one.
     #[serde(rename = "RoleCrashed@v1")]
     RoleCrashed {
         /// The role that died.

@@ -378,6 +378,28 @@ pub fn routed(model: &str, assessment: &Assessment) -> String {
     format!("{who} (score {score}{why})")
 }
 
+/// Returns the line that tells the user which model is asked to think longer, and why.
+pub(crate) fn thinks_longer(model: &str, reasons: &[ChoiceReason]) -> String {
+    let because = reasons.iter().map(|reason| match reason {
+        ChoiceReason::AskedFor => "you asked for it",
+        ChoiceReason::Keywords => "the request is about planning or design",
+        ChoiceReason::Structure => "the request has a list or arrows",
+        ChoiceReason::Length => "the request is long",
+        ChoiceReason::Constraints => "the request states constraints",
+        ChoiceReason::Breadth => "it concerns several files",
+        ChoiceReason::Failures => "earlier requests failed",
+        ChoiceReason::FailingChecks => "checks fail",
+        ChoiceReason::Unsure => "the last plan rests on assumptions",
+        ChoiceReason::Ambiguous => "the request is vague",
+        ChoiceReason::Unattended => "nobody waits for the answer",
+        ChoiceReason::SmallModel => "a small model says that it needs thought",
+        ChoiceReason::NoUsableAnswer => "there was no usable answer",
+        ChoiceReason::Fixed => "you chose it",
+    });
+    let because: Vec<&str> = because.collect();
+    format!("asking {model} to think longer: {}", because.join(", "))
+}
+
 fn words(reasons: &[ChoiceReason]) -> String {
     reasons.iter().map(word).collect::<Vec<_>>().join(", ")
 }

@@ -29,7 +29,7 @@ use ractor::{ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use crate::gate::writer::{Writer, WriterSetup};
 use crate::mission::{MissionNews, charge_earlier};
 use crate::request::intent::{Prose, RequestIntent};
-use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::request::routing::{self, RoutedQuestion};
 use crate::root::active::{Active, MissionStage, TeamAtWork, Work};
 use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision::{self, LostAccounts};
@@ -107,7 +107,7 @@ impl State {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = self.active_mut() else { return };
         active.work = Work::Answering(Box::new(children.clone()));
-        let (run, before) = (active.run.clone(), Before::of(&self.turns));
+        let (run, router) = (active.run.clone(), self.router.handle());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.start_work(myself, async move {
@@ -135,7 +135,7 @@ impl State {
                 own: &own,
                 programs: Some(&rlm),
             };
-            let question = RoutedQuestion { run: &run, sources, brief: &brief, before, dialogue };
+            let question = RoutedQuestion { run: &run, sources, brief: &brief, router, dialogue };
             News::Answered(question.ask(&Prose).await)
         });
     }
@@ -273,6 +273,9 @@ impl State {
         myself: &ActorRef<Msg>,
         who: &ActorCell,
     ) -> Result<(), ActorProcessingErr> {
+        if self.router.holds(who) {
+            return Ok(self.router.refill(&self.idle.publisher, myself.get_cell()).await?);
+        }
         if self.writer.cell().get_id() == who.get_id() {
             self.replace_writer(myself)?;
             self.end(myself, failed_request(FailureKind::Internal, "the writer died"));

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Orchestrator ─┬─ Writer        replaced, what it left half done is settled
+//!               ├─ Router        replaced, its fold rebuilt from the journal
 //!               ├─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
 //!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the cost of an attempt

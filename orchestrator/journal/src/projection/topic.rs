@@ -16,6 +16,8 @@ pub(crate) enum Topic {
     Commits,
     /// Work of lanes.
     Lanes,
+    /// Which models were chosen for questions.
+    Decisions,
 }
 
 impl Topic {
@@ -41,6 +43,7 @@ impl Topic {
             | Event::LaneCompleted { .. }
             | Event::LaneFailed { .. }
             | Event::LanesFinished { .. } => Self::Lanes,
+            Event::RouterDecision { .. } | Event::RouterEscalation { .. } => Self::Decisions,
             _ => return None,
         })
     }
@@ -53,6 +56,7 @@ impl Topic {
             Self::Patches => "patches",
             Self::Commits => "commits",
             Self::Lanes => "lanes",
+            Self::Decisions => "decisions",
         }
     }
 }
