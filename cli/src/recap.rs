@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn turn(speaker: Side, text: &str) -> Event {
-        Event::TurnAdded { speaker, text: text.to_owned(), intent: None, card: None }
+        Event::TurnAdded { speaker, text: text.to_owned(), intent: None, card: None, course: None }
     }
 
     fn ended(delivery: Delivery) -> Event {

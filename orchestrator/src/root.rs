@@ -44,7 +44,7 @@ use missions::children::Children;
 use model::ChatModel;
 use patch::PutAside;
 use policy::PolicyRules;
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent};
 use sandbox::{Degree, Network, Sandbox};
 use shell::{CommandLine, Environment};
 use thiserror::Error;
@@ -57,6 +57,8 @@ use tree::{Change, FileHash, ReadTree, Settled};
 
 use self::ending::Ending;
 pub use self::handle::{KeepToError, Orchestrator, StartError};
+use crate::autopilot::dialogue::SteeringExchange;
+use crate::autopilot::{Autopilot, CourseSetup};
 use crate::mission::MissionNews;
 use crate::request::Request;
 use crate::request::intent::RequestIntent;
@@ -210,6 +212,11 @@ pub(crate) enum Msg {
         run: Option<String>,
         why: Delivery,
     },
+    /// Start an autopilot.
+    Fly {
+        setup: Box<CourseSetup>,
+        reply: RpcReplyPort<Result<Autopilot, SpawnErr>>,
+    },
     Told {
         run: String,
         news: Box<News>,
@@ -224,6 +231,7 @@ pub(crate) enum News {
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, AnswerError>),
+    Steered(Result<SteeringExchange, AnswerError>),
     Reviewed(Box<Ending>),
     Mission(MissionNews),
     Committed(Box<QueuedCommit>),
@@ -382,6 +390,8 @@ pub(crate) struct State {
     pub(crate) last_brief: Brief,
     /// The cards of earlier missions that can still be answered.
     pub(crate) cards: BTreeMap<FileHash, SealedCard>,
+    /// The dialogue with the model that steers an autopilot.
+    pub(crate) steering: Vec<SteeringExchange>,
 }
 
 impl Actor for OrchestratorActor {
@@ -445,6 +455,7 @@ impl Actor for OrchestratorActor {
             compacted: earlier.compacted,
             last_brief: Brief::default(),
             cards: earlier.cards,
+            steering: earlier.steering,
         })
     }
 
@@ -497,6 +508,7 @@ impl Actor for OrchestratorActor {
                     state.stop(&myself, why).await;
                 }
             }
+            Msg::Fly { setup, reply } => state.start_autopilot(&myself, *setup, reply).await,
             Msg::Told { run, news } => state.handle_news(&myself, &run, *news).await,
         }
         Ok(())

@@ -330,17 +330,7 @@ pub fn after_checks(moved: &[String], written: &[WrittenByCheck]) -> Vec<String>
 
 /// Describes how a request ended.
 pub fn outcome(delivery: &Delivery) -> String {
-    match delivery {
-        Delivery::Delivered { verified: Verified::NotNeeded } => "answered".to_owned(),
-        Delivery::Delivered { verified } => format!("delivered, {verified}"),
-        Delivery::NoEditNeeded { reason } => format!("no edit needed: {reason}"),
-        Delivery::NeedsWork { detail, .. } => format!("needs work: {detail}"),
-        Delivery::Denied { what, card: None, .. } => format!("denied: {what}"),
-        Delivery::Denied { what, card: Some(_), .. } => what.to_string(),
-        Delivery::Cancelled => "stopped".to_owned(),
-        Delivery::BudgetExhausted { detail, .. } => format!("budget exhausted: {detail}"),
-        Delivery::Failed { class, message } => format!("failed ({}): {message}", class.name()),
-    }
+    delivery.in_words()
 }
 
 /// Returns the acceptance criteria of the plan, each with the passed check that shows it, if there is one. Empty if no change was

@@ -91,7 +91,7 @@ impl World {
     pub(super) async fn events(&self) -> Vec<Event> {
         // Everything published before this event has arrived once it has.
         let now =
-            Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None };
+            Event::TurnAdded { speaker: Side::User, text: String::new(), intent: None, card: None, course: None };
         self.setup.run.record(now).await.unwrap();
         (self.events)()
     }

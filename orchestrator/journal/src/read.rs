@@ -276,7 +276,7 @@ mod tests {
             speaker: facts::words::Side::User,
             text: text.to_owned(),
             intent: None,
-            card: None,
+            card: None, course: None
         }
     }
 

@@ -26,7 +26,6 @@ use facts::event::Event;
 use facts::scope::Scope;
 use facts::words::IntentBy;
 use facts::words::Role;
-use facts::words::Side;
 use lanes::crew::cycle::Goal;
 use lanes::crew::undo_patch::Trail;
 use lanes::crew::{Crew, CrewSetup, call_failed};
@@ -45,7 +44,7 @@ use tools::blocking::on_a_thread;
 use tools::redact::values_in;
 
 use crate::mission::charge_earlier;
-use crate::request::Request;
+use crate::request::{PilotPart, Request};
 use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{Gathering, Recall, begins_with};
 use crate::request::intent::{self, Prose, RequestIntent};
@@ -54,6 +53,7 @@ use crate::root::NotSteered;
 use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision;
 use crate::root::{Active, Msg, News, RequestOutcome, Said, State};
+use crate::session::compacting::Compacting;
 use crate::session::memory;
 use crate::session::past_requests::RecordedRun;
 use crate::session::recorded_run::Beginning;
@@ -134,10 +134,7 @@ impl State {
         });
         self.limit_wall_time(myself, left);
         self.end_as_recorded(myself);
-        let text = run.redactor.redact(&request.text).into_owned();
-        let (intent, card) = (request.intent, request.card.clone());
-        let turn = Event::TurnAdded { speaker: Side::User, text, intent, card };
-        if run.publish(turn).await.is_err() {
+        if run.publish(request.first_event(&run.redactor)).await.is_err() {
             self.end(journal_closed()).await;
             return Ok(());
         }
@@ -163,7 +160,9 @@ impl State {
     fn prepare(&mut self, myself: &ActorRef<Msg>, flag: Option<RequestIntent>) {
         let Some(active) = &self.active else { return };
         let (run, text) = (active.run.clone(), active.request.text.clone());
-        let turns = self.turns.clone();
+        // A request of an autopilot brings along what it is told of earlier ones.
+        let pilot = active.request.pilot.clone();
+        let turns = if pilot.is_some() { Vec::new() } else { self.turns.clone() };
         let mut revisiting = Revisiting {
             turns: turns.iter().map(|turn| (turn.run.clone(), turn.changes.clone())).collect(),
             dir: self.dir.clone(),
@@ -171,7 +170,8 @@ impl State {
             session: self.sessions.join(&self.session),
             reader: self.reader.clone(),
         };
-        let mut compacting = self.compacting();
+        let mut compacting =
+            if pilot.is_some() { Compacting::nothing() } else { self.compacting() };
         let (index, memory) = (self.index.clone(), self.recall());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
@@ -189,13 +189,20 @@ impl State {
             };
             let before = turn::last(run.prompts(), &turns, &fates);
             let most = run.config().agent_loop.conversation_tokens;
-            let earlier = turn::conversation(run.prompts(), &turns, compacted, &fates, most);
+            let earlier = match &pilot {
+                Some(PilotPart::Step { course }) => course.clone(),
+                Some(PilotPart::Question(_)) | None => {
+                    turn::conversation(run.prompts(), &turns, compacted, &fates, most)
+                }
+            };
             let intent = match decided(&run, flag, before.as_deref(), &text).await {
                 Ok(intent) => intent,
                 Err(undecided) => return News::Prepared(Err(undecided)),
             };
-            if intent == RequestIntent::Review {
-                return News::Prepared(Ok((intent, Brief { earlier, ..Brief::default() })));
+            let goes_on = matches!(&pilot, Some(PilotPart::Question(asked)) if !asked.opens);
+            if intent == RequestIntent::Review || goes_on {
+                let brief = Brief { earlier, request: text, ..Brief::default() };
+                return News::Prepared(Ok((intent, brief)));
             }
             let options = begins_with(&run, intent);
             let mut gathering =
@@ -225,7 +232,10 @@ impl State {
             News::Prepared(Ok((intent, brief))) => {
                 self.last_brief.clone_from(&brief);
                 match intent {
-                    RequestIntent::Answer => self.start_answer(myself, brief).await,
+                    RequestIntent::Answer => match self.steering_question() {
+                        Some(question) => self.start_steering(myself, brief, question).await,
+                        None => self.start_answer(myself, brief).await,
+                    },
                     RequestIntent::Review => self.start_review(myself, brief.earlier),
                     RequestIntent::Edit if self.is_for_a_team() => {
                         self.start_team(myself, brief).await;
@@ -240,24 +250,11 @@ impl State {
             News::CrewDone(Err(_)) => {
                 self.end(failed_request(FailureKind::Internal, "the crew died")).await;
             }
-            News::Answered(result) => {
-                let ending = match result {
-                    Ok(text) => Ending {
-                        answer: Some(text),
-                        ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
-                    },
-                    Err(AnswerError::Call(error)) => call_failed(&error).into(),
-                    Err(AnswerError::Unreadable(error)) => {
-                        let detail = format!("there was no usable answer: {error}").into();
-                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
-                    }
-                    Err(repeated @ AnswerError::Repeated { .. }) => {
-                        let detail = repeated.to_string().into();
-                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
-                    }
-                };
-                self.end(ending).await;
+            News::Steered(heard) => {
+                let answer = heard.map(|exchange| self.steered(exchange));
+                self.end(answer_ending(answer)).await;
             }
+            News::Answered(result) => self.end(answer_ending(result)).await,
             News::Reviewed(ending) => self.end(*ending).await,
             News::Mission(news) => self.mission_news(myself, news).await,
             News::Permitted(wanted, result) => self.permitted(wanted, &result),
@@ -515,6 +512,25 @@ impl State {
             self.end(failed_request(FailureKind::Internal, "the team died")).await;
         }
         Ok(())
+    }
+}
+
+/// Returns how a question ends with its answer.
+fn answer_ending(result: Result<String, AnswerError>) -> Ending {
+    match result {
+        Ok(text) => Ending {
+            answer: Some(text),
+            ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
+        },
+        Err(AnswerError::Call(error)) => call_failed(&error).into(),
+        Err(AnswerError::Unreadable(error)) => {
+            let detail = format!("there was no usable answer: {error}").into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+        }
+        Err(repeated @ AnswerError::Repeated { .. }) => {
+            let detail = repeated.to_string().into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+        }
     }
 }
 

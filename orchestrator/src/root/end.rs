@@ -103,9 +103,10 @@ impl State {
                 rollbacks.push(Rollback { patch, to });
             }
         }
-        if let Some(text) = &answer {
+        let is_turn = active.request.steering().is_none();
+        if let Some(text) = answer.as_ref().filter(|_| is_turn) {
             let (speaker, text) = (Side::Assistant, text.clone());
-            let turn = Event::TurnAdded { speaker, text, intent: None, card: None };
+            let turn = Event::TurnAdded { speaker, text, intent: None, card: None, course: None };
             active.run.publish(turn).await.ok();
         }
         if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
@@ -137,16 +138,18 @@ impl State {
         // A card that was not carried out may be approved again.
         let again = active.approved.take().filter(|_| is_over && !done);
         self.cards.extend(again.map(|card| (card.hash(), card)));
-        self.turns.push(FinishedTurn {
-            run: active.run.id().to_owned(),
-            said: said(&active.run),
-            request: active.run.redactor.redact(&active.request.text).into_owned(),
-            delivery: delivery.clone(),
-            plan: plan.clone(),
-            answer: answer.clone(),
-            changes: changes.clone(),
-            failing,
-        });
+        if is_turn {
+            self.turns.push(FinishedTurn {
+                run: active.run.id().to_owned(),
+                said: said(&active.run),
+                request: active.run.redactor.redact(&active.request.text).into_owned(),
+                delivery: delivery.clone(),
+                plan: plan.clone(),
+                answer: answer.clone(),
+                changes: changes.clone(),
+                failing,
+            });
+        }
         let (run, reply, put_aside) = (active.run.id().to_owned(), active.reply, active.put_aside);
         let outcome = RequestOutcome {
             run,

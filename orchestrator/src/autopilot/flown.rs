@@ -1,0 +1,135 @@
+//! The course of an autopilot as its journal tells it: how far it is, and where it goes on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use facts::amounts::Spending;
+use facts::delivery::{Rollback, UndoTarget};
+use facts::event::{Blob, Event};
+use journal::read::{ReadError, Record, content, read_journal};
+use tree::Settlement;
+
+use super::course::{Course, CoursePoint, StepEnd};
+use super::work::PilotState;
+use crate::session::past_requests::{EarlierError, runs};
+use crate::session::turn::FinishedTurn;
+
+/// A course that was begun.
+#[derive(Debug, Clone)]
+pub struct FlownCourse {
+    /// Its state.
+    pub course: Course,
+    /// The configuration that its steps are taken with, as TOML.
+    pub config: String,
+}
+
+/// The kinds of events that tell of a course.
+const TELLING: [&str; 10] = [
+    "AutopilotBegan",
+    "AutopilotAsked",
+    "AutopilotAnswered",
+    "AutopilotStepTaken",
+    "AutopilotPaused",
+    "AutopilotEnded",
+    "TurnAdded",
+    "RunFinished",
+    "PatchApplied",
+    "CommitSettled",
+];
+
+/// Returns the course that was begun in the session whose journal is in this directory; `None` if there is none.
+pub fn flown(session: &Path) -> Result<Option<FlownCourse>, EarlierError> {
+    let reading = read_journal(session)?;
+    let mut turns = Vec::new();
+    for run in runs(&reading.records) {
+        turns.extend(run.turn(session)?);
+    }
+    let is_told = |record: &&Record| !record.scope().is_part() && TELLING.contains(&record.name());
+    let mut following = Following { turns, run: None, begun: None };
+    for record in reading.records.iter().filter(is_told) {
+        if let Some(event) = record.event() {
+            following.follow(record.run.as_deref(), event);
+        }
+    }
+    let Some((course, config)) = following.begun else { return Ok(None) };
+    let damaged = |_| ReadError::Content { hash: config.blob };
+    let config = String::from_utf8(content(session, &config)?).map_err(damaged)?;
+    Ok(Some(FlownCourse { course, config }))
+}
+
+/// A course, while its events are read.
+struct Following {
+    turns: Vec<FinishedTurn>,
+    /// The request of the course that has not ended.
+    run: Option<String>,
+    begun: Option<(Course, Blob)>,
+}
+
+impl Following {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other events do not tell of a course")]
+    fn follow(&mut self, run: Option<&str>, event: Event) {
+        if let Event::AutopilotBegan { task, until, bounds, config } = event {
+            let (course, with) = self.begun.get_or_insert_with(|| {
+                (Course::new(PilotState::new(task, until, bounds)), config.clone())
+            });
+            (course.work.bounds, course.work.end, *with) = (bounds, None, config);
+            return;
+        }
+        let Some((course, _)) = &mut self.begun else { return };
+        match event {
+            Event::AutopilotAsked { failure, .. } => {
+                self.run = run.map(str::to_owned);
+                if let Some(last) = course.work.rounds.last_mut() {
+                    last.failure = failure;
+                }
+                course.put(CoursePoint::Asking);
+            }
+            Event::AutopilotAnswered { answer, .. } => course.hear(&answer),
+            Event::TurnAdded { course: Some(_), text, .. } => {
+                self.run = run.map(str::to_owned);
+                course.put(CoursePoint::Working(text));
+            }
+            Event::RunFinished { delivery, spent, spent_unknown, rollbacks }
+                if self.run.as_deref() == run =>
+            {
+                let spent = Spending { known: spent, unknown: spent_unknown };
+                match course.at().clone() {
+                    CoursePoint::Working(step) => {
+                        let turn = self.turns.iter().find(|turn| Some(turn.run.as_str()) == run);
+                        let changes = turn.map(|turn| &turn.changes[..]).unwrap_or_default();
+                        let undo = undo_patch(&rollbacks);
+                        let end = StepEnd::new(&step, delivery, changes, spent);
+                        course.put(CoursePoint::Worked(Box::new(StepEnd { undo, ..end })));
+                    }
+                    CoursePoint::Asking => {
+                        course.work.chose(spent);
+                        course.put(CoursePoint::Between);
+                    }
+                    _ => course.work.chose(spent),
+                }
+            }
+            Event::PatchApplied { patch }
+            | Event::CommitSettled { patch, outcome: Settlement::Completed, .. } => {
+                course.undone(&patch);
+            }
+            Event::AutopilotStepTaken { worked_ms, .. } => {
+                course.has_worked(Duration::from_millis(worked_ms));
+                course.follow_step(event);
+            }
+            Event::AutopilotPaused { worked_ms } => {
+                course.has_worked(Duration::from_millis(worked_ms));
+            }
+            Event::AutopilotEnded { end, worked_ms } => {
+                course.has_worked(Duration::from_millis(worked_ms));
+                course.work.end = Some(end);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the patch that undoes everything a request changed.
+pub(super) fn undo_patch(rollbacks: &[Rollback]) -> Option<String> {
+    let start = rollbacks.iter().find(|rollback| rollback.to == UndoTarget::Start);
+    start.map(|rollback| rollback.patch.clone())
+}
