@@ -166,7 +166,14 @@ impl Drive {
         };
         let opened = Session::open(id, &which, setup, lock).await;
         let session = opened.map_err(|error| exit::not_started(&error))?;
-        Ok(Self { session, interrupts: None, is_quiet: false, heed: None, stopping: false, leaves: false })
+        Ok(Self {
+            session,
+            interrupts: None,
+            is_quiet: false,
+            heed: None,
+            stopping: false,
+            leaves: false,
+        })
     }
 
     /// Calls `heed` now and then while something is at work.

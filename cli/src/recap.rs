@@ -54,7 +54,10 @@ fn take_in(turns: &mut Vec<Turn>, event: &Event) {
         (Event::TurnAdded { speaker: Side::Assistant, text, .. }, Some(turn)) => {
             turn.answer = Some(text.clone());
         }
-        (Event::RunFinished { delivery, .. }, Some(turn)) => turn.ending = Some(delivery.clone()),
+        // What the steering model of an autopilot is asked is no turn.
+        (Event::RunFinished { delivery, .. }, Some(turn)) if turn.ending.is_none() => {
+            turn.ending = Some(delivery.clone());
+        }
         _ => {}
     }
 }

@@ -9,6 +9,8 @@ mod flight;
 pub mod flown;
 mod steer;
 mod steering;
+#[cfg(test)]
+mod tests;
 mod told;
 pub mod work;
 
@@ -124,7 +126,9 @@ impl Autopilot {
 }
 
 enum Msg {
-    Work { reply: RpcReplyPort<FinishedCourse> },
+    Work {
+        reply: RpcReplyPort<FinishedCourse>,
+    },
     Wish(Option<CourseWish>),
     /// The next request may begin: the orchestrator keeps to its configuration, and the news of it are shown.
     Ready(Finished<Result<(), CourseBroken>>),

@@ -142,7 +142,16 @@ impl Session {
             SessionChoice::Earlier(_) => Orchestrator::go_on(setup).await?,
         };
         tracing::info!(session = id, "session opened");
-        Ok(Self { id, orchestrator, signals, interrupted, lock, work: Work::Idle, news: None, reviews })
+        Ok(Self {
+            id,
+            orchestrator,
+            signals,
+            interrupted,
+            lock,
+            work: Work::Idle,
+            news: None,
+            reviews,
+        })
     }
 
     /// Closes the session, so that it can be opened again. A request that is running is dropped.
@@ -279,9 +288,10 @@ impl Session {
         let autopilot = self.orchestrator.fly(setup).await?;
         let at_work = autopilot.clone();
         self.news = Some(told);
-        self.work = Work::Running(Box::pin(async move {
-            Done::Course(at_work.work().await.map(Box::new))
-        }));
+        self.work =
+            Work::Running(Box::pin(
+                async move { Done::Course(at_work.work().await.map(Box::new)) },
+            ));
         Ok(autopilot)
     }
 

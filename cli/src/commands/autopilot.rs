@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use facts::amounts::Spending;
-use facts::autopilot::{AutopilotEnd, WorkBounds};
+use facts::autopilot::WorkBounds;
+use front::describe::describe_course_end;
 use front::error::{CliError, CliErrorKind};
 use front::session::SessionChoice;
 use model::price::Usd;
 use orchestrator::autopilot::course::Course;
 use orchestrator::autopilot::flown::{FlownCourse, flown};
-use orchestrator::autopilot::work::{MOST_ALIKE, PilotState};
+use orchestrator::autopilot::work::PilotState;
 use serde_json::json;
 use tools::count::counted;
 
@@ -101,7 +102,7 @@ pub(crate) async fn run(
             let FlownCourse { course, config } = kept(around, &at)?;
             let another = "start another with `deepseek autopilot \"…\"`";
             if let Some(end) = course.work.end.as_ref().filter(|end| !end.can_go_on()) {
-                let ended = format!("the autopilot has ended: {}", in_words(end));
+                let ended = format!("the autopilot has ended: {}", describe_course_end(end));
                 return Err(CliError::new(CliErrorKind::Usage, ended).hint(another));
             }
             let settings = around.settings(global, &workspace)?.resuming(&config);
@@ -132,7 +133,8 @@ pub(crate) async fn run(
 /// Reads the course of the last autopilot from the journal of its session.
 fn kept(around: &Surroundings, at: &Whereabouts) -> Result<FlownCourse, CliError> {
     let session = around.state_dir()?.join("sessions").join(&at.session);
-    let course = flown(&session).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+    let course =
+        flown(&session).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     course.ok_or_else(|| {
         CliError::new(CliErrorKind::Usage, "the session of the last autopilot tells nothing of it")
             .hint("start another with `deepseek autopilot \"…\"`")
@@ -181,7 +183,7 @@ fn status(
         return;
     }
     let doing = match (&work.end, at.doing) {
-        (Some(end), _) => format!("ended: {}", in_words(end)),
+        (Some(end), _) => format!("ended: {}", describe_course_end(end)),
         (None, _) if !alive => "interrupted: `deepseek autopilot resume` resumes it".to_owned(),
         (None, Doing::Choosing) => "choosing the next step".to_owned(),
         (None, Doing::Working) => {
@@ -233,21 +235,4 @@ fn report(work: &PilotState) -> String {
         known.nano_usd
     ));
     text
-}
-
-fn in_words(end: &AutopilotEnd) -> String {
-    match end {
-        AutopilotEnd::Reached => "the --until command passes".to_owned(),
-        AutopilotEnd::Done { shown_by } => format!("nothing is left to do: {shown_by}"),
-        AutopilotEnd::Stuck { reason } => format!("no further step was found: {reason}"),
-        AutopilotEnd::NoProgress => "the last steps made no progress".to_owned(),
-        AutopilotEnd::SameFailure => {
-            format!("the --until command prints the same as before the last {MOST_ALIKE} steps")
-        }
-        AutopilotEnd::Iterations => "the limit of --iterations was reached".to_owned(),
-        AutopilotEnd::Time => "the limit of --hours was reached".to_owned(),
-        AutopilotEnd::Budget => "the budget is exhausted".to_owned(),
-        AutopilotEnd::Denied { .. } => "an approval was denied".to_owned(),
-        AutopilotEnd::Stopped => "stopped".to_owned(),
-    }
 }

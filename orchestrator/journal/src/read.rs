@@ -276,7 +276,8 @@ mod tests {
             speaker: facts::words::Side::User,
             text: text.to_owned(),
             intent: None,
-            card: None, course: None
+            card: None,
+            course: None,
         }
     }
 

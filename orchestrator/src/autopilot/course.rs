@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actors::talk::prompts::Prompts;
-use config::Config;
+use config::Budget;
 use facts::amounts::Spending;
 use facts::autopilot::{AutopilotEnd, ChangedFile, WorkBounds};
 use facts::delivery::{Delivery, Limit};
@@ -331,12 +331,20 @@ impl Course {
     /// Adds a step that was taken.
     pub(super) fn follow_step(&mut self, taken: Event) {
         let Event::AutopilotStepTaken {
-            step, delivery, stays, files: turned, spent, spent_unknown, to_come, ..
+            step,
+            delivery,
+            stays,
+            files: turned,
+            spent,
+            spent_unknown,
+            to_come,
+            ..
         } = taken
         else {
             return;
         };
-        let (end, files) = (delivery.in_words(), turned.iter().map(|file| file.path.clone()).collect());
+        let (end, files) =
+            (delivery.in_words(), turned.iter().map(|file| file.path.clone()).collect());
         let failure = None;
         let taken =
             TakenStep { step, end, stays, files, turned, spent, spent_unknown, to_come, failure };
@@ -424,23 +432,23 @@ impl Course {
         Request::pilot(step, PilotPart::Step { course: self.work.course(prompts) })
     }
 
-    /// Returns the configuration for the next request: with what is left of the limits.
-    pub(super) fn narrowed(&self, config: &Config) -> Config {
-        let mut config = config.clone();
+    /// Returns the budget of the next request: what is left of the limits.
+    pub(super) fn narrowed(&self, budget: &Budget) -> Budget {
+        let mut budget = budget.clone();
         let spent = self.work.spent().at_most();
         let WorkBounds { time, usd, tokens, .. } = self.work.bounds;
         if let Some(most) = usd {
             // Zero would mean no limit.
             let left = most.saturating_sub(spent.nano_usd).nanos().max(1);
-            config.budget.usd = Usd::from_nanos(left).dollars();
+            budget.usd = Usd::from_nanos(left).dollars();
         }
         if let Some(most) = tokens {
-            config.budget.tokens = most.saturating_sub(spent.tokens).max(1);
+            budget.tokens = most.saturating_sub(spent.tokens).max(1);
         }
         if let Some(most) = time {
-            config.budget.wall_seconds = most.saturating_sub(self.work.worked).as_secs().max(1);
+            budget.wall_seconds = most.saturating_sub(self.work.worked).as_secs().max(1);
         }
-        config
+        budget
     }
 
     /// Sets the working time so far.

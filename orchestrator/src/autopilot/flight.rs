@@ -25,9 +25,7 @@ use tools::clock::{Clock, Timestamp};
 use super::course::{Course, CourseInput, Interrupted, NextMove, StepEnd};
 use super::flown::undo_patch;
 use super::work::PilotState;
-use super::{
-    Autopilot, CourseBroken, CourseNews, CourseSetup, FinishedCourse, Msg, ToldNews,
-};
+use super::{Autopilot, CourseBroken, CourseNews, CourseSetup, FinishedCourse, Msg, ToldNews};
 use crate::request::{PilotPart, Request};
 use crate::root::{self, KeepToError, Orchestrator, RequestOutcome, State};
 use crate::session::past_requests::InterruptedRun;
@@ -144,7 +142,8 @@ impl Flight {
         let config = Blob::new(config::to_record(&self.config));
         self.course.work.end = None;
         let began = Event::AutopilotBegan { task, until, bounds, config };
-        let (publisher, interrupted) = (self.publisher.clone(), self.interrupted.as_ref().map(kind));
+        let (publisher, interrupted) =
+            (self.publisher.clone(), self.interrupted.as_ref().map(kind));
         let begun = async move {
             publisher.record(began).await?;
             Ok(CourseInput::Begin(interrupted))
@@ -216,7 +215,8 @@ impl Flight {
     /// Makes the orchestrator keep to what is left of the limits, and has the news shown. Then the request begins.
     fn prepare(&mut self, myself: &ActorRef<Msg>, prepared: Prepared, what: CourseNews) {
         self.prepared = Some(prepared);
-        let config = Arc::new(self.course.narrowed(&self.config));
+        let budget = self.course.narrowed(&self.config.budget);
+        let config = Arc::new(Config { budget, ..self.config.as_ref().clone() });
         let (orchestrator, news) = (self.orchestrator.clone(), self.news.clone());
         let ready = async move {
             tell(&news, what).await;
@@ -297,8 +297,7 @@ impl Flight {
     /// Records the end. Whatever is under way is dropped.
     fn end(&mut self, myself: &ActorRef<Msg>, end: AutopilotEnd) {
         drop(self.workers.retire());
-        let ended =
-            Event::AutopilotEnded { end: end.clone(), worked_ms: self.course.worked_ms() };
+        let ended = Event::AutopilotEnded { end: end.clone(), worked_ms: self.course.worked_ms() };
         let publisher = self.publisher.clone();
         self.course.work.end = Some(end.clone());
         let recorded = async move { publisher.record(ended).await.map(|_| end) };

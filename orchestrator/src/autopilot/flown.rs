@@ -45,7 +45,7 @@ pub fn flown(session: &Path) -> Result<Option<FlownCourse>, EarlierError> {
         turns.extend(run.turn(session)?);
     }
     let is_told = |record: &&Record| !record.scope().is_part() && TELLING.contains(&record.name());
-    let mut following = Following { turns, run: None, begun: None };
+    let mut following = Following::new(turns);
     for record in reading.records.iter().filter(is_told) {
         if let Some(event) = record.event() {
             following.follow(record.run.as_deref(), event);
@@ -58,16 +58,23 @@ pub fn flown(session: &Path) -> Result<Option<FlownCourse>, EarlierError> {
 }
 
 /// A course, while its events are read.
-struct Following {
+pub(super) struct Following {
     turns: Vec<FinishedTurn>,
     /// The request of the course that has not ended.
     run: Option<String>,
-    begun: Option<(Course, Blob)>,
+    /// The course, and the configuration that its steps are taken with.
+    pub(super) begun: Option<(Course, Blob)>,
 }
 
 impl Following {
+    /// `turns` are the finished turns of the session.
+    pub(super) const fn new(turns: Vec<FinishedTurn>) -> Self {
+        Self { turns, run: None, begun: None }
+    }
+
+    /// Takes in the next event.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events do not tell of a course")]
-    fn follow(&mut self, run: Option<&str>, event: Event) {
+    pub(super) fn follow(&mut self, run: Option<&str>, event: Event) {
         if let Event::AutopilotBegan { task, until, bounds, config } = event {
             let (course, with) = self.begun.get_or_insert_with(|| {
                 (Course::new(PilotState::new(task, until, bounds)), config.clone())

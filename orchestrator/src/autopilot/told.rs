@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn a_step_is_told_of_few_earlier_ones() {
         let prompts = Prompts::default();
-        let steps = |count| (1..=count).map(|at| step(&format!("step {at}"), at % 2 == 1)).collect();
+        let steps =
+            |count| (1..=count).map(|at| step(&format!("step {at}"), at % 2 == 1)).collect();
         let told = work(steps(3), None).course(&prompts);
         assert!(told.contains("- step 1 (a.py)\n- step 3 (a.py)"), "{told}");
         let long = work(steps(101), None).course(&prompts);

@@ -44,11 +44,11 @@ use tools::blocking::on_a_thread;
 use tools::redact::values_in;
 
 use crate::mission::charge_earlier;
-use crate::request::{PilotPart, Request};
 use crate::request::deadline::{Deadline, time_left};
 use crate::request::gathering::{Gathering, Recall, begins_with};
 use crate::request::intent::{self, Prose, RequestIntent};
 use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::request::{PilotPart, Request};
 use crate::root::NotSteered;
 use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision;

@@ -480,7 +480,13 @@ fn open_cards(records: &[Record]) -> impl Iterator<Item = MadeCard> {
 impl SessionPast {
     /// The past of a new session.
     pub(crate) fn nothing() -> Self {
-        Self { turns: Vec::new(), compacted: 0, interrupted: None, cards: BTreeMap::new(), steering: Vec::new() }
+        Self {
+            turns: Vec::new(),
+            compacted: 0,
+            interrupted: None,
+            cards: BTreeMap::new(),
+            steering: Vec::new(),
+        }
     }
 
     /// Restores the past from a session's records; its content is in the directory `session`.

@@ -11,7 +11,9 @@ impl Event {
             Self::SessionContinued { config, prompts, .. } => {
                 std::iter::once(config).chain(prompts).collect()
             }
-            Self::ConfigurationChanged { config } | Self::AutopilotBegan { config, .. } => vec![config],
+            Self::ConfigurationChanged { config } | Self::AutopilotBegan { config, .. } => {
+                vec![config]
+            }
             Self::AutopilotAnswered { told, .. } => vec![told],
             Self::ConversationCompacted { summary, .. } => vec![summary],
             Self::EvidenceGathered { text, workspace, earlier, .. } => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use config::Settings;
 use facts::autopilot::AutopilotEnd;
 use facts::signal::Attendance;
+use front::describe::describe_course_end;
 use front::error::{CliError, CliErrorKind};
 use front::exit;
 use front::session::{SessionChoice, SessionEvent};
@@ -16,7 +17,7 @@ use shell::{CommandLine, RunOptions};
 
 use super::super::sandbox;
 use super::desk::{Desk, Doing, Wish};
-use super::{in_words, report};
+use super::report;
 use crate::drive::{Drive, WorkspaceUse};
 use crate::flags::{Global, OutputFormat};
 use crate::render::{self, RunPresenter};
@@ -63,7 +64,7 @@ pub(super) async fn fly(
     desk.note(&drive.session.id, Doing::Ended)?;
     desk.wishes(None)?;
     if global.output == OutputFormat::Text {
-        render::text(&format!("\n{}Ended    {}\n", report(&work), in_words(&end)));
+        render::text(&format!("\n{}Ended    {}\n", report(&work), describe_course_end(&end)));
     } else {
         let spent = work.spent();
         render::json_line(
@@ -179,7 +180,8 @@ fn broken_off(broken: CourseBroken, attendance: Attendance) -> CliError {
 
 /// Returns the error of a course that ended, unless its task is done. `is_wanted` is true if another terminal stopped it.
 fn exit_error(end: &AutopilotEnd, is_wanted: bool) -> Result<(), CliError> {
-    let error = |kind| CliError::new(kind, format!("the autopilot ended: {}", in_words(end)));
+    let error =
+        |kind| CliError::new(kind, format!("the autopilot ended: {}", describe_course_end(end)));
     let look =
         "delivered steps are in the workspace; `deepseek rewind` lists checkpoints to undo them";
     match end {

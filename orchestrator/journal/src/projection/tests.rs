@@ -110,7 +110,13 @@ fn journal(events: Vec<Event>) -> Vec<u8> {
 }
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None, course: None }
+    Event::TurnAdded {
+        speaker: Side::User,
+        text: text.to_owned(),
+        intent: None,
+        card: None,
+        course: None,
+    }
 }
 
 fn three_turns() -> Vec<u8> {
