@@ -148,7 +148,7 @@ fn the_end_of_a_request_may_be_the_end_of_the_course() {
         (budget(Limit::Tokens), Some(AutopilotEnd::Budget)),
         (denied, Some(AutopilotEnd::Denied { hint: "h".to_owned() })),
         (Delivery::Cancelled, Some(AutopilotEnd::Stopped)),
-        (Delivery::failed(FailureKind::Provider, "f"), None),
+        (Delivery::failed(FailureKind::Internal, "f"), None),
         (needs_work(), None),
     ] {
         let mut course = course(None, WorkBounds::default());
