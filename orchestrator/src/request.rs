@@ -77,6 +77,11 @@ impl Request {
         }
     }
 
+    /// Returns true if it is part of the conversation.
+    pub(crate) const fn is_turn(&self) -> bool {
+        self.steering().is_none()
+    }
+
     /// Returns what a step of an autopilot is told in place of the conversation.
     pub(crate) fn course(&self) -> Option<&str> {
         match &self.pilot {
@@ -106,6 +111,7 @@ impl Request {
     }
 
     /// Restores a request from the first event of its run; `None` if that is not the first of a run.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else begins a run")]
     pub(crate) fn of_first_event(event: Event) -> Option<Self> {
         match event {
             Event::TurnAdded { text, intent, card, course, .. } => {

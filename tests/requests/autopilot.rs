@@ -221,7 +221,10 @@ fn greeting(request: &ReceivedRequest) -> ScriptedReply {
 fn the_steering_dialogue_is_its_own_and_steps_do_not_grow() {
     let project = Project::greeting();
     project.write("check.sh", "grep -q hello greet.txt\n");
-    project.write("reached.sh", "seq 20000; echo 'the greeting is not in Latin yet'; cat greet.txt; exit 1\n");
+    project.write(
+        "reached.sh",
+        "seq 20000; echo 'the greeting is not in Latin yet'; cat greet.txt; exit 1\n",
+    );
     let world = World::of(project, Provider::new(Replies::driven(greeting)));
     let run = autopilot(&world, &["--iterations", "12", "--until", "sh reached.sh"]);
     assert_eq!(run.code, Some(1), "{}\n{}", run.stdout, run.stderr);
@@ -325,6 +328,7 @@ fn what_an_earlier_version_left_is_refused_with_a_reason() {
         let run = world.deepseek(["autopilot", action]).run();
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         assert!(run.stderr.contains("run by an earlier version"), "{}", run.stderr);
+        assert!(run.stderr.contains("its delivered steps are in the workspace"), "{}", run.stderr);
     }
 }
 

@@ -138,6 +138,7 @@ fn description(story: &Story, entry: &StoryEntry, event: &Event) -> String {
 }
 
 /// Describes an event of an autopilot; `None` for all others.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are described elsewhere")]
 fn in_course(event: &Event) -> Option<String> {
     Some(match event {
         Event::AutopilotBegan { task, .. } => beginning(task),

@@ -254,10 +254,12 @@ impl Course {
                 }
             }
             CourseInput::Worked(end) => self.worked(*end, &mut told),
-            CourseInput::Undone => match self.at.clone() {
-                CoursePoint::Worked(end) => self.taken(*end, &mut told),
-                _ => NextMove::Wait,
-            },
+            CourseInput::Undone => {
+                let CoursePoint::Worked(end) = self.at.clone() else {
+                    return (told, NextMove::Wait);
+                };
+                self.taken(*end, &mut told)
+            }
             CourseInput::Aside(spent) => {
                 self.work.chose(spent);
                 self.between(&mut told)
@@ -434,7 +436,7 @@ impl Course {
 
     /// Returns the budget of the next request: what is left of the limits.
     pub(super) fn narrowed(&self, budget: &Budget) -> Budget {
-        let mut budget = budget.clone();
+        let mut budget = *budget;
         let spent = self.work.spent().at_most();
         let WorkBounds { time, usd, tokens, .. } = self.work.bounds;
         if let Some(most) = usd {

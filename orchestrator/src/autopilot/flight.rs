@@ -21,6 +21,7 @@ use shell::{CommandLine, RunOptions};
 use tokio::sync::{mpsc, oneshot};
 use tools::blocking::on_a_thread;
 use tools::clock::{Clock, Timestamp};
+use tools::redact::Redactor;
 
 use super::course::{Course, CourseInput, Interrupted, NextMove, StepEnd};
 use super::flown::undo_patch;
@@ -42,6 +43,7 @@ struct Flight {
     publisher: Publisher,
     prompts: Arc<Prompts>,
     clock: Arc<dyn Clock>,
+    redactor: Redactor,
     /// The directory of the session.
     session: PathBuf,
     /// When it began in this process, and how long it had worked before.
@@ -80,6 +82,7 @@ impl State {
             prompts: Arc::clone(&self.idle.terms.prompts),
             begun: (clock.now(), worked),
             clock,
+            redactor: self.idle.redactor.clone(),
             session: self.journal.dir().to_owned(),
             workers: Workers::default(),
             prepared: None,
@@ -141,6 +144,8 @@ impl Flight {
         let PilotState { task, until, bounds, .. } = self.course.work.clone();
         let config = Blob::new(config::to_record(&self.config));
         self.course.work.end = None;
+        let masked = |text: &str| self.redactor.redact(text).into_owned();
+        let (task, until) = (masked(&task), until.as_deref().map(masked));
         let began = Event::AutopilotBegan { task, until, bounds, config };
         let (publisher, interrupted) =
             (self.publisher.clone(), self.interrupted.as_ref().map(kind));
@@ -350,7 +355,7 @@ async fn undo(
     session: PathBuf,
     patch: String,
 ) -> Result<CourseInput, CourseBroken> {
-    let staged = on_a_thread(move || staged(&session, patch)).await?;
+    let staged = on_a_thread(move || staged(&session, &patch)).await?;
     if let Some(staged) = staged {
         orchestrator.apply(staged).await?;
     }
@@ -358,7 +363,7 @@ async fn undo(
 }
 
 /// Finds a staged patch in the journal of a session. Blocks.
-fn staged(session: &Path, id: String) -> Result<Option<Staged>, ReadError> {
+fn staged(session: &Path, id: &str) -> Result<Option<Staged>, ReadError> {
     let reading = read_journal(session)?;
     let is_staged = |record: &&Record| record.name() == "PatchStaged";
     for event in reading.records.iter().rev().filter(is_staged).filter_map(Record::event) {

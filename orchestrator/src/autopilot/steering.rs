@@ -67,9 +67,8 @@ impl State {
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
         self.tell_in_run(myself, async move {
-            let own = match own_tools::find_own_tools(&commands).await {
-                Ok(own) => own,
-                Err(_) => return News::Steered(Err(JournalClosed.into())),
+            let Ok(own) = own_tools::find_own_tools(&commands).await else {
+                return News::Steered(Err(JournalClosed.into()));
             };
             let tools = (toolbox::tools(), &own[..]);
             let mut dialogue = routing::dialogue(&run, tools);

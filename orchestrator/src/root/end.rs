@@ -103,11 +103,8 @@ impl State {
                 rollbacks.push(Rollback { patch, to });
             }
         }
-        let is_turn = active.request.steering().is_none();
-        if let Some(text) = answer.as_ref().filter(|_| is_turn) {
-            let (speaker, text) = (Side::Assistant, text.clone());
-            let turn = Event::TurnAdded { speaker, text, intent: None, card: None, course: None };
-            active.run.publish(turn).await.ok();
+        if let Some(text) = answer.as_ref().filter(|_| active.request.is_turn()) {
+            active.run.publish(answer_turn(text)).await.ok();
         }
         if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
             active.run.publish(Event::QaReport { review: review.clone() }).await.ok();
@@ -138,7 +135,7 @@ impl State {
         // A card that was not carried out may be approved again.
         let again = active.approved.take().filter(|_| is_over && !done);
         self.cards.extend(again.map(|card| (card.hash(), card)));
-        if is_turn {
+        if active.request.is_turn() {
             self.turns.push(FinishedTurn {
                 run: active.run.id().to_owned(),
                 said: said(&active.run),
@@ -174,4 +171,10 @@ impl State {
 /// Returns what the user said while a request was worked on.
 fn said(run: &Run) -> Vec<UserWord> {
     run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Returns the answer to a question as a turn of the conversation.
+fn answer_turn(text: &str) -> Event {
+    let (speaker, text) = (Side::Assistant, text.to_owned());
+    Event::TurnAdded { speaker, text, intent: None, card: None, course: None }
 }

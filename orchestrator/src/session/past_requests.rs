@@ -191,7 +191,7 @@ impl<'r> RunRecords<'r> {
     pub(crate) fn turn(&self, session: &Path) -> Result<Option<FinishedTurn>, EarlierError> {
         let Some(delivery) = self.delivery() else { return Ok(None) };
         let request = self.request();
-        if request.steering().is_some() {
+        if !request.is_turn() {
             return Ok(None);
         }
         let request = request.text;

@@ -14,7 +14,6 @@ impl Event {
             Self::ConfigurationChanged { config } | Self::AutopilotBegan { config, .. } => {
                 vec![config]
             }
-            Self::AutopilotAnswered { told, .. } => vec![told],
             Self::ConversationCompacted { summary, .. } => vec![summary],
             Self::EvidenceGathered { text, workspace, earlier, .. } => {
                 std::iter::once(text).chain(workspace).chain(earlier).collect()
@@ -23,7 +22,9 @@ impl Event {
                 files.iter().filter_map(|file| file.found.content()).collect()
             }
             Self::Looked { told, .. } => told.iter().collect(),
-            Self::ToolResult { told, .. } | Self::InstructionsRead { told, .. } => vec![told],
+            Self::ToolResult { told, .. }
+            | Self::InstructionsRead { told, .. }
+            | Self::AutopilotAnswered { told, .. } => vec![told],
             Self::SourcesRead { sources, .. } => vec![sources],
             Self::CardMade { card, .. } => vec![card],
             Self::CardTaken { card, .. } => card.iter().collect(),
