@@ -94,7 +94,7 @@ mod tests {
 
     struct State {
         workers: Workers,
-        ends: mpsc::UnboundedSender<Option<Result<u32, Panicked>>>,
+        ends: mpsc::Sender<Option<Result<u32, Panicked>>>,
         dropped: Arc<AtomicBool>,
     }
 
@@ -140,17 +140,17 @@ mod tests {
                     crate::answer(reply, ());
                 }
                 Msg::Ended(finished) => {
-                    state.ends.send(state.workers.admit(finished)).ok();
+                    state.ends.try_send(state.workers.admit(finished)).ok();
                 }
             }
             Ok(())
         }
     }
 
-    type Ends = mpsc::UnboundedReceiver<Option<Result<u32, Panicked>>>;
+    type Ends = mpsc::Receiver<Option<Result<u32, Panicked>>>;
 
     async fn counter() -> (ActorRef<Msg>, Ends, Arc<AtomicBool>) {
-        let (ends, received) = mpsc::unbounded_channel();
+        let (ends, received) = mpsc::channel(8);
         let dropped = Arc::new(AtomicBool::new(false));
         let workers = Workers::default();
         let state = State { workers, ends, dropped: Arc::clone(&dropped) };

@@ -21,7 +21,7 @@ pub use self::model::{Effort, Llm, ModelRole, Peak, Price};
 pub use self::policy::{Approval, Mode, Policy};
 pub use self::routing::{Router, RouterParts, RouterScale, RouterWeights, RouterWords};
 pub use self::sandbox::{
-    Floor, NetworkReach, OR_SOURCES, SandboxMode, SandboxSettings, UserTool, is_named,
+    Floor, NetworkReach, OR_SOURCES, SandboxMode, SandboxSettings, UserTool, is_manifest,
 };
 
 /// The whole configuration.

@@ -31,7 +31,7 @@ use actors::run::publisher::Publisher;
 use actors::run::workspace::Workspace;
 use actors::talk::brief::Brief;
 use actors::talk::dialogue::Dialogue;
-use actors::talk::dialogues::Dialogues;
+use actors::talk::dialogues::DialoguesByModel;
 use actors::talk::prompts::Prompts;
 use actors::{Unanswered, answered};
 use checks::outcome::{Check, Report};
@@ -159,7 +159,7 @@ struct State {
     roles: Roles,
     epoch: u64,
     cycle: Cycle,
-    dialogues: Dialogues,
+    dialogues: DialoguesByModel,
     /// The number of plans so far.
     plans: u32,
     /// The plan that is carried out, and its number.
@@ -219,7 +219,7 @@ impl Actor for CrewActor {
             file_reader,
             epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
-            dialogues: Dialogues::new(setup.run.redactor.clone()),
+            dialogues: DialoguesByModel::new(setup.run.redactor.clone()),
             plans: 0,
             plan: None,
             plan_version: 0,

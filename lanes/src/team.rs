@@ -8,12 +8,12 @@ mod bisect;
 mod brief;
 mod conduct;
 mod integration;
-mod lane_pool;
 mod merge;
 mod merged;
 mod result;
 pub mod setup;
 pub mod split;
+mod team_lanes;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;

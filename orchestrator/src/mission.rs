@@ -23,8 +23,8 @@ use lanes::crew::call_failed;
 use lanes::team::TeamReport;
 use missions::card::card_text::MissionReport;
 use missions::card::changes::card_changes;
-use missions::card::gate::{self, Approved, MissionStep};
 use missions::card::grant::Grant;
+use missions::card::phases::{self, Approved, MissionStep};
 use missions::card::{Card, SealedCard};
 use missions::children::Children;
 use missions::execution::Execution;
@@ -439,7 +439,7 @@ async fn advance(
     phase: MissionPhase,
     step: MissionStep,
 ) -> Result<MissionPhase, Ending> {
-    let to = gate::phase_after(phase, step)
+    let to = phases::phase_after(phase, step)
         .map_err(|refused| failed_request(FailureKind::Internal, &refused.to_string()))?;
     let changed = Event::MissionPhaseChanged { from: phase, to };
     run.publish(changed).await.map_err(|_| journal_closed())?;

@@ -5,7 +5,7 @@ pub(crate) mod compacting;
 pub mod context;
 pub mod memory;
 pub mod past_requests;
-pub(crate) mod recorded_run;
 pub mod replay;
 pub(crate) mod revisiting;
+pub(crate) mod run_beginning;
 pub(crate) mod turn;

@@ -16,7 +16,7 @@ pub type ComplaintTable = BTreeMap<String, Complaints>;
 
 /// Something that a command complains about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct MissingWithCure {
     /// What is missing.
     pub missing: Missing,
     /// The command that installs it, as the table has it; empty if none does.
@@ -25,7 +25,7 @@ pub struct Complaint {
 
 /// Returns what is missing according to the first line of `output` that matches a pattern. A package that is missing
 /// because the same tool cannot reach the network is the network's fault.
-pub fn complaint(output: &str, table: &ComplaintTable) -> Option<Complaint> {
+pub fn first_missing(output: &str, table: &ComplaintTable) -> Option<MissingWithCure> {
     let kinds = |tool: &'_ Complaints| {
         [
             (MissingKind::Package, tool.package.clone()),
@@ -58,7 +58,7 @@ pub fn complaint(output: &str, table: &ComplaintTable) -> Option<Complaint> {
     let is_offline = kind == MissingKind::Package && has(output, &tool.network);
     let kind = if is_offline { MissingKind::Network } else { kind };
     let missing = Missing { kind, name, cure: None };
-    Some(Complaint { missing, cure: cure.cloned().unwrap_or_default() })
+    Some(MissingWithCure { missing, cure: cure.cloned().unwrap_or_default() })
 }
 
 /// Returns true if a line of `output` matches one of `patterns`.
@@ -231,12 +231,13 @@ mod tests {
             ("touch: cannot touch '/etc/x': Read-only file system", Confined, Some("/etc/x")),
             ("sh: 1: vendor/bin/phpunit: not found", Program, Some("vendor/bin/phpunit")),
         ] {
-            let found = complaint(&format!("running\n{output}\n"), &table()).expect(output).missing;
+            let found =
+                first_missing(&format!("running\n{output}\n"), &table()).expect(output).missing;
             assert_eq!((found.kind, found.name.as_deref()), (kind, name), "{output}");
         }
         for output in ["FAILED t.py::a - assert 1 == 2", "file not found", "x: not found in y", ""]
         {
-            assert_eq!(complaint(output, &table()), None, "{output}");
+            assert_eq!(first_missing(output, &table()), None, "{output}");
         }
     }
 

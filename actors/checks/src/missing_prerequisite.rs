@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sandbox::Degree;
 use shell::{CommandLine, CommandOutcome, Exit};
 
-use crate::complaints::{Complaint, complaint};
+use crate::complaints::{MissingWithCure, first_missing};
 use crate::derive::Kinds;
 use crate::outcome::{Check, ReadingRules};
 use crate::project_kinds::{kind_below, kind_of};
@@ -30,17 +30,17 @@ pub(crate) fn missing_prerequisite(
     let program = programs(command).next();
     let itself = || {
         let missing = Missing { kind: MissingKind::Program, name: program.clone(), cure: None };
-        Complaint { missing, cure: String::new() }
+        MissingWithCure { missing, cure: String::new() }
     };
     let denied = || {
         // Landlock denies what the user could do; nothing else tells it from a file's own mode.
         let is_denied = outcome.confined == Degree::Floor && text.lines().any(says_denied);
         let missing = Missing { kind: MissingKind::Confined, name: None, cure: None };
-        is_denied.then(|| Complaint { missing, cure: String::new() })
+        is_denied.then(|| MissingWithCure { missing, cure: String::new() })
     };
     let said =
-        complaint(text, by.complaints).or_else(|| is_not_found.then(itself)).or_else(denied)?;
-    let Complaint { mut missing, cure } = said;
+        first_missing(text, by.complaints).or_else(|| is_not_found.then(itself)).or_else(denied)?;
+    let MissingWithCure { mut missing, cure } = said;
     if missing.kind == MissingKind::Program
         && let Some(dir) = missing.name.as_deref().and_then(by.dir_of)
     {

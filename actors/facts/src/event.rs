@@ -26,14 +26,14 @@ use crate::grammar::plan::{Leniency, Plan, StepMark};
 use crate::grammar::review::Review;
 use crate::lane_id::LaneId;
 use crate::model_choice::{Assessment, ChoiceReason};
-use crate::not_applied::NotApplied;
 use crate::scope::Scope;
 use crate::seen::SeenFile;
 use crate::team::{EndedLane, Other, PlannedLane};
 use crate::words::{
-    CardAnswer, CardStep, CompactedBy, DeniedBy, IntentBy, MissionPhase, NeedsApproval, ProgramEnd,
-    RequestIntent, ResearchStep, Role, SessionState, Side,
+    CardAnswer, CardStep, CompactedBy, DeniedBy, EffectToApprove, IntentBy, MissionPhase,
+    ProgramEnd, RequestIntent, ResearchStep, Role, SessionState, Side,
 };
+use crate::write_failure::WriteFailure;
 
 mod blobs;
 mod content;
@@ -636,7 +636,7 @@ pub enum Event {
         /// Id of the patch set.
         patch: String,
         /// Why it could not be written.
-        why: NotApplied,
+        why: WriteFailure,
     },
     /// A commit that a crash had interrupted was completed or undone. It may belong to another session.
     #[serde(rename = "CommitSettled@v1")]
@@ -654,7 +654,7 @@ pub enum Event {
         /// Id of the question.
         ask: String,
         /// The effect.
-        action: NeedsApproval,
+        action: EffectToApprove,
         /// Why it needs approval.
         why: Wording,
     },
@@ -678,7 +678,7 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         ask: Option<String>,
         /// The effect.
-        action: NeedsApproval,
+        action: EffectToApprove,
         /// Who or what denied it.
         by: DeniedBy,
         /// The reason.

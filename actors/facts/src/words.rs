@@ -218,7 +218,7 @@ impl fmt::Display for SessionState {
 /// An effect that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NeedsApproval {
+pub enum EffectToApprove {
     /// Applying a patch set, given by its id.
     Patch(String),
     /// Running a command, as written.
@@ -227,7 +227,7 @@ pub enum NeedsApproval {
     Network(String),
 }
 
-impl fmt::Display for NeedsApproval {
+impl fmt::Display for EffectToApprove {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Patch(id) => write!(f, "patch {}", short_id(id)),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use config::{Approval, Mode};
 use facts::delivery::StagedFor;
 use facts::lane_id::LaneId;
-use facts::not_applied::NotApplied;
 use facts::signal::Acceptance;
+use facts::write_failure::WriteFailure;
 use patch::{
     ApplyPlan, BaseState, PatchLimits, PatchMismatch, PatchScope, Reason, Refusal, Repair,
     Tolerance, Tolerances,
@@ -47,7 +47,7 @@ pub enum ApplyError {
     Denied(Denied),
     /// A file changed in the meantime, or the system refused the write.
     #[error(transparent)]
-    NotApplied(NotApplied),
+    NotApplied(WriteFailure),
     /// The actor gave no answer.
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
@@ -277,7 +277,7 @@ fn not_owned(path: &RepoPath, owner: LaneId) -> PatchMismatch {
 }
 
 fn not_written(message: String) -> ApplyError {
-    ApplyError::NotApplied(NotApplied::NotWritten { message: message.into() })
+    ApplyError::NotApplied(WriteFailure::NotWritten { message: message.into() })
 }
 
 /// Describes a repair; those that chose between places name the place.

@@ -11,10 +11,10 @@ use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, StagedFor};
 use facts::lane_id::LaneId;
-use facts::not_applied::NotApplied;
 use facts::scope::Scope;
 use facts::signal::Acceptance;
-use facts::words::NeedsApproval;
+use facts::words::EffectToApprove;
+use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use patch::PutAside;
 use sandbox::Network;
@@ -183,7 +183,7 @@ pub struct LeftOut {
 #[error("{what} was denied: {why}")]
 pub struct Denied {
     /// The effect that was denied.
-    pub what: NeedsApproval,
+    pub what: EffectToApprove,
     /// The reason.
     pub why: Wording,
     /// What would allow it.
@@ -216,7 +216,7 @@ pub enum CommitRefused {
     Denied(#[from] Denied),
     /// It could not be written.
     #[error(transparent)]
-    NotApplied(#[from] NotApplied),
+    NotApplied(#[from] WriteFailure),
     /// The owner of the tree has stopped.
     #[error("the owner of the workspace has stopped")]
     Gone,

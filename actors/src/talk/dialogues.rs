@@ -9,12 +9,12 @@ use crate::talk::prompts::{Prompt, Prompts};
 
 /// One dialogue for each combination of model settings.
 #[derive(Debug, Clone)]
-pub struct Dialogues {
+pub struct DialoguesByModel {
     redactor: Redactor,
     dialogues: Vec<(ModelRole, Dialogue)>,
 }
 
-impl Dialogues {
+impl DialoguesByModel {
     /// Creates an empty set; `redactor` masks secrets in what is said.
     pub const fn new(redactor: Redactor) -> Self {
         Self { redactor, dialogues: Vec::new() }
@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn roles_of_one_model_continue_one_dialogue() {
-        let (prompts, mut dialogues) = (Prompts::default(), Dialogues::new(Redactor::default()));
+        let (prompts, mut dialogues) =
+            (Prompts::default(), DialoguesByModel::new(Redactor::default()));
         let architect = settings("pro", false, 9);
         let mut said = dialogues.with(&architect, &prompts);
         said.say("hello");

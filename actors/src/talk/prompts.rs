@@ -79,7 +79,7 @@ impl Prompts {
     /// Parses a set written by [`Self::to_record`]; `None` if it is not one.
     ///
     /// A prompt with a variable unknown to this version is skipped, since nothing could be inserted for it.
-    pub fn recorded(json: &str) -> Option<Self> {
+    pub fn from_record(json: &str) -> Option<Self> {
         let mut texts: BTreeMap<String, String> = serde_json::from_str(json).ok()?;
         let taken = Prompt::ALL.into_iter().filter_map(|prompt| {
             let text = texts.remove(prompt.name())?;
@@ -213,20 +213,20 @@ mod tests {
     #[test]
     fn a_set_is_read_as_it_was_recorded() {
         let other = json!({ "intent": "Say EDIT.", "no_longer_there": "{{x}}" }).to_string();
-        let set = Prompts::recorded(&other).unwrap();
+        let set = Prompts::from_record(&other).unwrap();
         assert_eq!(set.render(Prompt::Intent, &[]), "Say EDIT.");
         // A missing prompt falls back to that of this version.
         assert_eq!(set.render(Prompt::Analysis, &[]), Prompt::Analysis.built_in());
-        let again = Prompts::recorded(&set.to_record()).unwrap();
+        let again = Prompts::from_record(&set.to_record()).unwrap();
         assert!(Prompt::ALL.iter().all(|prompt| again.text(*prompt) == set.text(*prompt)));
         assert_ne!(again.to_record(), Prompts::default().to_record());
-        assert_eq!(Prompts::recorded("not a set"), None);
+        assert_eq!(Prompts::from_record("not a set"), None);
     }
 
     #[test]
     fn a_recorded_prompt_with_an_unknown_variable_is_skipped() {
         let [fits, does_not] = ["At most {{max_files}}.", "At most {{files}}."].map(|text| {
-            let set = Prompts::recorded(&json!({ "architect": text }).to_string()).unwrap();
+            let set = Prompts::from_record(&json!({ "architect": text }).to_string()).unwrap();
             set.render(Prompt::Architect, &[("max_files", &7)])
         });
         assert_eq!(fits, "At most 7.");
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn unclosed_braces_take_no_longer_than_plain_text() {
         let open = "{{a".repeat(200_000);
-        let set = Prompts::recorded(&json!({ "intent": open }).to_string()).unwrap();
+        let set = Prompts::from_record(&json!({ "intent": open }).to_string()).unwrap();
         assert_eq!(set.render(Prompt::Intent, &[]), open);
     }
 

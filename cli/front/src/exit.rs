@@ -4,8 +4,8 @@ use std::io;
 
 use actors::run::workspace::{CommitRefused, Extent};
 use facts::delivery::{Delivery, FailureKind, Level, Limit, NeedsWork};
-use facts::not_applied::NotApplied;
 use facts::signal::Attendance;
+use facts::write_failure::WriteFailure;
 use journal::log::LogError;
 use model::ErrorClass;
 use orchestrator::root::StartError;
@@ -49,7 +49,7 @@ pub fn of_change(
             };
             Err(CliError::new(CliErrorKind::Denied, denied.to_string()).hint(hint))
         }
-        Some(Err(error @ CommitRefused::NotApplied(NotApplied::Stale { .. }))) => {
+        Some(Err(error @ CommitRefused::NotApplied(WriteFailure::Stale { .. }))) => {
             Err(CliError::caused(CliErrorKind::NotDelivered, &error)
                 .hint("nothing was written; the patch no longer fits, so ask for the change again"))
         }
@@ -266,7 +266,7 @@ mod tests {
         }
         assert_eq!(next_step(NeedsWork::Crashed), bug);
         assert_eq!(cure(ErrorClass::Lost), "make the request again");
-        let not_written = NotApplied::NotWritten { message: "why".into() };
+        let not_written = WriteFailure::NotWritten { message: "why".into() };
         let refused = of_change(Some(Err(not_written.into())), Attendance::Unattended);
         let again = "nothing was written; fix the cause and run the command again";
         assert_eq!(refused.unwrap_err().advice(), Some(again));

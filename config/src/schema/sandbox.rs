@@ -46,7 +46,7 @@ pub const OR_SOURCES: char = '?';
 
 /// Returns true if a file has a name from a table of directories that builds write to. `*` at the start stands for
 /// anything.
-pub fn is_named(pattern: &str, name: &str) -> bool {
+pub fn is_manifest(pattern: &str, name: &str) -> bool {
     pattern.strip_prefix('*').map_or(pattern == name, |ending| name.ends_with(ending))
 }
 

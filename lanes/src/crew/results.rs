@@ -19,8 +19,8 @@ use facts::delivery::{Delivery, FailureKind, NeedsWork};
 use facts::event::Event;
 use facts::grammar::draft::{EditorAnswer, NeededFile};
 use facts::grammar::plan::Plan;
-use facts::not_applied::NotApplied;
 use facts::signal::Attendance;
+use facts::write_failure::WriteFailure;
 use model::AgentRole;
 use patch::PatchMismatch;
 use tree::RepoPath;
@@ -188,7 +188,7 @@ impl State {
                 let needed = |path| NeededFile { path, why: why.clone() };
                 self.lacks(undeclared.into_iter().map(needed).collect()).await
             }
-            Err(ApplyError::NotApplied(NotApplied::Stale { path })) => {
+            Err(ApplyError::NotApplied(WriteFailure::Stale { path })) => {
                 self.details = self.prompts().render(Prompt::FileChanged, &[("path", &path)]);
                 let reasons = vec![format!("{path}: changed since it was read").into()];
                 let feedback = Wording::of(&self.details);
@@ -198,7 +198,7 @@ impl State {
                 Ok(Input::Refused)
             }
             Err(ApplyError::Denied(denied)) => Ok(self.denied(&denied)),
-            Err(ApplyError::NotApplied(error @ NotApplied::NotWritten { .. })) => {
+            Err(ApplyError::NotApplied(error @ WriteFailure::NotWritten { .. })) => {
                 Ok(Input::Stopped(Delivery::failed(FailureKind::Write, &error)))
             }
             Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),

@@ -16,8 +16,8 @@ use actors::talk::brief::Brief;
 use actors::talk::prompts::Prompts;
 use checks::wording::Wording;
 use facts::event::Event;
-use facts::not_applied::NotApplied;
 use facts::words::Side;
+use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use model::{AgentRole, ChatRequest, ModelError};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -137,7 +137,7 @@ impl Workspace for Directory {
 
     fn commit_patch_set(&self, staged: Staged) -> BoxFuture<'_, Result<Extent, CommitRefused>> {
         let refused = |error: ModelError| {
-            CommitRefused::from(NotApplied::NotWritten { message: Wording::of(&error) })
+            CommitRefused::from(WriteFailure::NotWritten { message: Wording::of(&error) })
         };
         Box::pin(async move {
             (self.happens)(Stage::Commit).await.map_err(refused)?;

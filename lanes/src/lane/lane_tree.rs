@@ -15,7 +15,7 @@ use actors::run::workspace::{
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::lane_id::LaneId;
-use facts::not_applied::NotApplied;
+use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use thiserror::Error;
@@ -245,7 +245,7 @@ struct LaneCommit<'t> {
 }
 
 impl Effect for LaneCommit<'_> {
-    type Outcome = Result<(), NotApplied>;
+    type Outcome = Result<(), WriteFailure>;
     type Stop = JournalClosed;
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of it")]
@@ -370,14 +370,14 @@ pub fn remove(snapshots: &Snapshots, dir: &Path) -> io::Result<()> {
     }
 }
 
-fn write(writer: &WriteTree, changes: &[Change], label: &str) -> Result<(), NotApplied> {
+fn write(writer: &WriteTree, changes: &[Change], label: &str) -> Result<(), WriteFailure> {
     match writer.commit(changes, label) {
         Ok(_) => Ok(()),
-        Err(CommitError::Stale { path }) => Err(NotApplied::Stale { path: path.to_string() }),
+        Err(CommitError::Stale { path }) => Err(WriteFailure::Stale { path: path.to_string() }),
         Err(error) => Err(not_written(&error.to_string())),
     }
 }
 
-fn not_written(message: &str) -> NotApplied {
-    NotApplied::NotWritten { message: message.into() }
+fn not_written(message: &str) -> WriteFailure {
+    WriteFailure::NotWritten { message: message.into() }
 }

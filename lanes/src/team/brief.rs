@@ -1,6 +1,6 @@
 //! The instructions for lanes. Pure.
 
-use crate::team::split::ownership::Pattern;
+use crate::team::split::path_pattern::Pattern;
 use crate::team::split::team_plan::{LanePlan, TeamPlan};
 use actors::talk::prompts::{Prompt, Prompts};
 use checks::failure_class::FailureClass;

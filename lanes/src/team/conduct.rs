@@ -20,9 +20,9 @@ use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, FailureKind, NeedsWork, StagedFor};
 use facts::event::Event;
 use facts::lane_id::LaneId;
-use facts::not_applied::NotApplied;
 use facts::signal::Acceptance;
 use facts::team::Other;
+use facts::write_failure::WriteFailure;
 use tools::blocking::on_a_thread;
 use tools::count::counted;
 use tools::ids::short_id;
@@ -30,10 +30,10 @@ use tree::{RepoPath, SnapshotError, TreeId};
 
 use super::bisect::{self, Bisect, BisectQuestion};
 use super::integration::{Integration, Merge, MergeVerdict};
-use super::lane_pool::{Began, LanePool, share_budget};
 use super::merged::{LaneWorkDone, MergedLanes, merge_lanes};
 use super::result::{TeamStanding, delivery};
 use super::setup::TeamSetup;
+use super::team_lanes::{Began, TeamLanes, share_budget};
 use super::{Team, TeamReport};
 
 /// How often the user may change the files that lanes changed, during verification, before the team gives up.
@@ -80,7 +80,7 @@ impl Conductor {
             return Ok(TeamReport::Declined);
         }
         let base = self.base(budget).await?;
-        let mut lanes = LanePool::new(&self.setup, &self.team, plan, base, budget);
+        let mut lanes = TeamLanes::new(&self.setup, &self.team, plan, base, budget);
         lanes.work().await?;
         let mut standing = TeamStanding::new(&lanes.plan, &lanes.reports);
         self.merge(&lanes, &mut standing).await?;
@@ -131,7 +131,7 @@ impl Conductor {
 
     /// Merges the work of the lanes in a fixed order, regardless of which finished first. A lane that conflicts is
     /// planned again on top of the current tree.
-    async fn merge(&self, lanes: &LanePool, standing: &mut TeamStanding) -> Result<(), Delivery> {
+    async fn merge(&self, lanes: &TeamLanes, standing: &mut TeamStanding) -> Result<(), Delivery> {
         let mut so_far = lanes.base.tree;
         for lane in lanes.plan.merge_order() {
             let mut attempt = 1;
@@ -177,7 +177,7 @@ impl Conductor {
     /// nothing to write.
     async fn deliver(
         &self,
-        lanes: &LanePool,
+        lanes: &TeamLanes,
         standing: &mut TeamStanding,
     ) -> Result<Option<Delivery>, Delivery> {
         let mut integration = Integration::new(&self.setup, self.team.cell(), &lanes.base.left_out);
@@ -284,8 +284,8 @@ impl Conductor {
             Ok(Extent::Whole) => Written::Yes,
             Ok(Extent::Part(LeftOut { paths, .. })) => Written::Part(paths),
             Err(CommitRefused::Denied(denied)) => Written::No(denied.delivery()),
-            Err(CommitRefused::NotApplied(NotApplied::Stale { path })) => Written::Stale(path),
-            Err(CommitRefused::NotApplied(error @ NotApplied::NotWritten { .. })) => {
+            Err(CommitRefused::NotApplied(WriteFailure::Stale { path })) => Written::Stale(path),
+            Err(CommitRefused::NotApplied(error @ WriteFailure::NotWritten { .. })) => {
                 Written::No(Delivery::failed(FailureKind::Write, &error))
             }
             Err(CommitRefused::Gone) => return Err(JournalClosed.into()),

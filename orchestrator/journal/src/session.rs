@@ -98,7 +98,7 @@ fn wanted_by(state: SessionState, event: &Event) -> Option<SessionState> {
 #[cfg(test)]
 mod tests {
     use checks::wording::Wording;
-    use facts::words::NeedsApproval;
+    use facts::words::EffectToApprove;
 
     use super::*;
 
@@ -151,7 +151,7 @@ mod tests {
             (
                 Event::ApprovalAsked {
                     ask: ask.clone(),
-                    action: NeedsApproval::Command(String::new()),
+                    action: EffectToApprove::Command(String::new()),
                     why: Wording::default(),
                 },
                 Some(SessionState::AwaitingApproval),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use facts::delivery::StagedFor;
 use facts::event::{Event, StagedFile};
-use facts::words::{DeniedBy, NeedsApproval};
+use facts::words::{DeniedBy, EffectToApprove};
 use tree::{Change, Settlement};
 
 use crate::history::KeptEntries;
@@ -71,7 +71,7 @@ pub(crate) fn fates(sessions: &[KeptEntries]) -> Fates {
                 fates.applied.insert(patch.clone());
             }
             Event::ApprovalDenied {
-                action: NeedsApproval::Patch(patch),
+                action: EffectToApprove::Patch(patch),
                 by: DeniedBy::User,
                 ..
             } => {

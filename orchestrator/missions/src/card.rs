@@ -5,8 +5,8 @@
 pub mod card_text;
 pub mod cards;
 pub mod changes;
-pub mod gate;
 pub mod grant;
+pub mod phases;
 pub mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use facts::amounts::Allowance;
 use facts::amounts::Amount;
 use facts::delivery::Limit;
 use facts::lane_id::LaneId;
-use lanes::team::split::ownership::Pattern;
+use lanes::team::split::path_pattern::Pattern;
 use model::price::Usd;
 use serde::{Deserialize, Serialize};
 use tree::{FileHash, RepoPath};

@@ -12,7 +12,7 @@ use index::Index;
 use lanes::team::split::team_plan::TeamPlan;
 use tree::RepoPath;
 
-use crate::card::gate::Approved;
+use crate::card::phases::Approved;
 use crate::card::plan::{lanes_of, order};
 use crate::card::{Card, SubTask, TaskKind};
 use crate::children::Children;

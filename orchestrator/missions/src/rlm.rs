@@ -7,7 +7,7 @@ use facts::closed::JournalClosed;
 use futures_util::future::BoxFuture;
 use index::Index;
 use interpreter::HELPERS;
-use lanes::team::split::ownership::Pattern;
+use lanes::team::split::path_pattern::Pattern;
 
 use crate::children::Children;
 use crate::program::{self, Programming};

@@ -9,7 +9,7 @@ use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::signal::Acceptance;
 use facts::signal::{Holds, Proposal};
-use facts::words::{DeniedBy, NeedsApproval};
+use facts::words::{DeniedBy, EffectToApprove};
 use policy::{Act, Author, Confinement, PolicyRules, Stage, Verdict, quoted_word};
 use sandbox::{ConfinementLevel, Network};
 use shell::CommandLine;
@@ -28,7 +28,7 @@ impl Gate {
         stage: Stage,
         act: Act<'_>,
         goes: Goes,
-        what: &NeedsApproval,
+        what: &EffectToApprove,
     ) -> Verdict {
         let mut decision = GateDecision { gate: self, stage, act, goes, what };
         let decided = self.run.perform(&mut decision).await;
@@ -76,7 +76,7 @@ impl Gate {
         } else {
             (Author::Model, Stage::Executing)
         };
-        let what = NeedsApproval::Patch(patch.to_owned());
+        let what = EffectToApprove::Patch(patch.to_owned());
         let act = Act::Patch { author, paths: &paths, size };
         let verdict = self.decide(stage, act, goes, &what).await;
         // No flag widens what a card allows.
@@ -95,12 +95,12 @@ impl Gate {
         let text = command.text().to_owned();
         let (what, act, proposal) = match reach {
             Network::Own => (
-                NeedsApproval::Command(text.clone()),
+                EffectToApprove::Command(text.clone()),
                 Act::Command(command.command()),
                 Proposal::Command(text, self.holds()),
             ),
             Network::Host => (
-                NeedsApproval::Network(text.clone()),
+                EffectToApprove::Network(text.clone()),
                 Act::Network(command.command()),
                 Proposal::Network(text),
             ),
@@ -155,7 +155,7 @@ impl Gate {
     }
 
     /// Records the earlier answer about the same command for this lane.
-    async fn repeat_answer(&self, what: NeedsApproval, said: &SaidTo) -> Result<(), Denied> {
+    async fn repeat_answer(&self, what: EffectToApprove, said: &SaidTo) -> Result<(), Denied> {
         let ask = said.ask.clone();
         let result = said.result.clone().map_err(|denied| Denied { what, ..denied });
         let event = match &result {
@@ -179,7 +179,7 @@ impl Gate {
         &mut self,
         verdict: Verdict,
         proposal: Proposal,
-        what: NeedsApproval,
+        what: EffectToApprove,
         hint: String,
     ) -> Result<Extent, Denied> {
         let hint = Wording::from(hint);
@@ -224,20 +224,20 @@ impl Gate {
     }
 
     /// Returns what the user can do after a no.
-    fn after_no(&self, what: &NeedsApproval) -> String {
+    fn after_no(&self, what: &EffectToApprove) -> String {
         match (what, self.run.scope().lane()) {
-            (NeedsApproval::Patch(_), Some(lane)) => {
+            (EffectToApprove::Patch(_), Some(lane)) => {
                 format!(
                     "`deepseek diff --lane {lane}` shows the change; say what should be different"
                 )
             }
-            (NeedsApproval::Patch(patch), None) => {
+            (EffectToApprove::Patch(patch), None) => {
                 let patch = short_id(patch);
                 format!(
                     "the patch is kept, not applied: `deepseek diff {patch}` shows it, `deepseek apply {patch}` applies it; or say what should be different"
                 )
             }
-            (NeedsApproval::Command(_) | NeedsApproval::Network(_), _) => {
+            (EffectToApprove::Command(_) | EffectToApprove::Network(_), _) => {
                 "say what should be run instead".to_owned()
             }
         }
@@ -254,7 +254,7 @@ impl Gate {
     async fn ask(
         &mut self,
         proposal: Proposal,
-        what: &NeedsApproval,
+        what: &EffectToApprove,
         why: String,
     ) -> Result<ApprovalReply, JournalClosed> {
         if *self.run.stop.borrow() {

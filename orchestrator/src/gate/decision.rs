@@ -4,7 +4,7 @@ use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
 use facts::closed::JournalClosed;
 use facts::event::Event;
-use facts::words::NeedsApproval;
+use facts::words::EffectToApprove;
 use policy::{Act, Confinement, Stage, Verdict};
 use sandbox::Degree;
 use shell::{CommandLine, confinement};
@@ -26,7 +26,7 @@ pub(super) struct GateDecision<'g> {
     pub(super) stage: Stage,
     pub(super) act: Act<'g>,
     pub(super) goes: Goes,
-    pub(super) what: &'g NeedsApproval,
+    pub(super) what: &'g EffectToApprove,
 }
 
 impl Effect for GateDecision<'_> {
@@ -63,13 +63,13 @@ impl Effect for GateDecision<'_> {
         let stays_within = self.goes == Goes::IntoACopy && confinement.is_confined();
         let is_allowed = || match self.what {
             // Not in lanes: a lane may have changed what the command runs.
-            NeedsApproval::Command(text) if run.scope().lane().is_none() => {
+            EffectToApprove::Command(text) if run.scope().lane().is_none() => {
                 CommandLine::parse(text)
                     .is_ok_and(|line| self.gate.always.allows(&line, degree(confinement)))
             }
-            NeedsApproval::Command(_) | NeedsApproval::Network(_) | NeedsApproval::Patch(_) => {
-                false
-            }
+            EffectToApprove::Command(_)
+            | EffectToApprove::Network(_)
+            | EffectToApprove::Patch(_) => false,
         };
         let is_asked = matches!(verdict, Verdict::Ask { .. });
         Ok(if is_asked && (stays_within || is_allowed()) { Verdict::Allow } else { verdict })
@@ -90,11 +90,11 @@ impl GateDecision<'_> {
             (Act::Patch { paths, .. }, _) => Some(grant.beyond(paths).join(", "))
                 .filter(|beyond| !beyond.is_empty())
                 .map(|beyond| format!("does not name `{beyond}`")),
-            (_, NeedsApproval::Command(text)) if grant.names(text) => None,
-            (_, NeedsApproval::Network(_)) => {
+            (_, EffectToApprove::Command(text)) if grant.names(text) => None,
+            (_, EffectToApprove::Network(_)) => {
                 (!grant.network).then(|| "allows no network".to_owned())
             }
-            (_, NeedsApproval::Command(text) | NeedsApproval::Patch(text)) => {
+            (_, EffectToApprove::Command(text) | EffectToApprove::Patch(text)) => {
                 Some(format!("does not name `{text}`"))
             }
         };
@@ -132,7 +132,7 @@ impl GateDecision<'_> {
 
 /// Returns the recorded decision about `what`, if an event shows that it was not simply allowed.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other events follow from no verdict")]
-fn recorded_verdict(event: &Event, what: &NeedsApproval) -> Option<Verdict> {
+fn recorded_verdict(event: &Event, what: &EffectToApprove) -> Option<Verdict> {
     match event {
         Event::ApprovalAsked { action, why, .. } if action == what => {
             Some(Verdict::Ask { why: why.to_string() })

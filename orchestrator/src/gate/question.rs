@@ -9,7 +9,7 @@ use checks::wording::Wording;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::signal::{ApprovalAnswer, Holds, Proposal};
-use facts::words::{DeniedBy, NeedsApproval};
+use facts::words::{DeniedBy, EffectToApprove};
 use shell::CommandLine;
 use tree::{Change, RepoPath};
 
@@ -29,7 +29,7 @@ pub(super) enum ApprovalReply {
 pub(super) struct GateQuestion<'g> {
     pub(super) gate: &'g Gate,
     pub(super) ask: String,
-    pub(super) what: &'g NeedsApproval,
+    pub(super) what: &'g EffectToApprove,
     pub(super) proposal: Proposal,
     /// Why approval is needed.
     pub(super) why: String,
@@ -157,7 +157,7 @@ impl Effect for GateQuestion<'_> {
 /// The effect of checking whether the command was already answered for another lane, which is recorded as an answer
 /// without a question.
 pub(super) struct AnsweredBefore<'g> {
-    pub(super) what: &'g NeedsApproval,
+    pub(super) what: &'g EffectToApprove,
     pub(super) hint: &'g str,
 }
 
@@ -197,6 +197,6 @@ pub(super) fn subject_of(proposal: &Proposal) -> String {
         }
         Proposal::Command(text, _) => format!("`{text}`"),
         Proposal::Mission(_) => "the card of the mission".to_owned(),
-        Proposal::Network(text) => NeedsApproval::Network(text.clone()).to_string(),
+        Proposal::Network(text) => EffectToApprove::Network(text.clone()).to_string(),
     }
 }

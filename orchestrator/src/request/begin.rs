@@ -56,8 +56,8 @@ use crate::root::{Active, Msg, News, RequestOutcome, Said, State};
 use crate::session::compacting::Compacting;
 use crate::session::memory;
 use crate::session::past_requests::RecordedRun;
-use crate::session::recorded_run::Beginning;
 use crate::session::revisiting::Revisiting;
+use crate::session::run_beginning::RunBeginning;
 use crate::session::turn;
 use crate::workspace::copy::Copies;
 use crate::workspace::main_workspace::MainWorkspace;
@@ -83,9 +83,10 @@ impl State {
         if let Some(config) = narrowed {
             self.keep_to(config).await?;
         }
-        let Beginning { id, terms, current_rules, publisher, redactor, elapsed } = match recorded {
-            None => Beginning::new(self),
-            Some(recorded) => Beginning::recorded(self, recorded),
+        let RunBeginning { id, terms, current_rules, publisher, redactor, elapsed } = match recorded
+        {
+            None => RunBeginning::new(self),
+            Some(recorded) => RunBeginning::recorded(self, recorded),
         };
         let fresh = supervision::LostAccounts::default();
         let (admission, slot) =

@@ -18,7 +18,7 @@ use super::{RequestOutcome, State};
 use crate::request::LAST_REQUEST;
 use crate::root::supervision;
 use crate::session::memory::{self, Delivered, DeliveryPlace, remember};
-use crate::session::recorded_run::{Progress, progress};
+use crate::session::run_beginning::{Progress, progress};
 use crate::session::turn::FinishedTurn;
 use crate::workspace::worktrees;
 

@@ -13,7 +13,7 @@ use checks::outcome::CheckOutcome;
 use facts::delivery::{Delivery, StagedFor};
 use facts::event::{Blob, Event, FORMAT, StagedFile};
 use facts::seen::SeenFile;
-use facts::words::{NeedsApproval, Side};
+use facts::words::{EffectToApprove, Side};
 use journal::staged_changes;
 use lanes::crew::undo_patch::Trail;
 use missions::card::SealedCard;
@@ -24,7 +24,7 @@ use tree::{Change, FileHash, RepoPath};
 
 use crate::autopilot::dialogue::{SteeringExchange, steering_dialogue};
 use crate::request::Request;
-use crate::session::turn::fates::Was;
+use crate::session::turn::fates::ChangeAtTurnEnd;
 use crate::session::turn::{FailedCheck, FinishedTurn};
 use journal::read::{ReadError, Record, content, read_journal};
 
@@ -251,10 +251,10 @@ impl<'r> RunRecords<'r> {
                 }
                 Event::ApprovalDenied { action, said: Some(words), .. } => {
                     let to = match &action {
-                        NeedsApproval::Patch(patch) => {
+                        EffectToApprove::Patch(patch) => {
                             staged.get(patch).map(|files| files.join(", "))
                         }
-                        NeedsApproval::Command(text) | NeedsApproval::Network(text) => {
+                        EffectToApprove::Command(text) | EffectToApprove::Network(text) => {
                             Some(text.clone())
                         }
                     };
@@ -268,29 +268,30 @@ impl<'r> RunRecords<'r> {
 
     /// Returns the changes that it proposed for the workspace and did not apply, each file once.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other events tell nothing of them")]
-    fn unapplied(&self, session: &Path) -> Result<Vec<(Change, Was)>, ReadError> {
+    fn unapplied(&self, session: &Path) -> Result<Vec<(Change, ChangeAtTurnEnd)>, ReadError> {
         let mut staged: BTreeMap<String, Vec<StagedFile>> = BTreeMap::new();
         let mut asked: BTreeMap<String, String> = BTreeMap::new();
-        let mut open: BTreeMap<RepoPath, (StagedFile, Was)> = BTreeMap::new();
+        let mut open: BTreeMap<RepoPath, (StagedFile, ChangeAtTurnEnd)> = BTreeMap::new();
         let own = self.records.iter().filter(|record| !record.scope().is_part());
         for event in own.filter_map(|record| record.event()) {
             match event {
                 Event::PatchStaged { patch, purpose: StagedFor::Change, files, .. } => {
                     for file in &files {
                         // What the user left out is staged as well.
-                        let was = open.remove(&file.path).map_or(Was::Staged, |(_, was)| was);
+                        let was =
+                            open.remove(&file.path).map_or(ChangeAtTurnEnd::Staged, |(_, was)| was);
                         open.insert(file.path.clone(), (file.clone(), was));
                     }
                     staged.insert(patch, files);
                 }
-                Event::ApprovalAsked { ask, action: NeedsApproval::Patch(patch), .. } => {
+                Event::ApprovalAsked { ask, action: EffectToApprove::Patch(patch), .. } => {
                     asked.insert(ask, patch);
                 }
                 Event::ApprovalGiven { ask, left_out, said } => {
                     let whole = asked.get(&ask).and_then(|patch| staged.get(patch));
                     let whole = whole.into_iter().flatten();
                     for file in whole.filter(|file| left_out.contains(&file.path)) {
-                        let was = Was::LeftOut(said.clone());
+                        let was = ChangeAtTurnEnd::LeftOut(said.clone());
                         open.insert(file.path.clone(), (file.clone(), was));
                     }
                 }
@@ -302,7 +303,7 @@ impl<'r> RunRecords<'r> {
                 _ => {}
             }
         }
-        let (files, was): (Vec<StagedFile>, Vec<Was>) = open.into_values().unzip();
+        let (files, was): (Vec<StagedFile>, Vec<ChangeAtTurnEnd>) = open.into_values().unzip();
         Ok(staged_changes(session, &files)?.into_iter().zip(was).collect())
     }
 
@@ -373,7 +374,7 @@ impl<'r> RunRecords<'r> {
             .and_then(|begun| config::recorded(&text(session, begun.config.as_ref()?)?));
         let config = config.ok_or_else(no_config)?;
         let prompts = match begun.and_then(|begun| begun.prompts) {
-            Some(recorded) => text(session, &recorded).and_then(|json| Prompts::recorded(&json)),
+            Some(recorded) => text(session, &recorded).and_then(|json| Prompts::from_record(&json)),
             None => Some(Prompts::default()),
         };
         let prompts = prompts.ok_or_else(|| EarlierError::Prompts { run: self.id.to_owned() })?;
@@ -412,7 +413,7 @@ pub(crate) struct Unapplied {
     /// The run's id.
     pub(crate) run: String,
     /// The changes, and why they were not applied.
-    pub(crate) changes: Vec<(Change, Was)>,
+    pub(crate) changes: Vec<(Change, ChangeAtTurnEnd)>,
 }
 
 /// Returns what the finished runs of a session proposed and did not apply; the session's journal is in the directory

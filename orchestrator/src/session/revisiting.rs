@@ -13,7 +13,7 @@ use tools::blocking::on_a_thread;
 use tree::{Change, Entry, FileState, LastCommit, ReadTree, RepoPath, UserRepository};
 
 use crate::session::past_requests::unapplied;
-use crate::session::turn::fates::{EarlierChange, InCommit, Was, fate};
+use crate::session::turn::fates::{ChangeAtTurnEnd, EarlierChange, InCommit, fate};
 use crate::workspace::checkpoints::CheckpointHistory;
 use crate::workspace::places::WorkspacePlaces;
 
@@ -100,7 +100,7 @@ impl Looking {
         });
         let mut all = Vec::new();
         for (turn, (run, changes)) in (1..).zip(&self.turns) {
-            let applied = changes.iter().map(|change| (change.clone(), Was::Applied));
+            let applied = changes.iter().map(|change| (change.clone(), ChangeAtTurnEnd::Applied));
             let others = not_applied.iter().filter(|it| it.run == *run);
             let others = others.flat_map(|it| it.changes.clone());
             let of = |(change, was)| EarlierChange { turn, change, was };

@@ -121,7 +121,7 @@ fn is_built(path: &str, root: &Path, settings: &config::SandboxSettings) -> bool
     manifests.any(|(manifest, _)| {
         let beside = root.join(above).read_dir().into_iter().flatten().flatten();
         let mut names = beside.map(|entry| entry.file_name());
-        names.any(|name| config::is_named(manifest, &name.to_string_lossy()))
+        names.any(|name| config::is_manifest(manifest, &name.to_string_lossy()))
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actors::run::workspace::CommitRefused;
 use config::Config;
-use facts::not_applied::NotApplied;
+use facts::write_failure::WriteFailure;
 use lanes::lane::lane_tree::has_changes;
 use tools::clock::Timestamp;
 use tree::{
@@ -101,7 +101,7 @@ impl MainTree {
             Ok(Err(error)) => {
                 self.forget(checkpoint);
                 if let CommitError::Stale { path } = &error {
-                    Err(NotApplied::Stale { path: path.to_string() }.into())
+                    Err(WriteFailure::Stale { path: path.to_string() }.into())
                 } else {
                     Err(not_written(&error))
                 }
@@ -136,11 +136,11 @@ pub fn settle_commits(
 }
 
 fn not_written(error: &dyn std::error::Error) -> CommitRefused {
-    NotApplied::NotWritten { message: chain(error).into() }.into()
+    WriteFailure::NotWritten { message: chain(error).into() }.into()
 }
 
 fn died(message: &str) -> CommitRefused {
-    NotApplied::NotWritten { message: message.into() }.into()
+    WriteFailure::NotWritten { message: message.into() }.into()
 }
 
 /// Formats an error with its causes in one line.

@@ -9,7 +9,7 @@ use actors::run::workspace::{
 };
 use checks::wording::Wording;
 use facts::scope::Scope;
-use facts::words::NeedsApproval;
+use facts::words::EffectToApprove;
 use futures_util::future::BoxFuture;
 use missions::card::grant::Grant;
 use ractor::rpc::CallResult;
@@ -63,7 +63,7 @@ impl Workspace for MainWorkspace {
     ) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let (scope, command) = (self.scope.clone(), command.clone());
-            let what = NeedsApproval::Command(command.text().to_owned());
+            let what = EffectToApprove::Command(command.text().to_owned());
             let ask = |reply| Msg::Permit { scope, command, purpose, reply };
             answer_or_gone(what, self.actor.call(ask, None).await)
         })
@@ -88,13 +88,16 @@ impl Workspace for MainWorkspace {
             }
             let (scope, id, changes) = (self.scope.clone(), patch.to_owned(), changes.to_vec());
             let ask = |reply| Msg::Approve { scope, patch: id, changes, reply };
-            answer_or_gone(NeedsApproval::Patch(patch.to_owned()), self.actor.call(ask, None).await)
+            answer_or_gone(
+                EffectToApprove::Patch(patch.to_owned()),
+                self.actor.call(ask, None).await,
+            )
         })
     }
 }
 
 fn answer_or_gone(
-    what: NeedsApproval,
+    what: EffectToApprove,
     answer: Result<CallResult<Result<(), Denied>>, MessagingErr<Msg>>,
 ) -> Result<(), Denied> {
     answered(answer).unwrap_or_else(|_| {

@@ -43,7 +43,7 @@ const PURE: [&str; 51] = [
     "lanes/src/crew/cycle.rs",
     "lanes/src/crew/cycle/",
     "lanes/src/crew/feedback.rs",
-    "lanes/src/team/split/ownership.rs",
+    "lanes/src/team/split/path_pattern.rs",
     "lanes/src/team/split/team_plan.rs",
     "lanes/src/crew/undo_patch.rs",
     "lanes/src/team/split/worth_splitting.rs",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::orders::{Failure, Lack, Network};
 #[cfg(target_os = "linux")]
 use crate::scratch::ScratchLayers;
-use crate::survey::Tree;
+use crate::secrets_and_caches::Tree;
 #[cfg(not(target_os = "linux"))]
 use crate::unsupported_scratch::ScratchLayers;
 

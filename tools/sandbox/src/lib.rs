@@ -4,10 +4,11 @@
 //! program confines a command by starting itself once more as a helper ([`helper()`]), which restricts itself and then
 //! runs the command.
 
+mod ground;
 mod orders;
 mod report;
 mod sandbox;
-mod survey;
+mod secrets_and_caches;
 
 #[cfg(target_os = "linux")]
 mod alone;
@@ -18,7 +19,6 @@ mod changed;
 #[cfg(target_os = "linux")]
 mod git_settings;
 #[cfg(target_os = "linux")]
-mod ground;
 mod helper;
 #[cfg(target_os = "linux")]
 mod plan;
@@ -50,7 +50,7 @@ pub use report::{ReportFile, Reported};
 pub use sandbox::{Confined, Ends, Sandbox};
 #[cfg(target_os = "linux")]
 pub use scratch::ScratchLayers;
-pub use survey::{Tree, TreeWrites};
+pub use secrets_and_caches::{Tree, TreeWrites};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{helper, shut_in};
 #[cfg(not(target_os = "linux"))]

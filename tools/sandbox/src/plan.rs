@@ -14,7 +14,7 @@ use crate::ground::{CommandNeeds, ConfinementLevel, Degree, Ground};
 use crate::orders::{FileSystemView, Grants, Network, Orders, ProcessLimits, Walls};
 use crate::programs;
 use crate::scratch::ScratchLayers;
-use crate::survey::{Survey, Tree, TreeWrites, survey};
+use crate::secrets_and_caches::{Survey, Tree, TreeWrites, survey};
 
 /// Paths in a tree that are never written to.
 const FIXED: [&str; 2] = [".git", ".deepseek"];

@@ -12,7 +12,7 @@ use config::SandboxMode;
 use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
 use crate::orders::{ConfinementStep, Failure, Lack, Network};
 use crate::remembered::RememberedLevel;
-use crate::survey::{Tree, TreeWrites};
+use crate::secrets_and_caches::{Tree, TreeWrites};
 
 /// Returns the strongest level that works: as remembered, or as tried.
 pub(crate) fn level(ground: &Ground) -> ConfinementLevel {

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::ground::{ConfinementLevel, Ground, Wanted};
-use crate::orders::{Failure, ProcessBounds, Step};
+use crate::ground::{CommandNeeds, ConfinementLevel, Ground};
+use crate::orders::{ConfinementStep, Failure, ProcessBounds};
 use crate::sandbox::{Confined, Sandbox};
+use crate::unsupported_scratch::ScratchLayers;
 
 /// Returns `None`: there is no helper.
 pub fn helper(_: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -21,20 +22,20 @@ pub fn shut_in(_: ProcessBounds) -> io::Result<()> {
 
 impl Sandbox {
     /// Returns `None`: commands are not confined.
-    pub fn confine(&self, _: &Wanted<'_>) -> io::Result<Option<Confined>> {
+    pub fn confine(&self, _: &CommandNeeds<'_>) -> io::Result<Option<Confined>> {
         Ok(None)
     }
 
     /// Does nothing.
-    pub fn prepare(&self, _: &Wanted<'_>) {}
+    pub fn prepare(&self, _: &CommandNeeds<'_>) {}
 
     /// Returns `None`: nothing is hidden.
-    pub fn first_hidden(&self, _: &Wanted<'_>, _: &[PathBuf]) -> Option<PathBuf> {
+    pub fn first_hidden(&self, _: &CommandNeeds<'_>, _: &[PathBuf]) -> Option<PathBuf> {
         None
     }
 
     /// Returns `None`: commands are not confined.
-    pub fn scratch_layers(&self, _: &Wanted<'_>) -> Result<Option<ScratchLayers>, Failure> {
+    pub fn scratch_layers(&self, _: &CommandNeeds<'_>) -> Result<Option<ScratchLayers>, Failure> {
         Ok(None)
     }
 }
@@ -45,12 +46,16 @@ pub(crate) fn level_without(ground: &Ground, _: Failure) -> ConfinementLevel {
 }
 
 /// Succeeds: there is nothing to try.
-pub(crate) fn tried_on(_: &Ground, _: &ConfinementLevel, _: &Wanted<'_>) -> Result<(), Failure> {
+pub(crate) fn tried_on(
+    _: &Ground,
+    _: &ConfinementLevel,
+    _: &CommandNeeds<'_>,
+) -> Result<(), Failure> {
     Ok(())
 }
 
 /// Returns the only possible level, `None`.
 pub(crate) fn level(_: &Ground) -> ConfinementLevel {
     let on = Some("this version confines commands on Linux only".to_owned());
-    ConfinementLevel::None(Failure { step: Step::Landlock, on, errno: 0 })
+    ConfinementLevel::None(Failure { step: ConfinementStep::Landlock, on, errno: 0 })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use checks::wording::Wording;
 use facts::delivery::Delivery;
-use facts::words::{NeedsApproval, Side};
+use facts::words::{EffectToApprove, Side};
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn counts_after_a_death_of_admission_are_not_compared() {
 fn ids_are_taken_from_the_recording() {
     let ask = |ask: &str| Event::ApprovalAsked {
         ask: ask.to_owned(),
-        action: NeedsApproval::Command(String::new()),
+        action: EffectToApprove::Command(String::new()),
         why: Wording::default(),
     };
     let recording = recording(vec![ask("q1"), turn("x"), ask("q2")], AtRecordingEnd::GoOn);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tools::count::counted;
 use tree::RepoPath;
 
-use crate::team::split::ownership::{OwnershipPatternError, Pattern};
+use crate::team::split::path_pattern::{OwnershipPatternError, Pattern};
 
 const CONTRACT: Contract = Contract { header: "TEAM_PLAN_V1", footer: "TEAM_PLAN_END" };
 const LANE: &str = "LANE|<id>|<title>|<goal>";

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use facts::delivery::StagedFor;
 use facts::event::Event as E;
 use facts::lane_id::LaneId;
-use facts::words::{NeedsApproval, Side};
+use facts::words::{EffectToApprove, Side};
 
 use super::entry::StoryEntry;
 
@@ -106,8 +106,8 @@ impl Latest {
 fn may_cause(cause: &E, effect: &E) -> bool {
     match effect {
         // Checks on the unchanged tree run in parallel with the other roles; the plan asks for them.
-        E::ApprovalAsked { action: NeedsApproval::Command(_), .. }
-        | E::ApprovalDenied { action: NeedsApproval::Command(_), .. }
+        E::ApprovalAsked { action: EffectToApprove::Command(_), .. }
+        | E::ApprovalDenied { action: EffectToApprove::Command(_), .. }
         | E::VerificationRun { baseline: true, .. } => {
             matches!(cause, E::PlanCreated { .. } | E::PlanRevised { .. })
         }

@@ -9,7 +9,7 @@ use facts::event::{Blob, Event, FORMAT, StagedContent, StagedFile};
 use facts::grammar::plan::Plan;
 use facts::lane_id::LaneId;
 use facts::team::{EndedLane, LaneEnd};
-use facts::words::{DeniedBy, IntentBy, NeedsApproval, RequestIntent, Role, Side};
+use facts::words::{DeniedBy, EffectToApprove, IntentBy, RequestIntent, Role, Side};
 use model::price::Usd;
 use model::{AgentRole, Usage};
 use proptest::prelude::*;
@@ -161,12 +161,12 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|patch| Event::PatchApplied { patch }),
         (text(), text(), text()).prop_map(|(ask, patch, why)| Event::ApprovalAsked {
             ask,
-            action: NeedsApproval::Patch(patch),
+            action: EffectToApprove::Patch(patch),
             why: why.into(),
         }),
         text().prop_map(|ask| Event::ApprovalGiven { ask, left_out: vec![], said: None }),
         (proptest::option::of(text()), text(), text()).prop_map(|(ask, command, why)| {
-            let (action, by) = (NeedsApproval::Command(command), DeniedBy::Nobody);
+            let (action, by) = (EffectToApprove::Command(command), DeniedBy::Nobody);
             Event::ApprovalDenied { ask, action, by, why: why.into(), said: None }
         }),
         (text(), any::<bool>(), any::<u64>()).prop_map(|(command, baseline, elapsed_ms)| {

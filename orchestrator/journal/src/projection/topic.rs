@@ -1,7 +1,7 @@
 //! Which events are queried across many sessions, and by which query. Pure.
 
 use facts::event::Event;
-use facts::words::NeedsApproval;
+use facts::words::EffectToApprove;
 
 /// A kind of query across sessions. Events without a topic are only in their journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Topic {
             Event::PatchStaged { .. } => Self::Patches,
             Event::PatchApplied { .. }
             | Event::CommitSettled { .. }
-            | Event::ApprovalDenied { action: NeedsApproval::Patch(_), .. } => Self::Commits,
+            | Event::ApprovalDenied { action: EffectToApprove::Patch(_), .. } => Self::Commits,
             Event::LaneSpawned { .. }
             | Event::LaneCompleted { .. }
             | Event::LaneFailed { .. }

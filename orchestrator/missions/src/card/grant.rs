@@ -1,10 +1,10 @@
 //! The permissions of an approved card, so that the user is not asked again, and what goes beyond them. Pure.
 
 use actors::run::workspace::Unapproved;
-use lanes::team::split::ownership::Pattern;
+use lanes::team::split::path_pattern::Pattern;
 use tree::RepoPath;
 
-use crate::card::gate::Approved;
+use crate::card::phases::Approved;
 
 /// The permissions of an approved card.
 #[derive(Debug, Clone)]

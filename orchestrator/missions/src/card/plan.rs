@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use facts::grammar::contract::{Contract, ContractError, text_of_line, without_dot_slash};
 use facts::lane_id::LaneId;
-use lanes::team::split::ownership::Pattern;
+use lanes::team::split::path_pattern::Pattern;
 use lanes::team::split::team_plan::{LanePlan, TeamPlan};
 use tools::count::counted;
 use tree::RepoPath;

@@ -42,7 +42,7 @@ pub struct Sampling {
 
 /// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SampleRound {
+pub struct RoundYield {
     /// Its number, from one.
     pub level: u32,
     /// New findings.
@@ -85,7 +85,7 @@ impl Sampling {
         &mut self,
         sources: &[SourceFile],
         answers: Vec<(Passage, Vec<ToldFinding>)>,
-    ) -> SampleRound {
+    ) -> RoundYield {
         let (mut new, mut known) = (0, 0);
         let mut best: BTreeMap<Passage, u32> = BTreeMap::new();
         for (passage, told) in answers {
@@ -102,13 +102,13 @@ impl Sampling {
                 }
             }
         }
-        let round = SampleRound { level: self.level, new, known };
+        let round = RoundYield { level: self.level, new, known };
         self.plan_next(best, round);
         round
     }
 
     /// Plans to ask the better half of the passages with new findings again, in halves.
-    fn plan_next(&mut self, best: BTreeMap<Passage, u32>, round: SampleRound) {
+    fn plan_next(&mut self, best: BTreeMap<Passage, u32>, round: RoundYield) {
         let mut promising: Vec<(Passage, u32)> = best.into_iter().collect();
         promising.sort_by(|(a, a_score), (b, b_score)| b_score.cmp(a_score).then(a.cmp(b)));
         promising.truncate(promising.len().div_ceil(2));
@@ -173,7 +173,7 @@ mod tests {
             (passage.clone(), vec![claim(passage.first, points, &words)])
         });
         let round = sampling.told(&sources, answers.collect());
-        assert_eq!(round, SampleRound { level: 1, new: 4, known: 0 });
+        assert_eq!(round, RoundYield { level: 1, new: 4, known: 0 });
         let second = sampling.begin().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(second, ["a:1-40", "a:41-80", "a:161-200", "a:201-240"]);
     }

@@ -5,7 +5,7 @@ use actors::run::effect::{Effect, Trace};
 use facts::closed::JournalClosed;
 use facts::event::{Blob, Event};
 use index::{FileKind, Index};
-use lanes::team::split::ownership::Pattern;
+use lanes::team::split::path_pattern::Pattern;
 use search::BYTES_PER_TOKEN;
 use tools::blocking::on_a_thread;
 use tools::encoding::decode;

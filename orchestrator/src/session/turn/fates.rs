@@ -22,12 +22,12 @@ pub(crate) struct EarlierChange {
     /// The change of one file.
     pub(crate) change: Change,
     /// What its turn made of it.
-    pub(crate) was: Was,
+    pub(crate) was: ChangeAtTurnEnd,
 }
 
 /// What a turn made of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Was {
+pub(crate) enum ChangeAtTurnEnd {
     /// It was applied.
     Applied,
     /// It was staged only.
@@ -52,14 +52,14 @@ pub(crate) fn fate(
     let left = |state| presence(state, before.as_ref(), after.as_ref());
     let committed = committed.is_some_and(|it| left(it.0.as_ref()) == Presence::Whole);
     let (is_there, fate) = match (&was, left(now)) {
-        (Was::Applied, Presence::Whole) if !committed => return None,
-        (Was::Applied, Presence::Whole) => (Presence::Whole, Fate::Stands),
-        (Was::Applied, found) => (found, taken_by(left, now, later)),
-        (Was::Staged, Presence::Absent) => (Presence::Absent, Fate::Staged),
-        (Was::LeftOut(_), Presence::Absent) => (Presence::Absent, Fate::LeftOut),
-        (Was::Staged | Was::LeftOut(_), found) => (found, Fate::Applied),
+        (ChangeAtTurnEnd::Applied, Presence::Whole) if !committed => return None,
+        (ChangeAtTurnEnd::Applied, Presence::Whole) => (Presence::Whole, Fate::Stands),
+        (ChangeAtTurnEnd::Applied, found) => (found, taken_by(left, now, later)),
+        (ChangeAtTurnEnd::Staged, Presence::Absent) => (Presence::Absent, Fate::Staged),
+        (ChangeAtTurnEnd::LeftOut(_), Presence::Absent) => (Presence::Absent, Fate::LeftOut),
+        (ChangeAtTurnEnd::Staged | ChangeAtTurnEnd::LeftOut(_), found) => (found, Fate::Applied),
     };
-    let said = if let Was::LeftOut(said) = was { said } else { None };
+    let said = if let ChangeAtTurnEnd::LeftOut(said) = was { said } else { None };
     Some(ChangeFate { turn, path, fate, partly: is_there == Presence::Partly, committed, said })
 }
 
@@ -140,7 +140,12 @@ mod tests {
         LaterChange { before: Some(file(before)), after: Some(file(after)), undoes }
     }
 
-    fn of(was: Was, now: &str, committed: Option<&str>, later: &[LaterChange]) -> String {
+    fn of(
+        was: ChangeAtTurnEnd,
+        now: &str,
+        committed: Option<&str>,
+        later: &[LaterChange],
+    ) -> String {
         let path = RepoPath::parse("a.txt").unwrap();
         let (before, after) = (Some(file("one\n")), Some(file("two\n")));
         let change = Change { path, op: Op::Modify, before, after };
@@ -154,29 +159,41 @@ mod tests {
     fn the_last_step_that_took_a_change_out_is_told() {
         let undo = || later("two\n", "one\n", true);
         for (was, now, committed, steps, expected) in [
-            (Was::Applied, "two\n", None, vec![], "stands"),
-            (Was::Applied, "two\n", Some("one\n"), vec![], "stands"),
-            (Was::Applied, "two\n", Some("two\n"), vec![], "committed"),
-            (Was::Applied, "one\n", None, vec![undo()], "undone by the user"),
+            (ChangeAtTurnEnd::Applied, "two\n", None, vec![], "stands"),
+            (ChangeAtTurnEnd::Applied, "two\n", Some("one\n"), vec![], "stands"),
+            (ChangeAtTurnEnd::Applied, "two\n", Some("two\n"), vec![], "committed"),
+            (ChangeAtTurnEnd::Applied, "one\n", None, vec![undo()], "undone by the user"),
             (
-                Was::Applied,
+                ChangeAtTurnEnd::Applied,
                 "one\n",
                 Some("two\n"),
                 vec![undo()],
                 "undone by the user; the last commit has it",
             ),
-            (Was::Applied, "two\n", None, vec![undo(), later("one\n", "two\n", true)], "stands"),
             (
-                Was::Applied,
+                ChangeAtTurnEnd::Applied,
+                "two\n",
+                None,
+                vec![undo(), later("one\n", "two\n", true)],
+                "stands",
+            ),
+            (
+                ChangeAtTurnEnd::Applied,
                 "three\n",
                 None,
                 vec![later("two\n", "three\n", false)],
                 "replaced by a later change of yours",
             ),
-            (Was::Applied, "one\n", None, vec![], "removed by the user or another program"),
+            (
+                ChangeAtTurnEnd::Applied,
+                "one\n",
+                None,
+                vec![],
+                "removed by the user or another program",
+            ),
             (
                 // Undone, made again, and then changed by hand.
-                Was::Applied,
+                ChangeAtTurnEnd::Applied,
                 "mine\n",
                 None,
                 vec![undo(), later("one\n", "two\n", true)],
@@ -184,16 +201,16 @@ mod tests {
             ),
             (
                 // Removed by hand before a later change.
-                Was::Applied,
+                ChangeAtTurnEnd::Applied,
                 "more\n",
                 None,
                 vec![later("mine\n", "more\n", false)],
                 "removed by the user or another program",
             ),
-            (Was::Staged, "one\n", None, vec![], "not applied, only staged"),
-            (Was::Staged, "two\n", None, vec![], "not applied then, but applied since"),
+            (ChangeAtTurnEnd::Staged, "one\n", None, vec![], "not applied, only staged"),
+            (ChangeAtTurnEnd::Staged, "two\n", None, vec![], "not applied then, but applied since"),
             (
-                Was::LeftOut(Some("not now".into())),
+                ChangeAtTurnEnd::LeftOut(Some("not now".into())),
                 "one\n",
                 None,
                 vec![],

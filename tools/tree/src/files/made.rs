@@ -56,7 +56,7 @@ fn has_file(dir: &Path, pattern: &str) -> bool {
     if !pattern.contains('*') {
         return dir.join(pattern).is_file();
     }
-    names_in(dir).any(|name| config::is_named(pattern, &name.to_string_lossy()))
+    names_in(dir).any(|name| config::is_manifest(pattern, &name.to_string_lossy()))
 }
 
 fn is_marked(dir: &Path) -> bool {

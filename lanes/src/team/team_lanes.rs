@@ -37,7 +37,7 @@ pub(super) struct Began {
 type Ended = Result<Result<LaneWorkDone, FailedAttempt>, Delivery>;
 
 /// The lanes of a team.
-pub(super) struct LanePool {
+pub(super) struct TeamLanes {
     setup: Arc<TeamSetup>,
     team: Team,
     pub(super) plan: TeamPlan,
@@ -48,7 +48,7 @@ pub(super) struct LanePool {
     budget: Allowance,
 }
 
-impl LanePool {
+impl TeamLanes {
     pub(super) fn new(
         setup: &Arc<TeamSetup>,
         team: &Team,

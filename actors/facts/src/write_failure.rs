@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Why a change that was allowed was not applied.
 #[derive(Debug, Clone, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NotApplied {
+pub enum WriteFailure {
     /// A file is no longer what the change was made for.
     #[error("{path} was changed by another process in the meantime")]
     Stale {
@@ -22,7 +22,7 @@ pub enum NotApplied {
     },
 }
 
-impl PartialEq for NotApplied {
+impl PartialEq for WriteFailure {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stale { path: a }, Self::Stale { path: b }) => a == b,
@@ -33,4 +33,4 @@ impl PartialEq for NotApplied {
     }
 }
 
-impl Eq for NotApplied {}
+impl Eq for WriteFailure {}

@@ -112,7 +112,7 @@ pub(crate) fn survey(
             names.push(name);
         }
         let here = caches.iter().filter(|(manifest, _)| {
-            names.iter().any(|name| config::is_named(manifest, &name.to_string_lossy()))
+            names.iter().any(|name| config::is_manifest(manifest, &name.to_string_lossy()))
         });
         for made in here.flat_map(|(_, made)| made).map(|made| dir.join(made)) {
             let is_known = survey.caches.contains(&made) || survey.missing_caches.contains(&made);

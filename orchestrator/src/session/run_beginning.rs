@@ -18,7 +18,7 @@ use crate::root::{Msg, State};
 use crate::session::past_requests::RecordedRun;
 
 /// What a run begins with.
-pub(crate) struct Beginning {
+pub(crate) struct RunBeginning {
     pub(crate) id: String,
     pub(crate) terms: Terms,
     /// The current rules, for a resumed run: what they deny since it began is denied.
@@ -29,7 +29,7 @@ pub(crate) struct Beginning {
     pub(crate) elapsed: Duration,
 }
 
-impl Beginning {
+impl RunBeginning {
     pub(crate) fn new(state: &State) -> Self {
         let id = state.idle.ids.fresh();
         Self {
