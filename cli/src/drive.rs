@@ -249,13 +249,13 @@ impl Drive {
     async fn watch(&mut self, view: &mut dyn RunPresenter) -> Result<RequestOutcome, CliError> {
         self.stopping = false;
         loop {
-            match self.next_event(view, &Session::cancel).await? {
+            match Box::pin(self.next_event(view, &Session::cancel)).await? {
                 SessionEvent::Ended(Ok(outcome)) => return Ok(*outcome),
                 SessionEvent::Ended(Err(died)) => return Err(exit::died(&died)),
                 SessionEvent::Signal(_)
                 | SessionEvent::Applied(_)
-                | SessionEvent::News(_)
-                | SessionEvent::Landed(_) => {}
+                | SessionEvent::AutopilotNews(_)
+                | SessionEvent::AutopilotEnded(_) => {}
             }
         }
     }
@@ -292,7 +292,10 @@ impl Drive {
                             }
                         }
                     }
-                    next => return Ok(next),
+                    next @ (SessionEvent::Ended(_)
+                    | SessionEvent::Applied(_)
+                    | SessionEvent::AutopilotNews(_)
+                    | SessionEvent::AutopilotEnded(_)) => return Ok(next),
                 },
                 interrupt = or_next(&mut noticed, interrupts) => {
                     self.leaves |= interrupt == Interrupt::Leave;
@@ -348,7 +351,7 @@ impl Drive {
                     }
                     SessionEvent::Signal(signal) => view.signal(signal).await,
                     SessionEvent::Applied(result) => return Ok((result.is_ok() || !stopped).then_some(result)),
-                    SessionEvent::Ended(_) | SessionEvent::News(_) | SessionEvent::Landed(_) => {}
+                    SessionEvent::Ended(_) | SessionEvent::AutopilotNews(_) | SessionEvent::AutopilotEnded(_) => {}
                 },
                 _ = interrupts.next() => stopped = true,
             }

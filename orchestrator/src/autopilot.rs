@@ -1,18 +1,18 @@
 //! The autopilot takes a long task through the orchestrator, request by request, until it is over. What comes next is decided
-//! in [`course`]; its actor, in [`flight`], only carries it out.
+//! in [`course`]; its actor, in `course_actor`, only carries it out.
 //!
-//! Its state is in the journal: [`flown`] reads it back. The steering model is asked in a dialogue of its own ([`steering`]).
+//! Its state is in the journal: [`past_course`] reads it back. The steering model is asked in a dialogue of its own (`steering`).
 
 pub mod course;
-pub(crate) mod dialogue;
-mod flight;
-pub mod flown;
-mod steer;
+mod course_actor;
+mod course_texts;
+pub mod past_course;
+pub mod pilot_state;
 mod steering;
+mod steering_answer;
+pub(crate) mod steering_dialogue;
 #[cfg(test)]
 mod tests;
-mod told;
-pub mod work;
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
 use self::course::{Course, CourseInput, CourseWish};
-use self::work::PilotState;
+use self::pilot_state::PilotState;
 use crate::root::RequestOutcome;
 use crate::session::past_requests::InterruptedRun;
 

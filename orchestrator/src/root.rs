@@ -57,7 +57,7 @@ use tree::{Change, FileHash, ReadTree, Settled};
 
 use self::ending::Ending;
 pub use self::handle::{KeepToError, Orchestrator, StartError};
-use crate::autopilot::dialogue::SteeringExchange;
+use crate::autopilot::steering_dialogue::SteeringExchange;
 use crate::autopilot::{Autopilot, CourseSetup};
 use crate::mission::MissionNews;
 use crate::request::Request;
@@ -213,7 +213,7 @@ pub(crate) enum Msg {
         why: Delivery,
     },
     /// Start an autopilot.
-    Fly {
+    StartAutopilot {
         setup: Box<CourseSetup>,
         reply: RpcReplyPort<Result<Autopilot, SpawnErr>>,
     },
@@ -508,7 +508,9 @@ impl Actor for OrchestratorActor {
                     state.stop(&myself, why).await;
                 }
             }
-            Msg::Fly { setup, reply } => state.start_autopilot(&myself, *setup, reply).await,
+            Msg::StartAutopilot { setup, reply } => {
+                state.start_autopilot(&myself, *setup, reply).await;
+            }
             Msg::Told { run, news } => state.handle_news(&myself, &run, *news).await,
         }
         Ok(())

@@ -13,7 +13,7 @@ use facts::grammar::plan::{Criterion, Plan};
 use facts::model_choice::{Assessment, ChoiceReason, ModelChoice};
 use facts::words::{CardAnswer, IntentBy};
 use journal::{CallReply, RecordedCall, Story, StoryEntry};
-use orchestrator::autopilot::work::MOST_ALIKE;
+use orchestrator::autopilot::pilot_state::MOST_ALIKE;
 use sandbox::Degree;
 use serde::Serialize;
 use serde_json::json;

@@ -78,9 +78,9 @@ pub enum SessionEvent {
     /// An earlier staged patch set was applied or refused.
     Applied(Result<Extent, CommitRefused>),
     /// News of the autopilot, which waits until they are shown. All signals before were returned.
-    News(ToldNews),
+    AutopilotNews(ToldNews),
     /// The autopilot has ended.
-    Landed(Result<Box<FinishedCourse>, Died>),
+    AutopilotEnded(Result<Box<FinishedCourse>, Died>),
 }
 
 /// The orchestrator died; the reason is in the text.
@@ -246,7 +246,7 @@ impl Session {
                 Work::Running(work) => tokio::select! {
                     biased;
                     Some(signal) = self.signals.recv() => return SessionEvent::Signal(signal),
-                    Some(news) = next_of(&mut self.news) => return SessionEvent::News(news),
+                    Some(news) = next_of(&mut self.news) => return SessionEvent::AutopilotNews(news),
                     ended = work => self.work = Work::Ended(ended),
                 },
                 // All events of the run were sent before its end.
@@ -262,8 +262,8 @@ impl Session {
         match std::mem::replace(&mut self.work, Work::Idle) {
             Work::Ended(Done::Run(Ok(outcome))) => SessionEvent::Ended(Ok(outcome)),
             Work::Ended(Done::Apply(result)) => SessionEvent::Applied(result),
-            Work::Ended(Done::Course(Ok(finished))) => SessionEvent::Landed(Ok(finished)),
-            Work::Ended(Done::Course(Err(_))) => SessionEvent::Landed(Err(self.died())),
+            Work::Ended(Done::Course(Ok(finished))) => SessionEvent::AutopilotEnded(Ok(finished)),
+            Work::Ended(Done::Course(Err(_))) => SessionEvent::AutopilotEnded(Err(self.died())),
             Work::Ended(Done::Run(Err(_))) | Work::Running(_) | Work::Idle => {
                 SessionEvent::Ended(Err(self.died()))
             }
@@ -276,7 +276,7 @@ impl Session {
 
     /// Starts an autopilot: `goal` is the command that decides whether its task is done, and how it is run. An interrupted run
     /// is finished first. As for [`Self::begin`], the previous request must have ended.
-    pub async fn fly(
+    pub async fn start_autopilot(
         &mut self,
         course: Course,
         config: Arc<Config>,
@@ -285,7 +285,7 @@ impl Session {
         let (news, told) = mpsc::channel(1);
         let interrupted = self.interrupted.take();
         let setup = CourseSetup { course, config, goal, interrupted, news };
-        let autopilot = self.orchestrator.fly(setup).await?;
+        let autopilot = self.orchestrator.start_autopilot(setup).await?;
         let at_work = autopilot.clone();
         self.news = Some(told);
         self.work =

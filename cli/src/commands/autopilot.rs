@@ -14,8 +14,9 @@ use front::error::{CliError, CliErrorKind};
 use front::session::SessionChoice;
 use model::price::Usd;
 use orchestrator::autopilot::course::Course;
-use orchestrator::autopilot::flown::{FlownCourse, flown};
-use orchestrator::autopilot::work::PilotState;
+use orchestrator::autopilot::past_course::{PastCourse, past_course};
+use orchestrator::autopilot::pilot_state::PilotState;
+use serde::Serialize;
 use serde_json::json;
 use tools::count::counted;
 
@@ -99,7 +100,7 @@ pub(crate) async fn run(
                 render::warn("resumed");
                 return Ok(());
             }
-            let FlownCourse { course, config } = kept(around, &at)?;
+            let PastCourse { course, config } = kept(around, &at)?;
             let another = "start another with `deepseek autopilot \"…\"`";
             if let Some(end) = course.work.end.as_ref().filter(|end| !end.can_go_on()) {
                 let ended = format!("the autopilot has ended: {}", describe_course_end(end));
@@ -131,10 +132,10 @@ pub(crate) async fn run(
 }
 
 /// Reads the course of the last autopilot from the journal of its session.
-fn kept(around: &Surroundings, at: &Whereabouts) -> Result<FlownCourse, CliError> {
+fn kept(around: &Surroundings, at: &Whereabouts) -> Result<PastCourse, CliError> {
     let session = around.state_dir()?.join("sessions").join(&at.session);
     let course =
-        flown(&session).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
+        past_course(&session).map_err(|error| CliError::caused(CliErrorKind::Internal, &error))?;
     course.ok_or_else(|| {
         CliError::new(CliErrorKind::Usage, "the session of the last autopilot tells nothing of it")
             .hint("start another with `deepseek autopilot \"…\"`")
@@ -155,11 +156,23 @@ fn instruct(desk: &Desk, word: &str, what: &str) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The autopilot, for programs.
+#[derive(Serialize)]
+struct StatusDocument<'s> {
+    #[serde(flatten)]
+    at: &'s Whereabouts,
+    /// The current step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<String>,
+    settings: &'s str,
+    work: &'s PilotState,
+}
+
 fn status(
     around: &Surroundings,
     global: &Global,
     at: &Whereabouts,
-    FlownCourse { course, config }: &FlownCourse,
+    PastCourse { course, config }: &PastCourse,
     wish: Option<Wish>,
 ) {
     let (alive, work) = (is_alive(at), &course.work);
@@ -167,12 +180,7 @@ fn status(
     let step = course.current_step();
     if global.output != OutputFormat::Text {
         let spent = work.spent();
-        let mut autopilot = json!(at);
-        autopilot["settings"] = json!(config);
-        autopilot["work"] = json!(work);
-        if let Some(step) = step {
-            autopilot["step"] = json!(step);
-        }
+        let autopilot = StatusDocument { at, step, settings: config, work };
         render::json_line(&json!({
             "alive": alive,
             "wish": wish,

@@ -225,7 +225,9 @@ impl Converse {
                 Woken::Session(SessionEvent::Ended(Ok(outcome))) => self.ended(&outcome),
                 Woken::Session(SessionEvent::Ended(Err(died))) => return Err(exit::died(&died)),
                 Woken::Session(
-                    SessionEvent::Applied(_) | SessionEvent::News(_) | SessionEvent::Landed(_),
+                    SessionEvent::Applied(_)
+                    | SessionEvent::AutopilotNews(_)
+                    | SessionEvent::AutopilotEnded(_),
                 )
                 | Woken::Resized => Then::On,
                 Woken::Ran(ran) => {

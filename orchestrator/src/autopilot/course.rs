@@ -11,8 +11,8 @@ use facts::event::Event;
 use model::price::Usd;
 use tree::{Change, FileState, RepoPath};
 
-use super::steer::Steer;
-use super::work::{PilotState, TakenStep};
+use super::pilot_state::{PilotState, TakenStep};
+use super::steering_answer::SteeringAnswer;
 use crate::request::{PilotPart, Request, SteeringQuestion};
 
 /// The steering dialogue begins anew after this many answers, so that it does not grow without end.
@@ -188,9 +188,9 @@ impl Course {
     pub fn current_step(&self) -> Option<String> {
         match &self.at {
             CoursePoint::Working(step) => Some(step.clone()),
-            CoursePoint::Answered(answer) => match Steer::read(answer, None) {
-                Ok(Steer::Next { step, .. }) => Some(step),
-                Ok(Steer::Done(_) | Steer::Stuck(_)) | Err(_) => None,
+            CoursePoint::Answered(answer) => match SteeringAnswer::read(answer, None) {
+                Ok(SteeringAnswer::Next { step, .. }) => Some(step),
+                Ok(SteeringAnswer::Done(_) | SteeringAnswer::Stuck(_)) | Err(_) => None,
             },
             CoursePoint::Between
             | CoursePoint::Resting
@@ -273,7 +273,7 @@ impl Course {
     pub(super) fn hear(&mut self, answer: &str) {
         (self.answers, self.known) = (self.answers + 1, self.work.rounds.len());
         self.asks_again = false;
-        if let Ok(Steer::Next { later, .. }) = Steer::read(answer, None) {
+        if let Ok(SteeringAnswer::Next { later, .. }) = SteeringAnswer::read(answer, None) {
             self.work.later = later;
         }
         self.at = CoursePoint::Answered(answer.to_owned());
@@ -283,13 +283,13 @@ impl Course {
         if self.wish == Some(CourseWish::Stop) {
             return self.end(AutopilotEnd::Stopped);
         }
-        match Steer::read(answer, self.work.until.as_deref()) {
-            Ok(Steer::Next { step, .. }) => {
+        match SteeringAnswer::read(answer, self.work.until.as_deref()) {
+            Ok(SteeringAnswer::Next { step, .. }) => {
                 self.at = CoursePoint::Working(step.clone());
                 NextMove::Take(step)
             }
-            Ok(Steer::Done(shown_by)) => self.end(AutopilotEnd::Done { shown_by }),
-            Ok(Steer::Stuck(reason)) => self.end(AutopilotEnd::Stuck { reason }),
+            Ok(SteeringAnswer::Done(shown_by)) => self.end(AutopilotEnd::Done { shown_by }),
+            Ok(SteeringAnswer::Stuck(reason)) => self.end(AutopilotEnd::Stuck { reason }),
             // The task has been changed since.
             Err(_) => self.ask_unless_over(),
         }

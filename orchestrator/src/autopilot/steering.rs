@@ -1,5 +1,5 @@
 //! The question for the next step, asked in the steering model's own dialogue: it only grows, and no other model reads it.
-//! What is said in it belongs to [`super::told`], what follows from an answer to [`super::course`].
+//! What is said in it belongs to [`super::course_texts`], what follows from an answer to [`super::course`].
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use missions::rlm::Rlm;
 use model::AgentRole;
 use ractor::ActorRef;
 
-use super::dialogue::SteeringExchange;
-use super::steer::Steer;
+use super::steering_answer::SteeringAnswer;
+use super::steering_dialogue::SteeringExchange;
 use crate::request::SteeringQuestion;
 use crate::request::routing::{self, Before, RoutedQuestion};
 use crate::root::{Msg, News, State};
@@ -34,11 +34,11 @@ impl Grammar for Steering<'_> {
     type Answer = String;
 
     fn is_formed(&self, answer: &str) -> bool {
-        Steer::is_formed(answer)
+        SteeringAnswer::is_formed(answer)
     }
 
     async fn read(&self, answer: &str) -> Result<Result<String, ContractError>, JournalClosed> {
-        Ok(Steer::read(answer, self.until).map(|_| answer.to_owned()))
+        Ok(SteeringAnswer::read(answer, self.until).map(|_| answer.to_owned()))
     }
 
     fn refused(&self, error: Wording) -> Event {

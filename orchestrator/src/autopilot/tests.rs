@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use tree::{Change, FileMode, FileState, RepoPath};
 
 use super::course::{Course, CourseInput, CourseWish, Interrupted, NextMove, StepEnd};
-use super::flown::Following;
-use super::work::PilotState;
+use super::past_course::CourseReader;
+use super::pilot_state::PilotState;
 use crate::request::{PilotPart, Request, SteeringQuestion};
 use crate::session::turn::FinishedTurn;
 
@@ -292,7 +292,7 @@ impl World<'_> {
 
     /// Begins a course or goes on with it. `None` if it is killed.
     fn fly(&mut self) -> Option<PilotState> {
-        let mut following = Following::new(self.turns.clone());
+        let mut following = CourseReader::new(self.turns.clone());
         for (run, event) in self.journal.clone() {
             following.follow(run.as_deref(), event);
         }
@@ -315,9 +315,9 @@ impl World<'_> {
             if run.starts_with('q') {
                 return Interrupted::Question;
             }
-            let step = self.journal.iter().find_map(|(of, event)| match event {
-                Event::TurnAdded { text, .. } if of.as_ref() == Some(&run) => Some(text.clone()),
-                _ => None,
+            let step = self.journal.iter().find_map(|(of, event)| {
+                let Event::TurnAdded { text, .. } = event else { return None };
+                (of.as_ref() == Some(&run)).then(|| text.clone())
             });
             Interrupted::Step(step.unwrap())
         });

@@ -202,9 +202,10 @@ impl Orchestrator {
     }
 
     /// Starts an autopilot in this session.
-    pub async fn fly(&self, setup: CourseSetup) -> Result<Autopilot, StartError> {
+    pub async fn start_autopilot(&self, setup: CourseSetup) -> Result<Autopilot, StartError> {
         let setup = Box::new(setup);
-        let started = answered(self.actor.call(|reply| Msg::Fly { setup, reply }, None).await);
+        let started =
+            answered(self.actor.call(|reply| Msg::StartAutopilot { setup, reply }, None).await);
         Ok(started.map_err(StartError::Gone)??)
     }
 

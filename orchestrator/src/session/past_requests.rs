@@ -22,7 +22,7 @@ use thiserror::Error;
 use tools::clock::Timestamp;
 use tree::{Change, FileHash, RepoPath};
 
-use crate::autopilot::dialogue::{SteeringExchange, steering_dialogue};
+use crate::autopilot::steering_dialogue::{SteeringExchange, steering_dialogue};
 use crate::request::Request;
 use crate::session::turn::fates::ChangeAtTurnEnd;
 use crate::session::turn::{FailedCheck, FinishedTurn};

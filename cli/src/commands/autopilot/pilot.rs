@@ -54,8 +54,11 @@ pub(super) async fn fly(
     .await?;
     drive.show_interrupted(view.as_mut());
     let config = Arc::new(settings.config);
-    let autopilot =
-        drive.session.fly(course, config, goal).await.map_err(|error| exit::not_started(&error))?;
+    let autopilot = drive
+        .session
+        .start_autopilot(course, config, goal)
+        .await
+        .map_err(|error| exit::not_started(&error))?;
     heed(&mut drive, &desk, &autopilot);
     let FinishedCourse { work, end } =
         follow(global, &desk, &mut drive, &autopilot, view.as_mut()).await?;
@@ -100,9 +103,9 @@ async fn follow(
     let mut is_quiet = true;
     loop {
         let told = match drive.follow(autopilot, view, is_quiet).await? {
-            SessionEvent::News(told) => told,
-            SessionEvent::Landed(Ok(finished)) => return Ok(*finished),
-            SessionEvent::Landed(Err(died)) | SessionEvent::Ended(Err(died)) => {
+            SessionEvent::AutopilotNews(told) => told,
+            SessionEvent::AutopilotEnded(Ok(finished)) => return Ok(*finished),
+            SessionEvent::AutopilotEnded(Err(died)) | SessionEvent::Ended(Err(died)) => {
                 return Err(exit::died(&died));
             }
             SessionEvent::Signal(_) | SessionEvent::Ended(Ok(_)) | SessionEvent::Applied(_) => {

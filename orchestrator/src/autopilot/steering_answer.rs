@@ -8,7 +8,7 @@ const FORM: &str =
 
 /// An answer of the steering model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Steer {
+pub(super) enum SteeringAnswer {
     /// The next step and the planned later ones.
     Next {
         /// The step.
@@ -22,7 +22,7 @@ pub(super) enum Steer {
     Stuck(String),
 }
 
-impl Steer {
+impl SteeringAnswer {
     /// Returns true if an answer has the form of one.
     pub(super) fn is_formed(answer: &str) -> bool {
         CONTRACT.is_begun(answer)
@@ -62,16 +62,17 @@ mod tests {
 
     #[test]
     fn answers_of_the_steering_model_are_parsed() {
-        let read =
-            |lines: &str| Steer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"), None);
-        let next = Steer::Next { step: "a".to_owned(), later: vec!["b".to_owned()] };
+        let read = |lines: &str| {
+            SteeringAnswer::read(&format!("AUTOPILOT_V1\n{lines}\nAUTOPILOT_END"), None)
+        };
+        let next = SteeringAnswer::Next { step: "a".to_owned(), later: vec!["b".to_owned()] };
         assert_eq!(read("NEXT|a\nLATER|b").unwrap(), next);
-        assert_eq!(read("DONE|all passes").unwrap(), Steer::Done("all passes".to_owned()));
+        assert_eq!(read("DONE|all passes").unwrap(), SteeringAnswer::Done("all passes".to_owned()));
         for broken in ["NEXT|a\nNEXT|b", "LATER|b", "NEXT|a\nDONE|x", "NEXT|", "hello", ""] {
             assert!(read(broken).is_err(), "{broken}");
         }
         let done = "AUTOPILOT_V1\nDONE|it works\nAUTOPILOT_END";
-        let refused = Steer::read(done, Some("make test")).unwrap_err();
+        let refused = SteeringAnswer::read(done, Some("make test")).unwrap_err();
         assert_eq!(refused.rule, "`make test` does not pass yet: NEXT or STUCK");
     }
 }

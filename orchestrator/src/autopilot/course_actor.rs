@@ -24,8 +24,8 @@ use tools::clock::{Clock, Timestamp};
 use tools::redact::Redactor;
 
 use super::course::{Course, CourseInput, Interrupted, NextMove, StepEnd};
-use super::flown::undo_patch;
-use super::work::PilotState;
+use super::past_course::undo_patch;
+use super::pilot_state::PilotState;
 use super::{Autopilot, CourseBroken, CourseNews, CourseSetup, FinishedCourse, Msg, ToldNews};
 use crate::request::{PilotPart, Request};
 use crate::root::{self, KeepToError, Orchestrator, RequestOutcome, State};
@@ -33,7 +33,7 @@ use crate::session::past_requests::InterruptedRun;
 
 struct AutopilotActor;
 
-struct Flight {
+struct RunningCourse {
     course: Course,
     config: Arc<Config>,
     goal: Option<(CommandLine, RunOptions)>,
@@ -71,7 +71,7 @@ impl State {
     ) {
         let CourseSetup { course, config, goal, interrupted, news } = setup;
         let (clock, worked) = (Arc::clone(&self.idle.clock), course.work.worked);
-        let flight = Flight {
+        let running = RunningCourse {
             course,
             config,
             goal,
@@ -89,56 +89,56 @@ impl State {
             reply: None,
         };
         let supervisor: ActorCell = myself.get_cell();
-        let spawned = Actor::spawn_linked(None, AutopilotActor, flight, supervisor).await;
+        let spawned = Actor::spawn_linked(None, AutopilotActor, running, supervisor).await;
         answer(reply, spawned.map(|(actor, _)| Autopilot { actor }));
     }
 }
 
 impl Actor for AutopilotActor {
     type Msg = Msg;
-    type State = Flight;
-    type Arguments = Flight;
+    type State = RunningCourse;
+    type Arguments = RunningCourse;
 
     async fn pre_start(
         &self,
         _: ActorRef<Msg>,
-        flight: Flight,
-    ) -> Result<Flight, ActorProcessingErr> {
-        Ok(flight)
+        running: RunningCourse,
+    ) -> Result<RunningCourse, ActorProcessingErr> {
+        Ok(running)
     }
 
     async fn handle(
         &self,
         myself: ActorRef<Msg>,
         msg: Msg,
-        flight: &mut Flight,
+        running: &mut RunningCourse,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            Msg::Work { reply } => flight.begin(&myself, reply),
-            Msg::Wish(wish) => flight.take_in(&myself, CourseInput::Wish(wish)).await,
-            Msg::Ready(ready) => match flight.workers.admit(ready) {
+            Msg::Work { reply } => running.begin(&myself, reply),
+            Msg::Wish(wish) => running.take_in(&myself, CourseInput::Wish(wish)).await,
+            Msg::Ready(ready) => match running.workers.admit(ready) {
                 None => {}
-                Some(Ok(Ok(()))) => flight.start_prepared(&myself),
-                Some(Ok(Err(broken))) => flight.break_off(broken),
-                Some(Err(_)) => flight.break_off(Unanswered::Stopped.into()),
+                Some(Ok(Ok(()))) => running.start_prepared(&myself),
+                Some(Ok(Err(broken))) => running.break_off(broken),
+                Some(Err(_)) => running.break_off(Unanswered::Stopped.into()),
             },
-            Msg::Happened(happened) => match flight.workers.admit(happened) {
+            Msg::Happened(happened) => match running.workers.admit(happened) {
                 None => {}
-                Some(Ok(Ok(input))) => flight.take_in(&myself, input).await,
-                Some(Ok(Err(broken))) => flight.break_off(broken),
-                Some(Err(_)) => flight.break_off(Unanswered::Stopped.into()),
+                Some(Ok(Ok(input))) => running.take_in(&myself, input).await,
+                Some(Ok(Err(broken))) => running.break_off(broken),
+                Some(Err(_)) => running.break_off(Unanswered::Stopped.into()),
             },
-            Msg::Ended(ended) => match flight.workers.admit(ended) {
+            Msg::Ended(ended) => match running.workers.admit(ended) {
                 None => {}
-                Some(Ok(ended)) => flight.finish(ended.map_err(CourseBroken::from)),
-                Some(Err(_)) => flight.break_off(Unanswered::Stopped.into()),
+                Some(Ok(ended)) => running.finish(ended.map_err(CourseBroken::from)),
+                Some(Err(_)) => running.break_off(Unanswered::Stopped.into()),
             },
         }
         Ok(())
     }
 }
 
-impl Flight {
+impl RunningCourse {
     fn begin(&mut self, myself: &ActorRef<Msg>, reply: RpcReplyPort<FinishedCourse>) {
         self.reply = Some(reply);
         let PilotState { task, until, bounds, .. } = self.course.work.clone();

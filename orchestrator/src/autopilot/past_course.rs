@@ -10,13 +10,13 @@ use journal::read::{ReadError, Record, content, read_journal};
 use tree::Settlement;
 
 use super::course::{Course, CoursePoint, StepEnd};
-use super::work::PilotState;
+use super::pilot_state::PilotState;
 use crate::session::past_requests::{EarlierError, runs};
 use crate::session::turn::FinishedTurn;
 
 /// A course that was begun.
 #[derive(Debug, Clone)]
-pub struct FlownCourse {
+pub struct PastCourse {
     /// Its state.
     pub course: Course,
     /// The configuration that its steps are taken with, as TOML.
@@ -38,14 +38,14 @@ const TELLING: [&str; 10] = [
 ];
 
 /// Returns the course that was begun in the session whose journal is in this directory; `None` if there is none.
-pub fn flown(session: &Path) -> Result<Option<FlownCourse>, EarlierError> {
+pub fn past_course(session: &Path) -> Result<Option<PastCourse>, EarlierError> {
     let reading = read_journal(session)?;
     let mut turns = Vec::new();
     for run in runs(&reading.records) {
         turns.extend(run.turn(session)?);
     }
     let is_told = |record: &&Record| !record.scope().is_part() && TELLING.contains(&record.name());
-    let mut following = Following::new(turns);
+    let mut following = CourseReader::new(turns);
     for record in reading.records.iter().filter(is_told) {
         if let Some(event) = record.event() {
             following.follow(record.run.as_deref(), event);
@@ -54,11 +54,11 @@ pub fn flown(session: &Path) -> Result<Option<FlownCourse>, EarlierError> {
     let Some((course, config)) = following.begun else { return Ok(None) };
     let damaged = |_| ReadError::Content { hash: config.blob };
     let config = String::from_utf8(content(session, &config)?).map_err(damaged)?;
-    Ok(Some(FlownCourse { course, config }))
+    Ok(Some(PastCourse { course, config }))
 }
 
 /// A course, while its events are read.
-pub(super) struct Following {
+pub(super) struct CourseReader {
     turns: Vec<FinishedTurn>,
     /// The request of the course that has not ended.
     run: Option<String>,
@@ -66,7 +66,7 @@ pub(super) struct Following {
     pub(super) begun: Option<(Course, Blob)>,
 }
 
-impl Following {
+impl CourseReader {
     /// `turns` are the finished turns of the session.
     pub(super) const fn new(turns: Vec<FinishedTurn>) -> Self {
         Self { turns, run: None, begun: None }

@@ -5,7 +5,7 @@ use actors::talk::dialogue::fenced;
 use actors::talk::prompts::{Prompt, Prompts};
 use tools::count::counted;
 
-use super::work::{PilotState, TakenStep};
+use super::pilot_state::{PilotState, TakenStep};
 
 /// Most bytes of the command's output that the steering model sees: its last lines.
 const OUTPUT_BYTES: usize = 1_500;
@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn of_the_output_the_last_lines_are_told() {
-        let long: String = (0..10_000).map(|at| format!("line {at}\n")).collect();
+        let long: Vec<String> = (0..10_000).map(|at| format!("line {at}\n")).collect();
+        let long = long.concat();
         let last = last_lines(&long);
         assert!(last.starts_with("line 9") && last.ends_with("line 9999"), "{last}");
         assert!(last.len() <= OUTPUT_BYTES && last.len() > OUTPUT_BYTES - 20, "{}", last.len());
