@@ -60,8 +60,9 @@ pub fn past_course(session: &Path) -> Result<Option<PastCourse>, EarlierError> {
 /// A course, while its events are read.
 pub(super) struct CourseReader {
     turns: Vec<FinishedTurn>,
-    /// The request of the course that has not ended.
+    /// The last request of the course, and the answer in it. It counts once the request has ended.
     run: Option<String>,
+    answer: Option<String>,
     /// The course, and the configuration that its steps are taken with.
     pub(super) begun: Option<(Course, Blob)>,
 }
@@ -69,7 +70,7 @@ pub(super) struct CourseReader {
 impl CourseReader {
     /// `turns` are the finished turns of the session.
     pub(super) const fn new(turns: Vec<FinishedTurn>) -> Self {
-        Self { turns, run: None, begun: None }
+        Self { turns, run: None, answer: None, begun: None }
     }
 
     /// Takes in the next event.
@@ -85,13 +86,13 @@ impl CourseReader {
         let Some((course, _)) = &mut self.begun else { return };
         match event {
             Event::AutopilotAsked { failure, .. } => {
-                self.run = run.map(str::to_owned);
+                (self.run, self.answer) = (run.map(str::to_owned), None);
                 if let Some(last) = course.work.rounds.last_mut() {
                     last.failure = failure;
                 }
                 course.put(CoursePoint::Asking);
             }
-            Event::AutopilotAnswered { answer, .. } => course.hear(&answer),
+            Event::AutopilotAnswered { answer, .. } => self.answer = Some(answer),
             Event::TurnAdded { course: Some(_), text, .. } => {
                 self.run = run.map(str::to_owned);
                 course.put(CoursePoint::Working(text));
@@ -110,7 +111,10 @@ impl CourseReader {
                     }
                     CoursePoint::Asking => {
                         course.work.chose(spent);
-                        course.put(CoursePoint::Between);
+                        match self.answer.take() {
+                            Some(answer) => course.hear(&answer),
+                            None => course.put(CoursePoint::Between),
+                        }
                     }
                     _ => course.work.chose(spent),
                 }

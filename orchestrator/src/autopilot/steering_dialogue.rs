@@ -14,13 +14,15 @@ pub(crate) struct SteeringExchange {
     pub(crate) answer: String,
 }
 
-/// Restores what was said since the steering dialogue last began.
+/// Restores what was said since the steering dialogue last began, but for the run `open`, which will say it again.
 pub(crate) fn steering_dialogue(
     session: &Path,
     records: &[Record],
+    open: Option<&str>,
 ) -> Result<Vec<SteeringExchange>, ReadError> {
     let mut dialogue = Vec::new();
-    let is_said = |record: &&Record| record.name() == "AutopilotAnswered";
+    let is_open = |record: &Record| open.is_some() && record.run.as_deref() == open;
+    let is_said = |record: &&Record| record.name() == "AutopilotAnswered" && !is_open(record);
     let opened = records.iter().rposition(|record| {
         let asked = || record.event();
         record.name() == "AutopilotAsked"

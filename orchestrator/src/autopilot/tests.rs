@@ -291,7 +291,7 @@ impl World<'_> {
     }
 
     /// Begins a course or goes on with it. `None` if it is killed.
-    fn fly(&mut self) -> Option<PilotState> {
+    fn fly(&mut self) -> Option<(PilotState, Request)> {
         let mut following = CourseReader::new(self.turns.clone());
         for (run, event) in self.journal.clone() {
             following.follow(run.as_deref(), event);
@@ -299,7 +299,8 @@ impl World<'_> {
         let begun = following.begun.map(|(course, _)| course);
         let mut course = begun.unwrap_or_else(|| course(None, WorkBounds::default()));
         if course.work.end.is_some() {
-            return Some(course.work);
+            let asked = course.question(&Prompts::default());
+            return Some((course.work, asked));
         }
         let PilotState { task, until, bounds, .. } = course.work.clone();
         let config = Blob::new("");
@@ -341,7 +342,8 @@ impl World<'_> {
                 }
                 NextMove::End(end) => {
                     self.write(None, Event::AutopilotEnded { end, worked_ms: 0 })?;
-                    return Some(course.work);
+                    let asked = course.question(&Prompts::default());
+                    return Some((course.work, asked));
                 }
                 NextMove::Wait | NextMove::Check | NextMove::Rest | NextMove::Cancel => {
                     panic!("{next:?}")
@@ -365,13 +367,13 @@ proptest! {
             undone: BTreeMap::new(),
         };
         let mut whole = world(usize::MAX);
-        let work = whole.fly().unwrap();
+        let end = whole.fly().unwrap();
         for kill_at in 0..whole.journal.len() {
             let mut killed = world(kill_at);
             prop_assert!(killed.fly().is_none());
             killed.kill_at = usize::MAX;
             let resumed = killed.fly().unwrap();
-            prop_assert_eq!(&resumed, &work, "killed at {}", kill_at);
+            prop_assert_eq!(&resumed, &end, "killed at {}", kill_at);
             let undone = killed.count(|it| matches!(it, Event::PatchApplied { .. }));
             prop_assert_eq!(undone, whole.undone.len(), "killed at {}", kill_at);
         }

@@ -507,8 +507,9 @@ impl SessionPast {
                 .cards
                 .extend(SealedCard::read(content(session, &card)?).map(|card| (hash, card)));
         }
-        earlier.steering = steering_dialogue(session, records)?;
-        if let Some(open) = runs.pop().filter(|run| !run.is_finished()) {
+        let open = runs.pop().filter(|run| !run.is_finished());
+        earlier.steering = steering_dialogue(session, records, open.as_ref().map(|run| run.id))?;
+        if let Some(open) = open {
             let request = open.request();
             let recorded = open.recorded(session, AtRecordingEnd::GoOn)?;
             earlier.interrupted = Some(InterruptedRun { request, recorded });
