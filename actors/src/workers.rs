@@ -67,6 +67,11 @@ impl Workers {
         self.round += 1;
     }
 
+    /// Waits until all work has ended. For an actor that stops.
+    pub async fn ended(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+
     /// Begins a new round, and returns the work of the earlier ones, which is aborted when dropped.
     pub fn retire(&mut self) -> JoinSet<()> {
         self.next_round();

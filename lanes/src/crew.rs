@@ -4,20 +4,23 @@
 //! It decides nothing: [`Cycle`] says what is next, and the crew starts it and takes its result. Results that arrive
 //! after the crew was rebuilt are dropped.
 
+mod baseline_state;
 pub mod cycle;
+mod draft_state;
 pub mod feedback;
 #[cfg(test)]
 mod kill_tests;
+mod plan_state;
 mod results;
 #[cfg(test)]
 mod role_tests;
 mod roles;
+mod setbacks;
 mod steps;
 #[cfg(test)]
 mod testing;
 pub mod undo_patch;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actors::calls::model_call::{CallError, Caller};
@@ -33,23 +36,26 @@ use actors::talk::brief::Brief;
 use actors::talk::dialogue::Dialogue;
 use actors::talk::dialogues::DialoguesByModel;
 use actors::talk::prompts::Prompts;
-use actors::{Unanswered, answered};
+use actors::workers::{Finished, Workers};
+use actors::{Unanswered, answer, answered};
 use checks::outcome::{Check, Report};
 use config::ModelRole;
 use facts::closed::JournalClosed;
-use facts::delivery::{Delivery, FailureKind, UndoTarget, Verified};
+use facts::delivery::{Delivery, FailureKind, UndoTarget};
 use facts::event::Event;
-use facts::grammar::draft::{EditorAnswer, NeededFile};
-use facts::grammar::plan::{Plan, StepMark};
+use facts::grammar::draft::EditorAnswer;
+use facts::grammar::plan::Plan;
 use facts::words::Role;
 use model::AgentRole;
-use patch::BaseState;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use tokio::task::JoinSet;
-use tree::{Change, RepoPath};
+use tree::Change;
 
+use self::baseline_state::BaselineState;
+use self::draft_state::{Bases, DraftState};
+use self::plan_state::{PlanFate, PlanState};
 use self::roles::Roles;
-use crate::crew::cycle::{Bounds, Cycle, Goal, Input, Next, PlanReason};
+use self::setbacks::Setbacks;
+use crate::crew::cycle::{Bounds, Cycle, Goal, Input, Next};
 use crate::crew::undo_patch::Trail;
 
 /// What a crew needs to start.
@@ -82,18 +88,12 @@ enum Msg {
     Work {
         reply: RpcReplyPort<CrewReport>,
     },
-    Done {
-        epoch: u64,
-        result: Box<StepResult>,
-    },
-    /// A role crashed at this point of the recorded run, so it is killed here as well.
-    Die {
-        role: Role,
-    },
+    /// A step has ended.
+    Done(Finished<Box<StepResult>>),
+    /// A role crashed at this point of the recorded run, so it is killed here as well. The position is where to look for
+    /// the next crash; `None` if there is none.
+    Die(Finished<Option<(usize, Role)>>),
 }
-
-/// Files with their content at some time.
-type Bases = BTreeMap<RepoPath, BaseState>;
 
 /// The result of a step.
 enum StepResult {
@@ -140,61 +140,18 @@ impl Crew {
 
 struct CrewActor;
 
-/// The state of the checks of the unchanged tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Untouched {
-    NotChecked,
-    /// The Verifier is running them. If `apply_waits`, applying starts as soon as they have ended.
-    Running {
-        apply_waits: bool,
-    },
-    Known(Report),
-}
-
 struct State {
     setup: CrewSetup,
-    /// Tasks running next to the actor; they end with it.
-    work: JoinSet<()>,
+    /// The steps that are running. Each rebuilding of the roles begins a round.
+    workers: Workers,
     file_reader: FileReader,
     roles: Roles,
-    epoch: u64,
     cycle: Cycle,
     dialogues: DialoguesByModel,
-    /// The number of plans so far.
-    plans: u32,
-    /// The plan that is carried out, and its number.
-    plan: Option<Plan>,
-    plan_version: u32,
-    /// The last plan whose steps were marked.
-    marked_version: u32,
-    /// True if the checks are derived from the project.
-    derived: bool,
-    /// Version of the plan that the Editor last answered.
-    drafted_version: u32,
-    diff: Option<String>,
-    /// The first message of the Editor's dialogue since it has had something new to work on.
-    news_at: usize,
-    /// Files as the Editor's dialogue shows them.
-    shown: Bases,
-    /// Declared files as they were when the current diff was requested.
-    bases: Bases,
-    applier_died: bool,
-    details: String,
-    /// What the user left out of diffs, to report to the Architect.
-    left_out: Vec<String>,
-    /// The checks that failed in the last verification.
-    failing: Vec<Check>,
-    /// Files that the Editor said the plan lacks.
-    needed: Vec<NeededFile>,
-    baseline: Untouched,
-    /// The commands that the baseline was made with.
-    baseline_of: Vec<String>,
-    baseline_told: bool,
-    /// Checks that were named after the tree was changed and fail, as they ended on a copy of the old tree. Unlike the
-    /// baseline they prove nothing, since the copy may lack what they need.
-    late: Report,
-    /// The models that have seen the results of the checks before any change.
-    told_baseline: Vec<ModelRole>,
+    plan: PlanState,
+    draft: DraftState,
+    baseline: BaselineState,
+    setbacks: Setbacks,
     trail: Trail,
     reply: Option<RpcReplyPort<CrewReport>>,
 }
@@ -215,31 +172,14 @@ impl Actor for CrewActor {
             Bounds { max_iterations: bounds.max_iterations, classifier: bounds.failure_classifier };
         Ok(State {
             roles: Roles::spawn(&setup, &file_reader, &myself.get_cell()).await?,
-            work: JoinSet::new(),
+            workers: Workers::default(),
             file_reader,
-            epoch: 0,
             cycle: Cycle::new(setup.goal, cycle_bounds),
             dialogues: DialoguesByModel::new(setup.run.redactor.clone()),
-            plans: 0,
-            plan: None,
-            plan_version: 0,
-            marked_version: 0,
-            derived: false,
-            drafted_version: 0,
-            diff: None,
-            news_at: 0,
-            shown: Bases::new(),
-            bases: Bases::new(),
-            applier_died: false,
-            details: String::new(),
-            left_out: Vec::new(),
-            failing: Vec::new(),
-            needed: Vec::new(),
-            baseline: Untouched::NotChecked,
-            baseline_of: Vec::new(),
-            baseline_told: false,
-            late: Report::default(),
-            told_baseline: Vec::new(),
+            plan: PlanState::default(),
+            draft: DraftState::default(),
+            baseline: BaselineState::default(),
+            setbacks: Setbacks::default(),
             trail: Trail::default(),
             reply: None,
             setup,
@@ -255,13 +195,21 @@ impl Actor for CrewActor {
         match msg {
             Msg::Work { reply } => {
                 state.reply = Some(reply);
-                state.die_as_recorded(&myself);
+                state.die_as_recorded(&myself, 0);
                 let first = state.cycle.doing().clone();
                 state.start(&myself, first).await?;
             }
-            Msg::Done { epoch, .. } if epoch != state.epoch => {}
-            Msg::Done { result, .. } => state.step_done(&myself, *result).await?,
-            Msg::Die { role } => state.roles.kill_one(role),
+            Msg::Done(finished) => {
+                if let Some(result) = state.workers.admit(finished) {
+                    state.step_done(&myself, *result?).await?;
+                }
+            }
+            Msg::Die(finished) => {
+                if let Some((next, role)) = finished.result()? {
+                    state.roles.kill_one(role);
+                    state.die_as_recorded(&myself, next);
+                }
+            }
         }
         Ok(())
     }
@@ -314,19 +262,13 @@ impl State {
         Ok(())
     }
 
-    /// Runs `work` in the background and sends its result to the actor, tagged with the current epoch.
+    /// Runs `work` in the background. Its result is a message, which does not count if the crew is rebuilt before.
     fn spawn_step<F>(&mut self, myself: &ActorRef<Msg>, work: F)
     where
         F: Future<Output = Result<StepResult, JournalClosed>> + Send + 'static,
     {
-        let (me, epoch) = (myself.clone(), self.epoch);
-        while self.work.try_join_next().is_some() {}
-        self.work.spawn(async move {
-            let result = Box::new(work.await.unwrap_or(StepResult::JournalClosed));
-            if me.cast(Msg::Done { epoch, result }).is_err() {
-                tracing::debug!("the crew has stopped; a result is dropped");
-            }
-        });
+        let step = async move { Box::new(work.await.unwrap_or(StepResult::JournalClosed)) };
+        self.workers.start(myself, step, Msg::Done);
     }
 
     /// Takes the result of a step and starts the next one.
@@ -346,33 +288,25 @@ impl State {
             }
             StepResult::Drafted(dialogue, bases, drafted) => {
                 self.dialogues.keep(&self.model_of(AgentRole::Editor), dialogue);
-                self.shown.extend(bases.clone());
-                self.bases = bases;
-                self.drafted(drafted).await
+                self.drafted(bases, drafted).await
             }
             StepResult::Applied(applied) => self.applied(applied).await,
             StepResult::Verified { verified, proven, late } => {
-                self.late.replace(late);
+                self.baseline.tried_late(late);
                 self.verified(&verified, proven).await
             }
             StepResult::NothingRuns(tried) => Ok(self.nothing_runs(tried)),
             StepResult::BaselineKnown(report) => {
-                let apply_waits = self.baseline == Untouched::Running { apply_waits: true };
-                if self.baseline_of == self.cycle.checks() {
-                    self.baseline = Untouched::Known(report);
-                } else {
-                    // The plan has changed since, and its checks with it.
-                    self.baseline = Untouched::NotChecked;
-                    self.start_baseline(myself, Vec::new());
-                    if apply_waits && self.baseline != Untouched::NotChecked {
-                        self.baseline = Untouched::Running { apply_waits };
-                        return Ok(());
-                    }
+                let apply_waits = self.baseline.ended(report, &self.cycle.checks());
+                // If the plan has changed since, so have its checks.
+                self.start_baseline(myself, Vec::new());
+                if apply_waits && !self.baseline.hold_apply() {
+                    self.start_apply(myself).await?;
                 }
-                return if apply_waits { self.start_apply(myself).await } else { Ok(()) };
+                return Ok(());
             }
             StepResult::RoleDied(role) => {
-                self.applier_died = role == Role::Applier;
+                self.draft.role_died(role == Role::Applier);
                 self.rebuild(myself).await?;
                 let crashed = Event::RoleCrashed { role };
                 self.publisher().publish(crashed).await.map(|()| Input::Crashed)
@@ -382,7 +316,7 @@ impl State {
         let input = input
             .unwrap_or_else(|error| Input::Stopped(Delivery::failed(FailureKind::Journal, &error)));
         let mut next = self.cycle.step(input);
-        if let Some(fate) = fate_before(&next)
+        if let Some(fate) = PlanFate::before(&next)
             && let Err(error) = self.mark_steps(fate).await
         {
             next = Next::Finish(Delivery::failed(FailureKind::Journal, &error));
@@ -391,53 +325,33 @@ impl State {
     }
 
     /// Publishes the outcome of each of the plan's steps, once per plan.
-    async fn mark_steps(&mut self, fate: Fate) -> Result<(), JournalClosed> {
+    async fn mark_steps(&mut self, fate: PlanFate) -> Result<(), JournalClosed> {
         let changes = self.trail.changes();
         let changed: Vec<_> = changes.iter().flat_map(Change::paths).collect();
-        let marks = self.plan.as_ref().filter(|plan| plan.no_edit.is_none()).map_or_else(
-            Vec::new,
-            |plan| match fate {
-                Fate::Stands => plan.marks(&changed),
-                Fate::Abandoned => vec![StepMark::Failed; plan.steps.len()],
-            },
-        );
-        if std::mem::replace(&mut self.marked_version, self.plan_version) == self.plan_version {
-            return Ok(());
-        }
-        for (mark, step) in marks.into_iter().zip(1..) {
-            let marked = Event::StepMarked { plan: self.plan_version, step, mark };
+        for marked in self.plan.mark(fate, &changed) {
             self.publisher().publish(marked).await?;
         }
         Ok(())
     }
 
-    /// Kills roles where they died in the recorded run.
-    fn die_as_recorded(&mut self, myself: &ActorRef<Msg>) {
+    /// Kills a role where it died next in the recorded run, looking from this position on.
+    fn die_as_recorded(&mut self, myself: &ActorRef<Msg>, from: usize) {
         let Some(recording) = self.publisher().recording().cloned() else { return };
-        let me = myself.clone();
-        self.work.spawn(async move {
-            let mut from = 0;
-            loop {
-                let role;
-                (from, role) = tokio::select! {
-                    crash = recording.crash(from) => crash,
-                    () = recording.over() => return,
-                };
-                if me.cast(Msg::Die { role }).is_err() {
-                    return;
-                }
+        let death = async move {
+            tokio::select! {
+                crash = recording.crash(from) => Some(crash),
+                () = recording.over() => None,
             }
-        });
+        };
+        self.workers.start(myself, death, Msg::Die);
     }
 
     /// Kills the remaining roles and starts new ones. The crew owns the dialogues, so nothing said is lost.
     async fn rebuild(&mut self, myself: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
-        self.epoch += 1;
+        self.workers.next_round();
         self.roles.kill();
         self.roles = Roles::spawn(&self.setup, &self.file_reader, &myself.get_cell()).await?;
-        if matches!(self.baseline, Untouched::Running { .. }) {
-            self.baseline = Untouched::NotChecked;
-        }
+        self.baseline.interrupted();
         Ok(())
     }
 
@@ -448,45 +362,13 @@ impl State {
         let to_best = if undone { self.trail.to_best() } else { Vec::new() };
         let mut ways_back = vec![(UndoTarget::Best, to_best)];
         ways_back.retain(|(_, changes)| !changes.is_empty());
-        let (plan, failing) = (self.plan.clone(), self.failing.clone());
+        let (plan, failing) = (self.plan.plan().cloned(), self.setbacks.failing().to_vec());
         let report = CrewReport { delivery, plan, failing, ways_back };
-        if let Some(reply) = self.reply.take()
-            && reply.send(report).is_err()
-        {
-            tracing::debug!("the requester of the work is gone");
+        if let Some(reply) = self.reply.take() {
+            answer(reply, report);
         }
+        self.workers.next_round();
         self.roles.kill();
-    }
-}
-
-/// What becomes of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// Its change is delivered.
-    Stands,
-    /// It is given up, with its run or for another plan.
-    Abandoned,
-}
-
-/// Returns what becomes of the current plan, if `next` decides it.
-fn fate_before(next: &Next) -> Option<Fate> {
-    match next {
-        // Nothing was done about the steps if only a plan was wanted.
-        Next::Finish(Delivery::Delivered { verified }) => {
-            (*verified != Verified::NotNeeded).then_some(Fate::Stands)
-        }
-        Next::Plan(PlanReason::Failed(_) | PlanReason::Lacks | PlanReason::Objected)
-        | Next::Finish(_) => Some(Fate::Abandoned),
-        // The plan may yet prove to be done.
-        Next::Plan(
-            PlanReason::First
-            | PlanReason::OldFailures
-            | PlanReason::StillFails
-            | PlanReason::CannotRun,
-        )
-        | Next::Draft(_)
-        | Next::Apply
-        | Next::Verify => None,
     }
 }
 

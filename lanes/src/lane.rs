@@ -4,7 +4,6 @@
 pub mod lane_tree;
 pub mod worktrees;
 
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,21 +13,20 @@ use actors::run::effect::{Effect, Position, Trace};
 use actors::run::publisher::Publisher;
 use actors::run::workspace::Workspace;
 use actors::talk::brief::Brief;
+use actors::workers::{Finished, Workers};
 use facts::amounts::Allowance;
 use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, FailureKind, NeedsWork, Unverified, Verified};
 use facts::event::{Event, StagedFile};
 use facts::lane_id::LaneId;
-use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, DerivedActorRef, SpawnErr, SupervisionEvent,
 };
-use tokio::task::JoinSet;
-use tree::{RepoPath, SnapshotError, Snapshots, TreeId};
+use tree::{Snapshots, TreeId};
 
 use crate::crew::cycle::Goal;
 use crate::crew::{Crew, CrewReport, CrewSetup};
-use crate::lane::lane_tree::{LaneStart, LaneTree, Territories, WorktreeExtras, changes_between};
+use crate::lane::lane_tree::{LaneLeft, LaneStart, LaneTree, Territories, WorktreeExtras};
 
 /// What a lane needs to start.
 #[derive(Clone)]
@@ -116,8 +114,8 @@ pub struct LaneEnded {
 enum Msg {
     /// Starts an attempt. There is one at a time.
     Begin(LaneAttempt),
-    /// The attempt has ended; `None` if it panicked.
-    Worked(Option<Result<LaneReport, JournalClosed>>),
+    /// The attempt has ended.
+    Worked(Finished<Result<LaneReport, JournalClosed>>),
 }
 
 /// A handle to a lane.
@@ -154,8 +152,7 @@ struct LaneActor;
 struct State {
     setup: LaneSetup,
     above: DerivedActorRef<LaneEnded>,
-    /// Tasks running next to the actor; they end with it.
-    work: JoinSet<()>,
+    workers: Workers,
 }
 
 impl Actor for LaneActor {
@@ -168,7 +165,7 @@ impl Actor for LaneActor {
         _: ActorRef<Msg>,
         (setup, above): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        Ok(State { setup, above, work: JoinSet::new() })
+        Ok(State { setup, above, workers: Workers::default() })
     }
 
     async fn handle(
@@ -179,20 +176,16 @@ impl Actor for LaneActor {
     ) -> Result<(), ActorProcessingErr> {
         match msg {
             Msg::Begin(attempt) => {
-                let setup = state.setup.clone();
-                state.work.spawn(async move {
-                    let worked = AssertUnwindSafe(setup.attempt(&attempt, myself.get_cell()));
-                    let worked = worked.catch_unwind().await.ok();
-                    myself.cast(Msg::Worked(worked)).ok();
-                });
-                Ok(())
+                let (setup, lane) = (state.setup.clone(), myself.get_cell());
+                let work = async move { setup.attempt(&attempt, lane).await };
+                state.workers.start(&myself, work, Msg::Worked);
             }
-            Msg::Worked(Some(ended)) => {
-                let lane = state.setup.id;
-                state.above.cast(LaneEnded { lane, ended }).map_err(Into::into)
+            Msg::Worked(finished) => {
+                let (lane, ended) = (state.setup.id, finished.result()?);
+                state.above.cast(LaneEnded { lane, ended })?;
             }
-            Msg::Worked(None) => Err("the work of the lane panicked".into()),
         }
+        Ok(())
     }
 
     /// Only logs: if the crew dies, the running attempt notices the missing answer.
@@ -209,14 +202,6 @@ impl Actor for LaneActor {
     }
 }
 
-/// The content of an attempt's tree at its end.
-struct Left {
-    tree: TreeId,
-    files: Vec<StagedFile>,
-    /// Changed files that are not part of the result.
-    behind: Vec<RepoPath>,
-}
-
 impl LaneSetup {
     fn publisher(&self) -> &Publisher {
         &self.run.publisher
@@ -225,6 +210,11 @@ impl LaneSetup {
     /// Returns the name of an attempt's worktree.
     fn name(&self, attempt: u32) -> String {
         format!("{}-{attempt}", self.id)
+    }
+
+    /// Returns the name under which an attempt's tree is protected from collection.
+    fn hold(&self, attempt: u32) -> String {
+        format!("{}/{}", self.publisher().run(), self.name(attempt))
     }
 
     /// Works through an attempt and reports how it ended.
@@ -307,8 +297,8 @@ impl LaneSetup {
 
     /// Returns the event of a successful attempt.
     async fn completed(&self, attempt: u32, verified: Verified, tree: &Arc<LaneTree>) -> Event {
-        match self.left(attempt, tree).await {
-            Ok(Left { tree, files, behind: left_behind }) => {
+        match tree.left(&self.hold(attempt)).await {
+            Ok(LaneLeft { tree, files, behind: left_behind }) => {
                 let spent = self.run.admission.spent().await.unwrap_or_default().known;
                 Event::LaneCompleted { attempt, verified, tree, files, left_behind, spent }
             }
@@ -322,7 +312,7 @@ impl LaneSetup {
     /// Returns the event of a failed attempt. Its worktree is kept if there is anything to see in it.
     async fn failed(&self, attempt: u32, why: Delivery, tree: Option<&Arc<LaneTree>>) -> Event {
         let (files, can_be_told) = match tree {
-            Some(tree) => match self.left(attempt, tree).await {
+            Some(tree) => match tree.left(&self.hold(attempt)).await {
                 Ok(left) => (left.files, true),
                 Err(_) => (Vec::new(), false),
             },
@@ -334,21 +324,6 @@ impl LaneSetup {
         }
         let spent = self.run.admission.spent().await.unwrap_or_default().known;
         Event::LaneFailed { attempt, why, files, worktree, spent }
-    }
-
-    /// Stores the content of an attempt's tree and protects it from collection.
-    async fn left(&self, attempt: u32, tree: &Arc<LaneTree>) -> Result<Left, SnapshotError> {
-        let (snapshots, tree) = (self.snapshots.clone(), Arc::clone(tree));
-        let hold = format!("{}/{}", self.publisher().run(), self.name(attempt));
-        let left = tokio::task::spawn_blocking(move || {
-            let (entries, behind) = tree.artifact(&snapshots)?;
-            let made = snapshots.keep_tree(&entries)?;
-            snapshots.hold(&hold, made)?;
-            let changes = changes_between(&snapshots, tree.base(), &entries)?;
-            let files = changes.iter().map(StagedFile::from).collect();
-            Ok(Left { tree: made, files, behind })
-        });
-        left.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
     }
 }
 

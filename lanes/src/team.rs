@@ -16,20 +16,18 @@ pub mod split;
 mod team_lanes;
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 
-use actors::{Unanswered, answered};
+use actors::workers::{Finished, Workers};
+use actors::{Unanswered, answer, answered};
 use facts::closed::JournalClosed;
 use facts::delivery::Delivery;
 use facts::lane_id::LaneId;
 use facts::team::EndedLane;
-use futures_util::FutureExt as _;
 use ractor::{
     Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent,
 };
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 use self::setup::TeamSetup;
 use crate::lane::{Lane, LaneAttempt, LaneEnded, LaneReport, LaneSetup};
@@ -64,8 +62,8 @@ enum Msg {
     Begin { lane: Box<LaneSetup>, attempt: LaneAttempt, reply: oneshot::Sender<AttemptEnd> },
     /// A lane reports how its attempt ended.
     LaneEnded(LaneEnded),
-    /// The work has ended; `None` if it panicked.
-    Conducted(Option<TeamReport>),
+    /// The work has ended.
+    Conducted(Finished<TeamReport>),
 }
 
 impl From<LaneEnded> for Msg {
@@ -122,8 +120,7 @@ struct TeamActor;
 
 struct State {
     setup: TeamSetup,
-    /// Tasks running next to the actor; they end with it.
-    work: JoinSet<()>,
+    workers: Workers,
     lanes: BTreeMap<LaneId, Lane>,
     /// Where to report the end of the current attempt of each lane.
     waiting: BTreeMap<LaneId, oneshot::Sender<AttemptEnd>>,
@@ -141,7 +138,7 @@ impl Actor for TeamActor {
         setup: TeamSetup,
     ) -> Result<State, ActorProcessingErr> {
         let (lanes, waiting) = (BTreeMap::new(), BTreeMap::new());
-        Ok(State { setup, work: JoinSet::new(), lanes, waiting, reply: None })
+        Ok(State { setup, workers: Workers::default(), lanes, waiting, reply: None })
     }
 
     async fn handle(
@@ -153,25 +150,20 @@ impl Actor for TeamActor {
         match msg {
             Msg::Work { reply } => {
                 state.reply = Some(reply);
-                let (setup, team) = (state.setup.clone(), Team { actor: myself });
-                state.work.spawn(async move {
-                    let conducted = AssertUnwindSafe(conduct::conduct(setup, team.clone()));
-                    let conducted = conducted.catch_unwind().await.ok();
-                    team.actor.cast(Msg::Conducted(conducted)).ok();
-                });
+                let team = Team { actor: myself.clone() };
+                let work = conduct::conduct(state.setup.clone(), team);
+                state.workers.start(&myself, work, Msg::Conducted);
             }
             Msg::Begin { lane, attempt, reply } => {
                 state.begin(&myself, *lane, attempt, reply).await;
             }
             Msg::LaneEnded(LaneEnded { lane, ended }) => state.report(lane, Ok(ended)),
-            Msg::Conducted(Some(report)) => {
-                if let Some(reply) = state.reply.take()
-                    && reply.send(report).is_err()
-                {
-                    tracing::debug!("the requester of the work is gone");
+            Msg::Conducted(finished) => {
+                let report = finished.result()?;
+                if let Some(reply) = state.reply.take() {
+                    answer(reply, report);
                 }
             }
-            Msg::Conducted(None) => return Err("the work of the team panicked".into()),
         }
         Ok(())
     }

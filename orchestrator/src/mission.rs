@@ -37,16 +37,17 @@ use tree::RepoPath;
 
 use self::card::{Answering, RecordedCard, Taking, not_carried_out};
 use crate::request::Request;
+use crate::root::active::{LanesEnd, MissionAtWork, MissionLanes, MissionStage, Work};
 use crate::root::ending::{Ending, failed_request, journal_closed};
-use crate::root::{Msg, News, State};
+use crate::root::{Lanes, Msg, News, State};
 
 /// One part of the budget in this many is reserved for the card and the report.
 const KEPT_PARTS: u64 = 10;
 
 /// The result of a stage of a mission.
 pub(crate) enum MissionNews {
-    /// Its card is approved.
-    Approved(Box<Execution>),
+    /// Its card is approved. What the mission had spent until then.
+    Approved(Box<Execution>, Spending),
     /// The tasks that only read and were ready are done.
     Read(Box<Execution>),
     /// The tasks that write are over.
@@ -85,25 +86,27 @@ struct Drafting {
 impl State {
     /// Begins a mission, or continues one at its card.
     pub(crate) async fn start_mission(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
-        let Some(active) = &self.active else { return };
+        let Some(children) = self.spawn_children(myself).await else { return };
+        let Some(active) = self.active_mut() else { return };
         let run = active.run.clone();
+        active.work = Work::Mission(Box::new(MissionAtWork {
+            brief: brief.clone(),
+            children: children.clone(),
+            stage: MissionStage::Card,
+        }));
         let step = active.request.card.clone();
         let step = step.map(|step| {
             // Any answer ends its wait.
             let known = self.cards.remove(&step.hash);
             (step, known)
         });
-        let Some(children) = self.spawn_children(myself).await else { return };
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let commands = Runner { workspace, run: run.clone() };
         let index = self.index.clone();
-        if let Some(active) = &mut self.active {
-            active.mission = Some(brief.clone());
-        }
         let children = children.until(research::ends(&run));
         let earlier = Amount::default();
         let drafting = Drafting { run, children, brief, index, commands, step, earlier };
-        self.tell_in_run(myself, async move { News::Mission(drafting.conduct().await) });
+        self.start_work(myself, async move { News::Mission(drafting.conduct().await) });
     }
 
     /// Returns the configuration for a request that continues a mission: the current one, narrowed to the mission's card.
@@ -116,44 +119,40 @@ impl State {
 
     /// Starts the pool for child questions of the current request; `None` if that fails, which ends the request.
     pub(crate) async fn spawn_children(&mut self, myself: &ActorRef<Msg>) -> Option<Children> {
-        let run = self.active.as_ref()?.run.clone();
+        let run = self.active()?.run.clone();
         match Children::spawn(run, myself.get_cell()).await {
-            Ok(children) => {
-                self.active.as_mut()?.children = Some(children.clone());
-                Some(children)
-            }
+            Ok(children) => Some(children),
             Err(error) => {
-                self.end(failed_request(FailureKind::Internal, &error.to_string())).await;
+                self.end(myself, failed_request(FailureKind::Internal, &error.to_string()));
                 None
             }
         }
     }
 
     /// Continues a mission after one of its stages.
-    pub(crate) async fn mission_news(&mut self, myself: &ActorRef<Msg>, news: MissionNews) {
+    pub(crate) fn mission_news(&mut self, myself: &ActorRef<Msg>, news: MissionNews) {
         match news {
-            MissionNews::Approved(execution) => {
-                let before = self.run().admission.spent().await.unwrap_or_default();
-                if let Some(active) = &mut self.active {
-                    active.spent_before = before;
-                    active.grant = Some(Arc::new(Grant::from(&execution.approved)));
-                    active.approved = Some(execution.approved.sealed().clone());
+            MissionNews::Approved(execution, spent_before) => {
+                if let Some(mission) = self.mission_mut() {
+                    mission.stage = MissionStage::Execution {
+                        card: execution.approved.sealed().clone(),
+                        grant: Arc::new(Grant::from(&execution.approved)),
+                        spent_before,
+                        lanes: MissionLanes::NotBegun,
+                    };
                 }
-                self.read_for(myself, *execution);
+                self.read_for(myself, execution);
             }
             MissionNews::Read(execution) => {
-                let plan = execution.lanes(self.run().prompts());
-                let Some(plan) = plan else {
-                    self.report(*execution).await;
+                let Some(plan) = execution.lanes(self.run().prompts()) else {
+                    self.report(myself, *execution);
                     return;
                 };
-                let Some(active) = &self.active else { return };
-                let began_with = active.mission.clone().unwrap_or_default();
-                let brief = Brief { request: active.request.text.clone(), ..began_with };
-                let Some(team) = self.spawn_team(myself, brief, Some(plan)).await else { return };
-                self.tell_in_run(myself, async move {
-                    News::Mission(MissionNews::Written(execution, team.work().await))
-                });
+                let Some(active) = self.active() else { return };
+                let request = active.request.text.clone();
+                let Some(mission) = self.mission_mut() else { return };
+                let brief = Brief { request, ..mission.brief.clone() };
+                self.claim(myself, brief, Lanes::OfMission(plan, execution));
             }
             MissionNews::Written(mut execution, report) => {
                 execution.written = true;
@@ -163,82 +162,93 @@ impl State {
                             delivery,
                             Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. }
                         );
-                        if let Some(active) = &mut self.active {
-                            active.written_end = Some((delivery, lanes, kept));
+                        if let Some(mission) = self.mission_mut() {
+                            mission.end_lanes((delivery, lanes, kept));
                         }
                         if done {
-                            self.read_for(myself, *execution);
+                            self.read_for(myself, execution);
                         } else {
-                            self.report(*execution).await;
+                            self.report(myself, *execution);
                         }
                     }
                     Ok(TeamReport::Declined) => {
                         let why = "the lanes of the mission could not begin";
-                        self.end(failed_request(FailureKind::Internal, why)).await;
+                        self.end(myself, failed_request(FailureKind::Internal, why));
                     }
                     Err(_) => {
-                        self.end(failed_request(FailureKind::Internal, "the team died")).await;
+                        self.end(myself, failed_request(FailureKind::Internal, "the team died"));
                     }
                 }
             }
             MissionNews::Waits(card) => {
                 self.cards.insert(card.hash(), SealedCard::clone(&card));
-                self.end(not_carried_out::waits(*card)).await;
+                self.end(myself, not_carried_out::waits(*card));
             }
-            MissionNews::Ended(ending) => self.end(*ending).await,
+            MissionNews::Ended(ending) => self.end(myself, *ending),
         }
     }
 
+    /// Returns the mission, if the current request is one.
+    fn mission_mut(&mut self) -> Option<&mut MissionAtWork> {
+        self.active_mut()?.work.mission_mut()
+    }
+
     /// Starts the tasks that only read and are ready.
-    fn read_for(&mut self, myself: &ActorRef<Msg>, mut execution: Execution) {
-        let Some(active) = &self.active else { return };
-        let Some(children) = active.children.clone() else { return };
-        let (run, index) = (active.run.clone(), self.index.clone());
-        self.tell_in_run(myself, async move {
+    fn read_for(&mut self, myself: &ActorRef<Msg>, mut execution: Box<Execution>) {
+        let Some(mission) = self.mission_mut() else { return };
+        let children = mission.children.clone();
+        let (run, index) = (self.run().clone(), self.index.clone());
+        self.start_work(myself, async move {
             News::Mission(match execution.read(&run, &children, &index).await {
-                Ok(()) => MissionNews::Read(Box::new(execution)),
+                Ok(()) => MissionNews::Read(execution),
                 Err(closed) => closed.into(),
             })
         });
     }
 
     /// Ends a mission with its report, including actual and estimated cost.
-    async fn report(&mut self, execution: Execution) {
-        let Some(active) = &mut self.active else { return };
-        let end = active.written_end.take();
-        let run = active.run.clone();
-        let before = active.spent_before;
-        let total = run.admission.spent().await.unwrap_or_default();
-        let Spending { known: spent, unknown } = total.minus(before);
-        let card = execution.approved.sealed().clone();
-        let hash = Some(card.hash());
-        let stale = execution.compared.stale.clone();
-        let reported = Event::MissionReported { hash, spent, stale: stale.clone() };
-        if run.publish(reported).await.is_err() {
-            self.end(journal_closed()).await;
-            return;
-        }
-        if let Err(ending) = advance(&run, MissionPhase::Executing, MissionStep::End).await {
-            self.end(ending).await;
-            return;
-        }
-        let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
-        let answers = execution.answers.into_iter().collect();
-        let answer =
-            MissionReport { card: card.card(), answers, stale: &stale, spent, unknown }.to_string();
-        let (delivery, lanes, kept) = end.unwrap_or_else(|| {
-            let delivery = if unanswered == 0 {
-                Delivery::Delivered { verified: Verified::NotNeeded }
-            } else {
-                let detail =
-                    format!("{} without an answer", counted(unanswered, "read-only task")).into();
-                Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }
-            };
-            (delivery, Vec::new(), Vec::new())
+    fn report(&mut self, myself: &ActorRef<Msg>, execution: Execution) {
+        let run = self.run().clone();
+        let Some(mission) = self.mission_mut() else { return };
+        let (spent_before, end) = mission.take_end();
+        self.start_work(myself, async move {
+            let reported = report(&run, execution, spent_before, end).await;
+            News::Mission(reported.unwrap_or_else(|ending| ending).into())
         });
-        let (answer, card) = (Some(answer), Some(Box::new(card)));
-        self.end(Ending { answer, card, lanes, kept, ..delivery.into() }).await;
     }
+}
+
+/// Records what a mission came to. `end` is how its lanes ended.
+async fn report(
+    run: &Run,
+    execution: Execution,
+    spent_before: Spending,
+    end: Option<LanesEnd>,
+) -> Result<Ending, Ending> {
+    let total = run.admission.spent().await.unwrap_or_default();
+    let Spending { known: spent, unknown } = total.minus(spent_before);
+    let card = execution.approved.sealed().clone();
+    let hash = Some(card.hash());
+    let stale = execution.compared.stale.clone();
+    let reported = Event::MissionReported { hash, spent, stale: stale.clone() };
+    run.publish(reported).await.map_err(|_| journal_closed())?;
+    advance(run, MissionPhase::Executing, MissionStep::End).await?;
+    let unanswered = execution.answers.values().filter(|answer| answer.is_none()).count();
+    let answers = execution.answers.into_iter().collect();
+    let answer =
+        MissionReport { card: card.card(), answers, stale: &stale, spent, unknown }.to_string();
+    let (delivery, lanes, kept) = end.unwrap_or_else(|| {
+        let delivery = if unanswered == 0 {
+            Delivery::Delivered { verified: Verified::NotNeeded }
+        } else {
+            let detail =
+                format!("{} without an answer", counted(unanswered, "read-only task")).into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }
+        };
+        (delivery, Vec::new(), Vec::new())
+    });
+    let (answer, card) = (Some(answer), Some(Box::new(card)));
+    Ok(Ending { answer, card, lanes, kept, ..delivery.into() })
 }
 
 impl Drafting {
@@ -400,7 +410,8 @@ impl Drafting {
                     failed_request(FailureKind::Internal, &refused.to_string())
                 })?;
                 advance(&self.run, phase, MissionStep::Execute).await?;
-                Ok(MissionNews::Approved(Box::new(Execution::new(approved))))
+                let spent = self.run.admission.spent().await.unwrap_or_default();
+                Ok(MissionNews::Approved(Box::new(Execution::new(approved)), spent))
             }
             CardAnswer::NoOne => Ok(MissionNews::Waits(Box::new(card))),
             CardAnswer::Rejected => {

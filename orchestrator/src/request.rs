@@ -3,6 +3,7 @@
 
 pub(crate) mod begin;
 pub(crate) mod deadline;
+pub(crate) mod dispatch;
 pub(crate) mod evidence;
 pub(crate) mod gathering;
 pub mod intent;

@@ -1,73 +1,76 @@
 //! The orchestrator: takes a request to its delivery, owns the main tree, and approves everything that happens to it.
 //! How a single request goes belongs to [`crate::request`].
 //!
-//! It never waits for models or tools: it starts work in other tasks and receives the results as messages, tagged with
-//! their run. Results of a run that is over are dropped.
+//! No handler awaits anything but the journal's queue: work runs beside the mailbox, and its end is a message. The end of
+//! work for a request that is over is dropped.
 
+pub(crate) mod active;
 pub(crate) mod end;
 pub(crate) mod ending;
 mod handle;
+mod permits;
 pub(crate) mod supervision;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use actors::Unanswered;
-use actors::calls::admission::{Admission, Slot};
+use actors::calls::admission::Admission;
 use actors::run::Run;
 use actors::run::publisher::Publisher;
 use actors::run::terms::{Terms, TermsError};
-use actors::run::workspace::{CommitRefused, Denied, Extent, Purpose, Staged};
+use actors::run::workspace::{Denied, Purpose, Staged};
 use actors::talk::AnswerError;
 use actors::talk::brief::Brief;
 use actors::talk::prompts::Prompts;
+use actors::workers::{Finished, Workers};
+use actors::{Unanswered, answer};
 use config::Config;
 use facts::amounts::Spending;
-use facts::closed::JournalClosed;
-use facts::delivery::{Delivery, Rollback};
+use facts::delivery::{Delivery, FailureKind, Rollback};
 use facts::event::Event;
 use facts::grammar::plan::Plan;
 use facts::grammar::review::Review;
 use facts::scope::Scope;
 use facts::signal::Attendance;
 use facts::team::EndedLane;
-use facts::words::DeniedBy;
 use index::Index;
-use lanes::crew::undo_patch::Trail;
-use lanes::crew::{Crew, CrewReport};
+use journal::log::Journal;
+use lanes::crew::CrewReport;
 use lanes::lane::worktrees::Claim;
-use lanes::team::{Team, TeamReport};
+use lanes::team::TeamReport;
+use lanes::team::split::team_plan::TeamPlan;
 use missions::card::SealedCard;
-use missions::card::grant::Grant;
-use missions::children::Children;
+use missions::execution::Execution;
 use model::ChatModel;
 use patch::PutAside;
-use policy::PolicyRules;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent};
-use sandbox::{Degree, Network, Sandbox};
+use sandbox::Sandbox;
 use shell::{CommandLine, Environment};
 use thiserror::Error;
-use tokio::sync::{Mutex, watch};
-use tokio::task::JoinHandle;
-use tools::blocking::on_a_thread;
+use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
 use tree::{Change, FileHash, ReadTree, Settled};
 
-use self::ending::Ending;
+use self::active::Active;
+use self::end::Closed;
+use self::ending::{Ending, failed_request};
 pub use self::handle::{KeepToError, Orchestrator, StartError};
+use self::supervision::LostAccounts;
 use crate::autopilot::steering_dialogue::SteeringExchange;
 use crate::autopilot::{Autopilot, CourseSetup};
+use crate::gate::memory::Wanted;
+use crate::gate::writer::{CommitReply, Writer, WriterSetup, Written, tell_settled};
 use crate::mission::MissionNews;
 use crate::request::Request;
 use crate::request::intent::RequestIntent;
-use crate::session::context::{Compacted, Context, NotCompacted};
+use crate::session::context::{Compacted, ContextInHand, NotCompacted};
 use crate::session::past_requests::{RecordedRun, SessionPast};
 use crate::session::turn::FinishedTurn;
 use crate::workspace::main_tree::MainTree;
 use crate::workspace::places::{self, WorkspacePlaces};
-use journal::log::Journal;
 
 /// What an orchestrator is created with.
 pub struct Setup {
@@ -161,18 +164,23 @@ pub struct RequestOutcome {
 
 /// Messages to the orchestrator.
 pub(crate) enum Msg {
-    /// `recorded` is the recording of the run, if it is resumed or replayed.
-    Run {
-        request: Request,
-        recorded: Option<RecordedRun>,
-        reply: RpcReplyPort<RequestOutcome>,
-    },
+    Run(Box<Asked>),
+    /// What must be masked in a request is known, so it can begin.
+    Begin(Box<Asked>, Finished<BTreeSet<String>>),
+    /// Work of the current request has ended.
+    Worked(Finished<Box<News>>),
+    /// Everything that worked on the current request is gone.
+    Stopped,
+    /// The end of the current request is recorded.
+    Closed(Finished<Box<Closed>>),
     /// `run` is the run it belongs to; `None` if the user requested it directly.
     Commit {
         run: Option<String>,
-        staged: Staged,
-        reply: RpcReplyPort<Result<Extent, CommitRefused>>,
+        staged: Box<Staged>,
+        reply: CommitReply,
     },
+    /// The Writer has made a change.
+    Written(Written),
     /// `scope` is the run or lane that requests it.
     Permit {
         scope: Scope,
@@ -194,7 +202,7 @@ pub(crate) enum Msg {
     },
     /// Report what fills the context.
     Context {
-        reply: RpcReplyPort<Context>,
+        reply: RpcReplyPort<ContextInHand>,
     },
     /// Requests that begin from now on use `config`.
     KeepTo {
@@ -208,74 +216,67 @@ pub(crate) enum Msg {
         changes: Vec<Change>,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
-    Cancel {
-        run: Option<String>,
-        why: Delivery,
-    },
     /// Start an autopilot.
     StartAutopilot {
         setup: Box<CourseSetup>,
         reply: RpcReplyPort<Result<Autopilot, SpawnErr>>,
     },
-    Told {
-        run: String,
-        news: Box<News>,
+    /// Stop the current request.
+    Cancel {
+        why: Delivery,
     },
 }
 
-/// The result of work that the orchestrator started.
+/// A request, with the recording of its run if it is resumed or replayed.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) recorded: Option<RecordedRun>,
+    pub(crate) reply: RpcReplyPort<RequestOutcome>,
+}
+
+/// The result of work for the current request.
 pub(crate) enum News {
     /// The intent of a request, and its brief.
     Prepared(Result<(RequestIntent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
+    /// Worktrees are claimed for a team with this brief.
+    Claimed(io::Result<Claim>, Brief, Lanes),
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, AnswerError>),
     Steered(Result<SteeringExchange, AnswerError>),
     Reviewed(Box<Ending>),
     Mission(MissionNews),
-    Committed(Box<QueuedCommit>),
     Permitted(Wanted, Result<(), Denied>),
     Approved(RpcReplyPort<Result<(), Denied>>, Result<(), Denied>),
+    /// What the run had spent when its Admission actor died.
+    LedgerRecovered(LostAccounts),
+    /// The run is to be stopped.
+    Stop(Delivery),
 }
 
-/// A command, the scope that requests it, its purpose, and how far it would be confined, if that is known.
-pub(crate) type Wanted = (Scope, policy::PolicyCommand, Purpose, Option<Degree>);
-
-/// A finished change, with the main tree that comes back.
-pub(crate) struct QueuedCommit {
-    pub(crate) tree: Option<MainTree>,
-    pub(crate) changes: Vec<Change>,
-    pub(crate) put_aside: Vec<PutAside>,
-    pub(crate) reply: CommitReply,
-    pub(crate) result: Result<Extent, CommitRefused>,
+/// Which lanes a team is for.
+pub(crate) enum Lanes {
+    /// The team plans them.
+    OfRequest,
+    /// The tasks of a mission that write.
+    OfMission(TeamPlan, Box<Execution>),
 }
 
-/// Records the interrupted commits that were settled.
-async fn tell_settled(publisher: &Publisher, settled: Vec<Settled>) -> Result<(), JournalClosed> {
-    for Settled { label: patch, outcome, left } in settled {
-        publisher.publish(Event::CommitSettled { patch, outcome, left }).await?;
+impl From<Written> for Msg {
+    fn from(written: Written) -> Self {
+        Self::Written(written)
     }
-    Ok(())
 }
 
-impl State {
-    /// Settles commits that other processes left half done in the workspace.
-    async fn settle(&mut self) -> Result<(), JournalClosed> {
-        // While the tree is away, a change is in progress and holds the lock that all others wait for.
-        let Some(tree) = self.main_tree.take() else { return Ok(()) };
-        let (tree, settled) = on_a_thread(move || {
-            let settled = tree.recover();
-            (tree, settled)
-        })
-        .await;
-        self.main_tree = Some(tree);
-        match settled {
-            Ok(settled) => tell_settled(&self.idle.publisher, settled).await,
-            Err(error) => {
-                tracing::warn!(%error, "an interrupted commit could not be settled");
-                Ok(())
-            }
+impl TryFrom<Msg> for Written {
+    type Error = ();
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the Writer sends one kind of message")]
+    fn try_from(msg: Msg) -> Result<Self, ()> {
+        match msg {
+            Msg::Written(written) => Ok(written),
+            _ => Err(()),
         }
     }
 }
@@ -296,73 +297,17 @@ struct Root {
     earlier: SessionPast,
 }
 
-/// The current request.
-pub(crate) struct Active {
-    pub(crate) run: Run,
-    pub(crate) request: Request,
-    pub(crate) reply: RpcReplyPort<RequestOutcome>,
-    /// The current rules, for a resumed run: what the user denied after it began must not be done any more.
-    pub(crate) current_rules: Option<Arc<PolicyRules>>,
-    pub(crate) slot: Slot,
-    pub(crate) crew: Option<Crew>,
-    pub(crate) team: Option<Team>,
-    /// The pool that asks child questions.
-    pub(crate) children: Option<Children>,
-    /// The brief of a mission; `None` for other requests.
-    pub(crate) mission: Option<Brief>,
-    /// The approved card.
-    pub(crate) approved: Option<SealedCard>,
-    /// The permissions of a mission's approved card.
-    pub(crate) grant: Option<Arc<Grant>>,
-    /// How the lanes of a mission ended.
-    pub(crate) written_end: Option<(Delivery, Vec<EndedLane>, Vec<PathBuf>)>,
-    /// What a mission had spent when its card was approved.
-    pub(crate) spent_before: Spending,
-    /// The worktrees of its lanes.
-    pub(crate) claim: Option<Claim>,
-    pub(crate) permits: BTreeMap<Wanted, Permission>,
-    /// The user's answers about commands, so that lanes do not ask again; lanes also queue on its lock to ask.
-    pub(crate) said: Said,
-    /// Total changes by the patches of the run and of each of its parts.
-    pub(crate) written: BTreeMap<Scope, policy::PatchTotal>,
-    /// Tasks that are aborted when it ends.
-    pub(crate) tasks: Vec<JoinHandle<()>>,
-    /// Its changes in the workspace so far.
-    pub(crate) trail: Trail,
-    /// The parts of applied diffs that were left out.
-    pub(crate) put_aside: Vec<PutAside>,
-    /// Tells everything that waits for the user to stop waiting.
-    pub(crate) stop: watch::Sender<bool>,
-    /// An end decided during a commit; it takes effect when the tree is back.
-    pub(crate) ending: Option<Box<Ending>>,
+/// What the orchestrator does about requests. There is one at a time.
+pub(crate) enum Current {
+    /// The next request may begin.
+    Idle,
+    /// A request is about to begin. What is said to it until then waits.
+    Beginning(Vec<Msg>),
+    /// A request is worked on.
+    Active(Box<Active>),
+    /// The end of a request is being recorded.
+    Closing,
 }
-
-/// The state of a command's permission.
-pub(crate) enum Permission {
-    /// The answer, for the rest of the run.
-    Known(Result<(), Denied>),
-    /// The requests that wait for the answer.
-    Asking(Vec<RpcReplyPort<Result<(), Denied>>>),
-}
-
-impl Default for Permission {
-    fn default() -> Self {
-        Self::Asking(Vec::new())
-    }
-}
-
-/// The answer about a command, and the question it belongs to.
-#[derive(Debug, Clone)]
-pub(crate) struct SaidTo {
-    pub(crate) ask: String,
-    /// Who denied it, if it was denied.
-    pub(crate) by: DeniedBy,
-    pub(crate) result: Result<(), Denied>,
-}
-
-pub(crate) type Said = Arc<Mutex<BTreeMap<(policy::PolicyCommand, Network, Degree), SaidTo>>>;
-
-pub(crate) type CommitReply = RpcReplyPort<Result<Extent, CommitRefused>>;
 
 pub(crate) struct State {
     /// The workspace, absolute.
@@ -378,10 +323,10 @@ pub(crate) struct State {
     pub(crate) journal: Arc<Journal>,
     pub(crate) reader: ReadTree,
     pub(crate) index: Index,
-    /// `None` during a commit.
-    pub(crate) main_tree: Option<MainTree>,
-    pub(crate) commits: VecDeque<(Option<String>, Staged, CommitReply)>,
-    pub(crate) active: Option<Active>,
+    pub(crate) writer: Writer,
+    pub(crate) current: Current,
+    /// Work beside the mailbox; each request is a round.
+    pub(crate) workers: Workers,
     /// The earlier turns of the conversation, oldest first.
     pub(crate) turns: Vec<FinishedTurn>,
     /// Number of them that prompts show as a summary, from the first.
@@ -399,7 +344,11 @@ impl Actor for OrchestratorActor {
     type State = State;
     type Arguments = Root;
 
-    async fn pre_start(&self, _: ActorRef<Msg>, root: Root) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Msg>,
+        root: Root,
+    ) -> Result<State, ActorProcessingErr> {
         let Root { setup, main_tree, settled, terms, publisher, journal, begun, earlier } = root;
         publisher.publish(begun).await?;
         tell_settled(&publisher, settled).await?;
@@ -421,6 +370,14 @@ impl Actor for OrchestratorActor {
         let admission = Admission::nobody();
         let reader = main_tree.reader();
         let index = places::index(&places, reader.clone(), &terms.config, &terms.rules);
+        let setup = WriterSetup {
+            dir: dir.clone(),
+            places: places.clone(),
+            config: Arc::clone(&terms.config),
+            tree: Some(main_tree),
+            above: myself.get_derived(),
+        };
+        let writer = Writer::spawn(setup, myself.get_cell())?;
         Ok(State {
             idle: Run {
                 terms,
@@ -443,14 +400,14 @@ impl Actor for OrchestratorActor {
             _idle: running,
             reader,
             index,
-            main_tree: Some(main_tree),
+            writer,
+            current: Current::Idle,
+            workers: Workers::default(),
             dir,
             places,
             session,
             sessions,
             journal,
-            commits: VecDeque::new(),
-            active: None,
             turns: earlier.turns,
             compacted: earlier.compacted,
             last_brief: Brief::default(),
@@ -466,52 +423,43 @@ impl Actor for OrchestratorActor {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            Msg::Run { request, recorded, reply } => {
-                state.begin(&myself, request, recorded, reply).await?;
-            }
-            Msg::Commit { run, staged, reply } => {
-                state.commits.push_back((run, staged, reply));
-                state.commit_next(&myself);
-            }
+            Msg::Run(asked) => state.accept(&myself, asked),
+            Msg::Begin(asked, masked) => state.begin(&myself, *asked, masked).await?,
+            Msg::Worked(finished) => match state.workers.admit(finished) {
+                Some(Ok(news)) => state.handle_news(&myself, *news).await?,
+                Some(Err(panicked)) => {
+                    let why = panicked.to_string();
+                    state.end(&myself, failed_request(FailureKind::Internal, &why));
+                }
+                None => {}
+            },
+            Msg::Stopped => state.finish(&myself),
+            Msg::Closed(closed) => state.closed(closed),
+            Msg::Commit { run, staged, reply } => state.commit(run.as_deref(), *staged, reply),
+            Msg::Written(written) => state.written(written),
             Msg::Permit { scope, command, purpose, reply } => {
                 state.permit(&myself, (scope, command, purpose), reply);
             }
-            Msg::Steer { words, reply } => {
-                if reply.send(state.steer(words).await).is_err() {
-                    tracing::debug!("the sender of the message is gone");
+            Msg::Steer { words, reply } => match &mut state.current {
+                Current::Beginning(waiting) => waiting.push(Msg::Steer { words, reply }),
+                Current::Idle | Current::Active(_) | Current::Closing => {
+                    answer(reply, state.steer(words).await);
                 }
-            }
-            Msg::Settle { reply } => {
-                state.settle().await?;
-                if reply.send(()).is_err() {
-                    tracing::debug!("the requester of the workspace is gone");
-                }
-            }
-            Msg::Compact { reply } => {
-                if reply.send(state.compact().await).is_err() {
-                    tracing::debug!("whoever wanted the conversation compacted is gone");
-                }
-            }
-            Msg::Context { reply } => state.report_context(reply),
-            Msg::KeepTo { config, reply } => {
-                let kept = state.keep_to(config).await;
-                if reply.send(kept).is_err() {
-                    tracing::debug!("the sender of the configuration is gone");
-                }
-            }
+            },
+            Msg::Cancel { why } => match &mut state.current {
+                Current::Beginning(waiting) => waiting.push(Msg::Cancel { why }),
+                Current::Idle | Current::Active(_) | Current::Closing => state.stop(&myself, why),
+            },
+            Msg::Settle { reply } => state.writer.settle(state.idle.publisher.clone(), reply),
+            Msg::Compact { reply } => answer(reply, state.compact().await),
+            Msg::Context { reply } => answer(reply, state.context_in_hand()),
+            Msg::KeepTo { config, reply } => answer(reply, state.keep_to(config).await),
             Msg::Approve { scope, patch, changes, reply } => {
                 state.approve(&myself, &scope, (patch, changes), reply);
-            }
-            Msg::Cancel { run, why } => {
-                let in_hand = state.active.as_ref().map(|active| active.run.id());
-                if run.is_none() || run.as_deref() == in_hand {
-                    state.stop(&myself, why).await;
-                }
             }
             Msg::StartAutopilot { setup, reply } => {
                 state.start_autopilot(&myself, *setup, reply).await;
             }
-            Msg::Told { run, news } => state.handle_news(&myself, &run, *news).await,
         }
         Ok(())
     }
@@ -521,12 +469,7 @@ impl Actor for OrchestratorActor {
         _: ActorRef<Msg>,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
-        // Tasks outside the actors keep the journal open.
-        for task in state.active.iter().flat_map(|active| &active.tasks) {
-            task.abort();
-        }
-        let index = state.index.clone();
-        on_a_thread(move || index.close()).await;
+        state.wind_up().await;
         Ok(())
     }
 

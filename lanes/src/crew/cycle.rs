@@ -8,7 +8,7 @@ mod owed;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod words;
 
 use std::collections::BTreeSet;

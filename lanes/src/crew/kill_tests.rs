@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use actors::Unanswered;
 use facts::delivery::{Delivery, Verified};
 use facts::event::Event;
 use ractor::ActorCell;
@@ -124,4 +125,20 @@ async fn a_role_that_always_dies_ends_the_run() {
     );
     assert_eq!(crashes(&world.events().await).0.len(), 6, "each attempt crashed");
     assert_eq!(world.greeting(), "hello\n");
+}
+
+/// Permits are requested by the step itself, so no role dies of this panic.
+#[tokio::test]
+async fn a_step_that_panics_ends_the_crew() {
+    let happens: Happens = Arc::new(|reached| {
+        Box::pin(async move {
+            assert!(reached != Stage::Baseline, "this panic is part of the test");
+            Ok(())
+        })
+    });
+    let world = World::new(happens).await;
+    let crew = Crew::spawn(world.setup.clone(), world.supervisor.clone()).await.unwrap();
+    let working = tokio::time::timeout(Duration::from_secs(30), crew.work());
+    let end = working.await.expect("the caller hears of it");
+    assert!(matches!(end, Err(Unanswered::Stopped)), "{end:?}");
 }

@@ -25,8 +25,9 @@ use model::AgentRole;
 use patch::PatchMismatch;
 use tree::RepoPath;
 
-use super::steps::nothing_checks;
-use super::{Fate, State, Untouched, call_failed};
+use super::draft_state::{Bases, Draft};
+use super::plan_state::PlanFate;
+use super::{State, call_failed};
 use crate::crew::cycle::{Goal, Input, Judgement, Next, PlanReason, PlanTerms};
 use crate::crew::feedback;
 
@@ -61,10 +62,9 @@ impl State {
         let stands = plan.no_edit.is_some()
             && (!self.trail.is_empty() || *self.cycle.doing() == Next::Plan(PlanReason::CannotRun));
         if !stands {
-            self.mark_steps(Fate::Abandoned).await?;
+            self.mark_steps(PlanFate::Abandoned).await?;
         }
-        self.plans += 1;
-        let version = self.plans;
+        let version = self.plan.count();
         let event = if version == 1 {
             Event::PlanCreated { version, plan: plan.clone(), tolerances }
         } else {
@@ -77,17 +77,20 @@ impl State {
         let (reason, named) = (plan.no_edit.clone(), plan.verify.clone());
         let files = plan.files.clone();
         if !stands {
-            (self.plan, self.plan_version) = (Some(plan), version);
-            self.news_at = self.dialogue_of(AgentRole::Editor).messages().len();
+            self.plan.carry_out(plan);
+            self.give_editor_news();
         }
         if let Some(reason) = reason {
-            self.derived &= named.is_empty();
+            self.plan.end_with(&named);
             return Ok(Input::NothingToDo { reason, checks: named });
         }
-        // Checks that prove nothing are run only if there are no others.
-        self.derived = named.is_empty() || nothing_checks(&named) && !derived.is_empty();
-        let checks = if self.derived { derived } else { named };
+        let checks = self.plan.choose_checks(named, derived);
         Ok(Input::Planned(PlanTerms { files, checks }))
+    }
+
+    /// Notes that the Editor's dialogue goes on with something new to work on.
+    fn give_editor_news(&mut self) {
+        self.draft.has_news(self.dialogue_of(AgentRole::Editor).messages().len());
     }
 
     /// Says before anything is drafted that a plan needs approval which nobody can give; what is drafted is staged then.
@@ -107,23 +110,22 @@ impl State {
         let others = tried.iter().filter(|check| can_check(check));
         let others: Vec<String> = others.map(|check| check.command.clone()).collect();
         if !others.is_empty() {
-            self.derived = true;
-            self.baseline_of.clone_from(&others);
+            self.plan.derive_checks();
         }
-        if let Untouched::Known(report) = &mut self.baseline {
-            report.checks.extend(tried);
-        }
+        self.baseline.tried(tried, &others);
         Input::NothingRuns { others }
     }
 
     pub(super) async fn drafted(
         &mut self,
+        bases: Bases,
         drafted: Result<EditorAnswer, EditorError>,
     ) -> Result<Input, JournalClosed> {
-        self.drafted_version = self.plan_version;
+        self.plan.drafted();
+        self.draft.show(&bases);
         Ok(match drafted {
             Ok(EditorAnswer::Diff(diff)) => {
-                self.diff = Some(diff);
+                self.draft.keep(Draft { diff, bases });
                 Input::Drafted
             }
             Ok(EditorAnswer::NeedFiles(files)) => self.lacks(files).await?,
@@ -134,12 +136,12 @@ impl State {
                 Input::NothingMore { reason }
             }
             Err(EditorError::AnswerError(AnswerError::Repeated { answer })) => {
-                self.details = feedback::repeated(self.prompts(), &answer);
+                self.setbacks.note(feedback::repeated(self.prompts(), &answer));
                 self.mismatch(1).await?;
                 Input::Repeating
             }
             Err(EditorError::AnswerError(AnswerError::Unreadable(error))) => {
-                self.details = error.to_string();
+                self.setbacks.note(error.to_string());
                 self.mismatch(1).await?;
                 Input::DraftUnreadable
             }
@@ -152,7 +154,7 @@ impl State {
 
     /// Handles an answer that asks for files that the plan does not declare.
     async fn lacks(&mut self, files: Vec<NeededFile>) -> Result<Input, JournalClosed> {
-        self.needed.clone_from(&files);
+        self.plan.lacks(files.clone());
         let paths = files.iter().map(|file| file.path.clone()).collect();
         self.publisher().publish(Event::FilesNeeded { files }).await?;
         Ok(Input::PlanLacks(paths))
@@ -165,21 +167,18 @@ impl State {
         match applied {
             Ok(Applied { changes, left_out }) => {
                 self.trail.follow(&changes);
-                self.news_at = self.dialogue_of(AgentRole::Editor).messages().len();
+                self.give_editor_news();
                 let Some(left_out) = left_out else { return Ok(Input::Applied) };
-                self.details = feedback::left_out(self.prompts(), &changes, &left_out);
-                self.left_out.push(self.details.clone());
+                let details = feedback::left_out(self.prompts(), &changes, &left_out);
+                self.setbacks.note_left_out(details);
                 Ok(Input::AppliedInPart)
             }
             Err(ApplyError::Mismatch(refusal)) => {
-                self.details = self.setup.run.redactor.redact(&refusal.for_model()).into_owned();
                 let redactor = &self.setup.run.redactor;
+                let details = redactor.redact(&refusal.for_model()).into_owned();
                 let reason = |it: &PatchMismatch| Wording::of(&redactor.redact(&it.to_string()));
                 let reasons = refusal.mismatches.iter().map(reason).collect();
-                let feedback = Wording::of(&self.details);
-                let refused = Event::PatchRefused { reasons, feedback };
-                self.publisher().publish(refused).await?;
-                self.mismatch(refusal.mismatches.len()).await?;
+                self.refused(details, reasons).await?;
                 let undeclared = refusal.undeclared();
                 if undeclared.is_empty() {
                     return Ok(Input::Refused);
@@ -189,12 +188,9 @@ impl State {
                 self.lacks(undeclared.into_iter().map(needed).collect()).await
             }
             Err(ApplyError::NotApplied(WriteFailure::Stale { path })) => {
-                self.details = self.prompts().render(Prompt::FileChanged, &[("path", &path)]);
-                let reasons = vec![format!("{path}: changed since it was read").into()];
-                let feedback = Wording::of(&self.details);
-                let refused = Event::PatchRefused { reasons, feedback };
-                self.publisher().publish(refused).await?;
-                self.mismatch(1).await?;
+                let details = self.prompts().render(Prompt::FileChanged, &[("path", &path)]);
+                let reason = format!("{path}: changed since it was read").into();
+                self.refused(details, vec![reason]).await?;
                 Ok(Input::Refused)
             }
             Err(ApplyError::Denied(denied)) => Ok(self.denied(&denied)),
@@ -203,6 +199,18 @@ impl State {
             }
             Err(ApplyError::Unanswered(_)) => Ok(Input::Crashed),
         }
+    }
+
+    /// Keeps and records why a diff was not applied.
+    async fn refused(
+        &mut self,
+        details: String,
+        reasons: Vec<Wording>,
+    ) -> Result<(), JournalClosed> {
+        let (errors, feedback) = (reasons.len(), Wording::of(&details));
+        self.setbacks.note(details);
+        self.publisher().publish(Event::PatchRefused { reasons, feedback }).await?;
+        self.mismatch(errors).await
     }
 
     /// Records the class of a failed draft.
@@ -214,8 +222,8 @@ impl State {
     fn denied(&mut self, denied: &Denied) -> Input {
         let Some(words) = &denied.said else { return Input::Stopped(denied.delivery()) };
         let what = denied.what.to_string();
-        self.details =
-            self.prompts().render(Prompt::Objected, &[("what", &what), ("words", words)]);
+        let details = self.prompts().render(Prompt::Objected, &[("what", &what), ("words", words)]);
+        self.setbacks.note(details);
         Input::Objected
     }
 
@@ -231,9 +239,8 @@ impl State {
         {
             return Ok(self.denied(denied));
         }
-        self.details = feedback::failures(self.prompts(), report);
-        self.failing = report.failing().cloned().collect();
-        let old_unchanged = report.exact() == failing_again(&self.before(), report);
+        self.setbacks.note_checked(feedback::failures(self.prompts(), report), report);
+        let old_unchanged = report.exact() == failing_again(&self.baseline.before(), report);
         let outcome = report.outcome();
         let judgement = Judgement {
             report: report.clone(),

@@ -101,7 +101,7 @@ async fn works(roles: &Roles, stage: Stage) -> bool {
             .await
             .is_ok_and(|(_, drafted)| drafted.is_ok()),
         Stage::Commit | Stage::Committed => roles.applier.apply(patch()).await.is_ok(),
-        Stage::Verify => roles
+        Stage::Baseline | Stage::Verify => roles
             .verifier
             .verify(vec!["grep -q world greet.txt".to_owned()], Subject::Changed(Vec::new()))
             .await

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actors::looks::shown_lines::Hints;
 use actors::roles::applier::{ApplyAsk, ApplyError};
 use actors::roles::architect::{PlanAsk, PlanWhy};
-use actors::roles::editor::{DraftAsk, FileNow};
+use actors::roles::editor::DraftAsk;
 use actors::roles::verifier::{self, Checked, Subject};
 use actors::run::Run;
 use actors::run::effect::{Effect, Position, Trace};
@@ -32,10 +32,11 @@ use patch::{BaseState, PatchScope};
 use ractor::{ActorProcessingErr, ActorRef};
 use sandbox::Network;
 use shell::CommandLine;
-use tools::encoding::{decode, decode_lossy};
 use tree::{Change, Entry, RepoPath};
 
-use super::{Bases, Msg, State, StepResult, Untouched};
+use super::draft_state::{Bases, Draft, unseen};
+use super::plan_state::nothing_checks;
+use super::{Msg, State, StepResult};
 use crate::crew::cycle::{DraftReason, PlanReason};
 use crate::crew::feedback;
 
@@ -58,7 +59,7 @@ impl State {
             PlanReason::StillFails => PlanWhy::StillFails { report: self.report(&dialogue) },
             PlanReason::CannotRun => PlanWhy::CannotRun { checks: self.what_cannot_run() },
             PlanReason::Objected => PlanWhy::Objected { report: self.report(&dialogue) },
-            PlanReason::Lacks => PlanWhy::Lacks(std::mem::take(&mut self.needed)),
+            PlanReason::Lacks => PlanWhy::Lacks(self.plan.take_needed()),
         };
         let ask = PlanAsk { why, baseline, may_end };
         let architect = self.roles.architect.clone();
@@ -81,37 +82,30 @@ impl State {
 
     /// Returns the report about the last plan for the Architect, without what its dialogue already contains.
     fn report(&mut self, dialogue: &Dialogue) -> String {
-        let diff = self.diff.as_deref().filter(|diff| !dialogue.has_heard(diff));
-        let left_out = std::mem::take(&mut self.left_out);
-        let details = left_out.iter().chain([&self.details]).map(String::as_str);
-        let details: Vec<&str> = details.collect();
-        feedback::for_architect(self.prompts(), diff, &details.join("\n\n"))
+        let details = self.setbacks.take_for_architect();
+        let diff = self.draft.diff().filter(|diff| !dialogue.has_heard(diff));
+        feedback::for_architect(self.prompts(), diff, &details)
     }
 
     /// Lists the checks that cannot run on the unchanged tree, with the reasons.
     fn what_cannot_run(&self) -> String {
-        match &self.baseline {
-            Untouched::Known(report) => feedback::cannot_run(self.prompts(), report),
-            Untouched::NotChecked | Untouched::Running { .. } => String::new(),
-        }
+        let known = self.baseline.known();
+        known.map_or_else(String::new, |report| feedback::cannot_run(self.prompts(), report))
     }
 
     pub(super) fn start_draft(&mut self, myself: &ActorRef<Msg>, reason: DraftReason) {
-        let details = if reason == DraftReason::NewPlan && self.plan_version == 1 {
-            ""
-        } else {
-            &self.details
-        };
+        let is_first = reason == DraftReason::NewPlan && self.plan.is_first();
+        let details = if is_first { "" } else { self.setbacks.details() };
         let class = self.cycle.last_class();
         let feedback = feedback::for_editor(self.prompts(), reason, class, details);
-        let plan = self.plan.clone().filter(|_| self.drafted_version < self.plan_version);
-        let (look, shown, hints) = (self.look(), self.shown.clone(), self.hints());
+        let plan = self.plan.undrafted().cloned();
+        let (look, shown, hints) = (self.look(), self.draft.shown().clone(), self.hints());
         let (editor, dialogue) = (self.roles.editor.clone(), self.dialogue_of(AgentRole::Editor));
         let baseline = self.baseline_for(AgentRole::Editor);
         // What fails as before is part of the feedback.
         let is_fed_back = reason == DraftReason::OldFailures;
         let baseline = if is_fed_back { String::new() } else { baseline };
-        let since = self.news_at;
+        let since = self.draft.news_at();
         let may_end = if self.trail.is_empty() { MayEnd::NothingApplied } else { MayEnd::Applied };
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
         let permits = self.permits_wanted();
@@ -138,22 +132,17 @@ impl State {
         self.dialogues.with(&self.model_of(role), self.prompts())
     }
 
-    /// Returns the results of the checks before any change, for a role that has not seen them. They are shown only once
-    /// recorded: when they become known depends on timing, when they are recorded does not.
+    /// Returns the results of the checks before any change, for a role that has not seen them.
     fn baseline_for(&mut self, role: AgentRole) -> String {
         let model = self.model_of(role);
-        let Untouched::Known(report) = &self.baseline else { return String::new() };
-        if !self.baseline_told || report.checks.is_empty() || self.told_baseline.contains(&model) {
-            return String::new();
-        }
-        let text = feedback::baseline(self.prompts(), report);
-        self.told_baseline.push(model);
-        paragraph(text)
+        let prompts = self.setup.run.prompts();
+        let news = self.baseline.tell(model);
+        news.map_or_else(String::new, |report| paragraph(feedback::baseline(prompts, report)))
     }
 
     /// Returns where the declared files will be changed, as far as the plan and what led to it show.
     fn hints(&self) -> BTreeMap<RepoPath, Hints> {
-        let Some(plan) = &self.plan else { return BTreeMap::new() };
+        let Some(plan) = self.plan.plan() else { return BTreeMap::new() };
         let architect = self.dialogue_of(AgentRole::Architect);
         let symbols = architect.looks().iter().filter_map(|look| {
             if let Look::Symbol { name } = look { Some(name.as_str()) } else { None }
@@ -175,7 +164,7 @@ impl State {
 
     /// Returns the commands whose permits can be requested now, while nothing runs.
     pub(super) fn permits_wanted(&self) -> Vec<CommandLine> {
-        if self.drafted_version == self.plan_version {
+        if self.plan.undrafted().is_none() {
             return Vec::new();
         }
         let checks = self.cycle.checks();
@@ -186,8 +175,7 @@ impl State {
     fn look(&self) -> impl Future<Output = Result<Bases, JournalClosed>> + Send + use<> {
         let most = self.setup.run.config().agent_loop.max_file_bytes;
         let file_reader = self.file_reader.clone();
-        let declared = self.plan.iter().flat_map(|plan| &plan.files);
-        let paths: Vec<RepoPath> = declared.map(|file| file.path.clone()).collect();
+        let paths: Vec<RepoPath> = self.plan.declared().cloned().collect();
         let base = |entry| match entry {
             Ok(Entry::File(state)) => BaseState::of(state.bytes),
             Ok(_) | Err(_) => BaseState::Missing,
@@ -201,29 +189,19 @@ impl State {
     /// Starts checking the unchanged tree while the Editor works, unless that is done. Requests `permits` first.
     pub(super) fn start_baseline(&mut self, myself: &ActorRef<Msg>, permits: Vec<CommandLine>) {
         let commands = self.cycle.checks();
-        let is_of_others =
-            matches!(self.baseline, Untouched::Known(_)) && self.baseline_of != commands;
-        if is_of_others && self.trail.is_empty() {
-            self.baseline = Untouched::NotChecked;
-            self.baseline_told = false;
+        let is_wanted = self.setup.run.config().agent_loop.baseline != Baseline::Off;
+        if !is_wanted || !self.trail.is_empty() || !self.baseline.begin(&commands) {
+            return;
         }
-        let wanted = self.setup.run.config().agent_loop.baseline != Baseline::Off
-            && self.baseline == Untouched::NotChecked
-            && self.trail.is_empty()
-            && !commands.is_empty();
-        if wanted {
-            self.baseline = Untouched::Running { apply_waits: false };
-            self.baseline_of.clone_from(&commands);
-            let verifier = self.roles.verifier.clone();
-            let workspace = Arc::clone(&self.setup.workspace);
-            self.spawn_step(myself, async move {
-                permitted(workspace.as_ref(), permits).await;
-                match verifier.verify(commands, Subject::Untouched).await {
-                    Ok(verified) => Ok(StepResult::BaselineKnown(verified?.report)),
-                    Err(_) => Ok(StepResult::RoleDied(Role::Verifier)),
-                }
-            });
-        }
+        let verifier = self.roles.verifier.clone();
+        let workspace = Arc::clone(&self.setup.workspace);
+        self.spawn_step(myself, async move {
+            permitted(workspace.as_ref(), permits).await;
+            match verifier.verify(commands, Subject::Untouched).await {
+                Ok(verified) => Ok(StepResult::BaselineKnown(verified?.report)),
+                Err(_) => Ok(StepResult::RoleDied(Role::Verifier)),
+            }
+        });
     }
 
     /// Applies the diff, once nothing uses the unchanged tree any more.
@@ -231,30 +209,23 @@ impl State {
         &mut self,
         myself: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.drafted_version < self.plan_version {
+        if self.plan.undrafted().is_some() {
             // The diff is that of an earlier plan, and only the checks are new.
             let permits = self.permits_wanted();
             self.start_baseline(myself, permits);
         }
         let iteration = self.cycle.iteration();
-        let is_late = matches!(self.baseline, Untouched::Running { .. })
+        let is_late = self.baseline.is_running()
             && self.setup.run.config().agent_loop.baseline != Baseline::Wait;
         let skipped = self.setup.run.perform(&mut SkipBaseline { iteration, is_late }).await?;
-        if matches!(self.baseline, Untouched::Running { .. }) && !skipped {
-            self.baseline = Untouched::Running { apply_waits: true };
-            return Ok(());
-        }
         if skipped {
             // Not ready in time: the Verifier is replaced, and its result is dropped.
+            self.baseline.skip();
             self.rebuild(myself).await?;
-            self.baseline = Untouched::Known(Report::default());
+        } else if self.baseline.hold_apply() {
+            return Ok(());
         }
-        let fresh = match &self.baseline {
-            Untouched::Known(report) if !std::mem::replace(&mut self.baseline_told, true) => {
-                report.checks.clone()
-            }
-            Untouched::Known(_) | Untouched::NotChecked | Untouched::Running { .. } => Vec::new(),
-        };
+        let fresh = self.baseline.record();
         // If the workspace itself is gone, applying says so, and no other check would help.
         let is_here = self.publisher().follows() || self.setup.workspace.reader().is_in_place();
         if self.trail.is_empty() && is_here && none_can_run(&fresh) {
@@ -262,12 +233,9 @@ impl State {
             return Ok(());
         }
         let applier = self.roles.applier.clone();
-        let declared = self.plan.iter().flat_map(|plan| &plan.files).map(|file| file.path.clone());
-        let declared = Some(declared.collect());
-        // If the Applier died, the diff may already be committed, so the files are read again.
-        let reread = std::mem::take(&mut self.applier_died).then(|| self.look());
-        let bases = self.bases.clone();
-        let diff = self.diff.clone().unwrap_or_default();
+        let declared = Some(self.plan.declared().cloned().collect());
+        let reread = self.draft.take_reread().then(|| self.look());
+        let Draft { diff, bases } = self.draft.to_apply();
         let publisher = self.publisher().clone();
         self.spawn_step(myself, async move {
             publish_baseline(&publisher, &fresh).await?;
@@ -309,23 +277,13 @@ impl State {
         });
     }
 
-    /// Returns the results of the checks before the change, as far as they are known.
-    pub(super) fn before(&self) -> Report {
-        let mut before = match &self.baseline {
-            Untouched::Known(report) => report.clone(),
-            Untouched::NotChecked | Untouched::Running { .. } => Report::default(),
-        };
-        before.replace(self.late.clone());
-        before
-    }
-
     pub(super) fn start_verify(&mut self, myself: &ActorRef<Msg>) {
         let (verifier, commands) = (self.roles.verifier.clone(), self.cycle.checks());
         let (publisher, iteration) = (self.publisher().clone(), self.cycle.iteration());
-        let mut before = self.before();
-        let derived = self.derived;
+        let mut before = self.baseline.before();
+        let derived = self.plan.is_derived();
         let changes = self.trail.changes();
-        let test_data = self.plan.as_ref().map(Plan::test_data).unwrap_or_default();
+        let test_data = self.plan.plan().map(Plan::test_data).unwrap_or_default();
         let may_ask_again = self.setup.run.config().agent_loop.baseline != Baseline::Off;
         let workspace = Arc::clone(&self.setup.workspace);
         self.spawn_step(myself, async move {
@@ -416,11 +374,6 @@ async fn publish_baseline(publisher: &Publisher, checks: &[Check]) -> Result<(),
     Ok(())
 }
 
-/// Returns true if no command shows whether a change works.
-pub(super) fn nothing_checks(commands: &[String]) -> bool {
-    commands.iter().all(|command| proves_nothing(command).is_some())
-}
-
 /// Returns true if there are checks of the unchanged tree, and none of them can run here.
 fn none_can_run(checks: &[Check]) -> bool {
     let mut telling =
@@ -466,23 +419,4 @@ impl Effect for SkipBaseline {
         }
         Ok(self.is_late)
     }
-}
-
-/// Returns the files whose current content the Editor has not seen.
-fn unseen(bases: &Bases, shown: &Bases, mut hints: BTreeMap<RepoPath, Hints>) -> Vec<FileNow> {
-    let bytes = |base: &BaseState| match base {
-        BaseState::File { bytes, .. } => bytes.clone(),
-        BaseState::Missing => None,
-    };
-    let text = |base: &BaseState| Some(decode_lossy(&bytes(base)?).into_owned());
-    let encoding = |base: &BaseState| decode(&bytes(base)?)?.encoding.unusual();
-    let changed = bases.iter().filter(|(path, base)| shown.get(*path) != Some(*base));
-    let file = |(path, base): (&RepoPath, &BaseState)| FileNow {
-        path: path.clone(),
-        now: text(base),
-        encoding: encoding(base),
-        seen: shown.get(path).and_then(text),
-        hints: hints.remove(path).unwrap_or_default(),
-    };
-    changed.map(file).collect()
 }

@@ -40,6 +40,8 @@ pub(super) enum Stage {
     Commit,
     /// The change is written, but not reported yet.
     Committed,
+    /// A command wants to run on the unchanged tree.
+    Baseline,
     /// A command wants to run on the changed tree.
     Verify,
 }
@@ -154,9 +156,9 @@ impl Workspace for Directory {
     fn permit<'a>(&'a self, _: &'a CommandLine, _: Purpose) -> BoxFuture<'a, Result<(), Denied>> {
         Box::pin(async move {
             let greeting = fs::read_to_string(self.reader.root().join("greet.txt")).unwrap();
-            if greeting == "hello world\n" {
-                (self.happens)(Stage::Verify).await.unwrap();
-            }
+            let is_changed = greeting == "hello world\n";
+            let stage = if is_changed { Stage::Verify } else { Stage::Baseline };
+            (self.happens)(stage).await.unwrap();
             Ok(())
         })
     }

@@ -13,12 +13,13 @@ use actors::run::workspace::{
     CommitRefused, Denied, Extent, Purpose, Staged, Unapproved, Workspace,
 };
 use facts::closed::JournalClosed;
-use facts::event::Event;
+use facts::event::{Event, StagedFile};
 use facts::lane_id::LaneId;
 use facts::write_failure::WriteFailure;
 use futures_util::future::BoxFuture;
 use shell::CommandLine;
 use thiserror::Error;
+use tools::blocking::on_a_thread;
 use tools::clock::Clock;
 use tree::{
     Change, CommitError, CommitLog, Entries, Entry, Extras, FileState, Op, ReadTree, RepoPath,
@@ -26,6 +27,14 @@ use tree::{
 };
 
 use crate::lane::LaneSetup;
+
+/// The content of a lane's tree at the end of an attempt.
+pub(crate) struct LaneLeft {
+    pub(crate) tree: TreeId,
+    pub(crate) files: Vec<StagedFile>,
+    /// Changed files that are not part of the result.
+    pub(crate) behind: Vec<RepoPath>,
+}
 
 /// Who owns a path, as seen from a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +215,21 @@ impl LaneTree {
         }
         left_behind.sort();
         Ok((artifact, left_behind))
+    }
+
+    /// Stores the content of the tree, and protects it from collection under the name `hold`.
+    pub(crate) async fn left(self: &Arc<Self>, hold: &str) -> Result<LaneLeft, SnapshotError> {
+        let (tree, hold) = (Arc::clone(self), hold.to_owned());
+        on_a_thread(move || {
+            let snapshots = &tree.snapshots;
+            let (entries, behind) = tree.artifact(snapshots)?;
+            let made = snapshots.keep_tree(&entries)?;
+            snapshots.hold(&hold, made)?;
+            let changes = changes_between(snapshots, tree.base(), &entries)?;
+            let files = changes.iter().map(StagedFile::from).collect();
+            Ok(LaneLeft { tree: made, files, behind })
+        })
+        .await
     }
 
     /// Removes the worktree. On failure it is collected at a later start.

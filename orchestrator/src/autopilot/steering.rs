@@ -23,6 +23,7 @@ use super::steering_answer::SteeringAnswer;
 use super::steering_dialogue::SteeringExchange;
 use crate::request::SteeringQuestion;
 use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::root::active::Work;
 use crate::root::{Msg, News, State};
 
 /// The grammar of the steering model's answers.
@@ -62,11 +63,13 @@ impl State {
             self.steering.clear();
         }
         let Some(children) = self.spawn_children(myself).await else { return };
-        let run = self.run().clone();
+        let Some(active) = self.active_mut() else { return };
+        active.work = Work::Answering(children.clone());
+        let run = active.run.clone();
         let (earlier, before) = (self.steering.clone(), Before::of(&self.turns));
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
-        self.tell_in_run(myself, async move {
+        self.start_work(myself, async move {
             let Ok(own) = own_tools::find_own_tools(&commands).await else {
                 return News::Steered(Err(JournalClosed.into()));
             };
@@ -102,7 +105,7 @@ impl State {
 
     /// Returns the current request, if it is a question to the steering model.
     pub(crate) fn steering_question(&self) -> Option<SteeringQuestion> {
-        self.active.as_ref()?.request.steering().cloned()
+        self.active()?.request.steering().cloned()
     }
 
     /// Adds an exchange to the dialogue, and returns the answer.

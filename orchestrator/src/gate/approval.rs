@@ -17,9 +17,9 @@ use tools::ids::short_id;
 use tree::{Change, RepoPath};
 
 use super::decision::{GateDecision, Goes};
+use super::memory::SaidTo;
 use super::question::{AnsweredBefore, ApprovalReply, GateQuestion, subject_of};
 use super::{Gate, touched};
-use crate::root::SaidTo;
 
 impl Gate {
     /// Returns the decision of policy.
@@ -36,7 +36,7 @@ impl Gate {
     }
 
     /// Approves a lane's patch: commands will run on it before the user sees the combined result.
-    pub(super) async fn approve(mut self, patch: &str, changes: &[Change]) -> Result<(), Denied> {
+    pub(crate) async fn approve(mut self, patch: &str, changes: &[Change]) -> Result<(), Denied> {
         let lane = self.run.scope().lane().map(|lane| format!(" --lane {lane}"));
         let lane = lane.unwrap_or_default();
         let hint = format!("see it with `deepseek diff{lane}`");
@@ -86,7 +86,7 @@ impl Gate {
     }
 
     /// Approves a command, or network access for it.
-    pub(super) async fn permit(
+    pub(crate) async fn permit(
         mut self,
         command: &CommandLine,
         purpose: Purpose,

@@ -14,7 +14,7 @@ use shell::CommandLine;
 use tree::{Change, RepoPath};
 
 use super::Gate;
-use crate::root::SaidTo;
+use super::memory::SaidTo;
 
 /// More files than this are counted in a reason, not listed.
 const LISTED_FILES: usize = 3;

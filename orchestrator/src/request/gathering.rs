@@ -1,6 +1,8 @@
 //! The effect of gathering what a request begins with: evidence from files, and memos about the workspace.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use actors::run::Run;
 use actors::run::effect::{Effect, Trace};
@@ -10,8 +12,11 @@ use facts::delivery::{Delivery, FailureKind};
 use facts::event::{Blob, Event};
 use facts::words::RequestIntent;
 use index::Index;
+use policy::{PolicyRules, Verdict};
 use search::{EvidenceOptions, Spread};
+use tools::blocking::on_a_thread;
 use tools::encoding::decode;
+use tools::redact::values_in;
 use tree::{Entry, RepoPath};
 
 use crate::request::evidence;
@@ -114,6 +119,16 @@ impl Effect for Gathering {
         run.publish(gathered).await?;
         Ok(brief)
     }
+}
+
+/// Returns the values in secret files of a workspace.
+pub(crate) async fn secrets_in(dir: PathBuf, rules: Arc<PolicyRules>) -> BTreeSet<String> {
+    on_a_thread(move || {
+        let is_secret = |path: &str| matches!(rules.may_read(path), Verdict::Deny { .. });
+        let texts = tree::secret_texts(&dir, &is_secret);
+        texts.iter().flat_map(|text| values_in(text)).collect()
+    })
+    .await
 }
 
 /// Derives the commands that check a change if the plan names none. Blocks.

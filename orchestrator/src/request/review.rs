@@ -1,19 +1,18 @@
 //! A review: reads the change, asks a model what is wrong with it, and answers with the findings. Nothing is written.
 
+mod findings;
+
 use std::sync::Arc;
 
 use actors::looks::git_change;
 use actors::looks::look_effect::LookSources;
 use actors::run::Run;
 use actors::run::command_runner::Runner;
+use actors::talk::AnswerError;
 use actors::talk::brief::{Brief, BriefShare};
-use actors::talk::prompts::{Prompt, Prompts};
-use actors::talk::{AnswerError, Grammar};
+use actors::talk::prompts::Prompt;
 use checks::wording::Wording;
-use facts::closed::JournalClosed;
 use facts::delivery::{Delivery, NeedsWork, Verified};
-use facts::event::Event;
-use facts::grammar::contract::ContractError;
 use facts::grammar::review::{Review, Reviewed, ShownDiff, shown_diff};
 use facts::signal::Attendance;
 use facts::words::RequestIntent;
@@ -22,12 +21,13 @@ use lanes::crew::call_failed;
 use model::AgentRole;
 use ractor::ActorRef;
 use search::BYTES_PER_TOKEN;
-use tools::blocking::on_a_thread;
-use tree::{Entry, ReadTree, RepoPath};
+use tree::RepoPath;
 
+use self::findings::Findings;
 use crate::request::LAST_REQUEST;
 use crate::request::gathering::{Gathering, begins_with};
 use crate::request::routing::{self, Before, RoutedQuestion};
+use crate::root::active::Work;
 use crate::root::ending::{Ending, journal_closed};
 use crate::root::{Msg, News, State};
 use crate::session::turn;
@@ -35,7 +35,8 @@ use crate::session::turn;
 impl State {
     /// Starts a review of the change that the request names.
     pub(crate) fn start_review(&mut self, myself: &ActorRef<Msg>, earlier: String) {
-        let Some(active) = &self.active else { return };
+        let Some(active) = self.active_mut() else { return };
+        active.work = Work::Reviewing;
         let words = active.request.text.trim().to_owned();
         let mut run = active.run.clone();
         if words == LAST_REQUEST {
@@ -46,7 +47,7 @@ impl State {
         let (index, memory) = (self.index.clone(), self.recall());
         let before = Before::of(&self.turns);
         let made = self.turns.last().map(|turn| turn::git_diff(&turn.changes)).unwrap_or_default();
-        self.tell_in_run(myself, async move {
+        self.start_work(myself, async move {
             let commands = Runner { workspace, run };
             let sources =
                 LookSources { commands: &commands, index: Some(&index), own: &[], programs: None };
@@ -144,44 +145,4 @@ fn delivered(review: Review) -> Box<Ending> {
 
 fn none(why: &Wording) -> Ending {
     Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail: why.clone() }.into()
-}
-
-/// The grammar of a review.
-struct Findings<'t> {
-    tree: &'t ReadTree,
-    /// The files of the change, including deleted ones.
-    paths: Vec<String>,
-    max_bytes: u64,
-}
-
-impl Grammar for Findings<'_> {
-    type Answer = Review;
-
-    fn is_formed(&self, answer: &str) -> bool {
-        Review::is_formed(answer)
-    }
-
-    async fn read(&self, answer: &str) -> Result<Result<Review, ContractError>, JournalClosed> {
-        let (tree, max_bytes, answer) = (self.tree.clone(), self.max_bytes, answer.to_owned());
-        let paths = self.paths.clone();
-        let read = on_a_thread(move || {
-            let lines_of = |path: &RepoPath| match tree.entry(path, max_bytes) {
-                Ok(Entry::File(file)) => Some(String::from_utf8_lossy(&file.bytes).lines().count()),
-                Ok(Entry::TooLarge { .. }) => Some(usize::MAX),
-                Ok(_) | Err(_) if paths.iter().any(|it| it == path.as_str()) => Some(usize::MAX),
-                Ok(_) | Err(_) => None,
-            };
-            Review::parse(&answer, lines_of)
-        });
-        Ok(read.await.map(|(review, _)| review))
-    }
-
-    fn refused(&self, error: Wording) -> Event {
-        Event::AnswerRefused { error }
-    }
-
-    fn repair(&self, prompts: &Prompts, error: &ContractError) -> String {
-        let ContractError { line, text, rule } = error;
-        prompts.render(Prompt::DraftRefused, &[("line", line), ("text", text), ("rule", rule)])
-    }
 }

@@ -1,94 +1,196 @@
 //! The end of a request, which happens exactly once: remaining work is stopped, and the last event is written.
 
-use std::sync::PoisonError;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
 
+use actors::answer;
+use actors::calls::admission::Slot;
+use actors::run::publisher::Publisher;
 use actors::run::workspace::Staged;
 use actors::run::{Run, UserWord};
+use actors::workers::Finished;
+use config::Config;
 use facts::amounts::Spending;
 use facts::delivery::{Delivery, FailureKind, Rollback, UndoTarget};
 use facts::event::Event;
 use facts::words::Side;
-use lanes::crew::Crew;
-use lanes::team::Team;
-use missions::children::Children;
+use journal::log::Journal;
+use lanes::crew::undo_patch::Trail;
+use missions::card::SealedCard;
+use patch::PutAside;
+use ractor::{ActorRef, RpcReplyPort};
+use tree::Change;
 
+use super::active::{Active, Stopping, Work};
 use super::ending::{Ending, failed_request};
-use super::{RequestOutcome, State};
-use crate::request::LAST_REQUEST;
-use crate::root::supervision;
+use super::supervision::{close_index, shut_down, stop_work};
+use super::{Current, Msg, RequestOutcome, State};
+use crate::request::{LAST_REQUEST, Request};
 use crate::session::memory::{self, Delivered, DeliveryPlace, remember};
 use crate::session::run_beginning::{Progress, progress};
 use crate::session::turn::FinishedTurn;
+use crate::workspace::places::WorkspacePlaces;
 use crate::workspace::worktrees;
 
-/// How long work may take to stop.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A request whose end is recorded.
+pub(crate) struct Closed {
+    outcome: RequestOutcome,
+    reply: RpcReplyPort<RequestOutcome>,
+    turn: Option<FinishedTurn>,
+    /// The card of a mission that was not carried out, and may be approved again.
+    card: Option<SealedCard>,
+}
 
 impl State {
-    fn place_of_memory(&self) -> DeliveryPlace {
-        let (tree, session) = (self.reader.clone(), self.session.clone());
-        DeliveryPlace { tree, file: memory::file_of(&self.places), session }
+    /// Ends the run. What works on it is stopped beside the mailbox, and then its end is recorded.
+    pub(crate) fn end(&mut self, myself: &ActorRef<Msg>, ending: Ending) {
+        let Some(active) = self.active_mut() else { return };
+        let Some(to_stop) = active.stop_with(ending) else { return };
+        let (stop, writer) = (active.stop.clone(), self.writer.clone());
+        let work = self.workers.retire();
+        self.workers.start(myself, stop_work(work, to_stop, stop, writer), |_| Msg::Stopped);
     }
 
-    /// Ends the run: kills the remaining work, and records how it ended.
-    pub(crate) async fn end(&mut self, ending: Ending) {
-        let Some(active) = &mut self.active else { return };
-        if active.ending.is_some() {
-            return;
-        }
-        // A replayed run may reach another end before the recorded cancellation arrives.
-        let stopped = active.run.publisher.recording().and_then(|recording| recording.stops_here());
-        let ending = stopped.map_or(ending, Ending::from);
-        for task in &mut active.tasks {
-            task.abort();
-            // Wait for it before querying the ledger, so that its last call is counted.
-            tokio::time::timeout(PATIENCE, task).await.ok();
-        }
-        let crew = active.crew.as_ref().map(Crew::cell);
-        let team = active.team.as_ref().map(Team::cell);
-        let children = active.children.as_ref().map(Children::cell);
-        for at_work in crew.into_iter().chain(team).chain(children) {
-            supervision::shut_down(at_work).await;
-        }
-        if let Some(children) = active.children.take() {
-            children.give_up().await;
-        }
-        active.stop.send_replace(true);
-        active.ending = Some(Box::new(ending));
-        if self.main_tree.is_some() {
-            self.finish().await;
+    /// Records the end of the run, once nothing works on it. It takes the run out of the state, so this happens only once.
+    pub(crate) fn finish(&mut self, myself: &ActorRef<Msg>) {
+        if let Some(closing) = self.closing() {
+            self.workers.start(myself, async move { Box::new(closing.await) }, Msg::Closed);
         }
     }
 
-    /// Finishes the run and reports its outcome. It takes the run out of the state, so this happens only once.
-    pub(crate) async fn finish(&mut self) {
-        let Some(mut active) = self.active.take() else { return };
-        let Some(ending) = active.ending.take() else {
-            self.active = Some(active);
+    /// Takes out the run whose end is decided. The future records its end.
+    fn closing(&mut self) -> Option<impl Future<Output = Closed> + Send + use<>> {
+        let active = match std::mem::replace(&mut self.current, Current::Closing) {
+            Current::Active(active) => *active,
+            other @ (Current::Idle | Current::Beginning(_) | Current::Closing) => {
+                self.current = other;
+                return None;
+            }
+        };
+        let (stopping, ended) = match active {
+            Active {
+                run,
+                request,
+                reply,
+                slot,
+                trail,
+                put_aside,
+                work: Work::Stopping(stopping),
+                ..
+            } => (*stopping, Ended { run, request, reply, slot, trail, put_aside }),
+            active => {
+                self.current = Current::Active(Box::new(active));
+                return None;
+            }
+        };
+        let memory = DeliveryPlace {
+            tree: self.reader.clone(),
+            file: memory::file_of(&self.places),
+            session: self.session.clone(),
+        };
+        let closing = Closing {
+            publisher: self.idle.publisher.clone(),
+            journal: Arc::clone(&self.journal),
+            config: Arc::clone(&self.idle.terms.config),
+            dir: self.dir.clone(),
+            places: self.places.clone(),
+            sessions: self.sessions.clone(),
+            memory,
+        };
+        Some(closing.close(ended, stopping))
+    }
+
+    /// Takes in a request whose end is recorded, and answers it.
+    pub(crate) fn closed(&mut self, closed: Finished<Box<Closed>>) {
+        self.current = Current::Idle;
+        let Ok(closed) = closed.result() else {
+            tracing::error!("recording the end of a request panicked");
             return;
         };
-        let Ending { delivery, plan, answer, review, card, failing, mut ways_back, lanes, kept } =
-            *ending;
-        let changes = active.trail.changes();
+        let Closed { outcome, reply, turn, card } = *closed;
+        self.cards.extend(card.map(|card| (card.hash(), card)));
+        self.turns.extend(turn);
+        answer(reply, outcome);
+    }
+
+    /// Ends with the session: a request whose end is decided is recorded, everything else is dropped.
+    pub(crate) async fn wind_up(&mut self) {
+        let is_ending = match &self.current {
+            Current::Active(active) => {
+                active.stop.send_replace(true);
+                active.work.is_stopping()
+            }
+            Current::Closing => true,
+            Current::Idle | Current::Beginning(_) => false,
+        };
+        if is_ending {
+            self.workers.ended().await;
+            if let Some(closing) = self.closing() {
+                let Closed { outcome, reply, .. } = closing.await;
+                answer(reply, outcome);
+            }
+        }
+        // Work beside the mailbox keeps the journal open.
+        drop(self.workers.retire());
+        close_index(self.index.clone()).await;
+    }
+}
+
+/// What is left of a request whose work is stopped.
+struct Ended {
+    run: Run,
+    request: Request,
+    reply: RpcReplyPort<RequestOutcome>,
+    slot: Slot,
+    trail: Trail,
+    put_aside: Vec<PutAside>,
+}
+
+/// What the end of a run is recorded with.
+struct Closing {
+    /// The session's publisher, which belongs to no run.
+    publisher: Publisher,
+    journal: Arc<Journal>,
+    config: Arc<Config>,
+    dir: PathBuf,
+    places: WorkspacePlaces,
+    sessions: PathBuf,
+    memory: DeliveryPlace,
+}
+
+impl Closing {
+    /// Records the end of a run.
+    async fn close(self, ended: Ended, stopping: Stopping) -> Closed {
+        let Stopping { ending, claim, card: approved } = stopping;
+        let Ending {
+            mut delivery,
+            plan,
+            answer,
+            review,
+            card,
+            failing,
+            mut ways_back,
+            lanes,
+            kept,
+        } = ending;
+        let Ended { mut run, request, reply, slot, trail, put_aside } = ended;
+        let changes = trail.changes();
         let done = matches!(delivery, Delivery::Delivered { .. } | Delivery::NoEditNeeded { .. });
         if !done && !changes.is_empty() {
-            ways_back.insert(0, (UndoTarget::Start, active.trail.to_start()));
+            ways_back.insert(0, (UndoTarget::Start, trail.to_start()));
         }
-        let spent = active.run.admission.spent().await.unwrap_or_default();
-        if let Some(admission) = active.slot.cell() {
-            supervision::shut_down(admission).await;
+        let spent = run.admission.spent().await.unwrap_or_default();
+        if let Some(admission) = slot.cell() {
+            shut_down(admission).await;
         }
-        let mut rollbacks = Vec::new();
-        let mut delivery = delivery;
         let mut is_over = true;
-        match progress(&active.run.publisher) {
+        match progress(&run.publisher) {
             Progress::AsRecorded | Progress::Live => {}
             // Stopped before it did anything new: it stays interrupted.
             Progress::OnTheWay => is_over = false,
             Progress::Astray(why) => {
                 // It cannot be resumed, and that is recorded permanently. The state to undo to is not known.
-                active.run.publisher = self.idle.publisher.for_run(active.run.id());
+                run.publisher = self.publisher.for_run(run.id());
                 delivery = failed_request(FailureKind::Resume, &why).delivery;
                 ways_back.clear();
             }
@@ -96,18 +198,12 @@ impl State {
         if !is_over {
             ways_back.clear();
         }
-        for (to, changes) in ways_back {
-            let patch = active.run.fresh_id();
-            let staged = Staged::way_back(to, changes).event(&patch, None);
-            if active.run.publish(staged).await.is_ok() {
-                rollbacks.push(Rollback { patch, to });
-            }
+        let rollbacks = staged_ways_back(&run, ways_back).await;
+        if let Some(text) = answer.as_ref().filter(|_| request.is_turn()) {
+            run.publish(answer_turn(text)).await.ok();
         }
-        if let Some(text) = answer.as_ref().filter(|_| active.request.is_turn()) {
-            active.run.publish(answer_turn(text)).await.ok();
-        }
-        if let (Some(review), LAST_REQUEST) = (&review, active.request.text.as_str()) {
-            active.run.publish(Event::QaReport { review: review.clone() }).await.ok();
+        if let (Some(review), LAST_REQUEST) = (&review, request.text.as_str()) {
+            run.publish(Event::QaReport { review: review.clone() }).await.ok();
         }
         let Spending { known, unknown } = spent;
         let finished = Event::RunFinished {
@@ -116,40 +212,35 @@ impl State {
             spent_unknown: unknown,
             rollbacks: rollbacks.clone(),
         };
-        if is_over && active.run.record(finished).await.is_err() {
+        if is_over && run.record(finished).await.is_err() {
             let why = self.journal.failure().unwrap_or("it takes no more events");
             delivery = failed_request(FailureKind::Journal, why).delivery;
         }
-        if is_over && lanes.is_empty() && active.claim.take().is_some() {
+        let had_lanes = claim.is_some();
+        drop(claim);
+        if is_over && lanes.is_empty() && had_lanes {
             // Its lanes were cut off; their changes are in the journal.
-            let sessions = self.sessions.clone();
-            worktrees::collect_left(&self.places, &self.dir, sessions, self.idle.config()).await;
+            worktrees::collect_left(&self.places, &self.dir, self.sessions, &self.config).await;
         }
         if let (true, Delivery::Delivered { verified }) = (is_over, &delivery)
             && !changes.is_empty()
         {
-            let (request, plan, changes) = (&active.request.text, plan.as_ref(), &changes);
+            let (request, plan, changes) = (&request.text, plan.as_ref(), &changes);
             let delivered = Delivered { request, plan, changes, verified };
-            remember(&active.run, delivered, self.place_of_memory()).await;
+            remember(&run, delivered, self.memory).await;
         }
-        // A card that was not carried out may be approved again.
-        let again = active.approved.take().filter(|_| is_over && !done);
-        self.cards.extend(again.map(|card| (card.hash(), card)));
-        if active.request.is_turn() {
-            self.turns.push(FinishedTurn {
-                run: active.run.id().to_owned(),
-                said: said(&active.run),
-                request: active.run.redactor.redact(&active.request.text).into_owned(),
-                delivery: delivery.clone(),
-                plan: plan.clone(),
-                answer: answer.clone(),
-                changes: changes.clone(),
-                failing,
-            });
-        }
-        let (run, reply, put_aside) = (active.run.id().to_owned(), active.reply, active.put_aside);
+        let turn = request.is_turn().then(|| FinishedTurn {
+            run: run.id().to_owned(),
+            said: said(&run),
+            request: run.redactor.redact(&request.text).into_owned(),
+            delivery: delivery.clone(),
+            plan: plan.clone(),
+            answer: answer.clone(),
+            changes: changes.clone(),
+            failing,
+        });
         let outcome = RequestOutcome {
-            run,
+            run: run.id().to_owned(),
             delivery,
             plan,
             answer,
@@ -162,10 +253,22 @@ impl State {
             lanes,
             kept,
         };
-        if reply.send(outcome).is_err() {
-            tracing::debug!("the requester is gone");
+        let card = approved.filter(|_| is_over && !done);
+        Closed { outcome, reply, turn, card }
+    }
+}
+
+/// Stages the undo patches of a run.
+async fn staged_ways_back(run: &Run, ways_back: Vec<(UndoTarget, Vec<Change>)>) -> Vec<Rollback> {
+    let mut rollbacks = Vec::new();
+    for (to, changes) in ways_back {
+        let patch = run.fresh_id();
+        let staged = Staged::way_back(to, changes).event(&patch, None);
+        if run.publish(staged).await.is_ok() {
+            rollbacks.push(Rollback { patch, to });
         }
     }
+    rollbacks
 }
 
 /// Returns what the user said while a request was worked on.

@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tools::blocking::on_a_thread;
 use tree::CommitError;
 
-use super::{Msg, NotSteered, OrchestratorActor, RequestOutcome, Root, Setup};
+use super::{Asked, Msg, NotSteered, OrchestratorActor, RequestOutcome, Root, Setup};
 use crate::autopilot::{Autopilot, CourseSetup};
 use crate::request::intent::RequestIntent;
 use crate::request::{LAST_REQUEST, Request};
@@ -178,7 +178,8 @@ impl Orchestrator {
         recorded: Option<RecordedRun>,
     ) -> impl Future<Output = Result<RequestOutcome, Unanswered>> + use<> {
         let (reply, outcome) = ractor::concurrency::oneshot();
-        let sent = self.actor.cast(Msg::Run { request, recorded, reply: reply.into() });
+        let sent =
+            self.actor.cast(Msg::Run(Box::new(Asked { request, recorded, reply: reply.into() })));
         async move {
             sent.map_err(|_| Unanswered::Stopped)?;
             outcome.await.map_err(|_| Unanswered::Stopped)
@@ -230,7 +231,8 @@ impl Orchestrator {
 
     /// Returns what fills the context of the next request.
     pub async fn context(&self) -> Result<Context, Unanswered> {
-        answered(self.actor.call(|reply| Msg::Context { reply }, None).await)
+        let context = answered(self.actor.call(|reply| Msg::Context { reply }, None).await)?;
+        Ok(context.complete().await)
     }
 
     /// Settles commits that other processes left half done while they had the workspace.
@@ -249,7 +251,7 @@ impl Orchestrator {
     pub fn cancel(&self) {
         self.journal.stop_waiting();
         // An orchestrator that is gone has nothing to stop.
-        self.actor.cast(Msg::Cancel { run: None, why: Delivery::Cancelled }).ok();
+        self.actor.cast(Msg::Cancel { why: Delivery::Cancelled }).ok();
     }
 
     /// Ends the session; the current request is dropped.

@@ -1,7 +1,8 @@
 //! The supervision tree: which actors the orchestrator starts, with what, and how a lost one is replaced.
 //!
 //! ```text
-//! Orchestrator ─┬─ Admission     replaced, its ledger recovered from the journal
+//! Orchestrator ─┬─ Writer        replaced, what it left half done is settled
+//!               ├─ Admission     replaced, its ledger recovered from the journal
 //!               ├─ Crew       its loss ends the run
 //!               │  └─ Architect, Editor, Applier, Verifier     the crew is rebuilt, at the cost of an attempt
 //!               ├─ Team       its loss ends the run
@@ -24,9 +25,19 @@ use facts::amounts::{Allowance, Amount, Charge, Spending};
 use facts::event::Event;
 use facts::scope::{Scope, Segment};
 use facts::team::PlannedLane;
+use index::Index;
 use journal::read;
 use model::price::Usd;
 use ractor::{ActorCell, SpawnErr};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tools::blocking::on_a_thread;
+
+use super::active::ToStop;
+use crate::gate::writer::Writer;
+
+/// How long work may take to stop.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The accounts of an Admission actor that died.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +85,6 @@ pub(crate) async fn restart_admission(
 /// Returns once they are gone, so that the cost of their calls is settled; an actor that does not stop in time is
 /// abandoned.
 pub(crate) async fn shut_down(actor: ActorCell) {
-    const PATIENCE: Duration = Duration::from_millis(500);
     // The parent first, so that it does not react to the deaths of its children.
     let mut all = vec![actor];
     let mut at = 0;
@@ -87,6 +97,32 @@ pub(crate) async fn shut_down(actor: ActorCell) {
             tracing::debug!(actor = ?gone.get_id(), "an actor did not stop in time");
         }
     }
+}
+
+/// Stops everything that works on a request, and waits for the changes that are being made.
+pub(crate) async fn stop_work(
+    mut work: JoinSet<()>,
+    ToStop { actors, children }: ToStop,
+    stop: watch::Sender<bool>,
+    writer: Writer,
+) {
+    // Wait for it before the actors are killed, so that its last call is counted.
+    if tokio::time::timeout(PATIENCE, work.shutdown()).await.is_err() {
+        tracing::debug!("work of a request did not stop in time");
+    }
+    for actor in actors {
+        shut_down(actor).await;
+    }
+    if let Some(children) = children {
+        children.give_up().await;
+    }
+    stop.send_replace(true);
+    writer.finish().await;
+}
+
+/// Closes the index with the session.
+pub(crate) async fn close_index(index: Index) {
+    on_a_thread(move || index.close()).await;
 }
 
 /// Recovers a run's spending from the journal. A call without a reply counts with everything reserved for it. For a run

@@ -8,12 +8,10 @@ use actors::talk::prompts::Prompt;
 use facts::closed::JournalClosed;
 use facts::event::Event;
 use facts::words::CompactedBy;
-use ractor::RpcReplyPort;
 use search::estimate_tokens;
-use tools::blocking::on_a_thread;
 
-use crate::root::State;
-use crate::session::context::{Compacted, Context, ContextPart, NotCompacted};
+use crate::root::{Current, State};
+use crate::session::context::{Compacted, Context, ContextInHand, ContextPart, NotCompacted};
 use crate::session::turn::summary::{compaction, summary};
 use crate::session::turn::{self, PartOf};
 
@@ -64,7 +62,7 @@ impl State {
 
     /// Compacts all turns but the last, because the user wants it.
     pub(crate) async fn compact(&mut self) -> Result<Compacted, NotCompacted> {
-        if self.active.is_some() {
+        if !matches!(self.current, Current::Idle) {
             return Err(NotCompacted::AtWork);
         }
         let turns = self.turns.len().saturating_sub(1);
@@ -91,22 +89,11 @@ impl State {
         self.run().config().agent_loop.conversation_tokens
     }
 
-    /// Reports what fills the context, without waiting for files here.
-    pub(crate) fn report_context(&self, reply: RpcReplyPort<Context>) {
+    /// Returns what fills the context, but for what is read from files.
+    pub(crate) fn context_in_hand(&self) -> ContextInHand {
         let (run, recall, index) = (self.run().clone(), self.recall(), self.index.clone());
-        let context = self.context();
-        tokio::spawn(async move {
-            let memory = on_a_thread(move || estimate_tokens(&recall.told(&run, "", &index))).await;
-            let Context { parts, .. } = &context;
-            let at = parts.iter().position(|(part, _)| *part == ContextPart::Evidence);
-            let mut context = context.clone();
-            if memory > 0 {
-                context.parts.insert(at.unwrap_or(parts.len()), (ContextPart::Memory, memory));
-            }
-            if reply.send(context).is_err() {
-                tracing::debug!("whoever asked for the context is gone");
-            }
-        });
+        let memory = move || estimate_tokens(&recall.told(&run, "", &index));
+        ContextInHand { context: self.context(), memory: Box::new(memory) }
     }
 
     fn context(&self) -> Context {

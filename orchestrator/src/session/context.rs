@@ -1,8 +1,9 @@
-//! What fills the context of the next request, and what compacting the conversation did. Values only.
+//! What fills the context of the next request, and what compacting the conversation did.
 
 use facts::event::{Blob, Event};
 use facts::words::CompactedBy;
 use thiserror::Error;
+use tools::blocking::on_a_thread;
 
 /// The oldest turns were replaced by a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,27 @@ pub struct Context {
     pub conversation: usize,
     /// The parts, in the order of prompts, with their estimated tokens.
     pub parts: Vec<(ContextPart, usize)>,
+}
+
+/// What fills the context, but for the memory, which is read from files.
+pub(crate) struct ContextInHand {
+    pub(crate) context: Context,
+    /// Estimates the tokens of the memory. Blocks.
+    pub(crate) memory: Box<dyn FnOnce() -> usize + Send>,
+}
+
+impl ContextInHand {
+    /// Reads what is missing.
+    pub(crate) async fn complete(self) -> Context {
+        let Self { mut context, memory } = self;
+        let memory = on_a_thread(memory).await;
+        let at = context.parts.iter().position(|(part, _)| *part == ContextPart::Evidence);
+        if memory > 0 {
+            let at = at.unwrap_or(context.parts.len());
+            context.parts.insert(at, (ContextPart::Memory, memory));
+        }
+        context
+    }
 }
 
 /// A part of the context.

@@ -14,7 +14,7 @@ use ractor::ActorRef;
 use tools::redact::Redactor;
 
 use crate::root::ending::journal_closed;
-use crate::root::{Msg, State};
+use crate::root::{Msg, News, State};
 use crate::session::past_requests::RecordedRun;
 
 /// What a run begins with.
@@ -90,40 +90,34 @@ impl State {
 
     /// Stops the current run from outside. Lanes of a resumed run first reach the end of their recordings, each on its
     /// own: their spending is only counted then.
-    pub(crate) async fn stop(&mut self, myself: &ActorRef<Msg>, why: Delivery) {
-        let Some(active) = &self.active else { return };
+    pub(crate) fn stop(&mut self, myself: &ActorRef<Msg>, why: Delivery) {
+        let Some(active) = self.active() else { return };
         let recording = active.run.publisher.recording().cloned();
         let catches_up = |recording: &Arc<Recording>| {
             recording.is_over() && !recording.is_all_over() && recording.difference().is_none()
         };
-        let behind = recording.filter(catches_up);
-        let Some(recording) = behind else {
-            self.end(why.into()).await;
+        let Some(recording) = recording.filter(catches_up) else {
+            self.end(myself, why.into());
             return;
         };
-        let (me, run) = (myself.clone(), Some(active.run.id().to_owned()));
-        tokio::spawn(async move {
-            tokio::time::timeout(CATCHING_UP, recording.all_over()).await.ok();
-            // An orchestrator that is gone has nothing to stop.
-            me.cast(Msg::Cancel { run, why }).ok();
+        self.start_work(myself, async move {
+            recording.all_over_within(CATCHING_UP).await;
+            News::Stop(why)
         });
     }
 
     /// Ends a replayed run at the point where it was ended from outside.
-    pub(crate) fn end_as_recorded(&self, myself: &ActorRef<Msg>) {
-        let Some(active) = &self.active else { return };
+    pub(crate) fn end_as_recorded(&mut self, myself: &ActorRef<Msg>) {
+        let Some(active) = self.active() else { return };
         let Some(recording) = active.run.publisher.recording().cloned() else { return };
-        let (me, run) = (myself.clone(), active.run.id().to_owned());
         let patience = Duration::from_secs(active.run.config().limits.replay_timeout_seconds);
-        tokio::spawn(async move {
-            let why = tokio::select! {
+        self.start_work(myself, async move {
+            News::Stop(tokio::select! {
                 biased;
-                () = recording.all_over() => return,
+                () = recording.all_over() => std::future::pending().await,
                 why = recording.stopped() => why,
                 () = recording.stands_still(patience) => journal_closed().delivery,
-            };
-            // An orchestrator that is gone has nothing to stop.
-            me.cast(Msg::Cancel { run: Some(run), why }).ok();
+            })
         });
     }
 }

@@ -1,15 +1,17 @@
 //! The main tree: the only thing in the program that can write to the user's workspace.
 //!
-//! There is only one, it cannot be cloned, and a commit consumes it, so two concurrent commits do not compile.
+//! It cannot be cloned. The Writer owns it, and makes one change at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actors::run::workspace::CommitRefused;
 use config::Config;
 use facts::write_failure::WriteFailure;
 use lanes::lane::lane_tree::has_changes;
+use tools::blocking::on_a_thread;
 use tools::clock::Timestamp;
 use tree::{
     Change, Checkpoint, CheckpointNote, CommitError, CommitLog, ReadTree, Settled, Settlement,
@@ -18,14 +20,19 @@ use tree::{
 
 use crate::workspace::places::{WorkspacePlaces, snapshots};
 
-/// The user's workspace, writable.
+/// The user's workspace, writable. The Writer owns the only one that makes changes.
 pub(crate) struct MainTree {
+    /// Shared with the thread that works in it.
+    opened: Arc<OpenTree>,
+}
+
+struct OpenTree {
     tree: WriteTree,
     checkpoints: Snapshots,
 }
 
 impl MainTree {
-    /// Opens the workspace. Called once in a session, by the orchestrator.
+    /// Opens the workspace. Called once in a session, and again if the Writer died.
     pub(crate) fn open(
         root: &Path,
         places: &WorkspacePlaces,
@@ -35,66 +42,108 @@ impl MainTree {
         let log = CommitLog::at(places.commits.clone(), patience);
         let log = log.map_err(|source| CommitError::Log { source })?;
         let checkpoints = snapshots(places, root, config);
-        Ok(Self { tree: WriteTree::open(root, log)?, checkpoints })
+        let opened = OpenTree { tree: WriteTree::open(root, log)?, checkpoints };
+        Ok(Self { opened: Arc::new(opened) })
     }
 
-    /// Settles interrupted commits, of whatever process.
+    /// Opens the workspace again, and settles what was left half done.
+    pub(crate) async fn reopen(
+        root: PathBuf,
+        places: WorkspacePlaces,
+        config: Arc<Config>,
+    ) -> Result<(Self, Vec<Settled>), CommitError> {
+        on_a_thread(move || {
+            let tree = Self::open(&root, &places, &config)?;
+            let settled = tree.recover()?;
+            Ok((tree, settled))
+        })
+        .await
+    }
+
+    /// Settles interrupted commits, of whatever process. Blocks.
     pub(crate) fn recover(&self) -> Result<Vec<Settled>, CommitError> {
-        self.tree.recover()
+        self.opened.tree.recover()
+    }
+
+    /// As [`Self::recover`], on a thread that may block.
+    pub(crate) async fn recovered(&self) -> Result<Vec<Settled>, CommitError> {
+        self.on_a_thread(|opened| opened.tree.recover()).await
     }
 
     /// Returns a reader of the same tree.
     pub(crate) fn reader(&self) -> ReadTree {
-        self.tree.reader()
+        self.opened.tree.reader()
     }
 
-    /// Records a checkpoint of the current workspace, to undo `changes` later. Blocks.
-    pub(crate) fn checkpoint(
+    /// Records a checkpoint of the current workspace, to undo `changes` later.
+    pub(crate) async fn checkpoint(
         &self,
-        changes: &[Change],
+        changes: &Arc<[Change]>,
         note: CheckpointNote,
         now: Timestamp,
-        stopped: &dyn Fn() -> bool,
+        stopped: impl Fn() -> bool + Send + 'static,
     ) -> Result<(Checkpoint, Snapshot), CommitRefused> {
-        let record = || self.checkpoints.record(&self.tree.reader(), changes, note, now, stopped);
-        match catch_unwind(AssertUnwindSafe(record)) {
-            Ok(Ok(recorded)) => Ok(recorded),
-            Ok(Err(SnapshotError::Stopped)) => Err(CommitRefused::Gone),
-            Ok(Err(error)) => Err(not_written(&error)),
-            Err(_) => Err(died("the checkpoint failed")),
-        }
+        let changes = Arc::clone(changes);
+        self.on_a_thread(move |OpenTree { tree, checkpoints }| {
+            let record = || checkpoints.record(&tree.reader(), &changes, note, now, &stopped);
+            match catch_unwind(AssertUnwindSafe(record)) {
+                Ok(Ok(recorded)) => Ok(recorded),
+                Ok(Err(SnapshotError::Stopped)) => Err(CommitRefused::Gone),
+                Ok(Err(error)) => Err(not_written(&error)),
+                Err(_) => Err(died("the checkpoint failed")),
+            }
+        })
+        .await
     }
 
-    /// Returns the checkpoint that an earlier process made for a patch set. Blocks.
-    pub(crate) fn checkpoint_for(&self, patch: &str) -> Option<Checkpoint> {
-        let checkpoints = self.checkpoints.checkpoints().ok()?;
-        checkpoints.into_iter().rev().find(|checkpoint| checkpoint.note.patch == patch)
+    /// Returns the checkpoint that an earlier process made for a patch set.
+    pub(crate) async fn checkpoint_for(&self, patch: &str) -> Option<Checkpoint> {
+        let patch = patch.to_owned();
+        self.on_a_thread(move |opened| {
+            let checkpoints = opened.checkpoints.checkpoints().ok()?;
+            checkpoints.into_iter().rev().find(|checkpoint| checkpoint.note.patch == patch)
+        })
+        .await
     }
 
-    /// Returns true if every path is in the state that `changes` leave. Blocks.
-    pub(crate) fn holds(&self, changes: &[Change]) -> bool {
-        has_changes(&self.tree.reader(), changes)
+    /// Returns true if every path is in the state that `changes` leave.
+    pub(crate) async fn holds(&self, changes: &Arc<[Change]>) -> bool {
+        let changes = Arc::clone(changes);
+        self.on_a_thread(move |opened| has_changes(&opened.tree.reader(), &changes)).await
     }
 
-    /// Removes a checkpoint whose change was not made. Blocks.
-    pub(crate) fn forget(&self, checkpoint: &Checkpoint) {
-        if let Err(error) = self.checkpoints.forget(checkpoint) {
-            tracing::debug!(%error, "the checkpoint of a change that was not made remains");
-        }
+    /// Removes a checkpoint whose change was not made.
+    pub(crate) async fn forget(&self, checkpoint: Checkpoint) {
+        self.on_a_thread(move |opened| opened.forget(&checkpoint)).await;
     }
 
-    /// Makes all changes of the patch set or none, and returns the tree for the next commit. Blocks.
-    pub(crate) fn commit(
-        self,
-        changes: &[Change],
-        checkpoint: &Checkpoint,
-    ) -> (Self, Result<(), CommitRefused>) {
+    /// Makes all changes of the patch set or none.
+    pub(crate) async fn commit(
+        &self,
+        changes: &Arc<[Change]>,
+        checkpoint: Checkpoint,
+    ) -> Result<(), CommitRefused> {
+        let changes = Arc::clone(changes);
+        self.on_a_thread(move |opened| opened.commit(&changes, &checkpoint)).await
+    }
+
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&OpenTree) -> T + Send + 'static,
+    ) -> T {
+        let opened = Arc::clone(&self.opened);
+        on_a_thread(move || work(&opened)).await
+    }
+}
+
+impl OpenTree {
+    fn commit(&self, changes: &[Change], checkpoint: &Checkpoint) -> Result<(), CommitRefused> {
         let patch = &checkpoint.note.patch;
         let own = checkpoint.own.iter();
         let permissions =
             own.filter_map(|own| Some((own.path.clone(), own.permissions?))).collect();
         let write = || self.tree.commit_with(changes, &permissions, patch);
-        let result = match catch_unwind(AssertUnwindSafe(write)) {
+        match catch_unwind(AssertUnwindSafe(write)) {
             Ok(Ok(_)) => Ok(()),
             // A half-made change needs its checkpoint most.
             Ok(Err(error @ CommitError::NotRestored { .. })) => Err(not_written(&error)),
@@ -107,13 +156,18 @@ impl MainTree {
                 }
             }
             Err(_) => self.settle_own(checkpoint),
-        };
-        (self, result)
+        }
     }
 
-    /// A panic in the writer is a bug, but no reason to lose the tree: it is settled as after a crash.
+    fn forget(&self, checkpoint: &Checkpoint) {
+        if let Err(error) = self.checkpoints.forget(checkpoint) {
+            tracing::debug!(%error, "the checkpoint of a change that was not made remains");
+        }
+    }
+
+    /// A panic in the writer is a bug, but no reason to lose the change: it is settled as after a crash.
     fn settle_own(&self, checkpoint: &Checkpoint) -> Result<(), CommitRefused> {
-        let settled = self.recover();
+        let settled = self.tree.recover();
         let own = settled.iter().flatten().find(|own| own.label == checkpoint.note.patch);
         match own.map(|own| own.outcome) {
             Some(Settlement::Completed) => Ok(()),
@@ -135,7 +189,8 @@ pub fn settle_commits(
     MainTree::open(workspace, places, config)?.recover()
 }
 
-fn not_written(error: &dyn std::error::Error) -> CommitRefused {
+/// The refusal of a change for an error.
+pub(crate) fn not_written(error: &dyn std::error::Error) -> CommitRefused {
     WriteFailure::NotWritten { message: chain(error).into() }.into()
 }
 

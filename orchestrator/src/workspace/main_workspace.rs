@@ -112,6 +112,7 @@ pub(crate) async fn commit(
     run: Option<String>,
     staged: Staged,
 ) -> Result<Extent, CommitRefused> {
+    let staged = Box::new(staged);
     answered(actor.call(|reply| Msg::Commit { run, staged, reply }, None).await)
         .unwrap_or(Err(CommitRefused::Gone))
 }

@@ -19,6 +19,7 @@ use testkit::{AnswerSource, RunRecord, World, children_of};
 /// What is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
+    Writer,
     Admission,
     Crew,
     /// The role that makes the call.
@@ -37,13 +38,14 @@ struct Losing {
 
 impl Losing {
     fn lose(&self) {
-        // Admission is started first, then the crew.
+        // The writer is started first, then admission and the crew.
         let started = children_of(self.orchestrator.get().unwrap());
         match self.lost {
-            Lost::Admission => started[0].kill(),
-            Lost::Crew => started[1].kill(),
+            Lost::Writer => started[0].kill(),
+            Lost::Admission => started[1].kill(),
+            Lost::Crew => started[2].kill(),
             Lost::Role => {
-                children_of(&started[1])[usize::from(self.role == AgentRole::Editor)].kill();
+                children_of(&started[2])[usize::from(self.role == AgentRole::Editor)].kill();
             }
             Lost::Journal => fs::remove_dir_all(self.session.join("blobs")).unwrap(),
         }
@@ -107,6 +109,30 @@ async fn a_lost_crew_ends_its_run() {
         );
         assert_eq!(told.count("RunFinished@v3"), 1, "{role:?}");
         assert_eq!(world.read("greet.txt"), "hello\n");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_writer_ends_its_run_and_another_one_makes_the_next_change() {
+    for role in [AgentRole::Architect, AgentRole::Editor] {
+        let world = World::greeting();
+        let (done, orchestrator) = (AtomicBool::new(false), OnceLock::new());
+        let lost = Lost::Writer;
+        let model = Arc::new(Losing { lost, role, done, orchestrator, session: world.session() });
+        let setup = world.setup(&model, &[("policy.mode", "\"yolo\"")]);
+        let (orchestrator, signals) = Orchestrator::start(setup).await.unwrap();
+        testkit::ignore(signals);
+        model.orchestrator.set(orchestrator.cell()).unwrap();
+        let request = Request::new("Fix the greeting", Some(RequestIntent::Edit));
+        let first = orchestrator.run(request.clone()).await.unwrap().delivery;
+        assert!(
+            matches!(&first, Delivery::Failed { class: FailureKind::Internal, message } if message.to_string().contains("writer died")),
+            "{first:?}"
+        );
+        assert_eq!(world.read("greet.txt"), "hello\n");
+        let second = orchestrator.run(request).await.unwrap().delivery;
+        assert_eq!(second, Delivery::Delivered { verified: Verified::Proven }, "{role:?}");
+        assert_eq!(world.read("greet.txt"), "hello world\n");
     }
 }
 

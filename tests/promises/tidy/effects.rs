@@ -185,6 +185,29 @@ fn a_violation_anywhere_in_a_file_is_found() {
     assert_eq!(without_tests(outside), "fn g() {}\n");
 }
 
+/// A handler that waits for a thread, a task or the clock holds up its mailbox. The roles and the Writer, which serve one
+/// caller at a time, have what they wait for in other files as well.
+#[test]
+fn no_file_of_a_handler_waits_for_anything_but_the_journal() {
+    let waits = ["on_a_thread(", "spawn_blocking(", "tokio::spawn(", "sleep(", "timeout("];
+    let is_handler = |code: &str| {
+        ["impl Actor for", "impl State {"]
+            .iter()
+            .any(|begins| without_comments(code).any(|line| line.starts_with(begins)))
+    };
+    let mut handlers = 0;
+    for (path, code) in sources() {
+        if !is_handler(&code) || !path.contains("/src/") || path.starts_with("tools/") {
+            continue;
+        }
+        handlers += 1;
+        for wait in waits {
+            assert!(!has(&code, wait), "{path} has handlers and names {wait}…)");
+        }
+    }
+    assert!(handlers > 10, "{handlers} files with handlers were found");
+}
+
 #[test]
 fn pure_files_have_no_effects() {
     let sources = sources();

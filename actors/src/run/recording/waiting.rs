@@ -21,6 +21,11 @@ impl Recording {
         while !self.is_all_over() && progress.changed().await.is_ok() {}
     }
 
+    /// As [`Self::all_over`], for at most this long.
+    pub async fn all_over_within(&self, most: Duration) {
+        tokio::time::timeout(most, self.all_over()).await.ok();
+    }
+
     /// Waits until no event was replayed for `patience`: the run is waiting for something that is not recorded.
     pub async fn stands_still(&self, patience: Duration) {
         let mut progress = self.progress.subscribe();

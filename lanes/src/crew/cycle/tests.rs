@@ -47,7 +47,7 @@ fn nothing_to_do(checks: &[&str]) -> Input {
 }
 
 /// Returns a result of a check, with errors of these names.
-pub(super) fn check(command: &str, outcome: CheckOutcome, names: &[&str]) -> Check {
+pub(in crate::crew) fn check(command: &str, outcome: CheckOutcome, names: &[&str]) -> Check {
     let error = |name: &&str| Diagnostic {
         code: (*name).to_owned(),
         file: String::new(),
