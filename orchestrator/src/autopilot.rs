@@ -13,6 +13,7 @@ mod steering_answer;
 pub(crate) mod steering_dialogue;
 #[cfg(test)]
 mod tests;
+mod undoing;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ pub(crate) mod active;
 pub(crate) mod end;
 pub(crate) mod ending;
 mod handle;
+mod outcome;
 mod permits;
 pub(crate) mod supervision;
 
@@ -27,14 +28,10 @@ use actors::talk::prompts::Prompts;
 use actors::workers::{Finished, Workers};
 use actors::{Unanswered, answer};
 use config::Config;
-use facts::amounts::Spending;
-use facts::delivery::{Delivery, FailureKind, Rollback};
+use facts::delivery::{Delivery, FailureKind};
 use facts::event::Event;
-use facts::grammar::plan::Plan;
-use facts::grammar::review::Review;
 use facts::scope::Scope;
 use facts::signal::Attendance;
-use facts::team::EndedLane;
 use index::Index;
 use journal::log::Journal;
 use lanes::crew::CrewReport;
@@ -44,7 +41,6 @@ use lanes::team::split::team_plan::TeamPlan;
 use missions::card::SealedCard;
 use missions::execution::Execution;
 use model::ChatModel;
-use patch::PutAside;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent};
 use sandbox::Sandbox;
 use shell::{CommandLine, Environment};
@@ -58,6 +54,7 @@ use self::active::Active;
 use self::end::Closed;
 use self::ending::{Ending, failed_request};
 pub use self::handle::{KeepToError, Orchestrator, StartError};
+pub use self::outcome::RequestOutcome;
 use self::supervision::LostAccounts;
 use crate::autopilot::steering_dialogue::SteeringExchange;
 use crate::autopilot::{Autopilot, CourseSetup};
@@ -131,35 +128,6 @@ pub enum NotSteered {
     /// The orchestrator is gone.
     #[error("the orchestrator is gone")]
     Gone,
-}
-
-/// The outcome of a request.
-#[derive(Debug, Clone)]
-pub struct RequestOutcome {
-    /// Id of the run.
-    pub run: String,
-    /// How it ended.
-    pub delivery: Delivery,
-    /// The last plan.
-    pub plan: Option<Plan>,
-    /// The answer to a question.
-    pub answer: Option<String>,
-    /// The review, if one was requested.
-    pub review: Option<Review>,
-    /// The card of a mission.
-    pub card: Option<Box<SealedCard>>,
-    /// The changes in the workspace since the start of the run.
-    pub changes: Vec<Change>,
-    /// Diffs of models for files that no plan named; they were not applied.
-    pub put_aside: Vec<PutAside>,
-    /// The staged undo patches.
-    pub rollbacks: Vec<Rollback>,
-    /// What it cost.
-    pub spent: Spending,
-    /// How each lane ended, if it used lanes.
-    pub lanes: Vec<EndedLane>,
-    /// Worktrees of lanes that failed.
-    pub kept: Vec<PathBuf>,
 }
 
 /// Messages to the orchestrator.

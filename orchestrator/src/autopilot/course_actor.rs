@@ -1,31 +1,27 @@
 //! The actor that carries a course out: it starts requests beside its mailbox and is told how they ended. It awaits nothing but
 //! the journal's queue.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actors::run::publisher::Publisher;
-use actors::run::workspace::Staged;
 use actors::talk::prompts::Prompts;
 use actors::workers::Workers;
 use actors::{Unanswered, answer};
 use config::Config;
 use facts::autopilot::AutopilotEnd;
 use facts::event::{Blob, Event};
-use facts::signal::Acceptance;
-use journal::read::{ReadError, Record, read_journal};
-use journal::staged_changes;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
 use shell::{CommandLine, RunOptions};
 use tokio::sync::{mpsc, oneshot};
-use tools::blocking::on_a_thread;
 use tools::clock::{Clock, Timestamp};
 use tools::redact::Redactor;
 
 use super::course::{Course, CourseInput, Interrupted, NextMove, StepEnd};
 use super::past_course::undo_patch;
 use super::pilot_state::PilotState;
+use super::undoing::undo;
 use super::{Autopilot, CourseBroken, CourseNews, CourseSetup, FinishedCourse, Msg, ToldNews};
 use crate::request::{PilotPart, Request};
 use crate::root::{self, KeepToError, Orchestrator, RequestOutcome, State};
@@ -347,35 +343,4 @@ fn worked(step: &str, outcome: &RequestOutcome) -> CourseInput {
     let RequestOutcome { delivery, changes, spent, rollbacks, .. } = outcome;
     let end = StepEnd::new(step, delivery.clone(), changes, *spent);
     CourseInput::Worked(Box::new(StepEnd { undo: undo_patch(rollbacks), ..end }))
-}
-
-/// Applies an undo patch of the session.
-async fn undo(
-    orchestrator: &Orchestrator,
-    session: PathBuf,
-    patch: String,
-) -> Result<CourseInput, CourseBroken> {
-    let staged = on_a_thread(move || staged(&session, &patch)).await?;
-    if let Some(staged) = staged {
-        orchestrator.apply(staged).await?;
-    }
-    Ok(CourseInput::Undone)
-}
-
-/// Finds a staged patch in the journal of a session. Blocks.
-fn staged(session: &Path, id: &str) -> Result<Option<Staged>, ReadError> {
-    let reading = read_journal(session)?;
-    let is_staged = |record: &&Record| record.name() == "PatchStaged";
-    for event in reading.records.iter().rev().filter(is_staged).filter_map(Record::event) {
-        if let Event::PatchStaged { patch, purpose, title, files, .. } = event
-            && patch == id
-        {
-            let changes = staged_changes(session, &files)?;
-            let (repairs, put_aside) = (Vec::new(), Vec::new());
-            let taken = Acceptance::Whole;
-            let id = Some(patch);
-            return Ok(Some(Staged { id, purpose, title, changes, repairs, put_aside, taken }));
-        }
-    }
-    Ok(None)
 }
