@@ -41,7 +41,7 @@ use lanes::team::split::team_plan::TeamPlan;
 use missions::card::SealedCard;
 use missions::execution::Execution;
 use model::ChatModel;
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr, SupervisionEvent};
 use sandbox::Sandbox;
 use shell::{CommandLine, Environment};
 use tokio::sync::watch;
@@ -54,6 +54,8 @@ use self::ending::{Closed, Ending, failed_request};
 pub use self::handle::{KeepToError, Orchestrator, StartError};
 pub use self::outcome::{NotSteered, RequestOutcome};
 use self::supervision::LostAccounts;
+use crate::autopilot::steering_dialogue::SteeringExchange;
+use crate::autopilot::{Autopilot, CourseSetup};
 use crate::gate::memory::Wanted;
 use crate::gate::writer::{CommitReply, Writer, WriterSetup, Written, tell_settled};
 use crate::mission::MissionNews;
@@ -164,6 +166,11 @@ pub(crate) enum Msg {
         changes: Vec<Change>,
         reply: RpcReplyPort<Result<(), Denied>>,
     },
+    /// Start an autopilot.
+    StartAutopilot {
+        setup: Box<CourseSetup>,
+        reply: RpcReplyPort<Result<Autopilot, SpawnErr>>,
+    },
     /// Stop the current request.
     Cancel {
         why: Delivery,
@@ -187,6 +194,7 @@ pub(crate) enum News {
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, AnswerError>),
+    Steered(Result<SteeringExchange, AnswerError>),
     Reviewed(Box<Ending>),
     Mission(MissionNews),
     Permitted(Wanted, Result<(), Denied>),
@@ -278,6 +286,8 @@ pub(crate) struct State {
     pub(crate) last_brief: Brief,
     /// The cards of earlier missions that can still be answered.
     pub(crate) cards: BTreeMap<FileHash, SealedCard>,
+    /// The dialogue with the model that steers an autopilot.
+    pub(crate) steering: Vec<SteeringExchange>,
 }
 
 impl Actor for OrchestratorActor {
@@ -355,6 +365,7 @@ impl Actor for OrchestratorActor {
             compacted: earlier.compacted,
             last_brief: Brief::default(),
             cards: earlier.cards,
+            steering: earlier.steering,
         })
     }
 
@@ -400,6 +411,9 @@ impl Actor for OrchestratorActor {
             Msg::KeepTo { config, reply } => answer(reply, state.keep_to(config).await),
             Msg::Approve { scope, patch, changes, reply } => {
                 state.approve(&myself, &scope, (patch, changes), reply);
+            }
+            Msg::StartAutopilot { setup, reply } => {
+                state.start_autopilot(&myself, *setup, reply).await;
             }
         }
         Ok(())

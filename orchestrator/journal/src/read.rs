@@ -289,6 +289,7 @@ mod tests {
             text: text.to_owned(),
             intent: None,
             card: None,
+            course: None,
         }
     }
 

@@ -50,7 +50,10 @@ impl State {
             News::Prepared(Ok((intent, brief))) => {
                 self.last_brief.clone_from(&brief);
                 match intent {
-                    RequestIntent::Answer => self.start_answer(myself, brief).await,
+                    RequestIntent::Answer => match self.steering_question() {
+                        Some(question) => self.start_steering(myself, brief, question).await,
+                        None => self.start_answer(myself, brief).await,
+                    },
                     RequestIntent::Review => self.start_review(myself, brief.earlier),
                     RequestIntent::Edit if self.is_for_a_team() => {
                         if let Some(active) = self.active_mut() {
@@ -75,23 +78,10 @@ impl State {
             News::CrewDone(Err(_)) => {
                 self.end(myself, failed_request(FailureKind::Internal, "the crew died"));
             }
-            News::Answered(result) => {
-                let ending = match result {
-                    Ok(text) => Ending {
-                        answer: Some(text),
-                        ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
-                    },
-                    Err(AnswerError::Call(error)) => call_failed(&error).into(),
-                    Err(AnswerError::Unreadable(error)) => {
-                        let detail = format!("there was no usable answer: {error}").into();
-                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
-                    }
-                    Err(repeated @ AnswerError::Repeated { .. }) => {
-                        let detail = repeated.to_string().into();
-                        Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
-                    }
-                };
-                self.end(myself, ending);
+            News::Answered(result) => self.end(myself, answer_ending(result)),
+            News::Steered(heard) => {
+                let answer = heard.map(|exchange| self.steered(exchange));
+                self.end(myself, answer_ending(answer));
             }
             News::Reviewed(ending) => self.end(myself, *ending),
             News::Mission(news) => self.mission_news(myself, news),
@@ -330,5 +320,24 @@ impl State {
         let (reply, _) = ractor::concurrency::oneshot();
         self.writer.settle(self.idle.publisher.clone(), reply.into());
         Ok(())
+    }
+}
+
+/// Returns how a question ends with its answer.
+fn answer_ending(result: Result<String, AnswerError>) -> Ending {
+    match result {
+        Ok(text) => Ending {
+            answer: Some(text),
+            ..Delivery::Delivered { verified: Verified::NotNeeded }.into()
+        },
+        Err(AnswerError::Call(error)) => call_failed(&error).into(),
+        Err(AnswerError::Unreadable(error)) => {
+            let detail = format!("there was no usable answer: {error}").into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+        }
+        Err(repeated @ AnswerError::Repeated { .. }) => {
+            let detail = repeated.to_string().into();
+            Delivery::NeedsWork { why: NeedsWork::NoAnswer, detail }.into()
+        }
     }
 }

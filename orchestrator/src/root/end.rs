@@ -101,7 +101,7 @@ impl State {
         };
         let Closed { outcome, reply, turn, card } = *closed;
         self.cards.extend(card.map(|card| (card.hash(), card)));
-        self.turns.push(turn);
+        self.turns.extend(turn);
         answer(reply, outcome);
     }
 
@@ -191,10 +191,8 @@ impl Closing {
             ways_back.clear();
         }
         let rollbacks = staged_ways_back(&run, ways_back).await;
-        if let Some(text) = &answer {
-            let (speaker, text) = (Side::Assistant, text.clone());
-            let turn = Event::TurnAdded { speaker, text, intent: None, card: None };
-            run.publish(turn).await.ok();
+        if let Some(text) = answer.as_ref().filter(|_| request.is_turn()) {
+            run.publish(answer_turn(text)).await.ok();
         }
         if let (Some(review), LAST_REQUEST) = (&review, request.text.as_str()) {
             run.publish(Event::QaReport { review: review.clone() }).await.ok();
@@ -223,7 +221,7 @@ impl Closing {
             let delivered = Delivered { request, plan, changes, verified };
             remember(&run, delivered, self.memory).await;
         }
-        let turn = FinishedTurn {
+        let turn = request.is_turn().then(|| FinishedTurn {
             run: run.id().to_owned(),
             said: said(&run),
             request: run.redactor.redact(&request.text).into_owned(),
@@ -232,7 +230,7 @@ impl Closing {
             answer: answer.clone(),
             changes: changes.clone(),
             failing,
-        };
+        });
         let outcome = RequestOutcome {
             run: run.id().to_owned(),
             delivery,
@@ -268,4 +266,10 @@ async fn staged_ways_back(run: &Run, ways_back: Vec<(UndoTarget, Vec<Change>)>) 
 /// Returns what the user said while a request was worked on.
 fn said(run: &Run) -> Vec<UserWord> {
     run.user_said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Returns the answer to a question as a turn of the conversation.
+fn answer_turn(text: &str) -> Event {
+    let (speaker, text) = (Side::Assistant, text.to_owned());
+    Event::TurnAdded { speaker, text, intent: None, card: None, course: None }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Ending {
 pub(crate) struct Closed {
     pub(crate) outcome: RequestOutcome,
     pub(crate) reply: RpcReplyPort<RequestOutcome>,
-    pub(crate) turn: FinishedTurn,
+    pub(crate) turn: Option<FinishedTurn>,
     /// The card of a mission that was not carried out, and may be approved again.
     pub(crate) card: Option<SealedCard>,
 }

@@ -9,6 +9,7 @@
 //!               ├─ Team       its loss ends the run
 //!               │  └─ Lane 01..N     its loss ends only that lane
 //!               │     └─ Crew        as above
+//!               ├─ Autopilot  its loss ends its work in this process
 //!               └─ Pool       asks a mission's child questions
 //!                  └─ worker 1..20    replaced; its question gets no answer
 //! ```

@@ -22,6 +22,13 @@ pub(crate) struct Compacting {
     pub(crate) due: Option<Compacted>,
 }
 
+impl Compacting {
+    /// For a request that reads no conversation.
+    pub(crate) const fn nothing() -> Self {
+        Self { before: 0, due: None }
+    }
+}
+
 impl Effect for Compacting {
     type Outcome = usize;
     type Stop = JournalClosed;

@@ -128,7 +128,6 @@ fn monotonic_time_is_used_only_for_waits() {
         "orchestrator/journal/src/log.rs",
         "orchestrator/src/workspace/lock.rs",
         "lanes/src/lane/worktrees.rs",
-        "cli/src/commands/autopilot/pilot.rs",
         "cli/src/render/terminal.rs",
         "cli/tui/src/alone.rs",
         "cli/tui/src/converse.rs",

@@ -57,7 +57,9 @@ impl RunView {
             return;
         }
         match &envelope.event {
-            Event::TurnAdded { speaker: Side::User, .. } => self.begin_turn(),
+            Event::TurnAdded { speaker: Side::User, .. } | Event::AutopilotAsked { .. } => {
+                self.begin_turn();
+            }
             Event::RunStarted { intent, .. } => {
                 self.lanes = LaneTable::default();
                 self.plan_only = *intent == RequestIntent::Plan;

@@ -31,6 +31,8 @@ impl Topic {
             Event::SessionStarted { .. }
             | Event::SessionStateChanged { .. }
             | Event::TurnAdded { .. }
+            | Event::AutopilotBegan { .. }
+            | Event::AutopilotAsked { .. }
             | Event::RunFinished { .. } => Self::Sessions,
             Event::ModelRequest { .. } | Event::ModelReply { .. } | Event::CallDropped { .. } => {
                 Self::Calls

@@ -84,7 +84,13 @@ impl Actor for Keeper {
 }
 
 fn turn(text: &str) -> Event {
-    Event::TurnAdded { speaker: Side::User, text: text.to_owned(), intent: None, card: None }
+    Event::TurnAdded {
+        speaker: Side::User,
+        text: text.to_owned(),
+        intent: None,
+        card: None,
+        course: None,
+    }
 }
 
 fn failed() -> Event {
