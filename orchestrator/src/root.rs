@@ -8,6 +8,7 @@ pub(crate) mod active;
 pub(crate) mod end;
 pub(crate) mod ending;
 mod handle;
+pub(crate) mod outcome;
 mod permits;
 pub(crate) mod supervision;
 
@@ -27,14 +28,10 @@ use actors::talk::prompts::Prompts;
 use actors::workers::{Finished, Workers};
 use actors::{Unanswered, answer};
 use config::Config;
-use facts::amounts::Spending;
-use facts::delivery::{Delivery, FailureKind, Rollback};
+use facts::delivery::{Delivery, FailureKind};
 use facts::event::Event;
-use facts::grammar::plan::Plan;
-use facts::grammar::review::Review;
 use facts::scope::Scope;
 use facts::signal::Attendance;
-use facts::team::EndedLane;
 use index::Index;
 use journal::log::Journal;
 use lanes::crew::CrewReport;
@@ -44,20 +41,18 @@ use lanes::team::split::team_plan::TeamPlan;
 use missions::card::SealedCard;
 use missions::execution::Execution;
 use model::ChatModel;
-use patch::PutAside;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use sandbox::Sandbox;
 use shell::{CommandLine, Environment};
-use thiserror::Error;
 use tokio::sync::watch;
 use tools::clock::{Clock, IdSource};
 use tools::redact::Redactor;
 use tree::{Change, FileHash, ReadTree, Settled};
 
 use self::active::Active;
-use self::end::Closed;
-use self::ending::{Ending, failed_request};
+use self::ending::{Closed, Ending, failed_request};
 pub use self::handle::{KeepToError, Orchestrator, StartError};
+pub use self::outcome::{NotSteered, RequestOutcome};
 use self::supervision::LostAccounts;
 use crate::gate::memory::Wanted;
 use crate::gate::writer::{CommitReply, Writer, WriterSetup, Written, tell_settled};
@@ -113,52 +108,6 @@ impl Setup {
     fn sessions(&self) -> PathBuf {
         self.session_dir.parent().map(Path::to_owned).unwrap_or_default()
     }
-}
-
-/// Why a message from the user is not passed on to the current request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum NotSteered {
-    /// No request is running.
-    #[error("no request is running")]
-    NothingAtWork,
-    /// Several lanes are running.
-    #[error("lanes are running, and cannot receive messages")]
-    Lanes,
-    /// A mission does only what its card says.
-    #[error("a mission follows its card, and cannot receive messages")]
-    Mission,
-    /// The orchestrator is gone.
-    #[error("the orchestrator is gone")]
-    Gone,
-}
-
-/// The outcome of a request.
-#[derive(Debug, Clone)]
-pub struct RequestOutcome {
-    /// Id of the run.
-    pub run: String,
-    /// How it ended.
-    pub delivery: Delivery,
-    /// The last plan.
-    pub plan: Option<Plan>,
-    /// The answer to a question.
-    pub answer: Option<String>,
-    /// The review, if one was requested.
-    pub review: Option<Review>,
-    /// The card of a mission.
-    pub card: Option<Box<SealedCard>>,
-    /// The changes in the workspace since the start of the run.
-    pub changes: Vec<Change>,
-    /// Diffs of models for files that no plan named; they were not applied.
-    pub put_aside: Vec<PutAside>,
-    /// The staged undo patches.
-    pub rollbacks: Vec<Rollback>,
-    /// What it cost.
-    pub spent: Spending,
-    /// How each lane ended, if it used lanes.
-    pub lanes: Vec<EndedLane>,
-    /// Worktrees of lanes that failed.
-    pub kept: Vec<PathBuf>,
 }
 
 /// Messages to the orchestrator.
@@ -234,7 +183,7 @@ pub(crate) enum News {
     Prepared(Result<(RequestIntent, Brief), Delivery>),
     CrewDone(Result<CrewReport, Unanswered>),
     /// Worktrees are claimed for a team with this brief.
-    Claimed(io::Result<Claim>, Brief, Lanes),
+    Claimed(io::Result<Claim>, Brief, TeamFor),
     /// With the brief, for the crew if the task is not split into lanes.
     TeamDone(Brief, Result<TeamReport, Unanswered>),
     Answered(Result<String, AnswerError>),
@@ -249,11 +198,11 @@ pub(crate) enum News {
 }
 
 /// Which lanes a team is for.
-pub(crate) enum Lanes {
+pub(crate) enum TeamFor {
     /// The team plans them.
-    OfRequest,
+    Request,
     /// The tasks of a mission that write.
-    OfMission(TeamPlan, Box<Execution>),
+    Mission(TeamPlan, Box<Execution>),
 }
 
 impl From<Written> for Msg {
@@ -291,7 +240,7 @@ struct Root {
 }
 
 /// What the orchestrator does about requests. There is one at a time.
-pub(crate) enum Current {
+pub(crate) enum CurrentRequest {
     /// The next request may begin.
     Idle,
     /// A request is about to begin. What is said to it until then waits.
@@ -318,7 +267,7 @@ pub(crate) struct State {
     pub(crate) index: Index,
     pub(crate) writer: Writer,
     pub(crate) router: RouterSlot,
-    pub(crate) current: Current,
+    pub(crate) current: CurrentRequest,
     /// Work beside the mailbox; each request is a round.
     pub(crate) workers: Workers,
     /// The earlier turns of the conversation, oldest first.
@@ -395,7 +344,7 @@ impl Actor for OrchestratorActor {
             index,
             writer,
             router,
-            current: Current::Idle,
+            current: CurrentRequest::Idle,
             workers: Workers::default(),
             dir,
             places,
@@ -434,14 +383,16 @@ impl Actor for OrchestratorActor {
                 state.permit(&myself, (scope, command, purpose), reply);
             }
             Msg::Steer { words, reply } => match &mut state.current {
-                Current::Beginning(waiting) => waiting.push(Msg::Steer { words, reply }),
-                Current::Idle | Current::Active(_) | Current::Closing => {
+                CurrentRequest::Beginning(waiting) => waiting.push(Msg::Steer { words, reply }),
+                CurrentRequest::Idle | CurrentRequest::Active(_) | CurrentRequest::Closing => {
                     answer(reply, state.steer(words).await);
                 }
             },
             Msg::Cancel { why } => match &mut state.current {
-                Current::Beginning(waiting) => waiting.push(Msg::Cancel { why }),
-                Current::Idle | Current::Active(_) | Current::Closing => state.stop(&myself, why),
+                CurrentRequest::Beginning(waiting) => waiting.push(Msg::Cancel { why }),
+                CurrentRequest::Idle | CurrentRequest::Active(_) | CurrentRequest::Closing => {
+                    state.stop(&myself, why);
+                }
             },
             Msg::Settle { reply } => state.writer.settle(state.idle.publisher.clone(), reply),
             Msg::Compact { reply } => answer(reply, state.compact().await),

@@ -31,7 +31,7 @@ use crate::request::intent::{self, RequestIntent};
 use crate::root::active::{Active, Work};
 use crate::root::ending::journal_closed;
 use crate::root::supervision;
-use crate::root::{Asked, Current, Msg, News, NotSteered, State};
+use crate::root::{Asked, CurrentRequest, Msg, News, NotSteered, State};
 use crate::session::memory;
 use crate::session::revisiting::Revisiting;
 use crate::session::run_beginning::RunBeginning;
@@ -41,11 +41,11 @@ impl State {
     /// Reads what must be masked in a request, so that it can begin. There is only one at a time: while one is running,
     /// another is refused by dropping it.
     pub(crate) fn accept(&mut self, myself: &ActorRef<Msg>, asked: Box<Asked>) {
-        if !matches!(self.current, Current::Idle) {
+        if !matches!(self.current, CurrentRequest::Idle) {
             tracing::error!("refused a request, because another one is running");
             return;
         }
-        self.current = Current::Beginning(Vec::new());
+        self.current = CurrentRequest::Beginning(Vec::new());
         let recorded = asked.recorded.as_ref();
         let rules = recorded.map_or(&self.idle.terms.rules, |recorded| &recorded.terms.rules);
         let masked = gathering::secrets_in(self.dir.clone(), Arc::clone(rules));
@@ -103,7 +103,8 @@ impl State {
             put_aside: Vec::new(),
             stop,
         };
-        let waiting = std::mem::replace(&mut self.current, Current::Active(Box::new(active)));
+        let waiting =
+            std::mem::replace(&mut self.current, CurrentRequest::Active(Box::new(active)));
         self.limit_wall_time(myself, left);
         self.end_as_recorded(myself);
         let text = run.redactor.redact(&request.text).into_owned();
@@ -117,7 +118,7 @@ impl State {
             self.keep_to(own).await?;
         }
         self.prepare(myself, request.intent);
-        if let Current::Beginning(waiting) = waiting {
+        if let CurrentRequest::Beginning(waiting) = waiting {
             for msg in waiting {
                 myself.cast(msg)?;
             }
@@ -207,16 +208,16 @@ impl State {
     /// Returns the current request, if there is one.
     pub(crate) fn active(&self) -> Option<&Active> {
         match &self.current {
-            Current::Active(active) => Some(active),
-            Current::Idle | Current::Beginning(_) | Current::Closing => None,
+            CurrentRequest::Active(active) => Some(active),
+            CurrentRequest::Idle | CurrentRequest::Beginning(_) | CurrentRequest::Closing => None,
         }
     }
 
     /// As [`Self::active`], to change it.
     pub(crate) fn active_mut(&mut self) -> Option<&mut Active> {
         match &mut self.current {
-            Current::Active(active) => Some(active),
-            Current::Idle | Current::Beginning(_) | Current::Closing => None,
+            CurrentRequest::Active(active) => Some(active),
+            CurrentRequest::Idle | CurrentRequest::Beginning(_) | CurrentRequest::Closing => None,
         }
     }
 

@@ -33,7 +33,7 @@ use crate::request::routing::{self, RoutedQuestion};
 use crate::root::active::{Active, MissionStage, TeamAtWork, Work};
 use crate::root::ending::{Ending, failed_request, journal_closed};
 use crate::root::supervision::{self, LostAccounts};
-use crate::root::{Lanes, Msg, News, State};
+use crate::root::{Msg, News, State, TeamFor};
 use crate::workspace::copy::Copies;
 use crate::workspace::main_workspace::MainWorkspace;
 use crate::workspace::places::snapshots;
@@ -56,7 +56,7 @@ impl State {
                         if let Some(active) = self.active_mut() {
                             active.work = Work::Claiming;
                         }
-                        self.claim(myself, brief, Lanes::OfRequest);
+                        self.claim(myself, brief, TeamFor::Request);
                     }
                     RequestIntent::Edit => {
                         self.start_crew(myself, Goal::Deliver, brief).await;
@@ -106,7 +106,7 @@ impl State {
     async fn start_answer(&mut self, myself: &ActorRef<Msg>, brief: Brief) {
         let Some(children) = self.spawn_children(myself).await else { return };
         let Some(active) = self.active_mut() else { return };
-        active.work = Work::Answering(children.clone());
+        active.work = Work::Answering(Box::new(children.clone()));
         let (run, router) = (active.run.clone(), self.router.handle());
         let workspace = Arc::new(self.workspace(run.scope(), myself));
         let (commands, index) = (Runner { workspace, run: run.clone() }, self.index.clone());
@@ -172,7 +172,7 @@ impl State {
     }
 
     /// Claims worktrees for a team.
-    pub(crate) fn claim(&mut self, myself: &ActorRef<Msg>, brief: Brief, of: Lanes) {
+    pub(crate) fn claim(&mut self, myself: &ActorRef<Msg>, brief: Brief, of: TeamFor) {
         let (run, lanes) = (self.run().clone(), self.places.lanes.clone());
         let session = self.session.clone();
         self.start_work(myself, async move {
@@ -187,7 +187,7 @@ impl State {
         myself: &ActorRef<Msg>,
         claimed: io::Result<Claim>,
         brief: Brief,
-        of: Lanes,
+        of: TeamFor,
     ) {
         let Some(active) = self.active() else { return };
         let run = active.run.clone();
@@ -200,8 +200,8 @@ impl State {
             }
         };
         let plan = match &of {
-            Lanes::OfRequest => None,
-            Lanes::OfMission(plan, _) => Some(plan.clone()),
+            TeamFor::Request => None,
+            TeamFor::Mission(plan, _) => Some(plan.clone()),
         };
         let setup = TeamSetup {
             brief: brief.clone(),
@@ -221,11 +221,11 @@ impl State {
         let at_work = TeamAtWork { team: team.clone(), claim };
         let Some(active) = self.active_mut() else { return };
         match of {
-            Lanes::OfRequest => {
+            TeamFor::Request => {
                 active.work = Work::Team(at_work);
                 self.start_work(myself, async move { News::TeamDone(brief, team.work().await) });
             }
-            Lanes::OfMission(_, execution) => {
+            TeamFor::Mission(_, execution) => {
                 if let Some(mission) = active.work.mission_mut() {
                     mission.begin_lanes(at_work);
                 }

@@ -23,7 +23,7 @@ use ractor::ActorRef;
 use search::BYTES_PER_TOKEN;
 use tree::RepoPath;
 
-use self::findings::Findings;
+use self::findings::ReviewFindings;
 use crate::request::LAST_REQUEST;
 use crate::request::gathering::{Gathering, begins_with};
 use crate::request::router::ModelRouter;
@@ -135,7 +135,7 @@ async fn ask(
     let max_bytes = run.config().agent_loop.max_file_bytes;
     let tree = sources.commands.workspace.reader();
     let question = RoutedQuestion { run, sources, brief: &brief, router, dialogue };
-    question.ask(&Findings { tree, paths, max_bytes }).await
+    question.ask(&ReviewFindings { tree, paths, max_bytes }).await
 }
 
 fn delivered(review: Review) -> Box<Ending> {
