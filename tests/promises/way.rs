@@ -1,13 +1,13 @@
-//! The path of a request as drawn in ARCHITECTURE: every function exists and calls the next one.
+//! The paths of a request and of an answer as drawn in ARCHITECTURE: every function exists and calls the next one.
 
 use std::fs;
 use std::path::Path;
 
 use super::tidy::sources::{ROOT, sources, without_comments};
 
-/// The maximum number of functions on the path, not counting those that only send to or receive from a mailbox.
+/// The maximum number of functions on a path, not counting those that only send to or receive from a mailbox.
 const MAX_FUNCTIONS: usize = 18;
-/// The maximum number of mailboxes on the path.
+/// The maximum number of mailboxes on a path.
 const MAX_MAILBOXES: usize = 3;
 
 /// A function on the path: its folder, its name, and whether it calls the next one directly.
@@ -59,8 +59,18 @@ fn bodies<'s>(sources: &'s [(String, String)], step: &Step) -> Vec<Vec<&'s str>>
 
 #[test]
 fn the_path_of_a_request_matches_the_drawing() {
+    matches_drawing("on its way from the command line");
+}
+
+#[test]
+fn the_path_of_an_answer_to_the_disk_matches_the_drawing() {
+    matches_drawing("on its way to the disk");
+}
+
+/// Compares the drawing that follows these words with the sources.
+fn matches_drawing(words: &str) {
     let text = fs::read_to_string(Path::new(ROOT).join("docs/ARCHITECTURE.md")).unwrap();
-    let (_, below) = text.split_once("on its way from the command line").unwrap();
+    let (_, below) = text.split_once(words).unwrap();
     let (steps, mailboxes) = read(below.split("```").nth(1).unwrap());
     let sources = sources();
     for (at, step) in steps.iter().enumerate() {

@@ -79,7 +79,7 @@ pub enum Attendance {
 #[derive(Debug, Clone)]
 pub enum Proposal {
     /// Changes to files.
-    Patch(Vec<tree::Change>, Acceptance),
+    Patch(Arc<[tree::Change]>, Acceptance),
     /// A command to run.
     Command(String, Holds),
     /// A command that needs the network.

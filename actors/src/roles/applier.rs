@@ -59,7 +59,7 @@ pub enum ApplyError {
 #[derive(Debug)]
 pub struct Applied {
     /// The changes that were made; empty if the tree already had this content.
-    pub changes: Vec<Change>,
+    pub changes: Arc<[Change]>,
     /// The files that the user left out, if any.
     pub left_out: Option<LeftOut>,
 }
@@ -171,13 +171,14 @@ impl ApplierSetup {
             .and_then(|plan| self.keeps_to_its_own(plan))
             .map_err(|refusal| ApplyError::Mismatch(Box::new(self.naming_owners(refusal))))?;
         if plan.changes.is_empty() {
-            return Ok(Applied { changes: Vec::new(), left_out: None });
+            return Ok(Applied { changes: Arc::default(), left_out: None });
         }
+        let changes: Arc<[Change]> = plan.changes.into();
         let staged = Staged {
             id: None,
             purpose: StagedFor::Change,
             title: title.into(),
-            changes: plan.changes.clone(),
+            changes: Arc::clone(&changes),
             repairs: plan
                 .repairs
                 .iter()
@@ -192,14 +193,10 @@ impl ApplierSetup {
         };
         match self.workspace.commit_patch_set(staged).await {
             Ok(committed) => {
-                let mut changes = plan.changes;
-                let left_out = match committed {
-                    Extent::Whole => None,
-                    Extent::Part(left_out) => Some(left_out),
+                let (changes, left_out) = match committed {
+                    Extent::Whole => (changes, None),
+                    Extent::Part(left_out) => (left_out.rest(&changes), Some(left_out)),
                 };
-                if let Some(LeftOut { paths, .. }) = &left_out {
-                    changes.retain(|change| !paths.contains(&change.path));
-                }
                 self.file_reader.know(&changes);
                 Ok(Applied { changes, left_out })
             }

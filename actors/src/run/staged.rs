@@ -26,6 +26,7 @@ impl Staged {
         let title = format!("back to {to}").into();
         let (repairs, put_aside) = (Vec::new(), Vec::new());
         let taken = Acceptance::Whole;
+        let changes = changes.into();
         Self { id: None, purpose: StagedFor::WayBack, title, changes, repairs, put_aside, taken }
     }
 }

@@ -151,7 +151,7 @@ pub struct Staged {
     /// A title for people.
     pub title: Wording,
     /// What it changes.
-    pub changes: Vec<Change>,
+    pub changes: Arc<[Change]>,
     /// Where the diff was read leniently.
     pub repairs: Vec<Wording>,
     /// Sections of the diff that are not part of the change.
@@ -176,6 +176,13 @@ pub struct LeftOut {
     pub paths: Vec<RepoPath>,
     /// The user's reason, for the model.
     pub said: Option<String>,
+}
+
+impl LeftOut {
+    /// Returns the changes that were not left out.
+    pub fn rest(&self, of: &[Change]) -> Arc<[Change]> {
+        of.iter().filter(|change| !self.paths.contains(&change.path)).cloned().collect()
+    }
 }
 
 /// A denial.

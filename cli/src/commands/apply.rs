@@ -57,7 +57,7 @@ pub(crate) async fn run(
         id: Some(patch.id.clone()),
         purpose: patch.purpose,
         title: patch.title.as_str().into(),
-        changes,
+        changes: changes.into(),
         repairs: Vec::new(),
         put_aside: Vec::new(),
         taken: Acceptance::RestStays,

@@ -182,7 +182,7 @@ async fn go(
             id: None,
             purpose: StagedFor::WayBack,
             title: format!("back to checkpoint {number}").into(),
-            changes: back.changes.clone(),
+            changes: back.changes.clone().into(),
             repairs: Vec::new(),
             put_aside: Vec::new(),
             taken: Acceptance::Whole,

@@ -329,7 +329,7 @@ impl State {
 
 /// Offers lock files that checks updated as part of the change. Returns those that were accepted.
 async fn offered(workspace: &dyn Workspace, locks: Vec<Change>) -> Vec<Change> {
-    let changes: Vec<Change> =
+    let changes: Arc<[Change]> =
         locks.into_iter().filter(|lock| workspace.owner(&lock.path).is_none()).collect();
     if changes.is_empty() {
         return Vec::new();
@@ -338,16 +338,14 @@ async fn offered(workspace: &dyn Workspace, locks: Vec<Change>) -> Vec<Change> {
         id: None,
         purpose: StagedFor::Change,
         title: "lock files that the checks updated".into(),
-        changes: changes.clone(),
+        changes: Arc::clone(&changes),
         repairs: Vec::new(),
         put_aside: Vec::new(),
         taken: Acceptance::RestStays,
     };
     match workspace.commit_patch_set(staged).await {
-        Ok(Extent::Whole) => changes,
-        Ok(Extent::Part(left_out)) => {
-            changes.into_iter().filter(|it| !left_out.paths.contains(&it.path)).collect()
-        }
+        Ok(Extent::Whole) => changes.to_vec(),
+        Ok(Extent::Part(left_out)) => left_out.rest(&changes).to_vec(),
         Err(error) => {
             tracing::debug!(%error, "updated lock files are not part of the change");
             Vec::new()

@@ -265,7 +265,7 @@ impl LaneTree {
 struct LaneCommit<'t> {
     tree: &'t LaneTree,
     patch: String,
-    changes: Vec<Change>,
+    changes: Arc<[Change]>,
 }
 
 impl Effect for LaneCommit<'_> {

@@ -321,7 +321,7 @@ impl Conductor {
     fn staged(merged: &MergedLanes, title: &str) -> Staged {
         let (id, repairs, put_aside) = (None, Vec::new(), Vec::new());
         let (purpose, changes, taken) =
-            (StagedFor::Change, merged.changes(), Acceptance::RestStays);
+            (StagedFor::Change, merged.changes().into(), Acceptance::RestStays);
         Staged { id, purpose, title: title.into(), changes, repairs, put_aside, taken }
     }
 

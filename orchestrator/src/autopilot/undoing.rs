@@ -34,7 +34,7 @@ fn staged(session: &Path, id: &str) -> Result<Option<Staged>, ReadError> {
         if let Event::PatchStaged { patch, purpose, title, files, .. } = event
             && patch == id
         {
-            let changes = staged_changes(session, &files)?;
+            let changes = staged_changes(session, &files)?.into();
             let (repairs, put_aside) = (Vec::new(), Vec::new());
             let taken = Acceptance::Whole;
             let id = Some(patch);

@@ -55,7 +55,7 @@ impl Gate {
         changes: &[Change],
         hint: String,
     ) -> Result<(), Denied> {
-        let change = (changes, Acceptance::Whole);
+        let change = (changes.into(), Acceptance::Whole);
         self.pass_patch(patch, change, Goes::IntoACopy, hint).await.map(drop)
     }
 
@@ -63,14 +63,14 @@ impl Gate {
     pub(super) async fn pass_patch(
         &mut self,
         patch: &str,
-        (changes, taken): (&[Change], Acceptance),
+        (changes, taken): (Arc<[Change]>, Acceptance),
         goes: Goes,
         hint: String,
     ) -> Result<Extent, Denied> {
         let paths: Vec<&str> =
             changes.iter().flat_map(Change::paths).map(RepoPath::as_str).collect();
         let rules = Arc::clone(&self.run.terms.rules);
-        let size = rules.sized(&self.written, &touched(changes));
+        let size = rules.sized(&self.written, &touched(&changes));
         let (author, stage) = if self.run.id().is_empty() {
             (Author::User, Stage::User)
         } else {
@@ -82,7 +82,7 @@ impl Gate {
         // No flag widens what a card allows.
         let flag = rules.flag_for(stage, act, Confinement::Full).filter(|_| self.grant.is_none());
         let hint = flag.map_or(hint.clone(), |flag| format!("{hint}, or run again with `{flag}`"));
-        self.pass(verdict, Proposal::Patch(changes.to_vec(), taken), what, hint).await
+        self.pass(verdict, Proposal::Patch(Arc::clone(&changes), taken), what, hint).await
     }
 
     /// Approves a command, or network access for it.

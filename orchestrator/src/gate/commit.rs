@@ -31,12 +31,13 @@ impl Gate {
         let hint = format!(
             "the patch is staged: see it with `deepseek diff {id}`, apply it with `deepseek apply {id}`"
         );
-        let change = (staged.changes.as_slice(), staged.taken);
+        let change = (Arc::clone(&staged.changes), staged.taken);
         let taken = self.pass_patch(&patch, change, Goes::IntoTheWorkspace, hint).await?;
         if let Extent::Part(left_out) = &taken {
-            let mut rest = staged.clone();
-            rest.changes.retain(|change| left_out.paths.contains(&change.path));
-            staged.changes.retain(|change| !left_out.paths.contains(&change.path));
+            let not_taken = |change: &&Change| left_out.paths.contains(&change.path);
+            let changes = staged.changes.iter().filter(not_taken).cloned().collect();
+            let rest = Staged { changes, ..staged.clone() };
+            staged.changes = left_out.rest(&staged.changes);
             // The whole patch stays open until the last of these events records what was taken of it: nothing is lost in
             // between.
             if staged.taken == Acceptance::RestStays {
@@ -47,7 +48,7 @@ impl Gate {
             self.run.publish(part).await?;
         }
         let note = self.note(&patch, &staged);
-        let changes: Arc<[Change]> = staged.changes.into();
+        let changes = staged.changes;
         // A process applying an earlier staged patch set may have been killed before that was recorded.
         let maybe_written = staged.id.as_ref() == Some(&patch);
         let mut commit = Commit {
