@@ -169,3 +169,29 @@ impl<M: Message> Mailbox<M> {
         self.waits.answer(what, answer).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::run::testing;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_late_is_in_flight_until_nobody_waits_for_it() {
+        let waits = testing::run(None).0.waits("model");
+        let in_flight = || lock(&waits.log.in_flight).get("model").copied();
+        let hour = Duration::from_hours(1);
+        let waiting = timeout(hour, waits.answer("answer", pending::<()>()));
+        let (given_up, ()) = tokio::join!(waiting, async {
+            sleep(hour / 2).await;
+            assert_eq!(in_flight(), Some(1));
+        });
+        assert!(given_up.is_err());
+        assert_eq!(in_flight(), Some(0));
+        waits.answer("answer", sleep(hour)).await;
+        assert_eq!(in_flight(), Some(0));
+    }
+}

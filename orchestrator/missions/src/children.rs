@@ -332,7 +332,8 @@ mod tests {
         };
         let (admission, _slot) = Admission::spawn(setup, supervisor.get_cell()).await.unwrap();
         let model = Arc::new(SilentOnce::default());
-        let run = Run { admission, model: Arc::clone(&model) as Arc<dyn ChatModel>, ..run };
+        let (dir, asked) = (tempfile::tempdir().unwrap(), Arc::clone(&model));
+        let run = Run { admission, model, cache: dir.path().to_owned(), ..run };
         let children = Children::spawn(run, supervisor.get_cell()).await.unwrap();
         let common = Dialogue::new("Answer.".to_owned(), &Redactor::default());
         let workers = children.cell().get_children();
@@ -342,7 +343,7 @@ mod tests {
             async move { children.ask(&common, &questions, |_| Ok(())).await.unwrap() }
         };
         let (lost, ()) = tokio::join!(ask("first?"), async {
-            model.asked.notified().await;
+            asked.asked.notified().await;
             // Which of them asks is not known from outside.
             workers.iter().for_each(ActorCell::kill);
         });
